@@ -1,6 +1,6 @@
 """Who may read and write identities and access: for the routes of the API and the actions of the console."""
 
-from accesslist.rules.administering import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
+from accesslist.rules.administration import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
 from opsapi.api.permissions import in_group, in_installation, in_org
 from opsapi.roles import Role
 

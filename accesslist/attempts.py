@@ -19,7 +19,7 @@ from accesslist.rules.usernames import username_digest
 from accesslist.throttles import give_back, hit
 from opsapi import clock
 from opsapi.api.addresses import client_address, counted_range
-from opsapi.console.doorkeeper import Attempt, LoginRefusedError, RefusalCode
+from opsapi.console.login_policy import Attempt, LoginRefusedError, RefusalCode
 
 LOGIN_WINDOW = timedelta(minutes=5)
 NAME_FACTOR = 10
@@ -35,14 +35,14 @@ def attempt_take(request: HttpRequest, username: str, *, after_password: bool = 
     Raises:
         LoginRefusedError: as many as allowed failed in LOGIN_WINDOW; then none is taken.
     """
-    taken: Attempt = {}
+    counted_attempts: Attempt = {}
     for bucket in _buckets(request, username, after_password=after_password):
         counted = hit(bucket, limit=_limit(bucket), window=LOGIN_WINDOW, now=clock.now())
         if counted.wait is not None:
-            attempt_give_back(taken)
+            attempt_give_back(counted_attempts)
             raise _refused(counted.wait)
-        taken[bucket] = counted.started.isoformat()
-    return taken
+        counted_attempts[bucket] = counted.started.isoformat()
+    return counted_attempts
 
 
 def attempt_give_back(attempt: Attempt) -> None:

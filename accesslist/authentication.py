@@ -19,7 +19,7 @@ from accesslist import digest, nonces
 from accesslist.credentials import CallerRecord, begin_remembering, note_use, read_caller, use_nonce
 from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.principal import KeyPrincipal
-from accesslist.rules.reaching import verdict
+from accesslist.rules.list_verdicts import verdict
 from accesslist.throttles import throttle
 from opsapi import clock
 from opsapi.api.addresses import client_address, counted_range, is_exempt, is_forwarded
@@ -113,7 +113,9 @@ def refused(request: HttpRequest, now: datetime, reason: FailedAuthentication) -
     return unauthorized(now)
 
 
-def _proves_the_key(credentials: digest.Credentials, record: CallerRecord, request: HttpRequest) -> bool:
+def _proves_the_key(
+    credentials: digest.DigestCredentials, record: CallerRecord, request: HttpRequest
+) -> bool:
     """Whether the response is correct and belongs to this request. An unknown key takes as long."""
     ha1 = _ha1(credentials, record)
     right = digest.verify(credentials, ha1 or _dummy(), request.method or "")
@@ -122,12 +124,12 @@ def _proves_the_key(credentials: digest.Credentials, record: CallerRecord, reque
     return right and meant and ha1 is not None
 
 
-def _ha1(credentials: digest.Credentials, record: CallerRecord) -> str | None:
+def _ha1(credentials: digest.DigestCredentials, record: CallerRecord) -> str | None:
     """The HA1 of the key; None if the key is unknown or its secret cannot be decrypted, which is logged."""
-    if record.sealed_ha1 is None or record.key_id is None:
+    if record.encrypted_ha1 is None or record.key_id is None:
         return None
     try:
-        return decrypt(record.sealed_ha1, owner=record.key_id)
+        return decrypt(record.encrypted_ha1, owner=record.key_id)
     except CannotDecryptError as error:
         logger.error("API key %s cannot authenticate: %s", credentials.username, error)
         return None
@@ -138,13 +140,13 @@ def _dummy() -> str:
     return decrypt(_dummy_ha1(newest_key()), owner=_DUMMY_OWNER)
 
 
-def _refuse_invalid_nonce(credentials: digest.Credentials, record: CallerRecord, now: datetime) -> None:
+def _refuse_invalid_nonce(credentials: digest.DigestCredentials, record: CallerRecord, now: datetime) -> None:
     """Challenge a client whose response is right but whose nonce is expired, used or unknown.
 
     RFC 7616 3.3: stale=true means that the digest is right and the nonce is not valid. This reveals nothing:
     a wrong response never gets here and always counts as an attempt.
     """
-    since = record.remembered_since or begin_remembering(now)
+    since = record.nonces_since or begin_remembering(now)
     is_valid = nonces.is_valid(credentials.nonce, nonce_key(settings.SECRET_KEY), now, not_before=since)
     if not is_valid or not use_nonce(credentials.nonce, credentials.nc, now):
         # Another request may have started the memory after this one arrived.
@@ -152,16 +154,16 @@ def _refuse_invalid_nonce(credentials: digest.Credentials, record: CallerRecord,
 
 
 def _check_access_lists(principal: KeyPrincipal, record: CallerRecord) -> None:
-    told = verdict(
+    result = verdict(
         is_exempt=principal.is_exempt,
         is_global=principal.is_global,
         global_refuses=record.global_list.refuses,
         own_refuses=record.own_list.refuses,
     )
-    if told.refuses:
+    if result.refuses:
         count_failure(FailedAuthentication.REFUSED_ADDRESS)
         shown = principal.actor().remote_address or "unknown"
-        raise ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, told.value)
+        raise ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, result.value)
 
 
 def _note_use(principal: KeyPrincipal, record: CallerRecord, now: datetime) -> None:

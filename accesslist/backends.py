@@ -15,10 +15,10 @@ from accesslist.services.second_factors import second_factor_use
 from opsapi import clock
 from opsapi.api.addresses import client_address
 from opsapi.api.errors import ApiError
-from opsapi.console.doorkeeper import Attempt, Doorkeeper, LoginRefusedError, RefusalCode
+from opsapi.console.login_policy import Attempt, LoginPolicy, LoginRefusedError, RefusalCode
 
 
-class OperatorBackend(Doorkeeper):
+class OperatorBackend(LoginPolicy):
     """Log-in for users with any role that can read; failed attempts count (`attempts`)."""
 
     def is_closed(self) -> bool:
@@ -26,7 +26,7 @@ class OperatorBackend(Doorkeeper):
         return not Project.objects.exists()
 
     def admit(self, request: HttpRequest, username: str) -> Attempt:
-        """See `opsapi.console.doorkeeper.Doorkeeper`."""
+        """See `opsapi.console.login_policy.LoginPolicy`."""
         if self.is_closed():
             raise LoginRefusedError(
                 "You can log in once a project exists. Create the first project as shown below.",
@@ -35,7 +35,7 @@ class OperatorBackend(Doorkeeper):
         return attempt_take(request, username)
 
     def let_in(self, request: HttpRequest, response: HttpResponse, attempt: Attempt) -> None:
-        """See `opsapi.console.doorkeeper.Doorkeeper`. From now on, the browser has its own counter."""
+        """See `opsapi.console.login_policy.LoginPolicy`. From now on, the browser has its own counter."""
         attempt_give_back(attempt)
         device_remember(request, response)
 
@@ -55,7 +55,7 @@ class OperatorBackend(Doorkeeper):
         return has_second_factor(user.id)
 
     def take_code(self, request: HttpRequest, user: User, code: str) -> None:
-        """See `opsapi.console.doorkeeper.Doorkeeper`. A wrong code counts like a wrong password."""
+        """See `opsapi.console.login_policy.LoginPolicy`. A wrong code counts like a wrong password."""
         attempt = attempt_take(request, user.username, after_password=True)
         address = client_address(request)
         actor = UserPrincipal(user, str(address) if address else None).actor()

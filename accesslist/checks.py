@@ -11,8 +11,8 @@ def strangers_may_get_global_roles(**_: Any) -> list[CheckMessage]:
     """opsapi.W001: a setting lets strangers register with a global role."""
     if not settings.OPSAPI_UNAUTH_GLOBAL_ROLES:
         return []
-    told = (
+    warning = (
         "OPSAPI_UNAUTH_GLOBAL_ROLES is true: anybody who can reach POST /unauth/users can become "
         "Global Owner."
     )
-    return [Warning(told, hint="Leave it unset.", id="opsapi.W001")]
+    return [Warning(warning, hint="Leave it unset.", id="opsapi.W001")]

@@ -68,9 +68,9 @@ class Standing:
 class CallerRecord:
     """The result of the statement. `key_id` is None if the key does not exist."""
 
-    remembered_since: datetime | None
+    nonces_since: datetime | None
     key_id: str | None
-    sealed_ha1: str | None
+    encrypted_ha1: str | None
     grants: tuple[Grant, ...]
     own_list: Standing
     global_list: Standing

@@ -36,7 +36,7 @@ class MalformedCredentials(ValueError):  # noqa: N818 - a value's fault, named a
 
 
 @dataclass(frozen=True)
-class Credentials:
+class DigestCredentials:
     """The Digest credentials of one request (RFC 7616 3.4), unescaped; nothing is verified yet."""
 
     username: str
@@ -50,7 +50,7 @@ class Credentials:
     cnonce: str
 
 
-def parse(header: str) -> Credentials:
+def parse(header: str) -> DigestCredentials:
     """Read the value of an Authorization header, in time linear in its length (RFC 7616 3.4).
 
     Values may be quoted or tokens, empty list elements and unknown parameters are passed over.
@@ -77,7 +77,7 @@ def response(ha1: str, method: str, uri: str, nonce: str, nc: str, cnonce: str) 
     return _md5(f"{ha1}:{nonce}:{nc}:{cnonce}:auth:{ha2}".encode("latin-1"))
 
 
-def verify(credentials: Credentials, ha1: str, method: str) -> bool:
+def verify(credentials: DigestCredentials, ha1: str, method: str) -> bool:
     """Whether the response was made with this HA1, compared in constant time.
 
     The caller compares username, realm and uri with its own, and checks nonce and nc.
@@ -129,8 +129,8 @@ def _check(parameters: Mapping[str, str]) -> None:
         raise MalformedCredentials("response is not 32 hexadecimal characters")
 
 
-def _credentials(parameters: Mapping[str, str]) -> Credentials:
-    return Credentials(
+def _credentials(parameters: Mapping[str, str]) -> DigestCredentials:
+    return DigestCredentials(
         username=parameters["username"],
         realm=parameters["realm"],
         nonce=parameters["nonce"],

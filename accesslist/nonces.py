@@ -47,8 +47,8 @@ def is_valid(nonce: str, key: bytes, now: datetime, not_before: datetime | None 
     if not hmac.compare_digest(_mac(key, body), mac):
         return False
     born = int.from_bytes(body[:_TIME_LENGTH], "big")
-    is_remembered = not_before is None or born >= _milliseconds(not_before)
-    return is_remembered and _milliseconds(now - LIFETIME) < born <= _milliseconds(now + SKEW)
+    is_valid_nonce_age = not_before is None or born >= _milliseconds(not_before)
+    return is_valid_nonce_age and _milliseconds(now - LIFETIME) < born <= _milliseconds(now + SKEW)
 
 
 def _mac(key: bytes, body: bytes) -> bytes:

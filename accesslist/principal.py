@@ -9,7 +9,7 @@ from accesslist.models import Organization, Project, User
 from accesslist.selectors.projects import visible_projects
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.api.principal import Actor, ActorKind, Group, Reach
+from opsapi.api.principal import Actor, ActorKind, Group, VisibleScope
 from opsapi.fields import Among
 from opsapi.ids import is_id
 from opsapi.roles import IMPLIED, INSTALLATION, Grant, Role, Scope, reaches_group, satisfies
@@ -57,17 +57,17 @@ class GrantsPrincipal:
         """Whether the caller has any global role."""
         return any(grant.role.is_global for grant in self.grants)
 
-    def reach(self) -> Reach:
+    def visible_scope(self) -> VisibleScope:
         """See `opsapi.api.principal.Operator`."""
-        return self._reach
+        return self._visible_scope
 
     @cached_property
-    def _reach(self) -> Reach:
+    def _visible_scope(self) -> VisibleScope:
         if self.is_global:
-            return Reach(everything=True)
+            return VisibleScope(everything=True)
         orgs = frozenset(grant.org_id for grant in self.grants if grant.org_id)
         groups = visible_projects(self.grants).values_list("id", flat=True)
-        return Reach(org_ids=orgs, group_ids=frozenset(groups))
+        return VisibleScope(org_ids=orgs, group_ids=frozenset(groups))
 
     def authorise(self, roles: Sequence[Role]) -> None:
         """See `opsapi.api.principal.Principal`."""

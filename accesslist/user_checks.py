@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
 from accesslist.models import User, username_key
-from accesslist.rules.administering import resetter_of
+from accesslist.rules.administration import resetter_of
 from accesslist.rules.usernames import character_fault
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField

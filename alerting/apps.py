@@ -19,24 +19,24 @@ class AlertingConfig(AppConfig):
 
     def ready(self) -> None:
         """Signal handlers need the models, which are loaded only now."""
-        from alerting import reactions  # noqa: PLC0415 - see above
+        from alerting import handlers  # noqa: PLC0415 - see above
         from alerting.host_panel import alerts_of_host  # noqa: PLC0415
         from alerting.metrics import alerting_metrics  # noqa: PLC0415
-        from alerting.panels import alerting_parts  # noqa: PLC0415
+        from alerting.panels import alerting_widgets  # noqa: PLC0415
         from alerting.selectors.workers import workers_seen  # noqa: PLC0415
 
         self.metrics = [alerting_metrics]
-        self.overview = [alerting_parts]
+        self.overview = [alerting_widgets]
         self.host_panels = [alerts_of_host]
         self.workers_seen = workers_seen
 
-        group_created.connect(reactions.begin_with_project, dispatch_uid="alerting.begin_with_project")
-        group_retagging.connect(reactions.follow_tags, dispatch_uid="alerting.follow_tags")
-        group_deleting.connect(reactions.end_with_project, dispatch_uid="alerting.end_with_project")
+        group_created.connect(handlers.begin_with_project, dispatch_uid="alerting.begin_with_project")
+        group_retagging.connect(handlers.follow_tags, dispatch_uid="alerting.follow_tags")
+        group_deleting.connect(handlers.end_with_project, dispatch_uid="alerting.end_with_project")
         for leaving in (host_deleting, host_moving):
-            leaving.connect(reactions.end_with_host, dispatch_uid="alerting.end_with_host")
-        host_deleting.connect(reactions.end_with_last_host, dispatch_uid="alerting.end_with_last_host")
-        agent_deleting.connect(reactions.end_with_agent, dispatch_uid="alerting.end_with_agent")
+            leaving.connect(handlers.end_with_host, dispatch_uid="alerting.end_with_host")
+        host_deleting.connect(handlers.end_with_last_host, dispatch_uid="alerting.end_with_last_host")
+        agent_deleting.connect(handlers.end_with_agent, dispatch_uid="alerting.end_with_agent")
 
     @property
     def readiness(self) -> dict[str, object]:

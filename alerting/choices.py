@@ -32,7 +32,7 @@ class DropReason(StrEnum):
     CONFIG_OFF = "the alert configuration was deleted or disabled"
     NOTIFICATION_REMOVED = "the notification was removed from the alert configuration"
     NOT_ACKNOWLEDGED = "the acknowledgement expired or was removed before delivery"
-    JUST_TOLD = "all its recipients have just been notified, or are about to be"
+    JUST_NOTIFIED = "all its recipients have just been notified, or are about to be"
     SENT_ANEW = "the notification that it would repeat had failed and is sent again instead"
     REST_LEFT_OUT = "too many recipients: only the first 1000 were notified"
     NOT_AMONG_THEM = "the address no longer belongs to a recipient of the notification"

@@ -28,19 +28,19 @@ from alerting.models import Alert, Destination, Notification, NotificationAttemp
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.rules.claim_order import AT_ONE_DESTINATION, Candidate, InHand, choose
 from alerting.rules.delivery_policy import (
-    SECRETS_SEALED,
+    SECRETS_UNREADABLE,
+    DeliveryStep,
+    DeliveryVerdict,
     Silence,
-    Step,
-    Verdict,
     decide_delivery,
     drop_reason,
 )
 from alerting.selectors.credentials import NoCredentialsError, credentials_for, settings_of
-from alerting.selectors.due import due_of, held_against
-from alerting.selectors.notified import notified_destinations
+from alerting.selectors.due_notifications import due_of, held_against
+from alerting.selectors.notified_receivers import notified_destinations
 from alerting.selectors.windows import silences_of
 from alerting.services.destinations import (
-    Place,
+    NamedDestination,
     destination_configs,
     destination_id,
     destinations_keep,
@@ -62,8 +62,8 @@ from alerting.services.leases import (
     leases_take,
 )
 from alerting.services.notification_rows import notifications_insert, redirected_row
-from alerting.services.notifications import schedule_follow_ups, schedule_repeats
-from alerting.services.people import people_replace
+from alerting.services.notifications import schedule_follow_ups, schedule_reminders
+from alerting.services.recipients import recipients_replace
 from integrations.choices import ENDS, ChannelType, DeliveryStatus, MessageKind
 from integrations.delivery import deliver
 from integrations.messages import Message
@@ -270,10 +270,10 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
         configs=destination_configs({one.destination for one in claims if one.destination}),
     )
     attempts: list[tuple[Notification, Outcome | None]] = []
-    addressed: list[tuple[Notification, Place]] = []
+    addressed: list[tuple[Notification, NamedDestination]] = []
     for one in claims:
         match _decide_one(one, facts, now):
-            case Place() as place:
+            case NamedDestination() as place:
                 addressed.append((one, place))
             case _Attempt(failure):
                 attempts.append((one, failure))
@@ -296,7 +296,7 @@ class _Facts:
     notified: Set[tuple[str, str]]
     lapses: Mapping[str, int]
     configs: Mapping[str, Mapping[str, str] | CannotDecryptError]
-    places: dict[tuple[object, ...], Place | Outcome] = field(default_factory=dict)
+    places: dict[tuple[object, ...], NamedDestination | Outcome] = field(default_factory=dict)
     """The place of each setting's notifications, or the reason why there is none; looked up once."""
 
     def were_notified(self, one: Notification) -> bool:
@@ -312,13 +312,13 @@ class _Attempt:
     failure: Outcome | None
 
 
-def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | Place | None:
+def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | NamedDestination | None:
     """Return the attempt to make, or the place to address; None if the notification is finished."""
     setting = facts.settings.get((one.setting_id, one.type_name))
     alert = facts.alerts.get(one.alert_id or "")
     named = _named_place(one, setting, alert, facts)
     failure = named if isinstance(named, Outcome) else None
-    place = named if isinstance(named, Place) else None
+    place = named if isinstance(named, NamedDestination) else None
     due = replace(
         held_against(one, alert, setting),
         addressed=one.destination in facts.configs and (place is None or one.destination == place.id),
@@ -327,9 +327,9 @@ def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | P
         silence=facts.silences.get(one.id),
     )
     verdict = decide_delivery(due, now)
-    if verdict.step is Step.SEND or (verdict.step is Step.ADDRESS and failure):
+    if verdict.step is DeliveryStep.SEND or (verdict.step is DeliveryStep.ADDRESS and failure):
         return _Attempt(failure)
-    if verdict.step is Step.ADDRESS and place is not None:
+    if verdict.step is DeliveryStep.ADDRESS and place is not None:
         return place
     _apply(verdict, one, setting, alert, now)
     return None
@@ -337,7 +337,7 @@ def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | P
 
 def _named_place(
     one: Notification, setting: NotificationSetting | None, alert: Alert | None, facts: _Facts
-) -> Place | Outcome | None:
+) -> NamedDestination | Outcome | None:
     """The place that the configuration names now, or the reason why there is none.
 
     None if the place is fixed or unknown: ends and acknowledgements go to the destination of the beginning,
@@ -356,7 +356,7 @@ def _named_place(
 
 def _look_up_place(
     one: Notification, setting: NotificationSetting | None, alert: Alert | None
-) -> Place | Outcome:
+) -> NamedDestination | Outcome:
     try:
         credentials = credentials_for(one, setting)
     except NoCredentialsError as error:
@@ -364,38 +364,38 @@ def _look_up_place(
     except CannotDecryptError as error:
         # Retried, because another machine may have the key, or this machine after a restart.
         logger.error("notification %s cannot be sent: %s", one.id, error)
-        return Outcome(DeliveryStatus.RETRY, SECRETS_SEALED, 0)
+        return Outcome(DeliveryStatus.RETRY, SECRETS_UNREADABLE, 0)
     channel = ChannelType(str(one.channel))
     of_global = setting is not None and setting.config.group_id is None
     is_global = alert.is_global if alert else of_global
     config = credentials.config
     found = destination_id(group_id=one.group_id, channel=channel, config=config, is_global=is_global)
-    return Place(found, one.group_id, channel, credentials, is_global)
+    return NamedDestination(found, one.group_id, channel, credentials, is_global)
 
 
 def _apply(
-    verdict: Verdict,
+    verdict: DeliveryVerdict,
     one: Notification,
     setting: NotificationSetting | None,
     alert: Alert | None,
     now: datetime,
 ) -> None:
     match verdict.step:
-        case Step.DROP:
+        case DeliveryStep.DROP:
             lease_finish(one, status=NotificationStatus.DROPPED.value, reason=verdict.reason)
-        case Step.REMOVE:
+        case DeliveryStep.REMOVE:
             Notification.objects.filter(id=one.id, lease_token=one.lease_token).delete()
-        case Step.PUT_OFF:
+        case DeliveryStep.PUT_OFF:
             lease_finish(one, **_put_off(verdict, one))
-        case Step.GIVE_UP:
+        case DeliveryStep.GIVE_UP:
             _give_up(verdict, one, setting, alert, now)
-        case Step.ADDRESS if one.channel is None and setting is not None:
-            people_replace(notification=one, setting=setting, alert=alert, now=now)
-        case Step.ADDRESS | Step.SEND:
+        case DeliveryStep.ADDRESS if one.channel is None and setting is not None:
+            recipients_replace(notification=one, setting=setting, alert=alert, now=now)
+        case DeliveryStep.ADDRESS | DeliveryStep.SEND:
             raise AssertionError(f"{verdict.step} is handled by the caller")
 
 
-def _put_off(verdict: Verdict, one: Notification) -> dict[str, Any]:
+def _put_off(verdict: DeliveryVerdict, one: Notification) -> dict[str, Any]:
     """Restart the hour of retries, and address it again later unless the destination is fixed."""
     stays = one.perhaps_received or one.kind in ENDS
     return {
@@ -408,7 +408,7 @@ def _put_off(verdict: Verdict, one: Notification) -> dict[str, Any]:
 
 
 def _give_up(
-    verdict: Verdict,
+    verdict: DeliveryVerdict,
     one: Notification,
     setting: NotificationSetting | None,
     alert: Alert | None,
@@ -420,10 +420,12 @@ def _give_up(
     if one.channel is not None:
         schedule_follow_ups(ended=[(one, alert)], now=now)
     elif setting is not None:
-        schedule_repeats(told=[(setting, alert)], now=now)
+        schedule_reminders(notified=[(setting, alert)], now=now)
 
 
-def _address(addressed: Sequence[tuple[Notification, Place]], tried: Sequence[str], now: datetime) -> None:
+def _address(
+    addressed: Sequence[tuple[Notification, NamedDestination]], tried: Sequence[str], now: datetime
+) -> None:
     """Address notifications to the destinations that their configurations name now.
 
     If another destination perhaps received a notification already, the old row stays, so that this receiver
@@ -494,7 +496,7 @@ def _job(
     config, message = facts.configs.get(one.destination), messages[one.id]
     if isinstance(config, CannotDecryptError):
         logger.error("notification %s cannot be sent: %s", one.id, config)
-        reason = SECRETS_SEALED
+        reason = SECRETS_UNREADABLE
     elif config is None or isinstance(message, ObjectDoesNotExist):
         gone = type(message if isinstance(message, ObjectDoesNotExist) else Destination.DoesNotExist())
         logger.error("notification %s cannot be sent: %s", one.id, gone.__qualname__)
@@ -569,7 +571,7 @@ _FINISHED = frozenset({NotificationStatus.DELIVERED.value, NotificationStatus.FA
 
 def _changes(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> dict[str, Any]:
     """The new values of the row."""
-    latency_ms = outcome.latency_ms if outcome.tells_time else None
+    latency_ms = outcome.latency_ms if outcome.has_meaningful_latency else None
     return {"latency_ms": latency_ms, **_what_follows(job, alerts, outcome, now)}
 
 
@@ -600,8 +602,8 @@ def _attempt(job: Job, outcome: Outcome, ended: datetime) -> NotificationAttempt
     return NotificationAttempt(
         notification_id=job.notification.id,
         number=job.notification.attempts,
-        ended=ended if outcome.tells_time else began,
+        ended=ended if outcome.has_meaningful_latency else began,
         status=outcome.status.value,
         reason=outcome.reason,
-        latency_ms=outcome.latency_ms if outcome.tells_time else None,
+        latency_ms=outcome.latency_ms if outcome.has_meaningful_latency else None,
     )

@@ -23,12 +23,11 @@ from itertools import groupby
 from django.db import connection, transaction
 
 from alerting.choices import AlertStatus
+from alerting.fan_out import fan_out, is_fanned_out
 from alerting.models import Alert
-from alerting.observing import observations_of
-from alerting.passing_on import is_passed_on, pass_on
 from alerting.rules.config_index import ConfigIndex
 from alerting.rules.observations import Observation
-from alerting.rules.transition import Action, AlertView, ConfigView, Decision, step, target_of
+from alerting.rules.transition import AlertAction, AlertView, ConfigView, Decision, step, target_of
 from alerting.selectors.config_views import concerned_configs, single_config
 from alerting.services.alerts import (
     AlertChanges,
@@ -38,9 +37,10 @@ from alerting.services.alerts import (
     alerts_change,
     alerts_open,
 )
-from alerting.services.notifications import ToldOnce, schedule_once
+from alerting.services.notifications import OneShot, schedule_one_shots
 from alerting.services.purge import left_clusters_alerting_end
 from alerting.services.turns import signals_delete, turn_take
+from alerting.signal_observations import observations_of
 from automation.metrics import Metric
 from automation.services.versions import versions_weigh
 from events.choices import SignalKind
@@ -146,7 +146,7 @@ def _evaluate_all(signals: Sequence[Signal], now: datetime, until: float) -> lis
     """
     first = signals[0]
     if first.group_id is None:
-        pass_on(first)
+        fan_out(first)
         return [first.pk]
     if first.kind == SignalKind.VERSIONS.value:
         versions_weigh(group_id=first.group_id, now=now)
@@ -227,19 +227,19 @@ class _Changes:
     """Decisions that are not yet written; alerts that are cancelled are those of one signal alone."""
 
     alerts: AlertChanges = field(default_factory=AlertChanges)
-    told: list[ToldOnce] = field(default_factory=list)
+    one_shots: list[OneShot] = field(default_factory=list)
     ended_targets: set[str] = field(default_factory=set)
     cancelled: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         alerts = self.alerts
-        return len(alerts.starts) + len(alerts.values) + len(alerts.ends) + len(self.told)
+        return len(alerts.starts) + len(alerts.values) + len(alerts.ends) + len(self.one_shots)
 
     def add(self, later: "_Changes") -> None:
         self.alerts.starts += later.alerts.starts
         self.alerts.values |= later.alerts.values
         self.alerts.ends |= later.alerts.ends
-        self.told += later.told
+        self.one_shots += later.one_shots
         self.ended_targets |= later.ended_targets
 
 
@@ -320,10 +320,10 @@ class _Evaluation:
                     place = index.place(config_id, observation.event_type)
                     if place is not None:
                         found.add((place, number))
-        told_globally = is_passed_on(signal)
+        fanned_out = is_fanned_out(signal)
         for place, number in sorted(found):
             config, observation = index.configs[place], observations[number]
-            if not (told_globally and config.is_global):
+            if not (fanned_out and config.is_global):
                 metric = config.metric_threshold.metric if config.metric_threshold else None
                 yield config, observation, self._collected.target(observation, metric)
 
@@ -331,29 +331,29 @@ class _Evaluation:
         alert, config, since = case.alert, case.config, case.since
         of_target = self._collected.active.setdefault(case.target, {})
         match decision.action:
-            case Action.START:
+            case AlertAction.START:
                 start = case.start(decision.value)
                 changes.alerts.starts.append(start)
                 of_target[config.id] = _Active(start.id, decision.value, since)
-            case Action.UPDATE if alert:
+            case AlertAction.UPDATE if alert:
                 changes.alerts.values[alert.id] = decision.value, since
                 alert.value = decision.value
-            case Action.CLOSE if alert:
+            case AlertAction.CLOSE if alert:
                 end = AlertEnd(signal=case.signal, at=since, value=decision.value, evaluated=case.evaluated)
                 changes.alerts.ends[alert.id] = end
                 changes.ended_targets.add(case.target)
                 del of_target[config.id]
-            case Action.CANCEL if alert:
+            case AlertAction.CANCEL if alert:
                 changes.cancelled.append(alert.id)
                 del of_target[config.id]
-            case Action.TELL_ONCE if event_id := case.observation.event_id:
-                changes.told.append(ToldOnce(config.id, event_id, self._group_id, since))
+            case AlertAction.NOTIFY if event_id := case.observation.event_id:
+                changes.one_shots.append(OneShot(config.id, event_id, self._group_id, since))
 
     # --- apply ------------------------------------------------------------------------------------
 
     def apply(self) -> None:
         """Write what waits."""
-        schedule_once(self._waiting.told)
+        schedule_one_shots(self._waiting.one_shots)
         alerts_change(changes=self._waiting.alerts, group_id=self._group_id, now=self._now)
         self._waiting = _Changes()
 

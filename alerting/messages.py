@@ -38,18 +38,18 @@ def messages_of(
     `alerts` are those the notifications tell of, by their ids and with their projects; `settings` what their
     configurations say of them, where it is there still.
     """
-    told = [alerts[one.alert_id] for one in notifications if one.alert_id in alerts]
-    known = _known(told, {setting.config_id: setting.config for setting in settings}, now)
+    named = [alerts[one.alert_id] for one in notifications if one.alert_id in alerts]
+    known = _known(named, {setting.config_id: setting.config for setting in settings}, now)
     return {one.id: _message_of(one, known, now) for one in notifications}
 
 
 def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:
     """The message of a test: the event that records the test, marked as a test."""
     # Never saved: the log only has alerts and events.
-    untold = Notification(
+    unsaved = Notification(
         group_id=config.group_id, event_id=event_id, kind=MessageKind.INFORM.value, created=now
     )
-    message = _of_event(untold)
+    message = _of_event(unsaved)
     return replace(
         message,
         event_type_name=config.event_type,
@@ -61,7 +61,7 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownAlert:
     """An alert with its document, and its configuration if it still exists."""
 
     alert: Alert
@@ -71,21 +71,21 @@ class _Known:
 
 def _known(
     alerts: Sequence[Alert], configs: Mapping[str, AlertConfig], now: datetime
-) -> Mapping[str, _Known]:
+) -> Mapping[str, _KnownAlert]:
     if not alerts:
         return {}
     rows, links = alert_rows({one.id for one in alerts}), _links()
     if others := {one.config_id for one in alerts} - configs.keys():
         configs = {**configs, **AlertConfig.objects.in_bulk(others)}
     return {
-        one.id: _Known(one, present_alert(rows[one.id], links, now=now), configs.get(one.config_id))
+        one.id: _KnownAlert(one, present_alert(rows[one.id], links, now=now), configs.get(one.config_id))
         for one in alerts
         if one.id in rows
     }
 
 
 def _message_of(
-    notification: Notification, alerts: Mapping[str, _Known], now: datetime
+    notification: Notification, alerts: Mapping[str, _KnownAlert], now: datetime
 ) -> Message | ObjectDoesNotExist:
     if notification.alert_id in alerts:
         return _of_alert(notification, alerts[notification.alert_id], now)
@@ -97,7 +97,7 @@ def _message_of(
         return error
 
 
-def _of_alert(notification: Notification, known: _Known, now: datetime) -> Message:
+def _of_alert(notification: Notification, known: _KnownAlert, now: datetime) -> Message:
     alert, document, config = known.alert, known.document, known.config
     links, kind = _links(), MessageKind(notification.kind)
     view = config_view(config) if config and not _changed_since(config, alert) else None

@@ -20,7 +20,7 @@ _OLDEST = gauge(
     "opsapi_notification_oldest_due_seconds",
     "Time since the oldest pending notification became due.",
 )
-_MADE = gauge(
+_CREATED = gauge(
     "opsapi_notifications",
     "Notifications created in the last hour, by channel and current status.",
     "channel",
@@ -107,8 +107,8 @@ def _destinations() -> Metric:
 
 
 def _notifications(now: datetime) -> Metric:
-    family = _MADE.family()
-    made = Notification.objects.filter(created__gte=now - _RECENT).order_by()
-    for channel, status, count in made.values_list("channel", "status").annotate(Count("id")):
+    family = _CREATED.family()
+    created = Notification.objects.filter(created__gte=now - _RECENT).order_by()
+    for channel, status, count in created.values_list("channel", "status").annotate(Count("id")):
         family.add_metric([channel or _FOR_PEOPLE, status], count)
     return family

@@ -7,7 +7,6 @@ from typing import Any
 from django.db.models import Model
 
 from alerting.choices import DestinationState, NotificationStatus
-from alerting.looks import alert_cells, notifications_waiting_url, window_look
 from alerting.models import (
     Alert,
     AlertConfig,
@@ -17,6 +16,7 @@ from alerting.models import (
     WorkerHeartbeat,
 )
 from alerting.notification_types.sentences import recipient_words
+from alerting.presentation import alert_cells, notifications_waiting_url, window_badge
 from alerting.rules.wording import target_words
 from alerting.selectors.alert_search import Age
 from alerting.selectors.destinations import destinations_failing
@@ -32,10 +32,10 @@ from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
 from alerting.selectors.workers import workers_seen
 from integrations.choices import ChannelType
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
-from opsapi.console.parts import Cell, Notice, Panel, Part, Tone, number_of
-from opsapi.console.places import list_url, page_url
+from opsapi.console.admin_urls import list_url, page_url
+from opsapi.console.widgets import Cell, Notice, Panel, Tone, Widget, number_of
 from opsapi.program import COMMAND
 
 _NO_WORKER = (
@@ -44,21 +44,21 @@ _NO_WORKER = (
 )
 
 
-def alerting_parts(reach: Reach, now: datetime) -> Iterator[Part]:
+def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget]:
     """Panels of alerting; the panel of workers only for operators who read everything."""
     seen = frozenset(workers_seen(now).values_list("name", flat=True))
     if not seen:
         yield Notice(_NO_WORKER)
-    yield _alerts(reach, now)
-    yield _notifications(reach, now)
-    yield _windows(reach, now)
-    yield _destinations(reach, now)
-    if reach.everything:
+    yield _alerts(visible_scope, now)
+    yield _notifications(visible_scope, now)
+    yield _windows(visible_scope, now)
+    yield _destinations(visible_scope, now)
+    if visible_scope.everything:
         yield _workers(seen, now)
 
 
-def _alerts(reach: Reach, now: datetime) -> Panel:
-    found = active_alerts(reach=reach, now=now)
+def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
+    found = active_alerts(visible_scope=visible_scope, now=now)
     targets, muted = targets_of(found.rows), muting_windows(found.rows, now=now)
     return Panel(
         name="alerts",
@@ -106,8 +106,8 @@ def _ages(ages: Sequence[AgeCount]) -> list[Cell]:
     ]
 
 
-def _notifications(reach: Reach, now: datetime) -> Panel:
-    found = notifications_failing(reach=reach, now=now)
+def _notifications(visible_scope: VisibleScope, now: datetime) -> Panel:
+    found = notifications_failing(visible_scope=visible_scope, now=now)
     origins = origins_of(found.rows)
     return Panel(
         name="notifications",
@@ -144,8 +144,8 @@ def _outcome(one: Notification, now: datetime) -> Cell:
     return Cell(f"retry in {age_words(wait)}" if wait > timedelta(0) else "retrying now", tone=Tone.WARNING)
 
 
-def _windows(reach: Reach, now: datetime) -> Panel:
-    found = windows_ahead(reach=reach, now=now)
+def _windows(visible_scope: VisibleScope, now: datetime) -> Panel:
+    found = windows_ahead(visible_scope=visible_scope, now=now)
     return Panel(
         name="windows",
         rank=60,
@@ -163,7 +163,7 @@ def _windows(reach: Reach, now: datetime) -> Panel:
 
 
 def _window(window: MaintenanceWindow, now: datetime) -> Sequence[Cell]:
-    word, tone = window_look(window, now)
+    word, tone = window_badge(window, now)
     is_active = window.start <= now
     when = f"ends in {age_words(window.end - now)}" if is_active else f"in {age_words(window.start - now)}"
     return [
@@ -175,8 +175,8 @@ def _window(window: MaintenanceWindow, now: datetime) -> Sequence[Cell]:
     ]
 
 
-def _destinations(reach: Reach, now: datetime) -> Panel:
-    found = destinations_failing(reach=reach)
+def _destinations(visible_scope: VisibleScope, now: datetime) -> Panel:
+    found = destinations_failing(visible_scope=visible_scope)
     return Panel(
         name="destinations",
         rank=50,

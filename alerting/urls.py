@@ -6,7 +6,7 @@ from alerting.views.global_configs import GlobalAlertConfigViewSet
 from alerting.views.matchers import MatcherFieldViewSet
 from alerting.views.notification_log import EventNotificationViewSet
 from alerting.views.presets import PresetViewSet
-from alerting.views.resending import ResendingViewSet
+from alerting.views.resend import ResendingViewSet
 from alerting.views.windows import WindowViewSet
 from opsapi.api.routing import route
 

@@ -22,17 +22,17 @@ from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.presence import Presence, own_connection
 from alerting.services.configs import deleted_config_secrets_purge
 from alerting.services.destinations import destinations_trim
+from alerting.services.notification_settings import removed_settings_purge
 from alerting.services.purge import deleted_project_purge
 from alerting.services.retention import alerts_trim, events_trim, failed_signals_trim
 from alerting.services.second_factors import second_factors_sweep
-from alerting.services.settings import removed_settings_purge
 from alerting.services.workers import worker_seen
 from automation.services.days import days_prepare
+from automation.services.heartbeats import heartbeats_sweep
 from automation.services.hosts import deleted_host_purge
 from automation.services.measurements import measurements_trim
 from automation.services.old_measurements import old_measurements_move
 from automation.services.repeats import report_answers_trim
-from automation.services.silence import silence_sweep
 from events.choices import Work
 from events.services import WAKE_CHANNEL
 from opsapi import clock
@@ -110,7 +110,9 @@ class Worker:
             threading.Thread(target=self._repeat, args=(self._evaluate, self._signals), name="evaluate"),
             threading.Thread(target=self._every, args=(HOUSE_SECONDS, _keep_house), name="keep-house"),
             # In a thread of its own: a silence is told on time, whatever else there is to do.
-            threading.Thread(target=self._every, args=(SWEEP_SECONDS, _look_for_silence), name="sweep"),
+            threading.Thread(
+                target=self._every, args=(SWEEP_SECONDS, _find_heartbeat_timeouts), name="sweep"
+            ),
         ]
         threads += [
             threading.Thread(target=self._deliver, name="deliver"),
@@ -254,8 +256,8 @@ def _keep_house() -> bool:
     )
 
 
-def _look_for_silence() -> bool:
+def _find_heartbeat_timeouts() -> bool:
     """All who are silent by now, and users without a second factor: it answers that nothing is left."""
-    silence_sweep(clock=clock.now)
+    heartbeats_sweep(clock=clock.now)
     second_factors_sweep(now=clock.now())
     return False

@@ -53,14 +53,14 @@ def agent_file() -> AgentFile:
 
     Raises: OSError, PackageNotFoundError: a part is not installed.
     """
-    made = io.BytesIO()
-    made.write(_SHEBANG)
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
+    archive_file = io.BytesIO()
+    archive_file.write(_SHEBANG)
+    with zipfile.ZipFile(archive_file, "w", zipfile.ZIP_STORED) as archive:
         for name, octets in sorted(_parts()):
             entry = zipfile.ZipInfo(name, _MOMENT)
             entry.create_system, entry.external_attr = 3, _READABLE
             archive.writestr(entry, octets)
-    octets = made.getvalue()
+    octets = archive_file.getvalue()
     return AgentFile(octets, hashlib.sha256(octets).hexdigest())
 
 

@@ -12,8 +12,8 @@ class AutomationConfig(AppConfig):
 
     def ready(self) -> None:
         """Panels and metrics need the models, which are loaded only now."""
-        from automation.panels import fleet_parts  # noqa: PLC0415 - see above
+        from automation.panels import fleet_widgets  # noqa: PLC0415 - see above
         from automation.platform_metrics import fleet_metrics  # noqa: PLC0415
 
         self.metrics = [fleet_metrics]
-        self.overview = [fleet_parts]
+        self.overview = [fleet_widgets]

@@ -30,7 +30,7 @@ POSTGRESQL = (Engine.POSTGRESQL,)
 BOTH = (Engine.MONGODB, Engine.POSTGRESQL)
 
 
-class Subject(StrEnum):
+class MetricSubject(StrEnum):
     """The subject of a metric; metrics are listed by subject in this order. The values are for people."""
 
     CONNECTIONS = "Connections and network"
@@ -57,7 +57,7 @@ class MetricSpec:
 
     kind: MetricKind
     name: str
-    subject: Subject
+    subject: MetricSubject
     unit: Unit
     engines: tuple[Engine, ...]
     words: str
@@ -66,7 +66,7 @@ class MetricSpec:
     @property
     def deprecated(self) -> bool:
         """Whether no server measures it any more; reports can still contain it."""
-        return self.subject is Subject.RETIRED
+        return self.subject is MetricSubject.RETIRED
 
 
 gauge = partial(MetricSpec, MetricKind.GAUGE)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
-from automation.metric_spec import BOTH, MONGODB, POSTGRESQL, MetricSpec, Subject, gauge, rate
+from automation.metric_spec import BOTH, MONGODB, POSTGRESQL, MetricSpec, MetricSubject, gauge, rate
 from automation.units import Unit, family_of, units_of
 
 
@@ -28,561 +28,561 @@ class Metric(StrEnum):
 
     # fmt: off
     ASSERT_REGULAR = rate(
-        "ASSERT_REGULAR", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "ASSERT_REGULAR", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Regular asserts", "Regular asserts that were raised.",
     )
     ASSERT_WARNING = rate(
-        "ASSERT_WARNING", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "ASSERT_WARNING", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Warning asserts", "Warnings that were raised.",
     )
     ASSERT_MSG = rate(
-        "ASSERT_MSG", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "ASSERT_MSG", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Message asserts", "Message asserts that were raised: internal errors with a text of their own.",
     )
     ASSERT_USER = rate(
-        "ASSERT_USER", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "ASSERT_USER", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "User asserts", "Errors that clients caused, such as duplicate keys.",
     )
     BACKGROUND_FLUSH_AVG = gauge(
-        "BACKGROUND_FLUSH_AVG", Subject.RETIRED, Unit.MILLISECONDS, MONGODB,
+        "BACKGROUND_FLUSH_AVG", MetricSubject.RETIRED, Unit.MILLISECONDS, MONGODB,
         "Background flush average", "Mean time of a flush to disk with the storage engine MMAPv1.",
     )
     CACHE_BYTES_READ_INTO = rate(
-        "CACHE_BYTES_READ_INTO", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "CACHE_BYTES_READ_INTO", MetricSubject.PROCESS, Unit.BYTES, MONGODB,
         "Bytes read into cache", "Data read from disk into the cache of the storage engine.",
     )
     CACHE_BYTES_WRITTEN_FROM = rate(
-        "CACHE_BYTES_WRITTEN_FROM", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "CACHE_BYTES_WRITTEN_FROM", MetricSubject.PROCESS, Unit.BYTES, MONGODB,
         "Bytes written from cache", "Data written to disk from the cache of the storage engine.",
     )
     CACHE_DIRTY_BYTES = gauge(
-        "CACHE_DIRTY_BYTES", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "CACHE_DIRTY_BYTES", MetricSubject.PROCESS, Unit.BYTES, MONGODB,
         "Dirty cache", "Data in the cache that is changed and not yet written to disk.",
     )
     CACHE_USED_BYTES = gauge(
-        "CACHE_USED_BYTES", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "CACHE_USED_BYTES", MetricSubject.PROCESS, Unit.BYTES, MONGODB,
         "Used cache", "Data in the cache of the storage engine.",
     )
     CACHE_FILL_RATIO = gauge(
-        "CACHE_FILL_RATIO", Subject.PROCESS, Unit.PERCENT, MONGODB,
+        "CACHE_FILL_RATIO", MetricSubject.PROCESS, Unit.PERCENT, MONGODB,
         "Cache in use", "Share of the configured cache that holds data.",
     )
     DIRTY_FILL_RATIO = gauge(
-        "DIRTY_FILL_RATIO", Subject.PROCESS, Unit.PERCENT, MONGODB,
+        "DIRTY_FILL_RATIO", MetricSubject.PROCESS, Unit.PERCENT, MONGODB,
         "Dirty share of the cache",
         "Share of the configured cache that holds changed data not yet written to disk.",
     )
     TICKETS_AVAILABLE_READS = gauge(
-        "TICKETS_AVAILABLE_READS", Subject.LOCKS, Unit.RAW, MONGODB,
+        "TICKETS_AVAILABLE_READS", MetricSubject.LOCKS, Unit.RAW, MONGODB,
         "Read tickets available", "Reads that the storage engine can still admit; at 0, reads wait.",
     )
     TICKETS_AVAILABLE_WRITES = gauge(
-        "TICKETS_AVAILABLE_WRITES", Subject.LOCKS, Unit.RAW, MONGODB,
+        "TICKETS_AVAILABLE_WRITES", MetricSubject.LOCKS, Unit.RAW, MONGODB,
         "Write tickets available", "Writes that the storage engine can still admit; at 0, writes wait.",
     )
     CONNECTIONS = gauge(
-        "CONNECTIONS", Subject.CONNECTIONS, Unit.RAW, BOTH,
+        "CONNECTIONS", MetricSubject.CONNECTIONS, Unit.RAW, BOTH,
         "Connections", "Open connections of clients.",
     )
     CONNECTIONS_PERCENT = gauge(
-        "CONNECTIONS_PERCENT", Subject.CONNECTIONS, Unit.PERCENT, BOTH,
+        "CONNECTIONS_PERCENT", MetricSubject.CONNECTIONS, Unit.PERCENT, BOTH,
         "Connections in use", "Open connections as a share of the connections that the server allows.",
     )
     CURSORS_TOTAL_OPEN = gauge(
-        "CURSORS_TOTAL_OPEN", Subject.CONNECTIONS, Unit.RAW, MONGODB,
+        "CURSORS_TOTAL_OPEN", MetricSubject.CONNECTIONS, Unit.RAW, MONGODB,
         "Open cursors", "Cursors that the server keeps open for clients.",
     )
     CURSORS_TOTAL_TIMED_OUT = rate(
-        "CURSORS_TOTAL_TIMED_OUT", Subject.CONNECTIONS, Unit.RAW, MONGODB,
+        "CURSORS_TOTAL_TIMED_OUT", MetricSubject.CONNECTIONS, Unit.RAW, MONGODB,
         "Timed-out cursors", "Cursors that the server closed because their clients did not use them.",
     )
     EXTRA_INFO_PAGE_FAULTS = rate(
-        "EXTRA_INFO_PAGE_FAULTS", Subject.PROCESS, Unit.RAW, MONGODB,
+        "EXTRA_INFO_PAGE_FAULTS", MetricSubject.PROCESS, Unit.RAW, MONGODB,
         "Page faults", "Page faults of the server process.",
     )
     GLOBAL_LOCK_CURRENT_QUEUE_TOTAL = gauge(
-        "GLOBAL_LOCK_CURRENT_QUEUE_TOTAL", Subject.LOCKS, Unit.RAW, MONGODB,
+        "GLOBAL_LOCK_CURRENT_QUEUE_TOTAL", MetricSubject.LOCKS, Unit.RAW, MONGODB,
         "Operations queued for a lock", "Operations that wait for a lock.",
     )
     GLOBAL_LOCK_CURRENT_QUEUE_READERS = gauge(
-        "GLOBAL_LOCK_CURRENT_QUEUE_READERS", Subject.LOCKS, Unit.RAW, MONGODB,
+        "GLOBAL_LOCK_CURRENT_QUEUE_READERS", MetricSubject.LOCKS, Unit.RAW, MONGODB,
         "Reads queued for a lock", "Reads that wait for a lock.",
     )
     GLOBAL_LOCK_CURRENT_QUEUE_WRITERS = gauge(
-        "GLOBAL_LOCK_CURRENT_QUEUE_WRITERS", Subject.LOCKS, Unit.RAW, MONGODB,
+        "GLOBAL_LOCK_CURRENT_QUEUE_WRITERS", MetricSubject.LOCKS, Unit.RAW, MONGODB,
         "Writes queued for a lock", "Writes that wait for a lock.",
     )
     INDEX_COUNTERS_BTREE_ACCESSES = rate(
-        "INDEX_COUNTERS_BTREE_ACCESSES", Subject.RETIRED, Unit.RAW, MONGODB,
+        "INDEX_COUNTERS_BTREE_ACCESSES", MetricSubject.RETIRED, Unit.RAW, MONGODB,
         "Index accesses", "Accesses to indexes; servers up to 2.4 count them.",
     )
     INDEX_COUNTERS_BTREE_HITS = rate(
-        "INDEX_COUNTERS_BTREE_HITS", Subject.RETIRED, Unit.RAW, MONGODB,
+        "INDEX_COUNTERS_BTREE_HITS", MetricSubject.RETIRED, Unit.RAW, MONGODB,
         "Index hits", "Accesses to indexes that found their page in memory; servers up to 2.4 count them.",
     )
     INDEX_COUNTERS_BTREE_MISSES = rate(
-        "INDEX_COUNTERS_BTREE_MISSES", Subject.RETIRED, Unit.RAW, MONGODB,
+        "INDEX_COUNTERS_BTREE_MISSES", MetricSubject.RETIRED, Unit.RAW, MONGODB,
         "Index misses", "Accesses to indexes that read their page from disk; servers up to 2.4 count them.",
     )
     INDEX_COUNTERS_BTREE_MISS_RATIO = gauge(
-        "INDEX_COUNTERS_BTREE_MISS_RATIO", Subject.RETIRED, Unit.RAW, MONGODB,
+        "INDEX_COUNTERS_BTREE_MISS_RATIO", MetricSubject.RETIRED, Unit.RAW, MONGODB,
         "Index miss ratio", "Misses as a share of index accesses; servers up to 2.4 count them.",
     )
     JOURNALING_COMMITS_IN_WRITE_LOCK = gauge(
-        "JOURNALING_COMMITS_IN_WRITE_LOCK", Subject.RETIRED, Unit.RAW, MONGODB,
+        "JOURNALING_COMMITS_IN_WRITE_LOCK", MetricSubject.RETIRED, Unit.RAW, MONGODB,
         "Journal commits in write lock",
         "Journal commits that held a write lock, with the storage engine MMAPv1.",
     )
     JOURNALING_MB = gauge(
-        "JOURNALING_MB", Subject.RETIRED, Unit.RAW, MONGODB,
+        "JOURNALING_MB", MetricSubject.RETIRED, Unit.RAW, MONGODB,
         "Journal megabytes written",
         "Megabytes written to the journal between two commits, with the storage engine MMAPv1.",
     )
     JOURNALING_WRITE_DATA_FILES_MB = gauge(
-        "JOURNALING_WRITE_DATA_FILES_MB", Subject.RETIRED, Unit.RAW, MONGODB,
+        "JOURNALING_WRITE_DATA_FILES_MB", MetricSubject.RETIRED, Unit.RAW, MONGODB,
         "Data file megabytes written by the journal",
         "Megabytes that the journal wrote to data files between two commits, with the storage engine MMAPv1.",
     )
     MEMORY_RESIDENT = gauge(
-        "MEMORY_RESIDENT", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "MEMORY_RESIDENT", MetricSubject.PROCESS, Unit.BYTES, MONGODB,
         "Resident memory", "Memory of the machine that the server process holds.",
     )
     MEMORY_VIRTUAL = gauge(
-        "MEMORY_VIRTUAL", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "MEMORY_VIRTUAL", MetricSubject.PROCESS, Unit.BYTES, MONGODB,
         "Virtual memory", "Addresses that the server process has reserved.",
     )
     MEMORY_MAPPED = gauge(
-        "MEMORY_MAPPED", Subject.RETIRED, Unit.BYTES, MONGODB,
+        "MEMORY_MAPPED", MetricSubject.RETIRED, Unit.BYTES, MONGODB,
         "Mapped memory", "Data files that the storage engine MMAPv1 maps into memory.",
     )
     COMPUTED_MEMORY = gauge(
-        "COMPUTED_MEMORY", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "COMPUTED_MEMORY", MetricSubject.PROCESS, Unit.BYTES, MONGODB,
         "Computed memory", "Virtual memory without mapped data files.",
     )
     NETWORK_BYTES_IN = rate(
-        "NETWORK_BYTES_IN", Subject.CONNECTIONS, Unit.BYTES, MONGODB,
+        "NETWORK_BYTES_IN", MetricSubject.CONNECTIONS, Unit.BYTES, MONGODB,
         "Network bytes in", "Data that the server received from clients and members.",
     )
     NETWORK_BYTES_OUT = rate(
-        "NETWORK_BYTES_OUT", Subject.CONNECTIONS, Unit.BYTES, MONGODB,
+        "NETWORK_BYTES_OUT", MetricSubject.CONNECTIONS, Unit.BYTES, MONGODB,
         "Network bytes out", "Data that the server sent to clients and members.",
     )
     NETWORK_NUM_REQUESTS = rate(
-        "NETWORK_NUM_REQUESTS", Subject.CONNECTIONS, Unit.RAW, MONGODB,
+        "NETWORK_NUM_REQUESTS", MetricSubject.CONNECTIONS, Unit.RAW, MONGODB,
         "Network requests", "Requests that the server received.",
     )
     OPLOG_SLAVE_LAG_MASTER_TIME = gauge(
-        "OPLOG_SLAVE_LAG_MASTER_TIME", Subject.REPLICATION, Unit.SECONDS, MONGODB,
+        "OPLOG_SLAVE_LAG_MASTER_TIME", MetricSubject.REPLICATION, Unit.SECONDS, MONGODB,
         "Replication lag", "How far a secondary is behind its primary.",
     )
     OPLOG_MASTER_TIME = gauge(
-        "OPLOG_MASTER_TIME", Subject.REPLICATION, Unit.SECONDS, MONGODB,
+        "OPLOG_MASTER_TIME", MetricSubject.REPLICATION, Unit.SECONDS, MONGODB,
         "Replication oplog window",
         "Time from the oldest to the newest entry of the oplog. A member that is down for longer needs "
         "an initial sync.",
     )
     OPLOG_MASTER_LAG_TIME_DIFF = gauge(
-        "OPLOG_MASTER_LAG_TIME_DIFF", Subject.REPLICATION, Unit.SECONDS, MONGODB,
+        "OPLOG_MASTER_LAG_TIME_DIFF", MetricSubject.REPLICATION, Unit.SECONDS, MONGODB,
         "Replication headroom",
         "Oplog window of the primary minus the lag of the secondary; at 0, the secondary needs an "
         "initial sync.",
     )
     OPLOG_RATE_GB_PER_HOUR = gauge(
-        "OPLOG_RATE_GB_PER_HOUR", Subject.REPLICATION, Unit.RAW, MONGODB,
+        "OPLOG_RATE_GB_PER_HOUR", MetricSubject.REPLICATION, Unit.RAW, MONGODB,
         "Oplog gigabytes per hour", "Gigabytes of oplog that the primary writes in an hour.",
     )
     DB_STORAGE_TOTAL = gauge(
-        "DB_STORAGE_TOTAL", Subject.DATABASES, Unit.BYTES, MONGODB,
+        "DB_STORAGE_TOTAL", MetricSubject.DATABASES, Unit.BYTES, MONGODB,
         "Database storage", "Space that the collections of all databases take on disk.",
     )
     DB_DATA_SIZE_TOTAL = gauge(
-        "DB_DATA_SIZE_TOTAL", Subject.DATABASES, Unit.BYTES, MONGODB,
+        "DB_DATA_SIZE_TOTAL", MetricSubject.DATABASES, Unit.BYTES, MONGODB,
         "Database data size", "Size of the documents of all databases, before compression.",
     )
     DATABASE_DATA_SIZE = gauge(
-        "DATABASE_DATA_SIZE", Subject.DATABASES, Unit.BYTES, MONGODB,
+        "DATABASE_DATA_SIZE", MetricSubject.DATABASES, Unit.BYTES, MONGODB,
         "Data size of a database", "Size of the documents of a database, before compression.",
     )
     DATABASE_STORAGE_SIZE = gauge(
-        "DATABASE_STORAGE_SIZE", Subject.DATABASES, Unit.BYTES, BOTH,
+        "DATABASE_STORAGE_SIZE", MetricSubject.DATABASES, Unit.BYTES, BOTH,
         "Storage of a database", "Space that a database takes on disk; on MongoDB without its indexes.",
     )
     DATABASE_INDEX_SIZE = gauge(
-        "DATABASE_INDEX_SIZE", Subject.DATABASES, Unit.BYTES, MONGODB,
+        "DATABASE_INDEX_SIZE", MetricSubject.DATABASES, Unit.BYTES, MONGODB,
         "Index size of a database", "Space that the indexes of a database take on disk.",
     )
     DATABASE_AVERAGE_OBJECT_SIZE = gauge(
-        "DATABASE_AVERAGE_OBJECT_SIZE", Subject.DATABASES, Unit.BYTES, MONGODB,
+        "DATABASE_AVERAGE_OBJECT_SIZE", MetricSubject.DATABASES, Unit.BYTES, MONGODB,
         "Mean document size of a database", "Mean size of the documents of a database.",
     )
     DATABASE_OBJECT_COUNT = gauge(
-        "DATABASE_OBJECT_COUNT", Subject.DATABASES, Unit.RAW, MONGODB,
+        "DATABASE_OBJECT_COUNT", MetricSubject.DATABASES, Unit.RAW, MONGODB,
         "Documents of a database", "How many documents a database has.",
     )
     DATABASE_COLLECTION_COUNT = gauge(
-        "DATABASE_COLLECTION_COUNT", Subject.DATABASES, Unit.RAW, MONGODB,
+        "DATABASE_COLLECTION_COUNT", MetricSubject.DATABASES, Unit.RAW, MONGODB,
         "Collections of a database", "How many collections a database has.",
     )
     DATABASE_INDEX_COUNT = gauge(
-        "DATABASE_INDEX_COUNT", Subject.DATABASES, Unit.RAW, MONGODB,
+        "DATABASE_INDEX_COUNT", MetricSubject.DATABASES, Unit.RAW, MONGODB,
         "Indexes of a database", "How many indexes a database has.",
     )
     OPCOUNTER_CMD = rate(
-        "OPCOUNTER_CMD", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "OPCOUNTER_CMD", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Commands", "Commands that ran.",
     )
     OPCOUNTER_QUERY = rate(
-        "OPCOUNTER_QUERY", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "OPCOUNTER_QUERY", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Queries", "Queries that ran.",
     )
     OPCOUNTER_UPDATE = rate(
-        "OPCOUNTER_UPDATE", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "OPCOUNTER_UPDATE", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Updates", "Updates that ran.",
     )
     OPCOUNTER_DELETE = rate(
-        "OPCOUNTER_DELETE", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "OPCOUNTER_DELETE", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Deletes", "Deletes that ran.",
     )
     OPCOUNTER_GETMORE = rate(
-        "OPCOUNTER_GETMORE", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "OPCOUNTER_GETMORE", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Get-mores", "Requests for the next results of a cursor.",
     )
     OPCOUNTER_INSERT = rate(
-        "OPCOUNTER_INSERT", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "OPCOUNTER_INSERT", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Inserts", "Inserts that ran.",
     )
     OPCOUNTER_REPL_CMD = rate(
-        "OPCOUNTER_REPL_CMD", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "OPCOUNTER_REPL_CMD", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Replicated commands", "Commands that a secondary applied from the oplog.",
     )
     OPCOUNTER_REPL_UPDATE = rate(
-        "OPCOUNTER_REPL_UPDATE", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "OPCOUNTER_REPL_UPDATE", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Replicated updates", "Updates that a secondary applied from the oplog.",
     )
     OPCOUNTER_REPL_DELETE = rate(
-        "OPCOUNTER_REPL_DELETE", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "OPCOUNTER_REPL_DELETE", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Replicated deletes", "Deletes that a secondary applied from the oplog.",
     )
     OPCOUNTER_REPL_INSERT = rate(
-        "OPCOUNTER_REPL_INSERT", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "OPCOUNTER_REPL_INSERT", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Replicated inserts", "Inserts that a secondary applied from the oplog.",
     )
     DOCUMENT_METRICS_RETURNED = rate(
-        "DOCUMENT_METRICS_RETURNED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "DOCUMENT_METRICS_RETURNED", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Documents returned", "Documents that queries returned.",
     )
     DOCUMENT_METRICS_INSERTED = rate(
-        "DOCUMENT_METRICS_INSERTED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "DOCUMENT_METRICS_INSERTED", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Documents inserted", "Documents that were inserted.",
     )
     DOCUMENT_METRICS_UPDATED = rate(
-        "DOCUMENT_METRICS_UPDATED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "DOCUMENT_METRICS_UPDATED", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Documents updated", "Documents that were updated.",
     )
     DOCUMENT_METRICS_DELETED = rate(
-        "DOCUMENT_METRICS_DELETED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "DOCUMENT_METRICS_DELETED", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Documents deleted", "Documents that were deleted.",
     )
     OPERATIONS_SCAN_AND_ORDER = rate(
-        "OPERATIONS_SCAN_AND_ORDER", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "OPERATIONS_SCAN_AND_ORDER", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Operations that scan and order",
         "Queries that sorted their results because no index had them in order.",
     )
     OP_EXECUTION_TIME_READS = gauge(
-        "OP_EXECUTION_TIME_READS", Subject.OPERATIONS, Unit.MILLISECONDS, MONGODB,
+        "OP_EXECUTION_TIME_READS", MetricSubject.OPERATIONS, Unit.MILLISECONDS, MONGODB,
         "Execution time of reads", "Mean time of a read.",
     )
     OP_EXECUTION_TIME_WRITES = gauge(
-        "OP_EXECUTION_TIME_WRITES", Subject.OPERATIONS, Unit.MILLISECONDS, MONGODB,
+        "OP_EXECUTION_TIME_WRITES", MetricSubject.OPERATIONS, Unit.MILLISECONDS, MONGODB,
         "Execution time of writes", "Mean time of a write.",
     )
     OP_EXECUTION_TIME_COMMANDS = gauge(
-        "OP_EXECUTION_TIME_COMMANDS", Subject.OPERATIONS, Unit.MILLISECONDS, MONGODB,
+        "OP_EXECUTION_TIME_COMMANDS", MetricSubject.OPERATIONS, Unit.MILLISECONDS, MONGODB,
         "Execution time of commands", "Mean time of a command.",
     )
     RESTARTS_IN_LAST_HOUR = gauge(
-        "RESTARTS_IN_LAST_HOUR", Subject.PROCESS, Unit.RAW, MONGODB,
+        "RESTARTS_IN_LAST_HOUR", MetricSubject.PROCESS, Unit.RAW, MONGODB,
         "Restarts in the last hour", "How often the server process was started in the last hour.",
     )
     SYSTEM_CPU_USER = gauge(
-        "SYSTEM_CPU_USER", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_CPU_USER", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "CPU time: user", "Time spent on programs, added up over the processor's cores.",
     )
     SYSTEM_CPU_KERNEL = gauge(
-        "SYSTEM_CPU_KERNEL", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_CPU_KERNEL", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "CPU time: kernel", "Time spent on the kernel, added up over the processor's cores.",
     )
     SYSTEM_CPU_NICE = gauge(
-        "SYSTEM_CPU_NICE", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_CPU_NICE", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "CPU time: nice", "Time spent on programs of low priority, added up over the processor's cores.",
     )
     SYSTEM_CPU_IOWAIT = gauge(
-        "SYSTEM_CPU_IOWAIT", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_CPU_IOWAIT", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "CPU time: I/O wait", "Time idle while waiting for a disk, added up over the processor's cores.",
     )
     SYSTEM_CPU_IRQ = gauge(
-        "SYSTEM_CPU_IRQ", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_CPU_IRQ", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "CPU time: interrupt", "Time spent on interrupts, added up over the processor's cores.",
     )
     SYSTEM_CPU_SOFTIRQ = gauge(
-        "SYSTEM_CPU_SOFTIRQ", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_CPU_SOFTIRQ", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "CPU time: softirq", "Time spent on soft interrupts, added up over the processor's cores.",
     )
     SYSTEM_CPU_STEAL = gauge(
-        "SYSTEM_CPU_STEAL", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_CPU_STEAL", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "CPU time: steal",
         "Time used by other machines of the hypervisor, added up over the processor's cores.",
     )
     SYSTEM_CPU_GUEST = gauge(
-        "SYSTEM_CPU_GUEST", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_CPU_GUEST", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "CPU time: guest",
         "Time spent on virtual machines that it hosts, added up over the processor's cores.",
     )
     SYSTEM_NORMALIZED_CPU_USER = gauge(
-        "SYSTEM_NORMALIZED_CPU_USER", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_NORMALIZED_CPU_USER", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "Normalized CPU time: user", "Time spent on programs, as a mean of the processor's cores.",
     )
     SYSTEM_NORMALIZED_CPU_KERNEL = gauge(
-        "SYSTEM_NORMALIZED_CPU_KERNEL", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_NORMALIZED_CPU_KERNEL", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "Normalized CPU time: kernel", "Time spent on the kernel, as a mean of the processor's cores.",
     )
     SYSTEM_NORMALIZED_CPU_NICE = gauge(
-        "SYSTEM_NORMALIZED_CPU_NICE", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_NORMALIZED_CPU_NICE", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "Normalized CPU time: nice",
         "Time spent on programs of low priority, as a mean of the processor's cores.",
     )
     SYSTEM_NORMALIZED_CPU_IOWAIT = gauge(
-        "SYSTEM_NORMALIZED_CPU_IOWAIT", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_NORMALIZED_CPU_IOWAIT", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "Normalized CPU time: I/O wait",
         "Time idle while waiting for a disk, as a mean of the processor's cores.",
     )
     SYSTEM_NORMALIZED_CPU_IRQ = gauge(
-        "SYSTEM_NORMALIZED_CPU_IRQ", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_NORMALIZED_CPU_IRQ", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "Normalized CPU time: interrupt", "Time spent on interrupts, as a mean of the processor's cores.",
     )
     SYSTEM_NORMALIZED_CPU_SOFTIRQ = gauge(
-        "SYSTEM_NORMALIZED_CPU_SOFTIRQ", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_NORMALIZED_CPU_SOFTIRQ", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "Normalized CPU time: softirq", "Time spent on soft interrupts, as a mean of the processor's cores.",
     )
     SYSTEM_NORMALIZED_CPU_STEAL = gauge(
-        "SYSTEM_NORMALIZED_CPU_STEAL", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_NORMALIZED_CPU_STEAL", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "Normalized CPU time: steal",
         "Time used by other machines of the hypervisor, as a mean of the processor's cores.",
     )
     SYSTEM_NORMALIZED_CPU_GUEST = gauge(
-        "SYSTEM_NORMALIZED_CPU_GUEST", Subject.CPU, Unit.PERCENT, BOTH,
+        "SYSTEM_NORMALIZED_CPU_GUEST", MetricSubject.CPU, Unit.PERCENT, BOTH,
         "Normalized CPU time: guest",
         "Time spent on virtual machines that it hosts, as a mean of the processor's cores.",
     )
     SYSTEM_MEMORY_USED = gauge(
-        "SYSTEM_MEMORY_USED", Subject.MACHINE, Unit.BYTES, BOTH,
+        "SYSTEM_MEMORY_USED", MetricSubject.MACHINE, Unit.BYTES, BOTH,
         "Used system memory", "Memory of the machine that is not available to programs.",
     )
     SYSTEM_MEMORY_FREE = gauge(
-        "SYSTEM_MEMORY_FREE", Subject.MACHINE, Unit.BYTES, BOTH,
+        "SYSTEM_MEMORY_FREE", MetricSubject.MACHINE, Unit.BYTES, BOTH,
         "Free system memory", "Memory of the machine that nothing uses.",
     )
     SYSTEM_MEMORY_AVAILABLE = gauge(
-        "SYSTEM_MEMORY_AVAILABLE", Subject.MACHINE, Unit.BYTES, BOTH,
+        "SYSTEM_MEMORY_AVAILABLE", MetricSubject.MACHINE, Unit.BYTES, BOTH,
         "Available system memory", "Memory of the machine that programs can have without swapping.",
     )
     SYSTEM_NETWORK_BYTES_IN = rate(
-        "SYSTEM_NETWORK_BYTES_IN", Subject.MACHINE, Unit.BYTES, BOTH,
+        "SYSTEM_NETWORK_BYTES_IN", MetricSubject.MACHINE, Unit.BYTES, BOTH,
         "System network bytes in", "Data that the machine received.",
     )
     SYSTEM_NETWORK_BYTES_OUT = rate(
-        "SYSTEM_NETWORK_BYTES_OUT", Subject.MACHINE, Unit.BYTES, BOTH,
+        "SYSTEM_NETWORK_BYTES_OUT", MetricSubject.MACHINE, Unit.BYTES, BOTH,
         "System network bytes out", "Data that the machine sent.",
     )
     SWAP_USAGE_USED = gauge(
-        "SWAP_USAGE_USED", Subject.MACHINE, Unit.BYTES, BOTH,
+        "SWAP_USAGE_USED", MetricSubject.MACHINE, Unit.BYTES, BOTH,
         "Used swap space", "Swap space of the machine that is in use.",
     )
     SWAP_USAGE_FREE = gauge(
-        "SWAP_USAGE_FREE", Subject.MACHINE, Unit.BYTES, BOTH,
+        "SWAP_USAGE_FREE", MetricSubject.MACHINE, Unit.BYTES, BOTH,
         "Free swap space", "Swap space of the machine that is free.",
     )
     DISK_PARTITION_SPACE_FREE = gauge(
-        "DISK_PARTITION_SPACE_FREE", Subject.DISK, Unit.BYTES, BOTH,
+        "DISK_PARTITION_SPACE_FREE", MetricSubject.DISK, Unit.BYTES, BOTH,
         "Free disk space", "Free space of the partition that holds the data.",
     )
     DISK_PARTITION_SPACE_USED = gauge(
-        "DISK_PARTITION_SPACE_USED", Subject.DISK, Unit.BYTES, BOTH,
+        "DISK_PARTITION_SPACE_USED", MetricSubject.DISK, Unit.BYTES, BOTH,
         "Used disk space", "Used space of the partition that holds the data.",
     )
     DISK_PARTITION_SPACE_PERCENT_FREE = gauge(
-        "DISK_PARTITION_SPACE_PERCENT_FREE", Subject.DISK, Unit.PERCENT, BOTH,
+        "DISK_PARTITION_SPACE_PERCENT_FREE", MetricSubject.DISK, Unit.PERCENT, BOTH,
         "Free share of the disk", "Free share of the partition that holds the data.",
     )
     DISK_PARTITION_SPACE_PERCENT_USED = gauge(
-        "DISK_PARTITION_SPACE_PERCENT_USED", Subject.DISK, Unit.PERCENT, BOTH,
+        "DISK_PARTITION_SPACE_PERCENT_USED", MetricSubject.DISK, Unit.PERCENT, BOTH,
         "Used share of the disk", "Used share of the partition that holds the data.",
     )
     DISK_PARTITION_IOPS_READ = rate(
-        "DISK_PARTITION_IOPS_READ", Subject.DISK, Unit.RAW, BOTH,
+        "DISK_PARTITION_IOPS_READ", MetricSubject.DISK, Unit.RAW, BOTH,
         "Disk reads", "Reads of the partition that holds the data.",
     )
     DISK_PARTITION_IOPS_WRITE = rate(
-        "DISK_PARTITION_IOPS_WRITE", Subject.DISK, Unit.RAW, BOTH,
+        "DISK_PARTITION_IOPS_WRITE", MetricSubject.DISK, Unit.RAW, BOTH,
         "Disk writes", "Writes to the partition that holds the data.",
     )
     DISK_PARTITION_IOPS_TOTAL = rate(
-        "DISK_PARTITION_IOPS_TOTAL", Subject.DISK, Unit.RAW, BOTH,
+        "DISK_PARTITION_IOPS_TOTAL", MetricSubject.DISK, Unit.RAW, BOTH,
         "Disk reads and writes", "Reads and writes of the partition that holds the data.",
     )
     DISK_PARTITION_LATENCY_READ = gauge(
-        "DISK_PARTITION_LATENCY_READ", Subject.DISK, Unit.MILLISECONDS, BOTH,
+        "DISK_PARTITION_LATENCY_READ", MetricSubject.DISK, Unit.MILLISECONDS, BOTH,
         "Disk read latency", "Mean time of a read of the partition that holds the data.",
     )
     DISK_PARTITION_LATENCY_WRITE = gauge(
-        "DISK_PARTITION_LATENCY_WRITE", Subject.DISK, Unit.MILLISECONDS, BOTH,
+        "DISK_PARTITION_LATENCY_WRITE", MetricSubject.DISK, Unit.MILLISECONDS, BOTH,
         "Disk write latency", "Mean time of a write to the partition that holds the data.",
     )
     DISK_PARTITION_UTILIZATION = gauge(
-        "DISK_PARTITION_UTILIZATION", Subject.DISK, Unit.PERCENT, BOTH,
+        "DISK_PARTITION_UTILIZATION", MetricSubject.DISK, Unit.PERCENT, BOTH,
         "Disk utilization",
         "Share of the time in which the partition that holds the data was reading or writing.",
     )
     QUERY_EXECUTOR_SCANNED = rate(
-        "QUERY_EXECUTOR_SCANNED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "QUERY_EXECUTOR_SCANNED", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Index keys scanned by queries", "Index keys that queries looked at.",
     )
     QUERY_EXECUTOR_SCANNED_OBJECTS = rate(
-        "QUERY_EXECUTOR_SCANNED_OBJECTS", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "QUERY_EXECUTOR_SCANNED_OBJECTS", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Documents scanned by queries", "Documents that queries looked at.",
     )
     QUERY_TARGETING_SCANNED_PER_RETURNED = gauge(
-        "QUERY_TARGETING_SCANNED_PER_RETURNED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "QUERY_TARGETING_SCANNED_PER_RETURNED", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Index keys scanned per document returned",
         "Index keys that queries looked at for each document they returned.",
     )
     QUERY_TARGETING_SCANNED_OBJECTS_PER_RETURNED = gauge(
-        "QUERY_TARGETING_SCANNED_OBJECTS_PER_RETURNED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "QUERY_TARGETING_SCANNED_OBJECTS_PER_RETURNED", MetricSubject.OPERATIONS, Unit.RAW, MONGODB,
         "Documents scanned per document returned",
         "Documents that queries looked at for each document they returned; a value far above 1 means "
         "that an index is missing.",
     )
     PG_TRANSACTIONS_COMMITTED = rate(
-        "PG_TRANSACTIONS_COMMITTED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "PG_TRANSACTIONS_COMMITTED", MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Transactions committed", "Transactions that were committed.",
     )
     PG_TRANSACTIONS_ROLLED_BACK = rate(
-        "PG_TRANSACTIONS_ROLLED_BACK", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "PG_TRANSACTIONS_ROLLED_BACK", MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Transactions rolled back", "Transactions that were rolled back.",
     )
     PG_DEADLOCKS = rate(
-        "PG_DEADLOCKS", Subject.LOCKS, Unit.RAW, POSTGRESQL,
+        "PG_DEADLOCKS", MetricSubject.LOCKS, Unit.RAW, POSTGRESQL,
         "Deadlocks", "Deadlocks that the server solved by ending a transaction.",
     )
     PG_CONFLICTS = rate(
-        "PG_CONFLICTS", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "PG_CONFLICTS", MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Queries cancelled by recovery",
         "Queries of a standby that were cancelled because they conflicted with recovery.",
     )
     PG_CHECKSUM_FAILURES = rate(
-        "PG_CHECKSUM_FAILURES", Subject.DATABASES, Unit.RAW, POSTGRESQL,
+        "PG_CHECKSUM_FAILURES", MetricSubject.DATABASES, Unit.RAW, POSTGRESQL,
         "Checksum failures", "Pages read whose checksum was wrong: damaged data.",
     )
     PG_TEMP_BYTES = rate(
-        "PG_TEMP_BYTES", Subject.DATABASES, Unit.BYTES, POSTGRESQL,
+        "PG_TEMP_BYTES", MetricSubject.DATABASES, Unit.BYTES, POSTGRESQL,
         "Temporary file bytes",
         "Data that queries wrote to temporary files because they ran out of memory.",
     )
     PG_CACHE_HIT_RATIO = gauge(
-        "PG_CACHE_HIT_RATIO", Subject.PROCESS, Unit.PERCENT, POSTGRESQL,
+        "PG_CACHE_HIT_RATIO", MetricSubject.PROCESS, Unit.PERCENT, POSTGRESQL,
         "Cache hit ratio", "Share of the pages read that were found in the shared buffers.",
     )
     PG_ROWS_RETURNED = rate(
-        "PG_ROWS_RETURNED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "PG_ROWS_RETURNED", MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Rows returned", "Rows that scans read.",
     )
     PG_ROWS_FETCHED = rate(
-        "PG_ROWS_FETCHED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "PG_ROWS_FETCHED", MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Rows fetched", "Rows that scans of indexes fetched.",
     )
     PG_ROWS_INSERTED = rate(
-        "PG_ROWS_INSERTED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "PG_ROWS_INSERTED", MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Rows inserted", "Rows that were inserted.",
     )
     PG_ROWS_UPDATED = rate(
-        "PG_ROWS_UPDATED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "PG_ROWS_UPDATED", MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Rows updated", "Rows that were updated.",
     )
     PG_ROWS_DELETED = rate(
-        "PG_ROWS_DELETED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "PG_ROWS_DELETED", MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Rows deleted", "Rows that were deleted.",
     )
     PG_LONGEST_TRANSACTION = gauge(
-        "PG_LONGEST_TRANSACTION", Subject.TRANSACTIONS, Unit.SECONDS, POSTGRESQL,
+        "PG_LONGEST_TRANSACTION", MetricSubject.TRANSACTIONS, Unit.SECONDS, POSTGRESQL,
         "Longest transaction", "Age of the oldest transaction that is open.",
     )
     PG_IDLE_IN_TRANSACTION = gauge(
-        "PG_IDLE_IN_TRANSACTION", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "PG_IDLE_IN_TRANSACTION", MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Connections idle in a transaction",
         "Connections whose transaction is open while nothing runs in it.",
     )
     PG_LOCKS_WAITING = gauge(
-        "PG_LOCKS_WAITING", Subject.LOCKS, Unit.RAW, POSTGRESQL,
+        "PG_LOCKS_WAITING", MetricSubject.LOCKS, Unit.RAW, POSTGRESQL,
         "Locks waited for", "Lock requests that are not granted yet.",
     )
     PG_REPLICATION_LAG_TIME = gauge(
-        "PG_REPLICATION_LAG_TIME", Subject.REPLICATION, Unit.SECONDS, POSTGRESQL,
+        "PG_REPLICATION_LAG_TIME", MetricSubject.REPLICATION, Unit.SECONDS, POSTGRESQL,
         "Standby lag", "How far a standby is behind its primary in time.",
     )
     PG_REPLICATION_LAG_BYTES = gauge(
-        "PG_REPLICATION_LAG_BYTES", Subject.REPLICATION, Unit.BYTES, POSTGRESQL,
+        "PG_REPLICATION_LAG_BYTES", MetricSubject.REPLICATION, Unit.BYTES, POSTGRESQL,
         "Standby lag in bytes", "Write-ahead log of the primary that a standby has not replayed yet.",
     )
     PG_REPLICATION_SLOT_RETAINED_BYTES = gauge(
-        "PG_REPLICATION_SLOT_RETAINED_BYTES", Subject.REPLICATION, Unit.BYTES, POSTGRESQL,
+        "PG_REPLICATION_SLOT_RETAINED_BYTES", MetricSubject.REPLICATION, Unit.BYTES, POSTGRESQL,
         "Write-ahead log retained by a slot",
         "Write-ahead log that the server keeps for the replication slot that is furthest behind.",
     )
     PG_XID_AGE = gauge(
-        "PG_XID_AGE", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "PG_XID_AGE", MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Transaction ID age",
         "Transaction IDs used since the oldest unfrozen one; close to 2^31 the server refuses writes.",
     )
     PG_MXID_AGE = gauge(
-        "PG_MXID_AGE", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "PG_MXID_AGE", MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Multixact ID age",
         "Multixact IDs used since the oldest unfrozen one; close to 2^31 the server refuses writes.",
     )
     PG_WAL_BYTES = rate(
-        "PG_WAL_BYTES", Subject.LOG, Unit.BYTES, POSTGRESQL,
+        "PG_WAL_BYTES", MetricSubject.LOG, Unit.BYTES, POSTGRESQL,
         "Write-ahead log written", "Write-ahead log that the server wrote; from version 14.",
     )
     PG_CHECKPOINTS_TIMED = rate(
-        "PG_CHECKPOINTS_TIMED", Subject.LOG, Unit.RAW, POSTGRESQL,
+        "PG_CHECKPOINTS_TIMED", MetricSubject.LOG, Unit.RAW, POSTGRESQL,
         "Checkpoints on time", "Checkpoints that started on schedule.",
     )
     PG_CHECKPOINTS_REQUESTED = rate(
-        "PG_CHECKPOINTS_REQUESTED", Subject.LOG, Unit.RAW, POSTGRESQL,
+        "PG_CHECKPOINTS_REQUESTED", MetricSubject.LOG, Unit.RAW, POSTGRESQL,
         "Checkpoints on request",
         "Checkpoints that started early, mostly because of a lot of write-ahead log.",
     )
     PG_CHECKPOINT_WRITE_TIME = rate(
-        "PG_CHECKPOINT_WRITE_TIME", Subject.LOG, Unit.MILLISECONDS, POSTGRESQL,
+        "PG_CHECKPOINT_WRITE_TIME", MetricSubject.LOG, Unit.MILLISECONDS, POSTGRESQL,
         "Checkpoint write time", "Time that checkpoints spent on writing.",
     )
     PG_IO_READS = rate(
-        "PG_IO_READS", Subject.LOG, Unit.RAW, POSTGRESQL,
+        "PG_IO_READS", MetricSubject.LOG, Unit.RAW, POSTGRESQL,
         "I/O reads", "Reads that the server asked the operating system for; from version 16.",
     )
     PG_IO_WRITES = rate(
-        "PG_IO_WRITES", Subject.LOG, Unit.RAW, POSTGRESQL,
+        "PG_IO_WRITES", MetricSubject.LOG, Unit.RAW, POSTGRESQL,
         "I/O writes", "Writes that the server asked the operating system for; from version 16.",
     )
     PG_IO_FSYNCS = rate(
-        "PG_IO_FSYNCS", Subject.LOG, Unit.RAW, POSTGRESQL,
+        "PG_IO_FSYNCS", MetricSubject.LOG, Unit.RAW, POSTGRESQL,
         "I/O fsyncs", "Writes to disk that the server waited for; from version 16.",
     )
     PG_DEAD_ROWS = gauge(
-        "PG_DEAD_ROWS", Subject.DATABASES, Unit.RAW, POSTGRESQL,
+        "PG_DEAD_ROWS", MetricSubject.DATABASES, Unit.RAW, POSTGRESQL,
         "Dead rows", "Rows that were deleted or replaced and not yet vacuumed.",
     )
     PG_ARCHIVE_FAILURES = rate(
-        "PG_ARCHIVE_FAILURES", Subject.LOG, Unit.RAW, POSTGRESQL,
+        "PG_ARCHIVE_FAILURES", MetricSubject.LOG, Unit.RAW, POSTGRESQL,
         "Archive failures", "Files of the write-ahead log that could not be archived.",
     )
     # fmt: on
@@ -604,9 +604,9 @@ def allowed_units(metric: Metric) -> tuple[Unit, ...]:
     return units_of(family_of(base_unit(metric)))
 
 
-def by_subject(metrics: Iterable[Metric]) -> Iterator[tuple[Subject, Sequence[Metric]]]:
+def by_subject(metrics: Iterable[Metric]) -> Iterator[tuple[MetricSubject, Sequence[Metric]]]:
     """The metrics by subject, in the order of subjects."""
     given = list(metrics)
-    for subject in Subject:
+    for subject in MetricSubject:
         if found := [metric for metric in given if metric.spec.subject is subject]:
             yield subject, found

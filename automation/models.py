@@ -12,7 +12,7 @@ from automation.choices import AgentType, HostType
 from automation.reports import Address
 from opsapi.api.principal import ActorKind
 from opsapi.clock import time_words
-from opsapi.fields import OptionalIdField, PrimaryIdField, SealedField
+from opsapi.fields import EncryptedField, OptionalIdField, PrimaryIdField
 
 
 class Cluster(models.Model):
@@ -401,8 +401,8 @@ class AutomationRevision(models.Model):
         Project, on_delete=models.CASCADE, related_name="automation_revisions", verbose_name="project"
     )
     number = models.PositiveIntegerField(help_text="Version of the document.")
-    document = SealedField()
-    masked = SealedField(
+    document = EncryptedField()
+    masked = EncryptedField(
         null=True, help_text="The document with secrets masked; null if the document has no secrets."
     )
     masked_by = models.CharField(max_length=16, null=True, help_text="Version of the masking rules.")

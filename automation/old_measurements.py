@@ -39,9 +39,9 @@ _moment = lru_cache(maxsize=128)(parse_time)
 def old_samples(stored: Mapping[str, Iterable[tuple[str, float]]]) -> Samples:
     """Stored samples, without names that are not metrics."""
     return {
-        Metric(name): [(_moment(moment), float(number)) for moment, number in taken]
-        for name, taken in stored.items()
-        if name in NUMBERS and taken
+        Metric(name): [(_moment(moment), float(number)) for moment, number in values]
+        for name, values in stored.items()
+        if name in NUMBERS and values
     }
 
 

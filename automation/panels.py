@@ -4,23 +4,23 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from automation.models import Agent, Host
-from automation.selectors.overview import agents_silent, hosts_down, hosts_without_data
-from opsapi.api.principal import Reach
+from automation.selectors.overview import agents_timed_out, hosts_down, hosts_without_data
+from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words
+from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import EMPTY
-from opsapi.console.parts import Cell, Panel, Tone
-from opsapi.console.places import list_url, page_url
+from opsapi.console.widgets import Cell, Panel, Tone
 
 
-def fleet_parts(reach: Reach, now: datetime) -> Iterator[Panel]:
+def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Panel]:
     """Hosts that are down, hosts without data, and silent agents."""
-    yield _hosts(reach, now)
-    yield _without_data(reach, now)
-    yield _agents(reach, now)
+    yield _hosts(visible_scope, now)
+    yield _without_data(visible_scope, now)
+    yield _agents(visible_scope, now)
 
 
-def _hosts(reach: Reach, now: datetime) -> Panel:
-    found = hosts_down(reach)
+def _hosts(visible_scope: VisibleScope, now: datetime) -> Panel:
+    found = hosts_down(visible_scope)
     return Panel(
         name="hosts",
         rank=20,
@@ -36,8 +36,8 @@ def _hosts(reach: Reach, now: datetime) -> Panel:
     )
 
 
-def _without_data(reach: Reach, now: datetime) -> Panel:
-    found = hosts_without_data(reach, now)
+def _without_data(visible_scope: VisibleScope, now: datetime) -> Panel:
+    found = hosts_without_data(visible_scope, now)
     return Panel(
         name="unheard",
         rank=25,
@@ -73,8 +73,8 @@ def _host(host: Host, now: datetime) -> Sequence[Cell]:
     ]
 
 
-def _agents(reach: Reach, now: datetime) -> Panel:
-    found = agents_silent(reach)
+def _agents(visible_scope: VisibleScope, now: datetime) -> Panel:
+    found = agents_timed_out(visible_scope)
     return Panel(
         name="agents",
         rank=30,

@@ -17,10 +17,10 @@ def rows_of(samples: Samples, reported: datetime) -> list[tuple[int, str]]:
     with two values at the same moment makes another row.
     """
     rows: dict[tuple[datetime, int], dict[int, float]] = {}
-    for metric, taken in samples.items():
+    for metric, numbers in samples.items():
         place = NUMBERS[metric]
         times: dict[datetime, int] = {}
-        for moment, number in taken:
+        for moment, number in numbers:
             time = times[moment] = times.get(moment, 0) + 1
             rows.setdefault((moment, time), {})[place] = number
     second = _cut(reported)

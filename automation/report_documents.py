@@ -20,13 +20,13 @@ from automation.reports import (
     Report,
     Samples,
 )
-from automation.rules.silence import SILENCE
+from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
 from automation.units import Unit, convert
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, InvalidField, Values, invalid
 from opsapi.api.errors import BadField
-from opsapi.api.fields import Flag, ListOf, Moment, Number, OneOf, Text, Whole
+from opsapi.api.fields import DateTime, Flag, ListOf, Number, OneOf, Text, Whole
 from opsapi.redaction import redact_urls
 
 OLDEST = timedelta(hours=1)
@@ -46,12 +46,12 @@ _LEASE = (
     "measurements from before that change are stored."
 )
 MOST_METRIC_SETS = 100
-LONGEST_INTERVAL = int(SILENCE.total_seconds())
+LONGEST_INTERVAL = int(HEARTBEAT_TIMEOUT.total_seconds())
 """Seconds: an agent that asks less often counts as silent."""
 _SHARING = AgentType.MONITORING.value
 
 
-class RecentMoment(Moment):
+class RecentDateTime(DateTime):
     """A time within an hour before and five minutes after the report."""
 
     def run_validation(self, data: Any = serializers.empty) -> datetime:
@@ -71,7 +71,7 @@ class SampleDocument(Document):
     metricName = OneOf(_METRICS, code=ErrorCode.INVALID_METRIC_NAME)
     number = Number()
     units = MetricUnit(required=False)
-    timestamp = RecentMoment(required=False)
+    timestamp = RecentDateTime(required=False)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Units have to be of the metric's family; the value is converted to the metric's base unit."""
@@ -185,7 +185,7 @@ class ReportedEventDocument(Document):
     database = Text(max_length=200, required=False, help_text=_ABOUT_DATA)
     collection = Text(max_length=255, required=False, help_text=_ABOUT_DATA)
     opType = Text(max_length=50, required=False, help_text=_ABOUT_DATA)
-    created = RecentMoment(required=False)
+    created = RecentDateTime(required=False)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """A database, a collection and an operation are left out where they are not what it is about.
@@ -228,7 +228,7 @@ class SharedHostDocument(Document):
     )
 
 
-class MetricSetDocument(Document):
+class ReportedMetricsDocument(Document):
     """What becomes of each metric of a host: names of metrics, by state."""
 
     reported = _metric_names("Metrics that are reported whenever there is a value.")
@@ -253,7 +253,7 @@ class LeaseRequestDocument(Document):
         "least 5 seconds.",
     )
     hosts = ListOf(SharedHostDocument(), max_length=10_000, required=False)
-    metricSets = ListOf(MetricSetDocument(), max_length=MOST_METRIC_SETS, required=False)
+    metricSets = ListOf(ReportedMetricsDocument(), max_length=MOST_METRIC_SETS, required=False)
     stopping = Flag(required=False, help_text="Gives back all leases.")
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:

@@ -112,4 +112,4 @@ class Report:
     def sample_count(self) -> int:
         """The number of measured values, of hosts and databases."""
         measured = [one for host in self.hosts for one in (host.samples, *(host.databases or {}).values())]
-        return sum(len(taken) for samples in measured for taken in samples.values())
+        return sum(len(series) for samples in measured for series in samples.values())

@@ -53,14 +53,16 @@ _OF_DATABASE = _SERIES.format(samples=_SAMPLES_OF_DATABASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class MetricSeries:
     """One metric over time: (start of the bucket as the wire shows it, mean) for each bucket with samples."""
 
     metric: Metric
     points: list[tuple[str, float]] = field(default_factory=list)
 
 
-def measured_series(host_id: str, query: SeriesQuery, *, database: str | None = None) -> Sequence[Series]:
+def measured_series(
+    host_id: str, query: SeriesQuery, *, database: str | None = None
+) -> Sequence[MetricSeries]:
     """The metrics of a host, or of one of its databases, in the order of their closed set.
 
     Those asked for by name are there even when nothing was measured.
@@ -73,7 +75,7 @@ def measured_series(host_id: str, query: SeriesQuery, *, database: str | None = 
         "start": query.start,
         "end": query.end,
     }
-    series = {metric.value: Series(metric) for metric in wanted}
+    series = {metric.value: MetricSeries(metric) for metric in wanted}
     with connection.cursor() as cursor:
         cursor.execute(_OF_HOST if database is None else _OF_DATABASE, parameters)
         for metric, bucket, mean in cursor.fetchall():

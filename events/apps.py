@@ -13,7 +13,7 @@ class EventsConfig(AppConfig):
     def ready(self) -> None:
         """Metrics and panels need the models, which are loaded only now."""
         from events.metrics import signal_metrics  # noqa: PLC0415 - see above
-        from events.panels import event_parts  # noqa: PLC0415
+        from events.panels import event_widgets  # noqa: PLC0415
 
         self.metrics = [signal_metrics]
-        self.overview = [event_parts]
+        self.overview = [event_widgets]

@@ -19,7 +19,7 @@ class Full(StrEnum):
     OF_ONE = "Your previous file is still being created. You can download one file at a time."
 
 
-class Places:
+class DownloadSlots:
     """The download slots of a process: `most`, and at most one per operator."""
 
     def __init__(self, most: int) -> None:
@@ -44,7 +44,7 @@ class Places:
             self._held_by.remove(user_id)
 
 
-_places = Places(MOST_AT_ONCE)
+_slots = DownloadSlots(MOST_AT_ONCE)
 
 
 class Download:
@@ -53,7 +53,7 @@ class Download:
     A file that nobody closes, or reads, releases it when it is garbage-collected.
     """
 
-    def __init__(self, parts: Generator[str], places: Places, user_id: str) -> None:
+    def __init__(self, parts: Generator[str], places: DownloadSlots, user_id: str) -> None:
         self._parts = parts
         self._give_back = finalize(self, places.give_back, user_id)
 
@@ -73,4 +73,4 @@ class Download:
 
 def download(parts: Generator[str], *, user_id: str) -> Download | Full:
     """The file in a slot of the operator, or the reason why this process cannot write it now."""
-    return _places.take(user_id) or Download(parts, _places, user_id)
+    return _slots.take(user_id) or Download(parts, _slots, user_id)

@@ -11,12 +11,12 @@ from django.http import QueryDict
 
 from events.search import EventSearch
 from events.search_pages import Direction
-from events.selectors import EventPlace, readable_place, what_is_named
+from events.selectors import EventPosition, readable_position, what_is_named
 from events.types import EVENT_TYPES, Category, EventType
 from events.wording import in_words
 from opsapi.api.principal import Operator
 from opsapi.clock import parse_filter_time
-from opsapi.console.fields import MomentField
+from opsapi.console.fields import UtcDateTimeField
 from opsapi.console.forms import single_line, themed
 from opsapi.ids import is_id
 
@@ -45,7 +45,7 @@ class Last(StrEnum):
         }[self]
 
 
-class FilterMoment(MomentField):
+class FilterDateTime(UtcDateTimeField):
     """A UTC date-time as in the API, or a date, which means its first or last second."""
 
     def __init__(self, *, end_of_day: bool, **options: Any) -> None:
@@ -83,8 +83,8 @@ class EventFilters(forms.Form):
     who = _text("User or API key (username or public key)")
     address = _text("Remote address")
     host = _text("Host name")
-    start = FilterMoment(label="From (UTC)", end_of_day=False)
-    end = FilterMoment(label="Until (UTC)", end_of_day=True)
+    start = FilterDateTime(label="From (UTC)", end_of_day=False)
+    end = FilterDateTime(label="Until (UTC)", end_of_day=True)
     q = _text("ID of an event, project or alert")
     last = forms.ChoiceField(choices=[(one.value, one.value) for one in Last], required=False)
     before = _text("before")
@@ -132,13 +132,13 @@ class EventFilters(forms.Form):
             return {}
         if not is_id(typed):
             raise ValidationError("An ID has 24 characters, 0-9 and a-f.")
-        return {what_is_named(typed, reach=self.operator.reach()).value: typed}
+        return {what_is_named(typed, visible_scope=self.operator.visible_scope()).value: typed}
 
-    def clean_before(self) -> EventPlace | None:
+    def clean_before(self) -> EventPosition | None:
         """The end of the events newer than the page."""
         return self._place("before")
 
-    def clean_after(self) -> EventPlace | None:
+    def clean_after(self) -> EventPosition | None:
         """The end of the events older than the page."""
         return self._place("after")
 
@@ -161,7 +161,7 @@ class EventFilters(forms.Form):
         """The search, limited to what the operator can read."""
         values = self.cleaned_data
         return EventSearch(
-            reach=self.operator.reach(),
+            visible_scope=self.operator.visible_scope(),
             event_types=self._types(),
             who=values["who"] or None,
             remote_address=values["address"] or None,
@@ -171,7 +171,7 @@ class EventFilters(forms.Form):
             **{"group_id": values["project"], **values["q"]},
         )
 
-    def place(self) -> tuple[EventPlace | None, Direction]:
+    def place(self) -> tuple[EventPosition | None, Direction]:
         """The position of the page and the direction of reading."""
         if self.cleaned_data["after"]:
             return self.cleaned_data["after"], Direction.NEWER
@@ -191,11 +191,15 @@ class EventFilters(forms.Form):
         since = (self.now - Last(last).span).replace(microsecond=0)
         return max(start, since) if start else since
 
-    def _place(self, name: str) -> EventPlace | None:
+    def _place(self, name: str) -> EventPosition | None:
         event_id = self.cleaned_data[name]
         if not event_id:
             return None
-        place = readable_place(event_id, reach=self.operator.reach()) if is_id(event_id) else None
+        place = (
+            readable_position(event_id, visible_scope=self.operator.visible_scope())
+            if is_id(event_id)
+            else None
+        )
         if place is None:
             raise ValidationError(
                 f"{name}: this event does not exist or has been deleted. Start with the newest events."

@@ -19,7 +19,7 @@ from django.db.models.functions import TruncHour
 from events.models import Event
 from events.search import event_scope
 from events.types import EVENT_TYPES, Category
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 
 HOURS = 24
 """Number of hours shown, including the current hour."""
@@ -70,37 +70,39 @@ class EventHour:
     counts: Mapping[EventGroup, int]
 
 
-def event_hours(*, reach: Reach, now: datetime) -> list[EventHour]:
+def event_hours(*, visible_scope: VisibleScope, now: datetime) -> list[EventHour]:
     """The last HOURS hours, oldest first, including the current hour. Counts are seconds to minutes old."""
     running = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     starts = [running - back * _HOUR for back in reversed(range(HOURS))]
-    past = _remembered(reach, starts[0], running, now, _PAST_REMEMBERED)
-    counts = {**past, **_remembered(reach, running, running + _HOUR, now, _RUNNING_REMEMBERED)}
+    past = _remembered(visible_scope, starts[0], running, now, _PAST_REMEMBERED)
+    counts = {**past, **_remembered(visible_scope, running, running + _HOUR, now, _RUNNING_REMEMBERED)}
     return [
         EventHour(start, {group: counts.get((start, group), 0) for group in EventGroup}) for start in starts
     ]
 
 
-def _remembered(reach: Reach, start: datetime, end: datetime, now: datetime, how_long: timedelta) -> Counts:
+def _remembered(
+    visible_scope: VisibleScope, start: datetime, end: datetime, now: datetime, how_long: timedelta
+) -> Counts:
     """As `_counted`, cached for that time."""
     stretch = int(now.timestamp() // how_long.total_seconds())
-    key = f"events.hours:{_name(reach)}:{start.timestamp():.0f}:{end.timestamp():.0f}:{stretch}"
+    key = f"events.hours:{_name(visible_scope)}:{start.timestamp():.0f}:{end.timestamp():.0f}:{stretch}"
     found: Counts | None = cache.get(key)
     if found is None:
-        found = _counted(reach, start, end)
+        found = _counted(visible_scope, start, end)
         cache.set(key, found, timeout=how_long.total_seconds())
     return found
 
 
-def _name(reach: Reach) -> str:
-    if reach.everything:
+def _name(visible_scope: VisibleScope) -> str:
+    if visible_scope.everything:
         return "all"
-    ids = "|".join([*sorted(reach.org_ids), "/", *sorted(reach.group_ids)])
+    ids = "|".join([*sorted(visible_scope.org_ids), "/", *sorted(visible_scope.group_ids)])
     return sha256(ids.encode()).hexdigest()
 
 
-def _counted(reach: Reach, start: datetime, end: datetime) -> Counts:
-    events = Event.objects.filter(event_scope(reach), created__gte=start, created__lt=end)
+def _counted(visible_scope: VisibleScope, start: datetime, end: datetime) -> Counts:
+    events = Event.objects.filter(event_scope(visible_scope), created__gte=start, created__lt=end)
     hours = events.order_by().values_list(TruncHour("created", tzinfo=UTC), "event_type")
     counts: Counter[tuple[datetime, EventGroup]] = Counter()
     for hour, event_type, count in hours.annotate(Count("id")):

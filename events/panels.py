@@ -5,14 +5,14 @@ from datetime import datetime, timedelta
 
 from events.hours import EventGroup, event_hours
 from events.models import Event
-from opsapi.api.principal import Reach
-from opsapi.console.parts import Cell, Chart
-from opsapi.console.places import list_url
+from opsapi.api.principal import VisibleScope
+from opsapi.console.admin_urls import list_url
+from opsapi.console.widgets import Cell, Chart
 
 
-def event_parts(reach: Reach, now: datetime) -> Iterator[Chart]:
+def event_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Chart]:
     """The events of the last 24 hours."""
-    hours = event_hours(reach=reach, now=now)
+    hours = event_hours(visible_scope=visible_scope, now=now)
     yield Chart(
         name="events",
         title="Events of the last 24 hours",

@@ -16,7 +16,7 @@ from django.db.models import F, Q
 from django.db.models.lookups import Exact
 
 from events.expressions import HOSTNAME, REMOTE_ADDRESS, WHO
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.clock import second_after
 from opsapi.fields import Among
 
@@ -31,10 +31,10 @@ MOST_BRANCHES = 64
 class EventSearch:
     """The search: all given conditions must match.
 
-    `reach` is what the operator can read. `start` and `end` are whole seconds, both included.
+    `visible_scope` is what the operator can read. `start` and `end` are whole seconds, both included.
     """
 
-    reach: Reach
+    visible_scope: VisibleScope
     event_id: str | None = None
     group_id: str | None = None
     event_types: tuple[str, ...] = ()
@@ -94,17 +94,17 @@ def _narrow(search: EventSearch) -> list[Q]:
 
 def _scopes(search: EventSearch) -> list[Q]:
     """A branch for each project and organization searched; none if it is not readable."""
-    reach = search.reach
+    visible_scope = search.visible_scope
     if search.group_id is not None:
-        readable = reach.everything or search.group_id in reach.group_ids
+        readable = visible_scope.everything or search.group_id in visible_scope.group_ids
         return [Q(group_id=search.group_id)] if readable else []
-    if reach.everything:
+    if visible_scope.everything:
         return [Q()]
     # An event of an organization can also belong to a project.
-    elsewhere = ~Q(group_id__in=reach.group_ids)
+    elsewhere = ~Q(group_id__in=visible_scope.group_ids)
     return [
-        *(Q(group_id=one) for one in sorted(reach.group_ids)),
-        *(Q(org_id=one) & elsewhere for one in sorted(reach.org_ids)),
+        *(Q(group_id=one) for one in sorted(visible_scope.group_ids)),
+        *(Q(org_id=one) & elsewhere for one in sorted(visible_scope.org_ids)),
     ]
 
 
@@ -112,20 +112,20 @@ def _each_type(search: EventSearch) -> list[Q]:
     return [Q(event_type=one) for one in search.event_types] or [Q()]
 
 
-def event_scope(reach: Reach) -> Q:
+def event_scope(visible_scope: VisibleScope) -> Q:
     """The events of readable projects and organizations, each along its own index."""
-    if reach.everything:
+    if visible_scope.everything:
         return Q()
-    return Q(Among("group_id", reach.group_ids)) | Q(Among("org_id", reach.org_ids))
+    return Q(Among("group_id", visible_scope.group_ids)) | Q(Among("org_id", visible_scope.org_ids))
 
 
 def _scope(search: EventSearch) -> Iterator[Q]:
     """As `_scopes`, as a single condition, if any."""
-    reach = search.reach
+    visible_scope = search.visible_scope
     if search.group_id is not None:
         yield from _scopes(search) or [_NOTHING]
-    elif not reach.everything:
-        yield event_scope(reach)
+    elif not visible_scope.everything:
+        yield event_scope(visible_scope)
 
 
 def _types(search: EventSearch) -> Iterator[Q]:

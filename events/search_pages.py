@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 
 from events.models import Event
 from events.search import LOOKED_BACK, EventSearch, way
-from events.selectors import EventPlace
+from events.selectors import EventPosition
 
 
 class Direction(StrEnum):
@@ -30,15 +30,15 @@ class SearchPage:
     """
 
     events: Sequence[Event]
-    next: EventPlace | None
-    looked_to: EventPlace | None = None
+    next: EventPosition | None
+    looked_to: EventPosition | None = None
 
 
 def search_page(
     search: EventSearch,
     *,
     size: int,
-    place: EventPlace | None = None,
+    place: EventPosition | None = None,
     direction: Direction = Direction.OLDER,
 ) -> SearchPage:
     """The events next to a position; without a position the newest, or the oldest for direction NEWER."""
@@ -56,7 +56,7 @@ class _Line:
     """Events after a position, in the order of the direction."""
 
     search: EventSearch
-    place: EventPlace | None
+    place: EventPosition | None
     direction: Direction
 
     def merged(self, branches: Sequence[Q], limit: int) -> list[Event]:
@@ -67,12 +67,12 @@ class _Line:
         first, *others = lines
         return list(first.union(*others, all=True).order_by(*_ORDER[self.direction])[:limit])
 
-    def horizon(self, branch: Q) -> EventPlace | None:
+    def horizon(self, branch: Q) -> EventPosition | None:
         """The last event to search; None if the whole branch is searched."""
         places = self._along(branch).values_list("created", "id")
-        return next((EventPlace(*one) for one in places[LOOKED_BACK - 1 : LOOKED_BACK]), None)
+        return next((EventPosition(*one) for one in places[LOOKED_BACK - 1 : LOOKED_BACK]), None)
 
-    def sifted(self, branch: Q, rest: Q, horizon: EventPlace | None, limit: int) -> list[Event]:
+    def sifted(self, branch: Q, rest: Q, horizon: EventPosition | None, limit: int) -> list[Event]:
         """Matching events of the branch, up to the horizon."""
         events = self._along(branch).filter(rest)
         if horizon is not None:
@@ -86,15 +86,15 @@ class _Line:
             return events
         return events.filter(self.place.older if self.direction is Direction.OLDER else self.place.newer)
 
-    def _until(self, horizon: EventPlace) -> Q:
+    def _until(self, horizon: EventPosition) -> Q:
         if self.direction is Direction.OLDER:
             return Q(created__gte=horizon.created) & ~horizon.older
         return Q(created__lte=horizon.created) & ~horizon.newer
 
 
-def _page(found: list[Event], size: int, direction: Direction, horizon: EventPlace | None) -> SearchPage:
+def _page(found: list[Event], size: int, direction: Direction, horizon: EventPosition | None) -> SearchPage:
     events = found[:size]
-    last = EventPlace(events[-1].created, events[-1].id) if len(found) > size else None
+    last = EventPosition(events[-1].created, events[-1].id) if len(found) > size else None
     if direction is Direction.NEWER:
         events.reverse()
     return SearchPage(events, last or horizon, None if last else horizon)

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from events.models import Event
 from events.search import event_scope
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.clock import second_after
 from opsapi.fields import WireTime
 
@@ -27,7 +27,7 @@ _ROWS_WITH_CHANGES: QuerySet[Event, Any] = _NEWEST_FIRST.values(
 
 
 @dataclass(frozen=True, slots=True)
-class EventPlace:
+class EventPosition:
     """The position of an event in the order of all events."""
 
     created: datetime
@@ -52,7 +52,7 @@ def event_rows(
     event_types: Sequence[str] = (),
     min_date: datetime | None = None,
     max_date: datetime | None = None,
-    before: EventPlace | None = None,
+    before: EventPosition | None = None,
     with_changes: bool = False,
 ) -> QuerySet[Event, Any]:
     """Events newest first, then by ID. Dates are whole seconds, both included.
@@ -76,23 +76,23 @@ def event_row(event_id: str, *, group_id: str | None = None, org_id: str | None 
     return event_rows(group_id=group_id, org_id=org_id, with_changes=True).filter(id=event_id).first()
 
 
-def event_place(
+def event_position(
     event_id: str, *, group_id: str | None = None, org_id: str | None = None
-) -> EventPlace | None:
+) -> EventPosition | None:
     """The position of an event; None if the scope has no such event."""
     events: QuerySet[Event, Any] = Event.objects.filter(id=event_id).values_list("created", flat=True)
     created = _in_scope(events, group_id, org_id).first()
-    return None if created is None else EventPlace(created, event_id)
+    return None if created is None else EventPosition(created, event_id)
 
 
-def readable_place(event_id: str, *, reach: Reach) -> EventPlace | None:
+def readable_position(event_id: str, *, visible_scope: VisibleScope) -> EventPosition | None:
     """The position of an event; None if no readable event has this ID."""
-    events = Event.objects.filter(event_scope(reach), id=event_id)
+    events = Event.objects.filter(event_scope(visible_scope), id=event_id)
     created = events.values_list("created", flat=True).first()
-    return None if created is None else EventPlace(created, event_id)
+    return None if created is None else EventPosition(created, event_id)
 
 
-class Named(StrEnum):
+class NamedRow(StrEnum):
     """The kind of an ID, as far as events know it."""
 
     EVENT = "event_id"
@@ -100,12 +100,12 @@ class Named(StrEnum):
     ALERT = "alert_id"
 
 
-def what_is_named(row_id: str, *, reach: Reach) -> Named:
+def what_is_named(row_id: str, *, visible_scope: VisibleScope) -> NamedRow:
     """The kind of the ID: an event, a project with readable events, or otherwise an alert."""
-    readable = Event.objects.filter(event_scope(reach))
+    readable = Event.objects.filter(event_scope(visible_scope))
     if readable.filter(id=row_id).exists():
-        return Named.EVENT
-    return Named.GROUP if readable.filter(group_id=row_id).exists() else Named.ALERT
+        return NamedRow.EVENT
+    return NamedRow.GROUP if readable.filter(group_id=row_id).exists() else NamedRow.ALERT
 
 
 def _in_scope(events: QuerySet[Event, Any], group_id: str | None, org_id: str | None) -> QuerySet[Event, Any]:

@@ -157,7 +157,7 @@ def _relations(row: EventRow) -> dict[str, str]:
     scopes = (("group", "groups", row["group_id"]), ("org", "orgs", row["org_id"]))
     relations = {name: f"/{path}/{scope_id}" for name, path, scope_id in scopes if scope_id}
     spec = EVENT_TYPES.get(row["event_type"])
-    if row["group_id"] and spec is not None and spec.told_once:
+    if row["group_id"] and spec is not None and spec.one_shot:
         relations["notifications"] = f"{relations['group']}/events/{row['id']}/notifications"
     return relations
 
@@ -168,7 +168,7 @@ def present_event_type(spec: EventTypeSpec) -> JsonObject:
         "eventTypeName": spec.name,
         "category": spec.category.value,
         "alertable": spec.alertable,
-        "toldOnce": spec.told_once,
+        "toldOnce": spec.one_shot,
         "globalOnly": spec.global_only,
         "reported": spec.reported,
         "produced": spec.produced,

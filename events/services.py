@@ -34,7 +34,7 @@ class NewEvent:
     def is_signal(self, group_id: str | None) -> bool:
         """Whether alerting must evaluate it. Without a project, nothing opens or closes."""
         spec = EVENT_TYPES[self.event_type]
-        concerned = spec.told_once or (group_id is not None and (spec.alertable or spec.closes))
+        concerned = spec.one_shot or (group_id is not None and (spec.alertable or spec.closes))
         return self.signals and self.alert_id is None and concerned
 
 
@@ -93,10 +93,10 @@ def groups_events_record(*, events: Iterable[tuple[str, NewEvent]], actor: Actor
     _record([(about, _event(about, actor, now, group_id)) for group_id, about in events], now)
 
 
-def _record(made: Sequence[tuple[NewEvent, Event]], now: datetime) -> None:
+def _record(recorded: Sequence[tuple[NewEvent, Event]], now: datetime) -> None:
     _needs_transaction()
-    signals = [_signal(about, event, now) for about, event in made if about.is_signal(event.group_id)]
-    _insert_events(event for _, event in made)
+    signals = [_signal(about, event, now) for about, event in recorded if about.is_signal(event.group_id)]
+    _insert_events(event for _, event in recorded)
     _insert_signals(signals)
 
 

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from events.models import Event
-from events.selectors import EventPlace, EventRow, event_place, event_row, event_rows
+from events.selectors import EventPosition, EventRow, event_position, event_row, event_rows
 from events.serializers import (
     EVENT_TYPE_ROWS,
     GLOBAL_EVENTS,
@@ -20,7 +20,7 @@ from events.serializers import (
 )
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField, found
+from opsapi.api.errors import ApiError, BadField, get_or_404
 from opsapi.api.paging import DeferredRows, PlainRows
 from opsapi.api.permissions import ANY_KEY, in_group, in_installation, in_org
 from opsapi.api.query import (
@@ -84,7 +84,7 @@ class EventViewSet(ApiViewSet):
         """The event of the path."""
         if "event_id" in self.kwargs:
             event_id = self.kwargs["event_id"]
-            self.event = found(event_row(event_id, **self.scope), ErrorCode.EVENT_NOT_FOUND, event_id)
+            self.event = get_or_404(event_row(event_id, **self.scope), ErrorCode.EVENT_NOT_FOUND, event_id)
 
     def index(self, request: Request, **_: str) -> Response:
         """Events, newest first."""
@@ -111,11 +111,11 @@ class EventViewSet(ApiViewSet):
             with_changes=self.answers["index"] == [GroupEventDocument],
         )
 
-    def _before(self) -> EventPlace | None:
+    def _before(self) -> EventPosition | None:
         event_id = self.query["before"]
         if event_id is None:
             return None
-        place = event_place(event_id, **self.scope)
+        place = event_position(event_id, **self.scope)
         if place is None:
             raise _wrong("before", "is not the id of one of these events")
         return place

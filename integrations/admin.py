@@ -13,13 +13,13 @@ from integrations.forms import IntegrationForm, NewIntegrationForm, read_integra
 from integrations.models import Integration
 from integrations.services.integrations import integration_create, integration_delete, integration_put
 from integrations.types import INTEGRATION_TYPES
-from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import project
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 
-def _create(call: Call) -> Outcome:
+def _create(call: ActionCall) -> ActionOutcome:
     values = call.values
     integration_create(
         group_id=values["group_id"],
@@ -29,10 +29,10 @@ def _create(call: Call) -> Outcome:
         now=call.now,
     )
     created = Integration.objects.get(group_id=values["group_id"], type=values["type"])
-    return Outcome(row=created)
+    return ActionOutcome(row=created)
 
 
-def _change(call: Call) -> None:
+def _change(call: ActionCall) -> None:
     integration_put(
         group_id=call.row.group_id,
         integration_type=call.row.type,
@@ -42,7 +42,7 @@ def _change(call: Call) -> None:
     )
 
 
-def _delete(call: Call) -> None:
+def _delete(call: ActionCall) -> None:
     integration_delete(
         group_id=call.row.group_id, integration_type=call.row.type, actor=call.actor, now=call.now
     )

@@ -25,7 +25,7 @@ class MessageKind(StrEnum):
     INFORM = "alert.inform"
 
 
-TELLING = frozenset({MessageKind.OPEN, MessageKind.UPDATE})
+OPEN_KINDS = frozenset({MessageKind.OPEN, MessageKind.UPDATE})
 """They say that an alert is open; recipients of one of them are notified when it ends."""
 ENDS = frozenset({MessageKind.CLOSE, MessageKind.CANCEL})
 """They go to everybody who was notified before, even if the configuration has changed."""
@@ -40,7 +40,7 @@ class SecretKind(StrEnum):
     URL = "url"
 
 
-class Fault(StrEnum):
+class DeliveryFault(StrEnum):
     """The place of a failure, which decides what else waits (delivery, "destinations")."""
 
     MESSAGE = "message"

@@ -16,7 +16,7 @@ from integrations.fields import Field, FieldSet
 from integrations.redaction import Secrets
 from integrations.serializers.integrations import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
-from opsapi.console.fields import CLEAR, SecretField
+from opsapi.console.fields import CLEAR, SecretInput
 from opsapi.console.forms import ConsoleForm, themed
 from opsapi.roles import Scope
 
@@ -32,7 +32,7 @@ class _TypedForm(ConsoleForm):
         for field in kind.fields:
             asked = _form_field(field, kind, stored.get(field.name))
             self.fields[field.name] = asked
-            if isinstance(asked, SecretField) and field.name in stored and not field.form.required:
+            if isinstance(asked, SecretInput) and field.name in stored and not field.form.required:
                 self.fields[field.name + CLEAR] = asked.removal()
         for shown in self.fields.values():
             themed(shown)
@@ -109,7 +109,7 @@ def _form_field(field: Field, kind: FieldSet, stored: Any) -> forms.Field:
     """The console form field; `stored` is the stored value, redacted if secret."""
     form, label = field.form, field.label
     if field.secret is not SecretKind.PLAIN:
-        return SecretField(required=form.required, label=label, stored=stored, note=_note(field, kind))
+        return SecretInput(required=form.required, label=label, stored=stored, note=_note(field, kind))
     default = None if form.default is serializers.empty else form.default
     initial = default if stored is None else stored
     if isinstance(form, serializers.BooleanField):

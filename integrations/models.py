@@ -3,7 +3,7 @@
 from django.db import models
 
 from accesslist.models import Project
-from opsapi.fields import PrimaryIdField, SealedField
+from opsapi.fields import EncryptedField, PrimaryIdField
 
 
 class Integration(models.Model):
@@ -18,7 +18,7 @@ class Integration(models.Model):
     )
     type = models.CharField(max_length=30)
     fields = models.JSONField(default=dict)
-    secrets = SealedField(null=True)
+    secrets = EncryptedField(null=True)
     created = models.DateTimeField()
     updated = models.DateTimeField()
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from integrations.choices import DeliveryStatus, Fault
+from integrations.choices import DeliveryFault, DeliveryStatus
 from opsapi.outbound.errors import UNREACHABLE
 
 
@@ -18,12 +18,12 @@ class Outcome:
     reason: str | None
     latency_ms: int
     retry_after: int | None = None
-    fault: Fault = Fault.MESSAGE
+    fault: DeliveryFault = DeliveryFault.MESSAGE
     perhaps_received: bool = False
     reached: bool = False
 
     @property
-    def tells_time(self) -> bool:
+    def has_meaningful_latency(self) -> bool:
         """Whether the duration and end of the attempt can be shown.
 
         A refused address, a filtered port and a connection time-out look the same (decisions 7); the time

@@ -14,7 +14,7 @@ RETRIES_LAST = timedelta(hours=1)
 _RETRYABLE = frozenset({408, 425, 429})
 
 
-def judge_status(status: int) -> DeliveryStatus:
+def delivery_status(status: int) -> DeliveryStatus:
     """The meaning of an HTTP status for a delivery. Redirects are not followed and fail permanently."""
     if 200 <= status <= 299:
         return DeliveryStatus.DELIVERED

@@ -66,6 +66,6 @@ def integration_values(integration: Integration) -> Mapping[str, Any]:
 
 
 def _opened(integration: Integration) -> Mapping[str, str]:
-    sealed = integration.secrets
-    opened: dict[str, str] = json.loads(decrypt(sealed, owner=integration.id)) if sealed else {}
+    encrypted = integration.secrets
+    opened: dict[str, str] = json.loads(decrypt(encrypted, owner=integration.id)) if encrypted else {}
     return opened

@@ -10,7 +10,7 @@ from django.db import Error
 
 from opsapi import VERSION
 from opsapi.management.commands import serve
-from opsapi.management.with_database import line_of
+from opsapi.management.database_command import line_of
 from opsapi.program import COMMAND
 from opsapi.startup import importing
 

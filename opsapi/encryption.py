@@ -1,7 +1,7 @@
 """Secrets at rest: AES-256-GCM, bound to the row they belong to, with rotating keys.
 
-A sealed text is `<key id>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first of
-`OPSAPI_ENCRYPTION_KEYS` seals, all of them open; `manage.py rotate_encryption` seals all again.
+A encrypted text is `<key id>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first of
+`OPSAPI_ENCRYPTION_KEYS` encrypts, all of them open; `manage.py rotate_encryption` encrypts all again.
 """
 
 import base64
@@ -46,17 +46,17 @@ def encrypt(plaintext: str, *, owner: str) -> str:
     """Encrypt a text for its owner (the ID of its row)."""
     key_id, cipher = _cipher(newest_key())
     nonce = os.urandom(_NONCE_BYTES)
-    sealed = nonce + cipher.encrypt(nonce, plaintext.encode(), owner.encode())
-    return f"{key_id}.{base64.urlsafe_b64encode(sealed).decode()}"
+    encrypted = nonce + cipher.encrypt(nonce, plaintext.encode(), owner.encode())
+    return f"{key_id}.{base64.urlsafe_b64encode(encrypted).decode()}"
 
 
-def decrypt(sealed: str, *, owner: str) -> str:
+def decrypt(encrypted: str, *, owner: str) -> str:
     """Decrypt a text that `encrypt` created for the same owner.
 
     Raises:
         CannotDecryptError: see there.
     """
-    key_id, _, body = sealed.partition(".")
+    key_id, _, body = encrypted.partition(".")
     for known_id, cipher in map(_cipher, settings.OPSAPI_ENCRYPTION_KEYS):
         if known_id == key_id:
             try:
@@ -67,7 +67,7 @@ def decrypt(sealed: str, *, owner: str) -> str:
                 ValueError,
             ):  # In the latter case the text is shorter than any encrypted text, or not base64.
                 break
-    raise CannotDecryptError(f"a sealed value of {owner} cannot be opened with the configured keys")
+    raise CannotDecryptError(f"a encrypted value of {owner} cannot be opened with the configured keys")
 
 
 def known_key_ids() -> list[str]:
@@ -75,6 +75,6 @@ def known_key_ids() -> list[str]:
     return [_cipher(key)[0] for key in settings.OPSAPI_ENCRYPTION_KEYS]
 
 
-def is_current(sealed: str) -> bool:
+def is_current(encrypted: str) -> bool:
     """Whether the text is encrypted with the newest key."""
-    return sealed.partition(".")[0] == _cipher(newest_key())[0]
+    return encrypted.partition(".")[0] == _cipher(newest_key())[0]

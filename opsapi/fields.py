@@ -41,7 +41,7 @@ class PrimaryIdField(IdField):
         super().__init__(**options)
 
 
-class SealedField(models.TextField[str | None, str | None]):
+class EncryptedField(models.TextField[str | None, str | None]):
     """A secret encrypted by `opsapi.encryption` for the ID of the row. The type marks it for key rotation."""
 
 

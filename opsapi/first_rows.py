@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from django.db.models import Model, QuerySet
 
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.fields import Among
 
 T = TypeVar("T", bound=Model)
@@ -58,9 +58,9 @@ def ends_of(rows: QuerySet[T], *, first: int, newest: int) -> tuple[list[T], int
     return ends, max(0, rows.order_by()[:MOST_BETWEEN].count() - len(ends))
 
 
-def in_reach(rows: QuerySet[T], reach: Reach) -> QuerySet[T]:
+def in_visible_scope(rows: QuerySet[T], visible_scope: VisibleScope) -> QuerySet[T]:
     """The rows whose project, `group`, can be read."""
-    return rows if reach.everything else rows.filter(Among("group_id", reach.group_ids))
+    return rows if visible_scope.everything else rows.filter(Among("group_id", visible_scope.group_ids))
 
 
 def more_words(left_out: int, *, at_least: bool = False) -> str:

@@ -35,7 +35,7 @@ bind = [
     if LISTENER_VARIABLE in os.environ
     else host_and_port(*settings.OPSAPI_BIND)
 ]
-worker_class = "opsapi.supervisor.web_worker.Worker"
+worker_class = "opsapi.supervisor.web_worker.WebWorker"
 workers = settings.OPSAPI_WORKERS
 threads = settings.OPSAPI_THREADS
 # Connections, not requests: most of them wait in the event loop. Lower if the limit of open files is lower.

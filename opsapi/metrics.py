@@ -33,12 +33,12 @@ def exposition() -> bytes:
     """
     asked = CollectorRegistry()
     shared = os.environ.get(VARIABLE)
-    asked.register(_Shared(Path(shared)) if shared else COUNTED)
-    asked.register(_Known())
+    asked.register(_FromProcesses(Path(shared)) if shared else COUNTED)
+    asked.register(_FromDatabase())
     return generate_latest(asked)
 
 
-class _Shared(Collector):
+class _FromProcesses(Collector):
     """Counters of all processes of this machine."""
 
     def __init__(self, directory: Path) -> None:
@@ -67,7 +67,7 @@ def _merged(files: list[str]) -> Iterable[Metric]:
     return found
 
 
-class _Known(Collector):
+class _FromDatabase(Collector):
     """Metrics from the database."""
 
     def describe(self) -> Iterable[Metric]:

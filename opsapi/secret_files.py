@@ -71,7 +71,7 @@ def _link(draft: Path, path: Path) -> None:
 
 
 def _sync_directory(path: Path) -> None:
-    """The database may keep what was sealed through a power failure: so must the key's name."""
+    """The database may keep what was encrypted through a power failure: so must the key's name."""
     number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(number)

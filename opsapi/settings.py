@@ -51,7 +51,7 @@ ALLOWED_HOSTS = read.words(
 # --- secrets ---------------------------------------------------------------------------------------
 SECRET_KEY = read.text("SECRET_KEY") or secret_from_file(OPSAPI_DATA_DIR / "secret_key")
 # Newest first: the first key encrypts, all of them decrypt.
-# None before the first start: `manage.py prepare` makes the file for a database in which nothing is sealed.
+# None before the first start: `manage.py prepare` makes the file for a database in which nothing is encrypted.
 OPSAPI_ENCRYPTION_KEY_FILE = OPSAPI_DATA_DIR / "encryption_key"
 OPSAPI_ENCRYPTION_KEYS = read.keys("OPSAPI_ENCRYPTION_KEYS", OPSAPI_ENCRYPTION_KEY_FILE)
 OPSAPI_ENCRYPTION_KEY_LOST = read.flag("OPSAPI_ENCRYPTION_KEY_LOST", False)
@@ -302,8 +302,8 @@ SPECTACULAR_SETTINGS = {
         "GroupRoleName": "alerting.notification_types.people.GROUP_ROLES",
         "OrgRoleName": "alerting.notification_types.people.ORG_ROLES",
         "Region": "integrations.choices.Region",
-        "MatcherField": "alerting.rules.matching.MatcherField",
-        "MatcherOperator": "alerting.rules.matching.MatcherOperator",
+        "MatcherField": "alerting.rules.matchers.MatcherField",
+        "MatcherOperator": "alerting.rules.matchers.MatcherOperator",
         "KindEnum": "integrations.choices.MessageKind",
         "Engine": "automation.metric_spec.Engine",
         "Metric": "automation.metrics.Metric",

@@ -12,7 +12,7 @@ from accesslist.authentication import nonce_key
 from opsapi import clock
 from opsapi.api.links import AGENTS, PUBLIC
 from opsapi.api.renderers import render
-from tests.factories.accesslist import Key
+from tests.factories.accesslist import KeyPair
 from tests.openapi import check_answer
 
 _counts = itertools.count(1)
@@ -23,7 +23,7 @@ _HANDLER = ClientHandler(enforce_csrf_checks=False)
 class ApiClient:
     """Speaks for one key; without a key no Authorization is sent. Paths are those below the public base."""
 
-    def __init__(self, key: Key | None = None) -> None:
+    def __init__(self, key: KeyPair | None = None) -> None:
         self.key = key
         self.http = Client(raise_request_exception=False)
         self.http.handler = _HANDLER
@@ -77,7 +77,9 @@ class ApiClient:
         return response
 
 
-def authorization(key: Key, method: str, uri: str, *, nonce: str | None = None, nc: str | None = None) -> str:
+def authorization(
+    key: KeyPair, method: str, uri: str, *, nonce: str | None = None, nc: str | None = None
+) -> str:
     """The Authorization header a well-behaved client sends."""
     nonce = nonce or nonces.mint(nonce_key(settings.SECRET_KEY), clock.now())
     nc = nc or f"{next(_counts):08x}"

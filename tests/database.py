@@ -15,7 +15,7 @@ from accesslist.credentials import begin_remembering
 from opsapi import clock
 from opsapi.embedded.layout import Layout
 from tests.integration.embedded.sql import tell
-from tests.once import made_once, run_directory
+from tests.shared import made_once, run_directory
 
 KEPT = frozenset({"django_content_type", "auth_permission"})
 """Tables that a migration fills."""

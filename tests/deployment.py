@@ -18,7 +18,7 @@ _LINE = re.compile(r"^(#?)([A-Z][A-Z0-9_]*)=(.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class SystemdUnit:
     """One unit file: its settings by section and name, each with all its lines."""
 
     name: str
@@ -35,7 +35,7 @@ class Unit:
         return shlex.split(self.one("Service", "ExecStart"))
 
 
-def read_unit(path: Path) -> Unit:
+def read_unit(path: Path) -> SystemdUnit:
     """One unit file."""
     section, settings = "", dict[tuple[str, str], list[str]]()
     for line in path.read_text().splitlines():
@@ -44,10 +44,10 @@ def read_unit(path: Path) -> Unit:
         elif line and not line.startswith("#"):
             name, _, value = line.partition("=")
             settings.setdefault((section, name), []).append(value)
-    return Unit(path.name, settings)
+    return SystemdUnit(path.name, settings)
 
 
-def units() -> list[Unit]:
+def units() -> list[SystemdUnit]:
     """Those of the platform's machines."""
     return [read_unit(path) for path in sorted(DEPLOY.glob("*.service"))]
 

@@ -115,7 +115,7 @@ class HttpReceiver:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         receiver = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class ReceiverHandler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             wbufsize = 0
 
@@ -136,7 +136,7 @@ class HttpReceiver:
             def log_message(self, *_: object) -> None:
                 """Nothing: the requests are recorded."""
 
-        return Handler
+        return ReceiverHandler
 
 
 def _answer(status: int, headers: Mapping[str, str], body: bytes) -> Behaviour:

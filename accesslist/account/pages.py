@@ -20,8 +20,8 @@ from accesslist.selectors.own_roles import own_role_rows
 from accesslist.selectors.second_factors import factor_state
 from opsapi.api.errors import ApiError
 from opsapi.console.actions import operator_of
-from opsapi.console.doorkeeper import LoginRefusedError
 from opsapi.console.forms import ConsoleForm
+from opsapi.console.login_policy import LoginRefusedError
 from opsapi.first_rows import first_rows
 
 # Cameras need dark on light, also on a dark page, with a margin of four modules.
@@ -48,7 +48,7 @@ def page(action: AccountAction) -> Callable[[HttpRequest], HttpResponse]:
             try:
                 return _done(request, action, form)
             except ApiError as refusal:
-                form.tell(refusal)
+                form.add_refusal(refusal)
             except LoginRefusedError as refusal:
                 form.add_error(None, refusal)
                 return _throttled(_form_page(request, action, form), refusal)

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth.models import Group
 
 from accesslist.admin.access_lists import AccessListEntryAdmin
-from accesslist.admin.inner import DigestEpochAdmin, DigestUseAdmin, RateWindowAdmin, RoleGrantAdmin
+from accesslist.admin.internals import DigestEpochAdmin, DigestUseAdmin, RateWindowAdmin, RoleGrantAdmin
 from accesslist.admin.keys import ApiKeyAdmin
 from accesslist.admin.organizations import OrganizationAdmin
 from accesslist.admin.projects import ProjectAdmin

@@ -7,13 +7,13 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 
-from accesslist.admin.doors import WRITERS, EntryAction
+from accesslist.admin.key_actions import WRITERS, EntryAction
 from accesslist.admin.roles import holders
-from accesslist.doors import list_of
 from accesslist.forms.access_lists import EntryForm, NewEntriesForm, RemovalForm
 from accesslist.models import AccessListEntry, ApiKey
-from accesslist.rules.listing import ListWriter
-from accesslist.rules.reaching import keeps_out, verdict
+from accesslist.network_access import list_of
+from accesslist.rules.access_lists import ListWriter
+from accesslist.rules.list_verdicts import keeps_out, verdict
 from accesslist.selectors.access_lists import blocks_of
 from accesslist.services.access_lists import (
     access_list_entries_create,
@@ -21,45 +21,45 @@ from accesslist.services.access_lists import (
     access_list_entry_update,
 )
 from opsapi.api.addresses import is_exempt
-from opsapi.api.principal import Reach
-from opsapi.console.actions import Action, Call, Outcome
+from opsapi.api.principal import VisibleScope
+from opsapi.console.actions import Action, ActionCall, ActionOutcome
+from opsapi.console.admin_urls import page_url
 from opsapi.console.display import link
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline, Section
-from opsapi.console.places import page_url
 
 _CHECKED = "console/address_checked.html"
 
 
-def add_to_key(call: Call) -> None:
+def add_to_key(call: ActionCall) -> None:
     """Add entries to the list of the key (the row)."""
     _add(call, call.row)
 
 
-def check_address(call: Call) -> Outcome:
+def check_address(call: ActionCall) -> ActionOutcome:
     """Check whether the key (the row) can call from an address."""
     address = call.values["address"]
-    told = verdict(
+    result = verdict(
         is_exempt=is_exempt(address),
         is_global=call.row.grants.filter(org=None, project=None).exists(),
         global_refuses=keeps_out(blocks_of(None), address),
         own_refuses=keeps_out(blocks_of(call.row.id), address),
     )
-    return Outcome(
-        row=call.row, template=_CHECKED, context={"key": call.row, "address": address, "told": told}
+    return ActionOutcome(
+        row=call.row, template=_CHECKED, context={"key": call.row, "address": address, "told": result}
     )
 
 
-def _add_new(call: Call) -> Outcome:
+def _add_new(call: ActionCall) -> ActionOutcome:
     entry, *more = _add(call, call.values["api_key"])
-    return Outcome(message=f"{len(more) + 1} entries added." if more else "", row=entry)
+    return ActionOutcome(message=f"{len(more) + 1} entries added." if more else "", row=entry)
 
 
-def _add(call: Call, key: ApiKey | None) -> list[AccessListEntry]:
+def _add(call: ActionCall, key: ApiKey | None) -> list[AccessListEntry]:
     of, by = list_of(key, call.operator), ListWriter(call.actor)
     return access_list_entries_create(of=of, new=call.values["new"], by=by, now=call.now)
 
 
-def _change(call: Call) -> None:
+def _change(call: ActionCall) -> None:
     access_list_entry_update(
         of=list_of(call.row.api_key, call.operator),
         entry_id=call.row.id,
@@ -70,10 +70,10 @@ def _change(call: Call) -> None:
     )
 
 
-def _remove(call: Call) -> Outcome:
+def _remove(call: ActionCall) -> ActionOutcome:
     of, by = list_of(call.row.api_key, call.operator), ListWriter(call.actor)
     access_list_entry_delete(of=of, entry_id=call.row.id, by=by, now=call.now)
-    return Outcome(
+    return ActionOutcome(
         warnings=[] if blocks_of(of.key_id) else ["The list has no entries, so it allows every address."]
     )
 
@@ -140,10 +140,14 @@ class AccessListEntryAdmin(ConsoleAdmin):
         """The keys that the list applies to. Operators who can see the entry can see the key."""
         return link(page_url(entry.api_key), entry.api_key) if entry.api_key else "keys with a global role"
 
-    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Entries of keys with a role in a scope that the operator can read."""
-        return rows if reach.everything else rows.filter(api_key_id__in=holders(reach, "api_key_id"))
+        return (
+            rows
+            if visible_scope.everything
+            else rows.filter(api_key_id__in=holders(visible_scope, "api_key_id"))
+        )
 
-    def is_shown_to(self, reach: Reach) -> bool:
+    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
         """Any key can have a list."""
-        return bool(reach)
+        return bool(visible_scope)

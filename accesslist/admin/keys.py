@@ -7,21 +7,21 @@ from django.contrib import admin
 from django.db.models import QuerySet
 
 from accesslist.admin.access_lists import AccessListInline, add_to_key, check_address
-from accesslist.admin.doors import WRITERS, KeyAction, KeyListAction
+from accesslist.admin.key_actions import WRITERS, KeyAction, KeyListAction
 from accesslist.admin.roles import RoleGrantInline, WithRoles, holders
 from accesslist.forms.access_lists import EntriesForm
 from accesslist.forms.keys import AddressForm, ApiKeyForm, DescriptionForm, KeyRolesForm
 from accesslist.forms.roles import as_asked
 from accesslist.models import ApiKey
-from accesslist.rules.administering import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
-from accesslist.rules.doors import is_behind, refuse_closed_doors
-from accesslist.rules.granting import RoleRequest, scope_of
+from accesslist.rules.administration import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
+from accesslist.rules.manageable_scopes import is_within_scope, require_manageable_scopes
+from accesslist.rules.role_requests import RoleRequest, scope_of
 from accesslist.selectors.access_lists import held_by
 from accesslist.selectors.users import orgs_of_groups
 from accesslist.services.keys import api_key_delete, api_key_issue, api_key_lock, api_key_update
-from accesslist.services.locks import actor_in_line
-from opsapi.api.principal import Reach
-from opsapi.console.actions import Action, Call, Outcome
+from accesslist.services.locks import actor_lock_in_turn
+from opsapi.api.principal import VisibleScope
+from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.model_admin import Section
 from opsapi.redaction import MASK
 from opsapi.roles import INSTALLATION, Grant, Role, Scope
@@ -29,15 +29,15 @@ from opsapi.roles import INSTALLATION, Grant, Role, Scope
 _SHOWN_ONCE = "console/new_key.html"
 
 
-def _make(call: Call) -> Outcome:
+def _make(call: ActionCall) -> ActionOutcome:
     grants = call.values["grants"]
     for grant in grants:
         call.operator.authorise_at(_writers(grant.role), grant.scope)
     roles = RoleRequest(as_asked(grants), INSTALLATION, call.operator.grants)
-    made = api_key_issue(desc=call.values["desc"], roles=roles, actor=call.actor, now=call.now)
+    new_key = api_key_issue(desc=call.values["desc"], roles=roles, actor=call.actor, now=call.now)
     # Only the response to this request contains the private key: no message, cookie or session keeps it.
-    context = {"key": made.key, "private_key": made.private_key}
-    return Outcome(row=made.key, template=_SHOWN_ONCE, context=context)
+    context = {"key": new_key.key, "private_key": new_key.private_key}
+    return ActionOutcome(row=new_key.key, template=_SHOWN_ONCE, context=context)
 
 
 def _writers(role: Role) -> Sequence[Role]:
@@ -46,42 +46,42 @@ def _writers(role: Role) -> Sequence[Role]:
     return ORG_WRITERS if role.is_org else GLOBAL_WRITERS
 
 
-def _describe(call: Call) -> None:
-    here, *_ = refuse_closed_doors(held_by(call.row), by=call.operator.grants)
+def _describe(call: ActionCall) -> None:
+    here, *_ = require_manageable_scopes(held_by(call.row), by=call.operator.grants)
     desc = call.values["desc"]
     api_key_update(key_id=call.row.id, here=here, desc=desc, actor=call.actor, now=call.now)
 
 
-def _change_roles(call: Call) -> None:
+def _change_roles(call: ActionCall) -> None:
     """Handle each door with all roles behind it. No role is behind two doors."""
-    actor_in_line(call.actor)
+    actor_lock_in_turn(call.actor)
     held = held_by(api_key_lock(call.row.id))
-    taken, given = call.values["taken"], call.values["given"]
+    revoked, given = call.values["taken"], call.values["given"]
     orgs = orgs_of_groups(given)
     coming = [(grant, scope_of(grant, orgs)) for grant in given]
-    for door in refuse_closed_doors(held, by=call.operator.grants):
-        before = [grant for grant, scope in held if is_behind(scope, door)]
-        new = [grant for grant, scope in coming if is_behind(scope, door)]
-        wanted = list(dict.fromkeys([*(grant for grant in before if grant not in taken), *new]))
+    for scope in require_manageable_scopes(held, by=call.operator.grants):
+        before = [grant for grant, scope in held if is_within_scope(scope, scope)]
+        new = [grant for grant, scope in coming if is_within_scope(scope, scope)]
+        wanted = list(dict.fromkeys([*(grant for grant in before if grant not in revoked), *new]))
         if set(wanted) != set(before):
-            _replace(call, door, wanted)
+            _replace(call, scope, wanted)
 
 
-def _replace(call: Call, door: Scope, wanted: Sequence[Grant]) -> None:
+def _replace(call: ActionCall, scope: Scope, wanted: Sequence[Grant]) -> None:
     """The roles behind the door. As in the API, deleting the key there revokes all of them."""
     key_id, actor, now = call.row.id, call.actor, call.now
     if wanted:
         by = call.operator.grants
-        api_key_update(key_id=key_id, here=door, asked=as_asked(wanted), by=by, actor=actor, now=now)
+        api_key_update(key_id=key_id, here=scope, asked=as_asked(wanted), by=by, actor=actor, now=now)
     else:
-        api_key_delete(key_id=key_id, here=door, actor=actor, now=now)
+        api_key_delete(key_id=key_id, here=scope, actor=actor, now=now)
 
 
-def _delete(call: Call) -> Outcome | None:
-    for door in refuse_closed_doors(held_by(call.row), by=call.operator.grants):
-        api_key_delete(key_id=call.row.id, here=door, actor=call.actor, now=call.now)
+def _delete(call: ActionCall) -> ActionOutcome | None:
+    for scope in require_manageable_scopes(held_by(call.row), by=call.operator.grants):
+        api_key_delete(key_id=call.row.id, here=scope, actor=call.actor, now=call.now)
     if ApiKey.objects.filter(id=call.row.id).exists():
-        return Outcome(
+        return ActionOutcome(
             message=f"Key {call.row.public_key} keeps roles that you do not administer, and was not deleted."
         )
     return None
@@ -166,10 +166,10 @@ class ApiKeyAdmin(WithRoles):
         """The description of the key."""
         return key.desc
 
-    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Keys with a role in a scope that the operator can read."""
-        return rows if reach.everything else rows.filter(id__in=holders(reach, "api_key_id"))
+        return rows if visible_scope.everything else rows.filter(id__in=holders(visible_scope, "api_key_id"))
 
-    def is_shown_to(self, reach: Reach) -> bool:
+    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
         """Any project or organization can have keys."""
-        return bool(reach)
+        return bool(visible_scope)

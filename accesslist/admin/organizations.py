@@ -15,24 +15,24 @@ from accesslist.services.organizations import (
     organization_delete,
     organization_rename,
 )
-from opsapi.api.principal import Reach
-from opsapi.console.actions import Action, Call, Outcome
+from opsapi.api.principal import VisibleScope
+from opsapi.console.actions import Action, ActionCall, ActionOutcome
+from opsapi.console.admin_urls import list_url
 from opsapi.console.display import link, short_field
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.places import list_url
 from opsapi.roles import Scope
 
 
-def _make(call: Call) -> Outcome:
+def _make(call: ActionCall) -> ActionOutcome:
     org = organization_create(name=call.values["name"], actor=call.actor, now=call.now)
-    return Outcome(row=org)
+    return ActionOutcome(row=org)
 
 
-def _rename(call: Call) -> None:
+def _rename(call: ActionCall) -> None:
     organization_rename(org_id=call.row.id, name=call.values["name"], actor=call.actor, now=call.now)
 
 
-def _delete(call: Call) -> None:
+def _delete(call: ActionCall) -> None:
     organization_delete(org_id=call.row.id, actor=call.actor, now=call.now)
 
 
@@ -88,17 +88,17 @@ class OrganizationAdmin(ConsoleAdmin):
         """The teams of the organization."""
         return link(list_url(Team, org__id__exact=org.id), "Its teams")
 
-    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Organizations that the operator is a member of."""
-        return rows if reach.everything else rows.filter(id__in=reach.org_ids)
+        return rows if visible_scope.everything else rows.filter(id__in=visible_scope.org_ids)
 
-    def shows(self, row: Any, reach: Reach) -> bool:
+    def shows(self, row: Any, visible_scope: VisibleScope) -> bool:
         """As `visible`, for a single row, without a query."""
-        return reach.everything or row.id in reach.org_ids
+        return visible_scope.everything or row.id in visible_scope.org_ids
 
-    def is_shown_to(self, reach: Reach) -> bool:
+    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
         """Members of any organization can see the list."""
-        return reach.everything or bool(reach.org_ids)
+        return visible_scope.everything or bool(visible_scope.org_ids)
 
     def scope_of(self, row: Organization) -> Scope:
         """The organization itself."""

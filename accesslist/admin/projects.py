@@ -18,44 +18,44 @@ from accesslist.services.group_teams import group_team_remove, group_teams_add
 from accesslist.services.projects import project_create, project_delete, project_update
 from events.models import Event
 from opsapi.api.permissions import Access, Where
-from opsapi.console.actions import Action, Call, Outcome, operator_of
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
+from opsapi.console.admin_urls import add_url_named, list_url
 from opsapi.console.display import Context, link, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.places import add_url_named, list_url
 from opsapi.roles import Role
 
 _AGENT = "automation.agent"
 
 
-def _make(call: Call) -> Outcome:
+def _make(call: ActionCall) -> ActionOutcome:
     project = project_create(
         values=call.values,
         # Operators who read everything have a global role. Others could not see the project they created.
-        owned_by_maker=not call.operator.reach().everything,
+        owned_by_maker=not call.operator.visible_scope().everything,
         actor=call.actor,
         now=call.now,
     )
-    return Outcome(row=project)
+    return ActionOutcome(row=project)
 
 
-def _change(call: Call) -> None:
+def _change(call: ActionCall) -> None:
     project_update(group_id=call.row.id, changes=call.values, actor=call.actor, now=call.now)
 
 
-def _delete(call: Call) -> None:
+def _delete(call: ActionCall) -> None:
     project_delete(group_id=call.row.id, actor=call.actor, now=call.now)
 
 
-def _set_team_roles(call: Call) -> Outcome:
+def _set_team_roles(call: ActionCall) -> ActionOutcome:
     group = call.operator.authorise_group(WRITE_PROJECT_ACCESS.roles, call.row.id)
     team, roles = call.values["team"], [Role(name) for name in call.values["roles"]]
     if not roles:
         group_team_remove(group=group, team_id=team.id, actor=call.actor, now=call.now)
-        return Outcome(message=f"Team {team.name} no longer has roles in the project.")
+        return ActionOutcome(message=f"Team {team.name} no longer has roles in the project.")
     asked = [AskedTeam("team", team.id, roles)]
     group_teams_add(group=group, asked=asked, by=call.operator.grants, actor=call.actor, now=call.now)
-    return Outcome(message=f"Team {team.name} holds {', '.join(roles)} in the project.")
+    return ActionOutcome(message=f"Team {team.name} holds {', '.join(roles)} in the project.")
 
 
 @admin.register(Project)

@@ -7,45 +7,48 @@ from django.contrib import admin
 from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest
 
-from accesslist.forms.roles import told
+from accesslist.forms.roles import role_words
 from accesslist.models import ApiKey, Project, RoleGrant, Team, User
 from accesslist.selectors.users import Sight, held_in
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import operator_of
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
 
 _SHOWN = "grants_shown"
 
 
-def grants_in_reach(reach: Reach) -> Q:
+def grants_in_visible_scope(visible_scope: VisibleScope) -> Q:
     """Roles in the projects and organizations of a reach."""
-    return Q(project_id__in=reach.group_ids) | Q(org_id__in=reach.org_ids)
+    return Q(project_id__in=visible_scope.group_ids) | Q(org_id__in=visible_scope.org_ids)
 
 
-def orgs_seen(reach: Reach) -> set[str]:
+def orgs_seen(visible_scope: VisibleScope) -> set[str]:
     """The organizations that the operator can read, or that have a project the operator can read."""
-    of_projects = Project.objects.filter(id__in=reach.group_ids).values_list("org_id", flat=True)
-    return set(reach.org_ids) | {org_id for org_id in of_projects if org_id}
+    of_projects = Project.objects.filter(id__in=visible_scope.group_ids).values_list("org_id", flat=True)
+    return set(visible_scope.org_ids) | {org_id for org_id in of_projects if org_id}
 
 
-def sight_in(reach: Reach) -> Sight:
+def sight_in(visible_scope: VisibleScope) -> Sight:
     """Users and roles that an operator sees: roles in scopes that the operator can read."""
     return Sight(
-        everything=reach.everything, orgs=orgs_seen(reach), whole=reach.org_ids, groups=reach.group_ids
+        everything=visible_scope.everything,
+        orgs=orgs_seen(visible_scope),
+        whole=visible_scope.org_ids,
+        groups=visible_scope.group_ids,
     )
 
 
-def holders(reach: Reach, holder: str) -> QuerySet[Any, Any]:
+def holders(visible_scope: VisibleScope, holder: str) -> QuerySet[Any, Any]:
     """Role holders in the projects and organizations of a reach."""
-    seen: QuerySet[Any, Any] = RoleGrant.objects.filter(grants_in_reach(reach))
+    seen: QuerySet[Any, Any] = RoleGrant.objects.filter(grants_in_visible_scope(visible_scope))
     return seen.filter(**{f"{holder}__isnull": False}).values(holder)
 
 
-def roles_shown(reach: Reach, model: type[Any]) -> Q:
+def roles_shown(visible_scope: VisibleScope, model: type[Any]) -> Q:
     """The roles of a key, user or team that an operator with this reach can see, as in the API."""
-    if reach.everything:
+    if visible_scope.everything:
         return Q()
-    return held_in(sight_in(reach)) if model is User else grants_in_reach(reach)
+    return held_in(sight_in(visible_scope)) if model is User else grants_in_visible_scope(visible_scope)
 
 
 class RoleGrantInline(ConsoleInline):
@@ -58,9 +61,9 @@ class RoleGrantInline(ConsoleInline):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The roles that the operator can see."""
-        reach = operator_of(request).reach()
+        visible_scope = operator_of(request).visible_scope()
         rows: QuerySet[Any] = super().get_queryset(request).select_related("org", "project")
-        return rows.filter(roles_shown(reach, self.parent_model))
+        return rows.filter(roles_shown(visible_scope, self.parent_model))
 
 
 class WithRoles(ConsoleAdmin):
@@ -70,11 +73,11 @@ class WithRoles(ConsoleAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Loads the visible roles and their scopes in a fixed number of queries."""
-        shown = roles_shown(operator_of(request).reach(), self.model)
+        shown = roles_shown(operator_of(request).visible_scope(), self.model)
         grants = RoleGrant.objects.filter(shown).select_related("org", "project").order_by("id")
         return super().get_queryset(request).prefetch_related(Prefetch("grants", grants, to_attr=_SHOWN))
 
     @admin.display(description="roles")
     def roles(self, holder: ApiKey | User | Team) -> str | None:
         """Each role with its scope."""
-        return ", ".join(told(grant) for grant in getattr(holder, _SHOWN)) or None
+        return ", ".join(role_words(grant) for grant in getattr(holder, _SHOWN)) or None

@@ -6,18 +6,18 @@ from typing import Any
 from django.contrib import admin
 
 from accesslist.models import SecondFactor, User
-from accesslist.rules.administering import resetter_of
+from accesslist.rules.administration import resetter_of
 from accesslist.selectors.second_factors import has_second_factor
 from accesslist.services.second_factors import second_factor_reset
 from opsapi.api.permissions import Access, in_installation
-from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 
-def _reset(call: Call) -> Outcome:
+def _reset(call: ActionCall) -> ActionOutcome:
     user: User = call.row
     second_factor_reset(user_id=user.id, by=call.operator.grants, actor=call.actor, now=call.now)
-    return Outcome(
+    return ActionOutcome(
         message=f"{user.username} now logs in with the password only, and can set up a new second factor."
     )
 

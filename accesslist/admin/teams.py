@@ -11,14 +11,14 @@ from django.utils.safestring import SafeString
 
 from accesslist.access import WRITE_ORG
 from accesslist.admin.roles import WithRoles, holders
-from accesslist.forms.people import TeamChangeForm, TeamForm
+from accesslist.forms.users import TeamChangeForm, TeamForm
 from accesslist.models import Team, username_key
 from accesslist.selectors.users import sight_of
 from accesslist.serializers.teams import members_named
-from accesslist.services.locks import actor_in_line
+from accesslist.services.locks import actor_lock_in_turn
 from accesslist.services.teams import team_create, team_delete, team_update
-from opsapi.api.principal import Reach
-from opsapi.console.actions import Action, Call, Outcome, operator_of
+from opsapi.api.principal import VisibleScope
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.display import link, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.links import urls_seen
@@ -26,7 +26,7 @@ from opsapi.console.model_admin import Section
 from opsapi.roles import Scope
 
 
-def _make(call: Call) -> Outcome:
+def _make(call: ActionCall) -> ActionOutcome:
     team = team_create(
         org_id=call.values["org_id"],
         name=call.values["name"],
@@ -35,11 +35,11 @@ def _make(call: Call) -> Outcome:
         actor=call.actor,
         now=call.now,
     )
-    return Outcome(row=team)
+    return ActionOutcome(row=team)
 
 
-def _change(call: Call) -> None:
-    actor_in_line(call.actor)
+def _change(call: ActionCall) -> None:
+    actor_lock_in_turn(call.actor)
     gone = {username_key(name) for name in call.values["go"]}
     members = call.row.members.order_by("username_key").values_list("username", flat=True)
     staying = [name for name in members if username_key(name) not in gone]
@@ -54,7 +54,7 @@ def _change(call: Call) -> None:
     )
 
 
-def _delete(call: Call) -> None:
+def _delete(call: ActionCall) -> None:
     team_delete(team_id=call.row.id, org_id=call.row.org_id, actor=call.actor, now=call.now)
 
 
@@ -103,15 +103,15 @@ class TeamAdmin(WithRoles):
     fields = ["id", "name", "org", "people", "created"]
     empty_text = "No teams yet."
 
-    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Teams of the operator's organizations, and teams with roles that the operator can read."""
-        if reach.everything:
+        if visible_scope.everything:
             return rows
-        return rows.filter(Q(org_id__in=reach.org_ids) | Q(id__in=holders(reach, "team_id")))
+        return rows.filter(Q(org_id__in=visible_scope.org_ids) | Q(id__in=holders(visible_scope, "team_id")))
 
-    def is_shown_to(self, reach: Reach) -> bool:
+    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
         """Any organization can have teams."""
-        return bool(reach)
+        return bool(visible_scope)
 
     def scope_of(self, row: Team) -> Scope:
         """The organization of the team."""
@@ -122,8 +122,8 @@ class TeamAdmin(WithRoles):
         team = super().get_object(request, object_id, from_field)
         if team is not None:
             names = list(team.members.order_by("username_key").values_list("username", flat=True))
-            reach = operator_of(request).reach()
-            urls = urls_seen(self.admin_site, reach, "accesslist.user", "username", names)
+            visible_scope = operator_of(request).visible_scope()
+            urls = urls_seen(self.admin_site, visible_scope, "accesslist.user", "username", names)
             team.people_shown = [link(urls[name], name) if name in urls else name for name in names]
         return team
 

@@ -13,42 +13,42 @@ from accesslist.access import WRITE_USERS
 from accesslist.account.forms import NewPasswordForm
 from accesslist.admin.roles import WithRoles, sight_in
 from accesslist.admin.second_factors import RESET_SECOND_FACTOR, who_resets
-from accesslist.forms.people import UserForm, UserRolesForm
 from accesslist.forms.roles import as_asked
+from accesslist.forms.users import UserForm, UserRolesForm
 from accesslist.models import User
-from accesslist.rules.administering import ADMINISTRATORS, administers
-from accesslist.rules.granting import RoleRequest
+from accesslist.rules.administration import ADMINISTRATORS, administers
+from accesslist.rules.role_requests import RoleRequest
 from accesslist.selectors.second_factors import has_second_factor
 from accesslist.selectors.users import orgs_of_groups, sight_of, visible_users
 from accesslist.services.grants import grants_of
-from accesslist.services.locks import actor_in_line
+from accesslist.services.locks import actor_lock_in_turn
 from accesslist.services.passwords import user_password_reset
 from accesslist.services.user_roles import user_lock, user_roles_replace
 from accesslist.services.users import NewUser, user_create, user_delete
 from opsapi.api.permissions import Access, Where
-from opsapi.api.principal import Reach
-from opsapi.console.actions import Action, Call, Outcome, operator_of
+from opsapi.api.principal import VisibleScope
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.display import badge, link
 from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import Section
-from opsapi.console.parts import Tone
+from opsapi.console.widgets import Tone
 from opsapi.roles import INSTALLATION, Role, satisfies
 
 _CONTACTS = frozenset({"email_address", "mobile_number"})
 
 
-def _make(call: Call) -> Outcome:
+def _make(call: ActionCall) -> ActionOutcome:
     new, by = NewUser(**call.values), call.operator.grants
     user = user_create(new=new, by=by, actor=call.actor, now=call.now)
-    return Outcome(row=user)
+    return ActionOutcome(row=user)
 
 
-def _change_roles(call: Call) -> None:
-    actor_in_line(call.actor)
-    by, taken = call.operator.grants, call.values["taken"]
+def _change_roles(call: ActionCall) -> None:
+    actor_lock_in_turn(call.actor)
+    by, revoked = call.operator.grants, call.values["taken"]
     held = grants_of(user_lock(call.row.id))
     orgs = orgs_of_groups(held)
-    kept = [grant for grant in held if administers(by, grant, orgs) and grant not in taken]
+    kept = [grant for grant in held if administers(by, grant, orgs) and grant not in revoked]
     wanted = list(dict.fromkeys([*kept, *call.values["given"]]))
     user_roles_replace(
         user_id=call.row.id,
@@ -59,15 +59,15 @@ def _change_roles(call: Call) -> None:
     )
 
 
-def _delete(call: Call) -> None:
+def _delete(call: ActionCall) -> None:
     user_delete(user_id=call.row.id, by=call.operator.grants, actor=call.actor, now=call.now)
 
 
-def _reset_password(call: Call) -> Outcome:
+def _reset_password(call: ActionCall) -> ActionOutcome:
     user: User = call.row
     password, by = call.values["password"], call.operator.grants
     user_password_reset(user_id=user.id, password=password, by=by, actor=call.actor, now=call.now)
-    return Outcome(
+    return ActionOutcome(
         message=f"{user.username} can now log in with the new password, and change it on their account page."
     )
 
@@ -86,7 +86,7 @@ _RESET_PASSWORD = Action(
 
 def _sees_guard(request: HttpRequest, user: User | None) -> bool:
     """The user, and operators who read everything or administer the user."""
-    return user is None or operator_of(request).reach().everything or _administers(request, user)
+    return user is None or operator_of(request).visible_scope().everything or _administers(request, user)
 
 
 def _administers(request: HttpRequest, user: User) -> bool:
@@ -157,9 +157,11 @@ class UserAdmin(WithRoles):
         """Loads the teams of the users."""
         user = super().get_object(request, object_id, from_field)
         if user is not None:
-            reach = operator_of(request).reach()
+            visible_scope = operator_of(request).visible_scope()
             teams = list(user.teams.order_by("name"))
-            urls = urls_seen(self.admin_site, reach, "accesslist.team", "id", (one.id for one in teams))
+            urls = urls_seen(
+                self.admin_site, visible_scope, "accesslist.team", "id", (one.id for one in teams)
+            )
             user.teams_seen = [link(urls[one.id], one.name) for one in teams if one.id in urls]
         return user
 
@@ -182,7 +184,7 @@ class UserAdmin(WithRoles):
 
     def get_list_display(self, request: HttpRequest) -> list[str]:
         """Only operators who read everything see the last log-in."""
-        everything = operator_of(request).reach().everything
+        everything = operator_of(request).visible_scope().everything
         return [*super().get_list_display(request), *(["last_login"] if everything else [])]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
@@ -197,12 +199,12 @@ class UserAdmin(WithRoles):
         """Whether the user must enter a code of a second factor."""
         return has_second_factor(user.id)
 
-    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """All users if the operator reads everything, otherwise users of the operator's organizations."""
-        if reach.everything:
+        if visible_scope.everything:
             return rows
-        return rows.filter(id__in=visible_users(sight_in(reach)).values("id"))
+        return rows.filter(id__in=visible_users(sight_in(visible_scope)).values("id"))
 
-    def is_shown_to(self, reach: Reach) -> bool:
+    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
         """Everybody sees at least themselves."""
-        return bool(reach)
+        return bool(visible_scope)

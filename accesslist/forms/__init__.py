@@ -1,5 +1,5 @@
 """Console forms of identity and access."""
 
-from accesslist.forms.places import InProjectForm, PlacedForm, PlaceField
+from accesslist.forms.scopes import InProjectForm, ScopedForm, ScopeField
 
-__all__ = ["InProjectForm", "PlaceField", "PlacedForm"]
+__all__ = ["InProjectForm", "ScopeField", "ScopedForm"]

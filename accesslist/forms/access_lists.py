@@ -7,12 +7,12 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.functional import cached_property
 
-from accesslist.doors import list_of
-from accesslist.forms.places import PlacedForm, PlaceField, lines
+from accesslist.forms.scopes import ScopedForm, ScopeField, lines
 from accesslist.models import AccessListEntry, ApiKey
-from accesslist.rules.listing import NewEntry
+from accesslist.network_access import list_of
+from accesslist.rules.access_lists import NewEntry
+from accesslist.rules.list_verdicts import SeenCaller, keeps_out, newly_refused
 from accesslist.rules.ranges import is_within, read_range
-from accesslist.rules.reaching import SeenCaller, keeps_out, newly_refused
 from accesslist.selectors.access_lists import blocks_of
 from accesslist.selectors.callers import RECENT, recent_callers
 from opsapi import clock
@@ -25,10 +25,10 @@ from opsapi.console.forms import single_line
 from opsapi.first_rows import more_words
 
 _MOST_RANGES = 100
-_MOST_TOLD = 20
+_MOST_WARNINGS = 20
 
 
-class GuardedForm(PlacedForm):
+class GuardedForm(ScopedForm):
     """A change of a list. If it would block current callers, it asks for confirmation."""
 
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
@@ -39,7 +39,7 @@ class GuardedForm(PlacedForm):
     anyway = forms.BooleanField(required=False, label="Save anyway")
 
     template = "console/guarded_fields.html"
-    told: Sequence[str] = ()
+    listed: Sequence[str] = ()
 
     def key_id(self) -> str | None:
         """The key of the list; None for the global list."""
@@ -52,15 +52,15 @@ class GuardedForm(PlacedForm):
     def clean(self) -> dict[str, Any]:
         """Warn about the callers that would be blocked."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
-        self.told = [] if self.errors else list(self.warnings())
-        if self.told and not values.get("anyway"):
+        self.listed = [] if self.errors else list(self.warnings())
+        if self.listed and not values.get("anyway"):
             raise ValidationError("This would block the callers below. Select “Save anyway” to go ahead.")
         return values
 
     def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
         """Hides the confirmation until there is a warning."""
         for title, fields in super().groups():
-            yield title, [one for one in fields if one.name != "anyway" or self.told]
+            yield title, [one for one in fields if one.name != "anyway" or self.listed]
 
     def warnings(self) -> Iterator[str]:
         """The callers that the change would block."""
@@ -69,8 +69,8 @@ class GuardedForm(PlacedForm):
         refused = newly_refused(self._callers, before=before, after=after)
         if refused:
             yield f"{len(refused)} callers of the last {RECENT.days} days would be blocked:"
-            told, left_out = cut(refused, _MOST_TOLD)
-            yield from (_told(one) for one in told)
+            listed, left_out = cut(refused, _MOST_WARNINGS)
+            yield from (_caller_words(one) for one in listed)
             if left_out:
                 yield more_words(left_out)
         own = self.operator.actor().remote_address
@@ -120,7 +120,7 @@ class EntriesForm(GuardedForm):
 class NewEntriesForm(EntriesForm):
     """Add ranges to the global list or to the list of a key."""
 
-    api_key = PlaceField(
+    api_key = ScopeField(
         "api_key",
         required=False,
         label="API key",
@@ -204,5 +204,5 @@ def _range(text: str) -> str:
         raise ValidationError(f"{text[:50]} {fault}.") from None
 
 
-def _told(one: SeenCaller) -> str:
+def _caller_words(one: SeenCaller) -> str:
     return f"{one.public_key} from {one.address}, last seen {time_words(one.seen)}"

@@ -7,12 +7,12 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.functional import cached_property
 
-from accesslist.forms.places import PlacedForm
 from accesslist.forms.roles import HeldRolesForm, RolesForm, as_asked
+from accesslist.forms.scopes import ScopedForm
 from accesslist.models import RoleGrant
-from accesslist.rules.doors import doors, is_behind
-from accesslist.rules.granting import scope_of
+from accesslist.rules.manageable_scopes import is_within_scope, manageable_scopes
 from accesslist.rules.ranges import read_address
+from accesslist.rules.role_requests import scope_of
 from accesslist.selectors.access_lists import held_by
 from accesslist.selectors.users import orgs_of_groups
 from opsapi.api.catalogue import ErrorCode
@@ -21,7 +21,7 @@ from opsapi.console.forms import ConsoleForm, single_line
 from opsapi.roles import Scope
 
 _LONGEST_DESC = 250
-_NO_DOOR = "You can only change keys that have a role in a project or organization you administer."
+_NOT_MANAGEABLE = "You can only change keys that have a role in a project or organization you administer."
 
 
 def _description() -> forms.CharField:
@@ -59,21 +59,21 @@ class DescriptionForm(ConsoleForm):
 
 
 class KeyRolesForm(HeldRolesForm):
-    """Change the roles of a key that are behind the operator's doors (`accesslist.rules.doors`)."""
+    """Change the roles of a key that are behind the operator's doors (`accesslist.rules.manageable_scopes`)."""
 
     @cached_property
-    def _doors(self) -> list[Scope]:
-        return doors(held_by(self.row), by=self.operator.grants)
+    def _manageable_scopes(self) -> list[Scope]:
+        return manageable_scopes(held_by(self.row), by=self.operator.grants)
 
-    def may_take(self, grant: RoleGrant) -> bool:
+    def may_revoke(self, grant: RoleGrant) -> bool:
         """As in the API route of the project or organization."""
-        return any(is_behind(grant.scope, door) for door in self._doors)
+        return any(is_within_scope(grant.scope, door) for door in self._manageable_scopes)
 
     def clean(self) -> dict[str, Any]:
         """The key keeps at least one role; new roles must be in reach of the operator."""
         values = super().clean()
         self._refuse_out_of_reach()
-        left = self.row.grants.count() - len(self.taken()) + len(self.given())
+        left = self.row.grants.count() - len(self.revoked()) + len(self.given())
         if not self.errors and left <= 0:
             raise ValidationError("A key needs at least one role. To revoke all roles, delete the key.")
         return values
@@ -83,15 +83,15 @@ class KeyRolesForm(HeldRolesForm):
         given = self.given()
         orgs = orgs_of_groups(given)
         for asked, grant in zip(as_asked(given), given, strict=True):
-            if any(is_behind(scope_of(grant, orgs), door) for door in self._doors):
+            if any(is_within_scope(scope_of(grant, orgs), door) for door in self._manageable_scopes):
                 continue
             if grant.role.is_global:
-                self.tell(ApiError(ErrorCode.CANNOT_ADD_GLOBAL_ROLE, grant.role.value))
+                self.add_refusal(ApiError(ErrorCode.CANNOT_ADD_GLOBAL_ROLE, grant.role.value))
             else:
-                self.add_error(asked.path, _NO_DOOR)
+                self.add_error(asked.path, _NOT_MANAGEABLE)
 
 
-class AddressForm(PlacedForm):
+class AddressForm(ScopedForm):
     """Look up an address in the lists of a key."""
 
     address = forms.CharField(max_length=50, help_text="Such as 192.0.2.7.")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.core.exceptions import ValidationError
 
-from accesslist.forms.places import PlacedForm, PlaceField
+from accesslist.forms.scopes import ScopedForm, ScopeField
 from accesslist.serializers.organizations import OrganizationDocument
 from accesslist.serializers.projects import ProjectChange, ProjectDocument
 from opsapi.api.catalogue import ErrorCode
@@ -26,7 +26,7 @@ class OrganizationForm(DocumentForm):
         return {"name": self.row.name} if self.row else {}
 
 
-class _TaggedForm(PlacedForm, DocumentForm):
+class _TaggedForm(ScopedForm, DocumentForm):
     """Name and tags of a project."""
 
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
@@ -48,7 +48,7 @@ class ProjectForm(_TaggedForm):
     document = ProjectDocument
     field_order = ("name", "orgId", "tags")
 
-    orgId = PlaceField(
+    orgId = ScopeField(
         "org",
         required=False,
         label="Organization",
@@ -97,7 +97,7 @@ class DeletionForm(ConsoleForm):
         return name
 
 
-class TeamRolesForm(PlacedForm):
+class TeamRolesForm(ScopedForm):
     """The roles of a team in the project (the row); an empty selection revokes all of them."""
 
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
@@ -105,7 +105,7 @@ class TeamRolesForm(PlacedForm):
         ErrorCode.TEAM_NOT_FOUND: "team",
     }
 
-    team = PlaceField("team", help_text="A team of the project's organization.")
+    team = ScopeField("team", help_text="A team of the project's organization.")
     roles = forms.MultipleChoiceField(
         choices=_GROUP_ROLES,
         required=False,

@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from accesslist.forms.places import PlacedForm, PlaceField
+from accesslist.forms.scopes import ScopedForm, ScopeField
 from accesslist.models import ApiKey, RoleGrant, User
-from accesslist.rules.granting import AskedRole
+from accesslist.rules.role_requests import AskedRole
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.roles import Grant, Role
 
 MOST_HELD = 500
 """Maximum number of roles that the form offers to revoke; others stay."""
-_PLACES = (("project", "a project"), ("org", "an organization"))
+_SCOPES = (("project", "a project"), ("org", "an organization"))
 
 
 def _roles(prefix: str, label: str) -> forms.MultipleChoiceField:
@@ -25,7 +25,7 @@ def _roles(prefix: str, label: str) -> forms.MultipleChoiceField:
     )
 
 
-class RolesForm(PlacedForm):
+class RolesForm(ScopedForm):
     """Roles in a project, in an organization and global roles."""
 
     role_fieldsets: ClassVar[Sequence[tuple[str, Sequence[str]]]] = (
@@ -34,16 +34,16 @@ class RolesForm(PlacedForm):
         ("In the whole installation", ("global_roles",)),
     )
 
-    project = PlaceField("project", required=False)
+    project = ScopeField("project", required=False)
     project_roles = _roles("GROUP_", "Roles in the project")
-    org = PlaceField("org", required=False, label="Organization")
+    org = ScopeField("org", required=False, label="Organization")
     org_roles = _roles("ORG_", "Roles in the organization")
     global_roles = _roles("GLOBAL_", "Global roles")
 
     def clean(self) -> dict[str, Any]:
         """A role needs its scope, and a scope needs a role."""
         values = self.cleaned_data
-        for place, label in _PLACES:
+        for place, label in _SCOPES:
             chosen, roles = values.get(place), values.get(f"{place}_roles")
             if bool(chosen) != bool(roles) and not {place, f"{place}_roles"} & self.errors.keys():
                 missing = place if roles else f"{place}_roles"
@@ -93,29 +93,29 @@ class HeldRolesForm(RolesForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.offered = self._offered(self.row)
-        names = [(str(number), told(grant)) for number, grant in self.offered.items()]
+        names = [(str(number), role_words(grant)) for number, grant in self.offered.items()]
         field = self.fields["held"]
         field.choices = names  # type: ignore[attr-defined]  # it is a MultipleChoiceField
         self.initial["held"] = self.initial["offered_then"] = [number for number, _ in names]
 
-    def may_take(self, grant: RoleGrant) -> bool:
+    def may_revoke(self, grant: RoleGrant) -> bool:
         """Whether the operator may revoke the role."""
         raise NotImplementedError
 
     def _offered(self, holder: ApiKey | User) -> dict[int, RoleGrant]:
         held = holder.grants.select_related("org", "project").order_by("id")
-        takable = (one for one in held if self.may_take(one))
+        takable = (one for one in held if self.may_revoke(one))
         return {one.pk: one for one in islice(takable, MOST_HELD)}
 
-    def taken(self) -> list[Grant]:
+    def revoked(self) -> list[Grant]:
         """The offered roles whose checkbox was cleared."""
         gone = set(self.cleaned_data["offered_then"] or ()) - set(self.cleaned_data.get("held", ()))
         return [one.grant for number, one in self.offered.items() if str(number) in gone]
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """`taken` and `given`: the roles to revoke and to grant."""
-        return {"taken": self.taken(), "given": self.given()}
+        """`revoked` and `given`: the roles to revoke and to grant."""
+        return {"taken": self.revoked(), "given": self.given()}
 
 
 def as_asked(grants: Iterable[Grant]) -> list[AskedRole]:
@@ -123,7 +123,7 @@ def as_asked(grants: Iterable[Grant]) -> list[AskedRole]:
     return [AskedRole(_field(one.role), one.role, one.org_id, one.group_id) for one in grants]
 
 
-def told(row: RoleGrant) -> str:
+def role_words(row: RoleGrant) -> str:
     """The role with its scope."""
     place = row.org or row.project
     return f"{row.role} in {place}" if place else row.role

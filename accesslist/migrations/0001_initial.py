@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
                 ('id', opsapi.fields.PrimaryIdField(db_collation='C', default=opsapi.ids.new_id, editable=False, max_length=24, primary_key=True, serialize=False)),
                 ('desc', models.CharField(max_length=250)),
                 ('public_key', models.CharField(db_collation='C', max_length=6, unique=True)),
-                ('ha1', opsapi.fields.SealedField()),
+                ('ha1', opsapi.fields.EncryptedField()),
                 ('private_last4', models.CharField(max_length=4)),
                 ('created', models.DateTimeField()),
             ],

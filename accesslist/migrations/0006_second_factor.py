@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
             name='SecondFactor',
             fields=[
                 ('id', opsapi.fields.PrimaryIdField(db_collation='C', default=opsapi.ids.new_id, editable=False, max_length=24, primary_key=True, serialize=False)),
-                ('secret', opsapi.fields.SealedField()),
+                ('secret', opsapi.fields.EncryptedField()),
                 ('confirmed', models.DateTimeField(null=True)),
                 ('last_step', models.BigIntegerField(default=0)),
                 ('recovery_hashes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), default=list, size=None)),

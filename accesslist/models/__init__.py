@@ -1,6 +1,6 @@
 """Role holders, and the short-term memory of authentication."""
 
-from accesslist.models.holders import (
+from accesslist.models.identities import (
     AccessListEntry,
     ApiKey,
     Organization,
@@ -11,7 +11,7 @@ from accesslist.models.holders import (
     User,
     username_forms,
 )
-from accesslist.models.remembered import DigestEpoch, DigestUse, RateWindow
+from accesslist.models.login_state import DigestEpoch, DigestUse, RateWindow
 from accesslist.rules.usernames import username_key
 
 __all__ = [

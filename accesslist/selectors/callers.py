@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from accesslist.models import RoleGrant
-from accesslist.rules.reaching import SeenCaller
+from accesslist.rules.list_verdicts import SeenCaller
 from events.selectors import event_rows
 from opsapi.clock import parse_time
 
@@ -21,10 +21,10 @@ def recent_callers(key_id: str | None, *, now: datetime) -> list[SeenCaller]:
     keys = [key_id] if key_id else _keys_with_global_roles()
     found: dict[tuple[str, str], SeenCaller] = {}
     for row in event_rows(min_date=now - RECENT)[:_MOST_EVENTS]:
-        told = row["details"]
-        address = told.get("remoteAddress")
-        if address and told.get("apiKeyId") in keys:
-            caller = SeenCaller(told["publicKey"], address, parse_time(row["wire_created"]))
+        details = row["details"]
+        address = details.get("remoteAddress")
+        if address and details.get("apiKeyId") in keys:
+            caller = SeenCaller(details["publicKey"], address, parse_time(row["wire_created"]))
             found.setdefault((caller.public_key, address), caller)
     return list(found.values())
 

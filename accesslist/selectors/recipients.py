@@ -46,7 +46,7 @@ def org_role_recipients(org_id: str, roles: Collection[str] = ()) -> Recipients:
 
 def user_recipient(username: str, *, group_id: str | None) -> Recipients:
     """The user of that name, if they belong to the organization of the project where one is named."""
-    named = _rows(User.objects.filter(_may_be_told(), username_key=username_key(username)))
+    named = _rows(User.objects.filter(_can_be_notified(), username_key=username_key(username)))
     if group_id is None:
         return named
     org_id = _org_of(group_id).first()
@@ -59,7 +59,7 @@ def team_recipients(team_id: str, *, group_id: str | None) -> Recipients:
     if group_id is not None:
         teams = teams.filter(org_id__in=_org_of(group_id))
     members = Membership.objects.filter(team_id__in=teams.values("id"))
-    return _rows(User.objects.filter(_may_be_told(), id__in=members.values("user_id")))
+    return _rows(User.objects.filter(_can_be_notified(), id__in=members.values("user_id")))
 
 
 def _holders(grants: QuerySet[RoleGrant]) -> Recipients:
@@ -80,7 +80,7 @@ def _org_of(group_id: str) -> QuerySet[Project, Any]:
     return Project.objects.filter(id=group_id).values("org_id")
 
 
-def _may_be_told() -> Q:
+def _can_be_notified() -> Q:
     by_team = Membership.objects.filter(team__grants__isnull=False)
     return Q(id__in=RoleGrant.objects.filter(user__isnull=False).values("user_id")) | Q(
         id__in=by_team.values("user_id")

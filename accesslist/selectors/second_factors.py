@@ -67,7 +67,7 @@ def secret_of(factor: SecondFactor) -> str:
     """The secret, opened.
 
     Raises:
-        CannotDecryptError: the key that sealed it is not configured any more.
+        CannotDecryptError: the key that encrypted it is not configured any more.
     """
     return decrypt(str(factor.secret), owner=factor.id)
 

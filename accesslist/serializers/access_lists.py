@@ -6,18 +6,18 @@ from typing import Any
 from django.db.models import DateTimeField, F, Value
 from rest_framework import serializers
 
-from accesslist.rules.listing import NewEntry
-from accesslist.rules.naming import refuse_unknown_and_repeated
+from accesslist.rules.access_lists import NewEntry
 from accesslist.rules.ranges import MAX_LENGTH, only_address, read_range
+from accesslist.rules.references import refuse_unknown_and_repeated
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import InvalidField, LinkDocument, Values, invalid
 from opsapi.api.errors import BadField
-from opsapi.api.fields import Moment, Text, VisibleText
+from opsapi.api.fields import DateTime, Text, VisibleText
 from opsapi.api.resources import Facts, Resource
 
 GLOBAL_TYPE = "GLOBAL_ROLE"
 KEY_TYPE = "API_KEY"
-_TIME = Moment()
+_TIME = DateTime()
 
 
 class RangeField(Text):

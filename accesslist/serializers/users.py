@@ -8,7 +8,7 @@ from django.db.models import Case, When
 from rest_framework import serializers
 
 from accesslist.models import User
-from accesslist.rules.granting import AskedRole, asked_roles, placing_faults
+from accesslist.rules.role_requests import AskedRole, asked_roles, scope_faults
 from accesslist.selectors.keys import present_roles
 from accesslist.selectors.users import users_seen
 from accesslist.serializers.keys import MOST_STORED_ROLES, ApiKeyDocument
@@ -84,7 +84,7 @@ class UserInput(Document):
             yield fault
         if "password" in values and (fault := password_fault(values["password"], _known_of(values))):
             yield fault
-        yield from placing_faults(self.placed(asked_roles(values.get("roles", ()))))
+        yield from scope_faults(self.placed(asked_roles(values.get("roles", ()))))
 
     def placed(self, asked: Sequence[AskedRole]) -> Sequence[AskedRole]:
         """The roles that are to be given."""

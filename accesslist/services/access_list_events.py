@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from accesslist.models import AccessListEntry
-from accesslist.rules.listing import AccessList
+from accesslist.rules.access_lists import AccessList
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts

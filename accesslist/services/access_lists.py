@@ -11,13 +11,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from accesslist.models import AccessListEntry, ApiKey, RoleGrant
-from accesslist.rules.listing import AccessList, ListWriter, NewEntry
+from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
 from accesslist.rules.ranges import covers
 from accesslist.services.access_list_events import added_record, changed_record, entry_facts, removed_record
-from accesslist.services.locks import actor_in_line, holders_alone
-from accesslist.services.revoking import keys_revoke
+from accesslist.services.locks import actor_lock_in_turn, identities_lock_exclusive
+from accesslist.services.revocations import keys_revoke
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, get_or_404
 
 Blocks = dict[str, str]
 """The ranges of a list, each with the id of its entry."""
@@ -33,7 +33,7 @@ def access_list_entries_create(
         ApiError: CANNOT_WIDEN_OWN_ACCESS_LIST, ADDRESS_ALREADY_IN_ACCESS_LIST,
             CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, API_KEY_NOT_FOUND.
     """
-    actor_in_line(by.actor)
+    actor_lock_in_turn(by.actor)
     blocks = _lock(of)
     if blocks:
         _refuse_own(of, by)
@@ -65,7 +65,7 @@ def access_list_entry_update(
         ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, ADDRESS_ALREADY_IN_ACCESS_LIST,
             CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, API_KEY_NOT_FOUND.
     """
-    actor_in_line(by.actor)
+    actor_lock_in_turn(by.actor)
     blocks = _lock(of)
     entry = _find(of, entry_id)
     old = entry_facts(entry)
@@ -87,7 +87,7 @@ def access_list_entry_delete(*, of: AccessList, entry_id: str, by: ListWriter, n
         ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, API_KEY_NOT_FOUND, CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST,
             CANNOT_WIDEN_OWN_ACCESS_LIST for the last entry.
     """
-    actor_in_line(by.actor)
+    actor_lock_in_turn(by.actor)
     blocks = _lock(of)
     entry = _find(of, entry_id)
     del blocks[entry.cidr_block]
@@ -107,7 +107,7 @@ def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
     Raises:
         ApiError: API_KEY_NOT_FOUND.
     """
-    actor_in_line(by.actor)
+    actor_lock_in_turn(by.actor)
     _lock(of)
     entries = AccessListEntry.objects.filter(api_key_id=of.key_id).order_by("created", "id")
     gone = list(entries)
@@ -122,7 +122,7 @@ def _lock(of: AccessList) -> Blocks:
     keys = list(_held_to(of).values_list("id", flat=True))
     if of.key_id is not None and not keys:
         raise ApiError(ErrorCode.API_KEY_NOT_FOUND, of.key_id)
-    holders_alone(keys)
+    identities_lock_exclusive(keys)
     return dict(AccessListEntry.objects.filter(api_key_id=of.key_id).values_list("cidr_block", "id"))
 
 
@@ -140,7 +140,7 @@ def _held_to(of: AccessList) -> QuerySet[ApiKey]:
 
 def _find(of: AccessList, entry_id: str) -> AccessListEntry:
     entry = AccessListEntry.objects.filter(api_key_id=of.key_id, id=entry_id).first()
-    return found(entry, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
+    return get_or_404(entry, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
 
 
 def _entry(of: AccessList, new: NewEntry, now: datetime) -> AccessListEntry:

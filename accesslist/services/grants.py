@@ -1,6 +1,6 @@
 """Granting and revoking roles, of users, keys and teams.
 
-`accesslist.rules.granting` decides whether the caller may do so; here the rows change, and the last
+`accesslist.rules.role_requests` decides whether the caller may do so; here the rows change, and the last
 Global Owner is kept.
 """
 
@@ -8,10 +8,15 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from accesslist.models import ApiKey, RoleGrant, Team, User
-from accesslist.rules.granting import Places, RoleRequest, refuse_roles_not_held, refuse_unknown_places
+from accesslist.rules.role_requests import (
+    ExistingScopes,
+    RoleRequest,
+    refuse_roles_not_held,
+    refuse_unknown_scopes,
+)
 from accesslist.selectors.keys import within
-from accesslist.services.locks import places_hold
-from accesslist.services.revoking import keys_revoke, member_ids, users_revoke
+from accesslist.services.locks import scopes_lock_shared
+from accesslist.services.revocations import keys_revoke, member_ids, users_revoke
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor
@@ -26,7 +31,7 @@ def grants_create(grants: Sequence[Grant], *, holder: Holder) -> None:
     Raises:
         ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, when the place was deleted in the meantime.
     """
-    column, places = _column(holder), _places_hold(grants)
+    column, places = _column(holder), _scopes_lock_shared(grants)
     for grant in grants:
         if grant.group_id is not None and grant.group_id not in places.orgs_of_groups:
             raise ApiError(ErrorCode.GROUP_NOT_FOUND, grant.group_id)
@@ -50,9 +55,9 @@ def grants_admit(request: RoleRequest, *, added: Collection[Grant]) -> None:
     Raises:
         ApiError: CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD, INVALID_ATTRIBUTE.
     """
-    places = _places_hold(request.grants())
+    places = _scopes_lock_shared(request.grants())
     refuse_roles_not_held(added, by=request.by, orgs_of_groups=places.orgs_of_groups)
-    refuse_unknown_places(request.asked, places=places, here=request.here)
+    refuse_unknown_scopes(request.asked, places=places, here=request.here)
 
 
 def grants_replace(
@@ -65,7 +70,7 @@ def grants_replace(
 ) -> None:
     """Make the holder's `current` roles the `wanted` ones; roles in neither are not touched.
 
-    The caller began with `actor_in_line`, and called `holders_alone` for the key, the user or the members.
+    The caller began with `actor_lock_in_turn`, and called `identities_lock_exclusive` for the key, the user or the members.
 
     Raises:
         ApiError: CANNOT_DEMOTE_LAST_OWNER.
@@ -78,11 +83,11 @@ def grants_replace(
     grants_create([grant for grant in wanted if grant not in held], holder=holder)
 
 
-def _places_hold(grants: Collection[Grant]) -> Places:
-    """Their places, as `accesslist.services.locks.places_hold`."""
+def _scopes_lock_shared(grants: Collection[Grant]) -> ExistingScopes:
+    """Their places, as `accesslist.services.locks.scopes_lock_shared`."""
     groups = {grant.group_id for grant in grants if grant.group_id}
     orgs = {grant.org_id for grant in grants if grant.org_id}
-    return places_hold(groups=groups, orgs=orgs)
+    return scopes_lock_shared(groups=groups, orgs=orgs)
 
 
 def _delete(holder: Holder, removed: Collection[Grant]) -> None:

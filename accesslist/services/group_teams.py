@@ -6,12 +6,12 @@ from datetime import datetime
 from django.db import transaction
 
 from accesslist.models import Team
-from accesslist.rules.granting import refuse_roles_not_held
-from accesslist.rules.naming import refuse_unknown_and_repeated
+from accesslist.rules.references import refuse_unknown_and_repeated
+from accesslist.rules.role_requests import refuse_roles_not_held
 from accesslist.serializers.teams import AskedTeam
 from accesslist.services.grants import grants_of, grants_replace
-from accesslist.services.locks import actor_in_line, project_hold
-from accesslist.services.revoking import members_alone
+from accesslist.services.locks import actor_lock_in_turn, project_lock_shared
+from accesslist.services.revocations import members_lock_exclusive
 from accesslist.services.team_events import team_roles_changed
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
@@ -31,9 +31,9 @@ def group_teams_add(
         ApiError: GROUP_NOT_FOUND, ROLE_NOT_HELD, INVALID_ATTRIBUTE for teams the organization does not
             have or that are named twice.
     """
-    actor_in_line(actor)
-    members_alone(*(one.team_id for one in asked))
-    project_hold(group_id=group.id)
+    actor_lock_in_turn(actor)
+    members_lock_exclusive(*(one.team_id for one in asked))
+    project_lock_shared(group_id=group.id)
     teams = _locked(group, [one.team_id for one in asked])
     held = {team.id: grants_of(team, Scope(group_id=group.id)) for team in teams.values()}
     for one in asked:
@@ -60,7 +60,7 @@ def group_team_update(
     Raises:
         ApiError: GROUP_NOT_FOUND, TEAM_NOT_FOUND, ROLE_NOT_HELD.
     """
-    actor_in_line(actor)
+    actor_lock_in_turn(actor)
     team, held = _in_project(group, team_id)
     wanted = _grants(group, roles)
     _refuse(wanted, held, group, by)
@@ -74,15 +74,15 @@ def group_team_remove(*, group: Group, team_id: str, actor: Actor, now: datetime
     Raises:
         ApiError: GROUP_NOT_FOUND, TEAM_NOT_FOUND.
     """
-    actor_in_line(actor)
+    actor_lock_in_turn(actor)
     team, held = _in_project(group, team_id)
     _replace(team=team, group=group, held=held, wanted=(), actor=actor, now=now)
 
 
 def _in_project(group: Group, team_id: str) -> tuple[Team, list[Grant]]:
     """The team, locked, and what it holds in the project."""
-    members_alone(team_id)
-    project_hold(group_id=group.id)
+    members_lock_exclusive(team_id)
+    project_lock_shared(group_id=group.id)
     team = _locked(group, [team_id]).get(team_id)
     held = grants_of(team, Scope(group_id=group.id)) if team else []
     if team is None or not held:

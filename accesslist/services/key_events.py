@@ -17,12 +17,12 @@ from opsapi.roles import INSTALLATION, Grant, Scope
 
 def key_created(*, key: ApiKey, grants: Sequence[Grant], actor: Actor, now: datetime) -> None:
     """The key was made: told where it holds roles, or over the installation when it holds none."""
-    _tell(EventType.API_KEY_CREATED_AUDIT, key, before=None, after=grants, actor=actor, now=now)
+    _record_in_scopes(EventType.API_KEY_CREATED_AUDIT, key, before=None, after=grants, actor=actor, now=now)
 
 
 def key_deleted(*, key: ApiKey, grants: Sequence[Grant], actor: Actor, now: datetime) -> None:
     """The key is gone: told where it held roles, or over the installation when it held none."""
-    _tell(EventType.API_KEY_DELETED_AUDIT, key, before=grants, after=None, actor=actor, now=now)
+    _record_in_scopes(EventType.API_KEY_DELETED_AUDIT, key, before=grants, after=None, actor=actor, now=now)
 
 
 def key_changed(
@@ -37,10 +37,10 @@ def key_changed(
     """Told where its roles changed, and another description wherever it holds any."""
     described = diff(DiffType.AUTH, key.id, old={"desc": old_desc}, new={"desc": key.desc})
     changed = EventType.API_KEY_CHANGED_AUDIT
-    _tell(changed, key, before=before, after=after, described=described, actor=actor, now=now)
+    _record_in_scopes(changed, key, before=before, after=after, described=described, actor=actor, now=now)
 
 
-def _tell(
+def _record_in_scopes(
     event_type: EventType,
     key: ApiKey,
     *,
@@ -60,8 +60,8 @@ def _tell(
             _record(event_type, key, place, changes=changes, actor=actor, now=now)
         if place.org_id is not None and (place in had) != (place in has):
             # Its first role there came, or its last went.
-            told = EventType.ORG_API_KEY_ADDED if place in has else EventType.ORG_API_KEY_DELETED
-            _record(told, key, place, actor=actor, now=now)
+            event_type = EventType.ORG_API_KEY_ADDED if place in has else EventType.ORG_API_KEY_DELETED
+            _record(event_type, key, place, actor=actor, now=now)
 
 
 def _record(

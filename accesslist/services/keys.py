@@ -13,17 +13,17 @@ from django.db import transaction
 
 from accesslist import digest
 from accesslist.models import ApiKey
-from accesslist.rules.granting import AskedRole, RoleRequest
-from accesslist.rules.listing import AccessList, ListWriter, NewEntry
+from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
+from accesslist.rules.role_requests import AskedRole, RoleRequest
 from accesslist.selectors.access_lists import entries_of
 from accesslist.selectors.keys import keys_in
 from accesslist.serializers.keys import ApiKeyDocument
 from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
 from accesslist.services.key_events import key_changed, key_created, key_deleted
-from accesslist.services.locks import actor_in_line, holders_alone
+from accesslist.services.locks import actor_lock_in_turn, identities_lock_exclusive
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.api.resources import Facts
 from opsapi.encryption import encrypt
@@ -55,7 +55,7 @@ def key_facts(key_id: str, here: Scope = INSTALLATION) -> Facts:
         ApiError: API_KEY_NOT_FOUND.
     """
     key = ApiKeyDocument.first(keys_in(here).filter(id=key_id))
-    return found(key, ErrorCode.API_KEY_NOT_FOUND, key_id)
+    return get_or_404(key, ErrorCode.API_KEY_NOT_FOUND, key_id)
 
 
 @transaction.atomic
@@ -82,14 +82,14 @@ def api_key_issue(*, desc: str, roles: RoleRequest, actor: Actor, now: datetime)
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
             CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD.
     """
-    actor_in_line(actor)
+    actor_lock_in_turn(actor)
     grants = roles.grants()
     grants_admit(roles, added=grants)
-    made = api_key_create(desc=desc, grants=grants, actor=actor, now=now)
+    new_key = api_key_create(desc=desc, grants=grants, actor=actor, now=now)
     if entries := _list_of(actor):
-        of = AccessList(made.key.id, made.key.public_key, roles.here)
+        of = AccessList(new_key.key.id, new_key.key.public_key, roles.here)
         access_list_entries_create(of=of, new=entries, by=ListWriter(actor), now=now)
-    return made
+    return new_key
 
 
 @transaction.atomic
@@ -111,7 +111,7 @@ def api_key_update(
         ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER, and those of
             `api_key_issue` for roles that are added.
     """
-    actor_in_line(actor)
+    actor_lock_in_turn(actor)
     key = api_key_lock(key_id, here)
     before, old_desc = grants_of(key), key.desc
     if asked is not None:
@@ -129,15 +129,15 @@ def api_key_delete(*, key_id: str, here: Scope, actor: Actor, now: datetime) -> 
     Raises:
         ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER.
     """
-    actor_in_line(actor)
+    actor_lock_in_turn(actor)
     key = api_key_lock(key_id, here)
     _refuse_own(key, actor)
     before = grants_of(key)
     grants_replace(holder=key, current=grants_of(key, here), wanted=(), actor=actor, now=now)
-    api_key_roles_taken(key=key, before=before, actor=actor, now=now)
+    api_key_roles_revoked(key=key, before=before, actor=actor, now=now)
 
 
-def api_key_roles_taken(*, key: ApiKey, before: Sequence[Grant], actor: Actor, now: datetime) -> None:
+def api_key_roles_revoked(*, key: ApiKey, before: Sequence[Grant], actor: Actor, now: datetime) -> None:
     """Tell that the key no longer holds all roles of `before`; without any role left it is gone.
 
     In the transaction in which they were taken.
@@ -153,14 +153,14 @@ def api_key_roles_taken(*, key: ApiKey, before: Sequence[Grant], actor: Actor, n
 def api_key_lock(key_id: str, here: Scope = INSTALLATION) -> ApiKey:
     """The key, which has to hold a role there; nobody else writes it, or by it, until the transaction ends.
 
-    To be called after `accesslist.services.locks.actor_in_line`.
+    To be called after `accesslist.services.locks.actor_lock_in_turn`.
 
     Raises:
         ApiError: API_KEY_NOT_FOUND.
     """
-    holders_alone([key_id])
+    identities_lock_exclusive([key_id])
     row = ApiKey.objects.select_for_update().filter(id=key_id).first()
-    key = found(row, ErrorCode.API_KEY_NOT_FOUND, key_id)
+    key = get_or_404(row, ErrorCode.API_KEY_NOT_FOUND, key_id)
     if here != INSTALLATION and not grants_of(key, here):
         raise ApiError(ErrorCode.API_KEY_NOT_FOUND, key_id)
     return key

@@ -1,10 +1,10 @@
 """Locks that hold until the transaction ends: on who acts, on projects and organizations, on what has no row.
 
-They are taken in this order. `actor_hold` is the first statement of every service that a key or a user
+They are taken in this order. `actor_lock_shared` is the first statement of every service that a key or a user
 reaches, except services by which users change their own account (`own_user_lock`): a write after a
 revocation is refused, and a revocation waits for the writes before it. Services that revoke something, or
-lock keys or users, begin with `actor_in_line` instead, and lock the holders of what they revoke with
-`holders_alone`.
+lock keys or users, begin with `actor_lock_in_turn` instead, and lock the holders of what they revoke with
+`identities_lock_exclusive`.
 
 A foreign key alone does not keep a project in place: a deleted project keeps its row until the worker has
 emptied it. The weakest lock is enough, and foreign keys take it anyway: writers do not wait for each other,
@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from django.db import connection
 
-from accesslist.rules.granting import Places
+from accesslist.rules.role_requests import ExistingScopes
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.api.principal import Actor, ActorKind
@@ -26,29 +26,29 @@ FIRST_USER_LOCK = 0x6F70736669727374  # "opsfirst"
 REVOCATIONS_LOCK = 0x6F70737265766F6B  # "opsrevok"
 
 # Each key and user has one of so many locks: a team of thousands must not exhaust the server's table of them.
-_HOLDERS_CLASS = 0x6F68  # "oh": keeps them apart from other advisory locks
-_HOLDERS_LOCKS = 256
+_IDENTITIES_CLASS = 0x6F68  # "oh": keeps them apart from other advisory locks
+_IDENTITIES_LOCKS = 256
 
 # Advisory locks are granted in the order they are asked for; with row locks a stream of writes could keep a
 # revocation waiting for ever. The row is read by a second statement, whose snapshot is newer than the
 # revocation that the first waits for.
-_HOLD_HOLDER = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
-_HOLD_ACTOR = "SELECT FROM {table} WHERE id = %s AND revocations = %s FOR KEY SHARE"
-_HOLDERS: Mapping[ActorKind, str] = {
-    ActorKind.KEY: _HOLD_ACTOR.format(table="accesslist_apikey"),
-    ActorKind.USER: _HOLD_ACTOR.format(table="accesslist_user"),
+_LOCK_IDENTITY_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
+_LOCK_ACTOR_SHARED = "SELECT FROM {table} WHERE id = %s AND revocations = %s FOR KEY SHARE"
+_ACTORS: Mapping[ActorKind, str] = {
+    ActorKind.KEY: _LOCK_ACTOR_SHARED.format(table="accesslist_apikey"),
+    ActorKind.USER: _LOCK_ACTOR_SHARED.format(table="accesslist_user"),
 }
 _MOST_REPEATS = 5
 """How often a request that meets a revocation is repeated: callers who change one list revoke each other."""
 
-_HAVE_HOLDERS = "SELECT pg_advisory_xact_lock(%s, held) FROM unnest(%s::int[]) AS held"
+_LOCK_IDENTITIES_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, held) FROM unnest(%s::int[]) AS held"
 
 # After waiting for a deletion PostgreSQL looks at the row again, and does not find it.
-_HOLD_PROJECTS = """
+_LOCK_PROJECTS_SHARED = """
 SELECT id, org_id FROM accesslist_project WHERE id = ANY(%s) AND deleted IS NULL ORDER BY id FOR KEY SHARE
 """
-_HAVE_PROJECT = "SELECT FROM accesslist_project WHERE id = %s AND deleted IS NULL FOR UPDATE"
-_HOLD_ORGANIZATIONS = """
+_LOCK_PROJECT_EXCLUSIVE = "SELECT FROM accesslist_project WHERE id = %s AND deleted IS NULL FOR UPDATE"
+_LOCK_ORGANIZATIONS_SHARED = """
 SELECT id, id FROM accesslist_organization WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE
 """
 
@@ -59,7 +59,7 @@ def advisory_lock(key: int) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
 
 
-def actor_hold(actor: Actor) -> None:
+def actor_lock_shared(actor: Actor) -> None:
     """Keep what the actor may do as it was when they were let in, until the transaction ends.
 
     To be called before any other lock is taken. An actor without `revocations` is not looked at.
@@ -68,11 +68,11 @@ def actor_hold(actor: Actor) -> None:
         ApiError: SERVICE_UNAVAILABLE, when something of theirs was revoked since. The request is repeated
             (`opsapi.api.middleware`), and let in or refused by what they hold then.
     """
-    statement = _HOLDERS.get(actor.kind)
+    statement = _ACTORS.get(actor.kind)
     if statement is None or actor.id is None or actor.revocations is None:
         return
     with connection.cursor() as cursor:
-        cursor.execute(_HOLD_HOLDER, [_HOLDERS_CLASS, _lock_of(actor.id)])
+        cursor.execute(_LOCK_IDENTITY_SHARED, [_IDENTITIES_CLASS, _lock_of(actor.id)])
         cursor.execute(statement, [actor.id, actor.revocations])
         if cursor.rowcount:
             return
@@ -80,70 +80,75 @@ def actor_hold(actor: Actor) -> None:
     raise unavailable("your permissions have just changed: send the request again")
 
 
-def actor_in_line(actor: Actor) -> None:
-    """As `actor_hold`, for a service that revokes something, or locks keys or users: one at a time.
+def actor_lock_in_turn(actor: Actor) -> None:
+    """As `actor_lock_shared`, for a service that revokes something, or locks keys or users: one at a time.
 
     So these services never deadlock, and of two actors who revoke each other's roles exactly one does.
 
     Raises:
-        ApiError: as `actor_hold`.
+        ApiError: as `actor_lock_shared`.
     """
     advisory_lock(REVOCATIONS_LOCK)
-    actor_hold(actor)
+    actor_lock_shared(actor)
 
 
-def holders_alone(ids: Iterable[str]) -> None:
+def identities_lock_exclusive(ids: Iterable[str]) -> None:
     """Wait for the transactions of these keys and users, and keep new ones waiting until this one ends.
 
-    To be called after `actor_in_line`, before anything is locked that they could wait for.
+    To be called after `actor_lock_in_turn`, before anything is locked that they could wait for.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_HAVE_HOLDERS, [_HOLDERS_CLASS, sorted({_lock_of(holder) for holder in ids})])
+        cursor.execute(
+            _LOCK_IDENTITIES_EXCLUSIVE, [_IDENTITIES_CLASS, sorted({_lock_of(holder) for holder in ids})]
+        )
 
 
 def _lock_of(holder_id: str) -> int:
     """The last digits of an id are random."""
-    return int(holder_id, 16) % _HOLDERS_LOCKS
+    return int(holder_id, 16) % _IDENTITIES_LOCKS
 
 
-def places_hold(*, groups: Collection[str] = (), orgs: Collection[str] = ()) -> Places:
+def scopes_lock_shared(*, groups: Collection[str] = (), orgs: Collection[str] = ()) -> ExistingScopes:
     """Which of these projects and organizations exist; they are not deleted before the transaction ends."""
-    return Places(orgs_of_groups=_hold(_HOLD_PROJECTS, groups), orgs=_hold(_HOLD_ORGANIZATIONS, orgs).keys())
+    return ExistingScopes(
+        orgs_of_groups=_lock_shared(_LOCK_PROJECTS_SHARED, groups),
+        orgs=_lock_shared(_LOCK_ORGANIZATIONS_SHARED, orgs).keys(),
+    )
 
 
-def project_hold(*, group_id: str) -> None:
+def project_lock_shared(*, group_id: str) -> None:
     """Keep the project from being deleted until the transaction ends.
 
     Raises:
         ApiError: GROUP_NOT_FOUND, when it was deleted in the meantime.
     """
-    if group_id not in places_hold(groups=[group_id]).orgs_of_groups:
+    if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
         raise ApiError(ErrorCode.GROUP_NOT_FOUND, group_id)
 
 
-def project_alone(*, group_id: str) -> None:
+def project_lock_exclusive(*, group_id: str) -> None:
     """Wait until nobody holds the project, and keep everybody from it until the transaction ends.
 
     Raises:
         ApiError: GROUP_NOT_FOUND, when it was deleted in the meantime.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_HAVE_PROJECT, [group_id])
+        cursor.execute(_LOCK_PROJECT_EXCLUSIVE, [group_id])
         if not cursor.rowcount:
             raise ApiError(ErrorCode.GROUP_NOT_FOUND, group_id)
 
 
-def organization_hold(*, org_id: str) -> None:
+def organization_lock_shared(*, org_id: str) -> None:
     """Keep the organization from being deleted until the transaction ends.
 
     Raises:
         ApiError: ORG_NOT_FOUND, when it was deleted in the meantime.
     """
-    if org_id not in places_hold(orgs=[org_id]).orgs:
+    if org_id not in scopes_lock_shared(orgs=[org_id]).orgs:
         raise ApiError(ErrorCode.ORG_NOT_FOUND, org_id)
 
 
-def _hold(statement: str, ids: Collection[str]) -> dict[str, str]:
+def _lock_shared(statement: str, ids: Collection[str]) -> dict[str, str]:
     if not ids:
         return {}
     with connection.cursor() as cursor:

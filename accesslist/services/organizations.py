@@ -8,7 +8,7 @@ from django.db import transaction
 
 from accesslist.models import Organization, Project
 from accesslist.serializers.organizations import OrganizationDocument
-from accesslist.services.locks import actor_hold, actor_in_line
+from accesslist.services.locks import actor_lock_in_turn, actor_lock_shared
 from accesslist.services.scope_roles import keys_lock, scope_roles_delete
 from accesslist.services.teams import teams_delete
 from events.choices import DiffType
@@ -16,7 +16,7 @@ from events.diffs import diff
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor
 from opsapi.roles import Scope
 
@@ -24,7 +24,7 @@ from opsapi.roles import Scope
 @transaction.atomic
 def organization_create(*, name: str, actor: Actor, now: datetime) -> Organization:
     """Make an organization; names need not be unique."""
-    actor_hold(actor)
+    actor_lock_shared(actor)
     org = Organization.objects.create(name=name, created=now)
     _record(org, EventType.ORG_CREATED_AUDIT, actor, now, new=OrganizationDocument.stored(org))
     return org
@@ -37,7 +37,7 @@ def organization_rename(*, org_id: str, name: str, actor: Actor, now: datetime) 
     Raises:
         ApiError: ORG_NOT_FOUND, when it was deleted in the meantime.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     org = _locked(org_id)
     if org.name == name:
         return
@@ -54,7 +54,7 @@ def organization_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
     Raises:
         ApiError: ORG_NOT_EMPTY, or ORG_NOT_FOUND when it was deleted in the meantime.
     """
-    actor_in_line(actor)
+    actor_lock_in_turn(actor)
     keys_lock(here=Scope(org_id=org_id))
     org = _locked(org_id)
     projects = Project.objects.filter(org=org).count()
@@ -68,7 +68,7 @@ def organization_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
 
 def _locked(org_id: str) -> Organization:
     org = Organization.objects.select_for_update().filter(id=org_id).first()
-    return found(org, ErrorCode.ORG_NOT_FOUND, org_id)
+    return get_or_404(org, ErrorCode.ORG_NOT_FOUND, org_id)
 
 
 def _record(

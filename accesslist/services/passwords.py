@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from accesslist.models import User
-from accesslist.services.locks import actor_in_line
+from accesslist.services.locks import actor_lock_in_turn
 from accesslist.services.own_accounts import refused, user_event_record
 from accesslist.services.user_roles import user_lock
 from accesslist.user_checks import check_password, check_resets
@@ -28,7 +28,7 @@ def user_password_reset(
         ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin where the user holds a role that
             they do not: that takes a Global Owner; INVALID_ATTRIBUTE for one's own; WEAK_PASSWORD.
     """
-    actor_in_line(actor)
+    actor_lock_in_turn(actor)
     user = user_lock(user_id)
     check_resets(user, by)
     if actor.kind is ActorKind.USER and actor.id == user.id:

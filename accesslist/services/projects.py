@@ -14,7 +14,7 @@ from accesslist.models import ApiKey, Project, User
 from accesslist.serializers.projects import ProjectDocument
 from accesslist.services.grants import grants_create
 from accesslist.services.key_events import key_changed
-from accesslist.services.locks import actor_hold, actor_in_line, organization_hold
+from accesslist.services.locks import actor_lock_in_turn, actor_lock_shared, organization_lock_shared
 from accesslist.services.organizations import organization_create
 from accesslist.services.scope_roles import keys_lock, scope_roles_delete
 from accesslist.services.user_roles import role_changes_record
@@ -23,7 +23,7 @@ from events.diffs import diff
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from opsapi.roles import Grant, Role, Scope
 
@@ -40,11 +40,11 @@ def project_create(
         ApiError: GROUP_ALREADY_EXISTS; ORG_NOT_FOUND, API_KEY_NOT_FOUND, USER_NOT_FOUND, when they were
             deleted meanwhile.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     maker = _maker(actor) if owned_by_maker else None
     name, org_id = values["name"], values.get("org_id")
     if org_id:
-        organization_hold(org_id=org_id)
+        organization_lock_shared(org_id=org_id)
     else:
         org_id = organization_create(name=name, actor=actor, now=now).id
     with _named_once(name):
@@ -63,14 +63,14 @@ def project_update(*, group_id: str, changes: Mapping[str, Any], actor: Actor, n
     Raises:
         ApiError: GROUP_ALREADY_EXISTS, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     if "tags" in changes:
         # Before the project is locked, as in deleting: what reacts takes locks whose holders wait for it.
         project, tags = _live(group_id), changes["tags"]
         group_retagging.send(sender=Project, project=project, tags=tags, actor=actor, now=now)
     # The weaker lock: reports go on meanwhile.
     live = Project.objects.select_for_update(no_key=True).filter(id=group_id).first()
-    project = found(live, ErrorCode.GROUP_NOT_FOUND, group_id)
+    project = get_or_404(live, ErrorCode.GROUP_NOT_FOUND, group_id)
     wanted = {name: value for name, value in changes.items() if getattr(project, name) != value}
     if not wanted:
         return
@@ -87,7 +87,7 @@ def project_delete(*, group_id: str, actor: Actor, now: datetime) -> None:
     Raises:
         ApiError: GROUP_NOT_FOUND, when it was deleted in the meantime.
     """
-    actor_in_line(actor)
+    actor_lock_in_turn(actor)
     project = _live(group_id)
     keys_lock(here=Scope(group_id=group_id))
     # Before the project: what reacts takes locks that are held by those who wait for the project's own.
@@ -134,16 +134,16 @@ def _named_once(name: str) -> Iterator[None]:
 
 def _live(group_id: str, *, lock: bool = False) -> Project:
     projects = Project.objects.select_for_update() if lock else Project.objects
-    return found(projects.filter(id=group_id).first(), ErrorCode.GROUP_NOT_FOUND, group_id)
+    return get_or_404(projects.filter(id=group_id).first(), ErrorCode.GROUP_NOT_FOUND, group_id)
 
 
 def _maker(actor: Actor) -> ApiKey | User:
     """The acting key or user, which is held until the transaction ends."""
     if actor.kind is ActorKind.USER:
         user = User.objects.filter(id=actor.id).first()
-        return found(user, ErrorCode.USER_NOT_FOUND, actor.id or "")
+        return get_or_404(user, ErrorCode.USER_NOT_FOUND, actor.id or "")
     key = ApiKey.objects.filter(id=actor.id).first()
-    return found(key, ErrorCode.API_KEY_NOT_FOUND, actor.id or "")
+    return get_or_404(key, ErrorCode.API_KEY_NOT_FOUND, actor.id or "")
 
 
 def _give_to(maker: ApiKey | User, project: Project, actor: Actor, now: datetime) -> None:

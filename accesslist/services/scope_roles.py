@@ -6,16 +6,16 @@ from django.db.models import Q, QuerySet
 
 from accesslist.models import ApiKey, RoleGrant
 from accesslist.services.grants import grants_of
-from accesslist.services.keys import api_key_roles_taken
-from accesslist.services.locks import holders_alone
-from accesslist.services.revoking import keys_revoke, member_ids, users_revoke
+from accesslist.services.keys import api_key_roles_revoked
+from accesslist.services.locks import identities_lock_exclusive
+from accesslist.services.revocations import keys_revoke, member_ids, users_revoke
 from opsapi.api.principal import Actor
 from opsapi.roles import Scope
 
 
 def keys_lock(*, here: Scope) -> None:
     """Lock the keys with roles there, before anything else: they may be writing there."""
-    holders_alone(_keys(here).values_list("id", flat=True))
+    identities_lock_exclusive(_keys(here).values_list("id", flat=True))
     list(_keys(here).select_for_update().values_list("id"))
 
 
@@ -32,7 +32,7 @@ def scope_roles_delete(*, here: Scope, actor: Actor, now: datetime) -> None:
     keys_revoke(ids=[key.id for key in before], actor=actor)
     users_revoke(ids=users, actor=actor, now=now)
     for key, grants in before.items():
-        api_key_roles_taken(key=key, before=grants, actor=actor, now=now)
+        api_key_roles_revoked(key=key, before=grants, actor=actor, now=now)
 
 
 def _keys(here: Scope) -> QuerySet[ApiKey]:

@@ -21,7 +21,7 @@ from accesslist.rules.second_factor import (
     step_of,
 )
 from accesslist.selectors.second_factors import has_second_factor, secret_of
-from accesslist.services.locks import actor_in_line
+from accesslist.services.locks import actor_lock_in_turn
 from accesslist.services.own_accounts import (
     own_password_check,
     own_user_lock,
@@ -59,8 +59,8 @@ def second_factor_begin(*, password: str, actor: Actor, now: datetime) -> Second
         raise refused("password", "You already have a second factor. Remove it first.")
     SecondFactor.objects.filter(user=user).delete()
     factor_id = new_id()
-    sealed = encrypt(new_secret(), owner=factor_id)
-    factor = SecondFactor.objects.create(id=factor_id, user=user, secret=sealed, created=now)
+    encrypted = encrypt(new_secret(), owner=factor_id)
+    factor = SecondFactor.objects.create(id=factor_id, user=user, secret=encrypted, created=now)
     user_event_record(event_type=EventType.USER_SECOND_FACTOR_BEGUN_AUDIT, user=user, actor=actor, now=now)
     return factor
 
@@ -147,7 +147,7 @@ def second_factor_reset(*, user_id: str, by: Sequence[Grant], actor: Actor, now:
         ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin where the user holds a role that
             they do not: that takes a Global Owner; INVALID_ATTRIBUTE for one's own, and where there is none.
     """
-    actor_in_line(actor)
+    actor_lock_in_turn(actor)
     user = user_lock(user_id)
     check_resets(user, by)
     if actor.kind is ActorKind.USER and actor.id == user.id:

@@ -66,8 +66,8 @@ def _changes(team: Team, old: Facts | None, new: Facts | None) -> list[NewEvent]
     event_type = EventType.TEAM_CHANGED_AUDIT if old and new else EventType.TEAM_CREATED
     changes = diff(DiffType.USERS, team.id, old=old, new=new)
     event_type = event_type if new else EventType.TEAM_DELETED
-    told = NewEvent(event_type=event_type, facts=EventFacts(team_id=team.id), diffs=changes)
-    return [told] if changes else []
+    changed = NewEvent(event_type=event_type, facts=EventFacts(team_id=team.id), diffs=changes)
+    return [changed] if changes else []
 
 
 def _membership(event_type: EventType, team: Team, user: User, sides: Mapping[str, Facts]) -> NewEvent:

@@ -11,13 +11,13 @@ from django.db.models import Exists, OuterRef, Q
 
 from accesslist.hooks import team_deleting
 from accesslist.models import RoleGrant, Team, User, username_key
-from accesslist.rules.naming import refuse_unknown_and_repeated
+from accesslist.rules.references import refuse_unknown_and_repeated
 from accesslist.selectors.teams import teams_of
 from accesslist.selectors.users import Membership, Sight, visible_users
 from accesslist.serializers.teams import MOST_JOINING, MOST_MEMBERS, AskedMember, TeamDocument
 from accesslist.services.grants import grants_create, grants_of
-from accesslist.services.locks import actor_in_line, holders_alone, organization_hold
-from accesslist.services.revoking import member_ids, members_alone, users_revoke
+from accesslist.services.locks import actor_lock_in_turn, identities_lock_exclusive, organization_lock_shared
+from accesslist.services.revocations import member_ids, members_lock_exclusive, users_revoke
 from accesslist.services.team_events import (
     member_added,
     member_removed,
@@ -28,7 +28,7 @@ from accesslist.services.team_events import (
 from accesslist.services.user_roles import role_changes
 from events.services import NewEvent, events_record
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField, found
+from opsapi.api.errors import ApiError, BadField, get_or_404
 from opsapi.api.principal import Actor
 from opsapi.roles import Grant, Role
 
@@ -46,8 +46,8 @@ def team_create(
         ApiError: ORG_NOT_FOUND, INVALID_ATTRIBUTE for users that the caller does not know, that are
             named twice, or that are too many.
     """
-    actor_in_line(actor)
-    organization_hold(org_id=org_id)
+    actor_lock_in_turn(actor)
+    organization_lock_shared(org_id=org_id)
     users = _joining(members, _users(members, seen_in))
     team = Team.objects.create(org_id=org_id, name=name, created=now)
     team.members.set(users)
@@ -72,9 +72,9 @@ def team_update(
     Raises:
         ApiError: TEAM_NOT_FOUND, and those of `team_create`.
     """
-    actor_in_line(actor)
+    actor_lock_in_turn(actor)
     if members is not None:
-        members_alone(team_id)
+        members_lock_exclusive(team_id)
     team = team_lock(team_id=team_id, org_id=org_id)
     before = TeamDocument.stored(team)
     current = list(team.members.order_by("username_key"))
@@ -99,8 +99,8 @@ def team_delete(*, team_id: str, org_id: str, actor: Actor, now: datetime) -> No
     Raises:
         ApiError: TEAM_NOT_FOUND.
     """
-    actor_in_line(actor)
-    members_alone(team_id)
+    actor_lock_in_turn(actor)
+    members_lock_exclusive(team_id)
     team = team_lock(team_id=team_id, org_id=org_id)
     members = member_ids(team_id)
     facts, grants = TeamDocument.stored(team), grants_of(team)
@@ -142,7 +142,7 @@ def team_users_add(
     Raises:
         ApiError: TEAM_NOT_FOUND, and those of `team_create`.
     """
-    actor_in_line(actor)
+    actor_lock_in_turn(actor)
     team = team_lock(team_id=team_id, org_id=org_id)
     added = _joining(members, _users(members, seen_in), set(team.members.all()))
     team.members.add(*added)
@@ -156,10 +156,10 @@ def team_user_remove(*, team_id: str, org_id: str, user_id: str, actor: Actor, n
     Raises:
         ApiError: TEAM_NOT_FOUND, USER_NOT_FOUND.
     """
-    actor_in_line(actor)
-    holders_alone([user_id])
+    actor_lock_in_turn(actor)
+    identities_lock_exclusive([user_id])
     team = team_lock(team_id=team_id, org_id=org_id)
-    user = found(team.members.filter(id=user_id).first(), ErrorCode.USER_NOT_FOUND, user_id)
+    user = get_or_404(team.members.filter(id=user_id).first(), ErrorCode.USER_NOT_FOUND, user_id)
     team.members.remove(user)
     users_revoke(ids=[user_id], actor=actor, now=now)
     _left(team, [user], actor, now)
@@ -171,9 +171,9 @@ def team_lock(*, team_id: str, org_id: str) -> Team:
     Raises:
         ApiError: ORG_NOT_FOUND, TEAM_NOT_FOUND.
     """
-    organization_hold(org_id=org_id)
+    organization_lock_shared(org_id=org_id)
     team = Team.objects.select_for_update().filter(id=team_id, org_id=org_id).first()
-    return found(team, ErrorCode.TEAM_NOT_FOUND, team_id)
+    return get_or_404(team, ErrorCode.TEAM_NOT_FOUND, team_id)
 
 
 def _users(asked: Sequence[AskedMember], seen_in: Sight) -> list[User]:
@@ -227,15 +227,15 @@ def _joined(team: Team, users: Sequence[User], actor: Actor, now: datetime) -> N
     held = RoleGrant.objects.filter(org_id=team.org_id, user__in=users)
     members = set(held.values_list("user_id", flat=True))
     member = Grant(Role.ORG_MEMBER, org_id=team.org_id)
-    told: list[NewEvent] = []
+    events: list[NewEvent] = []
     for user in users:
         if user.id not in members:
             grants_create([member], holder=user)
-            told += role_changes(user, member.scope, old=(), new=[member])
-        told.append(member_added(team, user))
-    events_record(events=told, actor=actor, now=now, org_id=team.org_id)
+            events += role_changes(user, member.scope, old=(), new=[member])
+        events.append(member_added(team, user))
+    events_record(events=events, actor=actor, now=now, org_id=team.org_id)
 
 
 def _left(team: Team, users: Iterable[User], actor: Actor, now: datetime) -> None:
-    told = [member_removed(team, user) for user in users]
-    events_record(events=told, actor=actor, now=now, org_id=team.org_id)
+    events = [member_removed(team, user) for user in users]
+    events_record(events=events, actor=actor, now=now, org_id=team.org_id)

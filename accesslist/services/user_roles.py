@@ -6,19 +6,19 @@ from datetime import datetime
 from django.db import transaction
 
 from accesslist.models import User
-from accesslist.rules.administering import administers, refuse_elsewhere
-from accesslist.rules.granting import RoleRequest, scope_of
+from accesslist.rules.administration import administers, refuse_elsewhere
+from accesslist.rules.role_requests import RoleRequest, scope_of
 from accesslist.selectors.keys import present_grants
 from accesslist.selectors.users import Sight, orgs_of_groups
 from accesslist.services.grants import grants_admit, grants_of, grants_replace
-from accesslist.services.locks import actor_in_line, holders_alone
+from accesslist.services.locks import actor_lock_in_turn, identities_lock_exclusive
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
 from events.services import NewEvent, events_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.roles import INSTALLATION, Grant, Scope
 
@@ -30,7 +30,7 @@ def user_lock(user_id: str) -> User:
         ApiError: USER_NOT_FOUND.
     """
     user = User.objects.select_for_update().filter(id=user_id).first()
-    return found(user, ErrorCode.USER_NOT_FOUND, user_id)
+    return get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id)
 
 
 def refuse_own_roles(user: User, actor: Actor) -> None:
@@ -57,8 +57,8 @@ def user_roles_replace(
         ApiError: USER_NOT_FOUND, USER_UNAUTHORIZED, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER,
             and those of `accesslist.services.grants.grants_admit`.
     """
-    actor_in_line(actor)
-    holders_alone([user_id])
+    actor_lock_in_turn(actor)
+    identities_lock_exclusive([user_id])
     user, wanted = User.objects.select_for_update().filter(id=user_id).first(), roles.grants()
     current = grants_of(user) if user else []
     orgs = orgs_of_groups([*current, *wanted])
@@ -72,7 +72,7 @@ def user_roles_replace(
     if user:
         refuse_own_roles(user, actor)
     grants_admit(roles, added=[grant for grant in after if grant not in current])
-    user = found(user, ErrorCode.USER_NOT_FOUND, user_id)
+    user = get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id)
     grants_replace(holder=user, current=before, wanted=after, actor=actor, now=now)
     role_changes_record(user=user, old=before, new=after, actor=actor, now=now)
 

@@ -10,14 +10,20 @@ from django.db import IntegrityError, transaction
 
 from accesslist.hooks import user_deleting
 from accesslist.models import User, username_forms
-from accesslist.rules.granting import RoleRequest, asked_roles, grants_asked
-from accesslist.rules.listing import AccessList, ListWriter, NewEntry
+from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
+from accesslist.rules.role_requests import RoleRequest, asked_roles, grants_asked
 from accesslist.selectors.users import any_user_exists
 from accesslist.serializers.users import user_facts
 from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
 from accesslist.services.keys import NewKey, api_key_create
-from accesslist.services.locks import FIRST_USER_LOCK, actor_hold, actor_in_line, advisory_lock, holders_alone
+from accesslist.services.locks import (
+    FIRST_USER_LOCK,
+    actor_lock_in_turn,
+    actor_lock_shared,
+    advisory_lock,
+    identities_lock_exclusive,
+)
 from accesslist.services.team_events import team_left
 from accesslist.services.user_roles import refuse_own_roles, role_changes_record, user_lock
 from accesslist.user_checks import as_email, check_new_user
@@ -87,7 +93,7 @@ def user_create(*, new: NewUser, by: Sequence[Grant], actor: Actor, now: datetim
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
             CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD, INVALID_USERNAME, WEAK_PASSWORD, USER_ALREADY_EXISTS.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     roles = RoleRequest(asked_roles(new.roles), INSTALLATION, by)
     grants = roles.grants()
     grants_admit(roles, added=grants)
@@ -107,8 +113,8 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
             USER_UNAUTHORIZED, also for a user admin where the user holds a global role: that takes a Global
             Owner.
     """
-    actor_in_line(actor)
-    holders_alone([user_id])
+    actor_lock_in_turn(actor)
+    identities_lock_exclusive([user_id])
     user = user_lock(user_id)
     refuse_own_roles(user, actor)
     grants, facts = grants_of(user), user_facts(user)

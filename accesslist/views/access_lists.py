@@ -4,7 +4,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import READ_GLOBAL, WRITE_GLOBAL
-from accesslist.rules.listing import GLOBAL_LIST, AccessList, ListWriter, NewEntry
+from accesslist.rules.access_lists import GLOBAL_LIST, AccessList, ListWriter, NewEntry
 from accesslist.selectors.access_lists import entries_of
 from accesslist.serializers.access_lists import (
     AccessListEntryChange,
@@ -18,7 +18,7 @@ from accesslist.services.access_lists import (
 )
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts, Resource
 
@@ -42,7 +42,7 @@ class AccessListViewSet(KeyViewSet):
     def find(self, resource: type[Resource], entry_id: str) -> Facts:
         """An entry of the list."""
         entry = resource.first(entries_of(self.of.key_id).filter(id=entry_id))
-        return found(entry, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
+        return get_or_404(entry, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
 
 
 class GlobalAccessListViewSet(AccessListViewSet):

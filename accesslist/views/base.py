@@ -11,7 +11,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import INSTALLATION, Scope
 
-ROLE_PLACE_REFUSALS = (
+ROLE_SCOPE_REFUSALS = (
     ErrorCode.ROLE_NEEDS_GROUP_ID,
     ErrorCode.ROLE_NEEDS_ORG_ID,
     ErrorCode.ROLE_NEEDS_NO_GROUP_ID,

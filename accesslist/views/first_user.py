@@ -6,7 +6,7 @@ from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.rules.listing import read_asked_range
+from accesslist.rules.access_lists import read_asked_range
 from accesslist.selectors.users import any_user_exists, users_seen
 from accesslist.serializers.keys import ApiKeyDocument
 from accesslist.serializers.users import FirstUserInput, NewUserDocument, UserDocument
@@ -16,7 +16,7 @@ from accesslist.throttles import throttle
 from accesslist.views.base import NEW_USER_REFUSALS
 from opsapi.api.addresses import client_address, counted_range
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.permissions import OPEN
 from opsapi.api.query import Parameter
 from opsapi.api.resources import Facts
@@ -85,7 +85,7 @@ class FirstUserViewSet(ApiViewSet):
             now=self.now,
         )
         new = UserDocument.first(users_seen().filter(id=user.id))
-        shown = UserDocument.present(found(new, ErrorCode.USER_NOT_FOUND, user.id), self.links)
+        shown = UserDocument.present(get_or_404(new, ErrorCode.USER_NOT_FOUND, user.id), self.links)
         return Response({**({"programmaticApiKey": self._key_document(key)} if key else {}), "user": shown})
 
     def _key_document(self, key: NewKey) -> Facts:

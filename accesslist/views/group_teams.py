@@ -9,7 +9,7 @@ from accesslist.serializers.teams import GroupTeamChange, GroupTeamDocument, tea
 from accesslist.services.group_teams import group_team_remove, group_team_update, group_teams_add
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts
 from opsapi.roles import Role
@@ -78,4 +78,4 @@ class GroupTeamViewSet(KeyViewSet):
 
     def _stored(self, team_id: str) -> Facts:
         team = GroupTeamDocument.first(teams_in(self.group.id).filter(id=team_id))
-        return found(team, ErrorCode.TEAM_NOT_FOUND, team_id)
+        return get_or_404(team, ErrorCode.TEAM_NOT_FOUND, team_id)

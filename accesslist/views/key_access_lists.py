@@ -13,7 +13,7 @@ from accesslist.access import (
     WRITE_ORG,
     WRITE_PROJECT_ACCESS,
 )
-from accesslist.rules.listing import AccessList, refuse_keys_beyond
+from accesslist.rules.access_lists import AccessList, refuse_keys_beyond
 from accesslist.selectors.access_lists import entries_of, listed_key
 from accesslist.serializers.access_lists import (
     KeyAccessListEntryDocument,
@@ -24,7 +24,7 @@ from accesslist.services.access_lists import access_list_entries_create, access_
 from accesslist.views.access_lists import AccessListViewSet
 from accesslist.views.base import InGroup, InInstallation, InOrg, PlaceViewSet
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 from opsapi.api.permissions import Access
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts
@@ -60,7 +60,9 @@ class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
         """The key of the path, which has to hold a role there, and its entry."""
         key_id = self.kwargs["key_id"]
         row = listed_key(key_id)
-        key = found(row if row and row.is_within(self.here) else None, ErrorCode.API_KEY_NOT_FOUND, key_id)
+        key = get_or_404(
+            row if row and row.is_within(self.here) else None, ErrorCode.API_KEY_NOT_FOUND, key_id
+        )
         self.of = AccessList(key.id, key.public_key, self.here)
         if self.action in {"create", "destroy"}:
             refuse_keys_beyond(key.grants, by=self.caller.grants)

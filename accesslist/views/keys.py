@@ -13,13 +13,13 @@ from accesslist.access import (
     WRITE_ORG,
     WRITE_PROJECT_ACCESS,
 )
-from accesslist.rules.granting import RoleRequest, asked_roles
+from accesslist.rules.role_requests import RoleRequest, asked_roles
 from accesslist.selectors.keys import keys_in
 from accesslist.serializers.keys import ApiKeyChange, ApiKeyDocument, ApiKeyInput
 from accesslist.services.keys import api_key_delete, api_key_issue, api_key_update, key_facts
 from accesslist.views.base import (
     ROLE_CHANGE_REFUSALS,
-    ROLE_PLACE_REFUSALS,
+    ROLE_SCOPE_REFUSALS,
     InGroup,
     InInstallation,
     InOrg,
@@ -30,7 +30,7 @@ from opsapi.api.permissions import Access
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts
 
-_GIVING = (*ROLE_PLACE_REFUSALS, ErrorCode.ROLE_NOT_HELD)
+_GIVING = (*ROLE_SCOPE_REFUSALS, ErrorCode.ROLE_NOT_HELD)
 
 
 def _access(read: Access, write: Access) -> Mapping[str, Access]:

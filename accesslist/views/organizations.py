@@ -16,7 +16,7 @@ from accesslist.services.organizations import (
 )
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, NAME
 from opsapi.api.resources import Facts
@@ -56,7 +56,7 @@ class OrganizationViewSet(KeyViewSet):
         elif "org_name" in self.kwargs:
             name = self.kwargs["org_name"]
             oldest = OrganizationDocument.first(named(visible_organizations(self.caller.grants), name=name))
-            self.org = found(oldest, ErrorCode.ORG_NAME_NOT_FOUND, name)
+            self.org = get_or_404(oldest, ErrorCode.ORG_NAME_NOT_FOUND, name)
 
     def index(self, request: Request) -> Response:
         """The organizations the caller is a member of."""
@@ -94,4 +94,4 @@ class OrganizationViewSet(KeyViewSet):
 
     def _stored(self, org_id: str) -> Facts:
         org = OrganizationDocument.first(organization_of(org_id))
-        return found(org, ErrorCode.ORG_NOT_FOUND, org_id)
+        return get_or_404(org, ErrorCode.ORG_NOT_FOUND, org_id)

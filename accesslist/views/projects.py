@@ -10,7 +10,7 @@ from accesslist.serializers.projects import ProjectChange, ProjectDocument
 from accesslist.services.projects import project_create, project_delete, project_update
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, NAME
 from opsapi.api.resources import Facts
@@ -53,7 +53,7 @@ class ProjectViewSet(KeyViewSet):
         elif "group_name" in self.kwargs:
             name = self.kwargs["group_name"]
             project = ProjectDocument.first(named(visible_projects(self.caller.grants), name=name))
-            self.project = found(project, ErrorCode.GROUP_NAME_NOT_FOUND, name)
+            self.project = get_or_404(project, ErrorCode.GROUP_NAME_NOT_FOUND, name)
         elif self.action == "create" and not self._makes_some:
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(PROJECT_CREATORS)))
 
@@ -97,7 +97,7 @@ class ProjectViewSet(KeyViewSet):
 
     def _stored(self, group_id: str) -> Facts:
         project = ProjectDocument.first(project_of(group_id))
-        return found(project, ErrorCode.GROUP_NOT_FOUND, group_id)
+        return get_or_404(project, ErrorCode.GROUP_NOT_FOUND, group_id)
 
     def _authorise_creation(self, org_id: str | None) -> None:
         """Where the role is needed depends on the body, so it is asked for here."""

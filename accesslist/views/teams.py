@@ -27,7 +27,7 @@ from accesslist.services.teams import (
 )
 from accesslist.views.base import UserPresentingViewSet
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts
 
@@ -61,7 +61,7 @@ class TeamViewSet(UserPresentingViewSet):
         if "team_name" in self.kwargs:
             name = self.kwargs["team_name"]
             oldest = TeamDocument.first(named(teams_of(self.kwargs["org_id"]), name=name))
-            self.team = found(oldest, ErrorCode.TEAM_NOT_FOUND, name)
+            self.team = get_or_404(oldest, ErrorCode.TEAM_NOT_FOUND, name)
         elif "team_id" in self.kwargs:
             self.team = self._stored(self.kwargs["team_id"])
 
@@ -108,7 +108,7 @@ class TeamViewSet(UserPresentingViewSet):
 
     def _stored(self, team_id: str) -> Facts:
         team = TeamDocument.first(teams_of(self.kwargs["org_id"]).filter(id=team_id))
-        return found(team, ErrorCode.TEAM_NOT_FOUND, team_id)
+        return get_or_404(team, ErrorCode.TEAM_NOT_FOUND, team_id)
 
 
 class TeamUserViewSet(UserPresentingViewSet):
@@ -124,11 +124,11 @@ class TeamUserViewSet(UserPresentingViewSet):
     def load(self) -> None:
         """The team of the path, and the member."""
         org_id, team_id = self.kwargs["org_id"], self.kwargs["team_id"]
-        found(teams_of(org_id).filter(id=team_id).first(), ErrorCode.TEAM_NOT_FOUND, team_id)
+        get_or_404(teams_of(org_id).filter(id=team_id).first(), ErrorCode.TEAM_NOT_FOUND, team_id)
         if "user_id" in self.kwargs:
             user_id = self.kwargs["user_id"]
             row = users_of_team(team_id, self.seen_in).filter(id=user_id).first()
-            found(row, ErrorCode.USER_NOT_FOUND, user_id)
+            get_or_404(row, ErrorCode.USER_NOT_FOUND, user_id)
 
     def index(self, request: Request, **named: str) -> Response:
         """The team's members."""

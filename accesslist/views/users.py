@@ -6,8 +6,8 @@ from rest_framework.response import Response
 
 from accesslist.access import WRITE_USERS
 from accesslist.models import User
-from accesslist.rules.administering import ADMINISTRATORS, administers_somewhere
-from accesslist.rules.granting import RoleRequest, asked_roles
+from accesslist.rules.administration import ADMINISTRATORS, administers_somewhere
+from accesslist.rules.role_requests import RoleRequest, asked_roles
 from accesslist.selectors.users import users_seen, visible_users, visible_users_named
 from accesslist.serializers.users import UserDocument, UserInput, UserRolesInput
 from accesslist.services.user_roles import user_roles_replace
@@ -15,11 +15,11 @@ from accesslist.services.users import NewUser, user_create, user_delete
 from accesslist.views.base import (
     NEW_USER_REFUSALS,
     ROLE_CHANGE_REFUSALS,
-    ROLE_PLACE_REFUSALS,
+    ROLE_SCOPE_REFUSALS,
     UserPresentingViewSet,
 )
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts
@@ -46,13 +46,13 @@ class UserViewSet(UserPresentingViewSet):
     }
     statuses = {"create": 201, "destroy": 204}
     refusals = {
-        "create": (*NEW_USER_REFUSALS, *ROLE_PLACE_REFUSALS),
+        "create": (*NEW_USER_REFUSALS, *ROLE_SCOPE_REFUSALS),
         "retrieve": (ErrorCode.USERNAME_NOT_FOUND,),
         "update": (
             ErrorCode.USER_UNAUTHORIZED,
             ErrorCode.CANNOT_ADD_GLOBAL_ROLE,
             ErrorCode.ROLE_NOT_HELD,
-            *ROLE_PLACE_REFUSALS,
+            *ROLE_SCOPE_REFUSALS,
             *ROLE_CHANGE_REFUSALS,
         ),
         "destroy": ROLE_CHANGE_REFUSALS,
@@ -68,21 +68,21 @@ class UserViewSet(UserPresentingViewSet):
         if "username" in self.kwargs:
             name = self.kwargs["username"]
             user = UserDocument.first(visible_users_named(name, self.seen_in))
-            self.user = found(user, ErrorCode.USERNAME_NOT_FOUND, name)
+            self.user = get_or_404(user, ErrorCode.USERNAME_NOT_FOUND, name)
         elif "user_id" in self.kwargs:
             user_id = self.kwargs["user_id"]
             user = UserDocument.first(visible_users(self.seen_in).filter(id=user_id))
             if self.action == "update":
                 self._load_changed(user, user_id)
             else:
-                self.user = found(user, ErrorCode.USER_NOT_FOUND, user_id)
+                self.user = get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id)
 
     def _load_changed(self, user: Facts | None, user_id: str) -> None:
         """Whether an id that is not shown is that of a user is told when a role is given, not before."""
         if not administers_somewhere(self.caller.grants):
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(ADMINISTRATORS))
         seen_all = self.seen_in.everything
-        self.changed = found(user, ErrorCode.USER_NOT_FOUND, user_id) if seen_all else user
+        self.changed = get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id) if seen_all else user
 
     def index(self, request: Request) -> Response:
         """Those who share an organization with the caller; for holders of a global role all."""
@@ -118,4 +118,4 @@ class UserViewSet(UserPresentingViewSet):
 
     def _answer(self, users: QuerySet[User], user_id: str) -> Response:
         user = UserDocument.first(users.filter(id=user_id))
-        return self.alone(UserDocument, found(user, ErrorCode.USER_NOT_FOUND, user_id))
+        return self.alone(UserDocument, get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id))

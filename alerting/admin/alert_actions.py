@@ -6,18 +6,18 @@ from datetime import datetime
 from alerting.access import WRITE
 from alerting.choices import ACTIVE
 from alerting.forms.alerts import AcknowledgeForm, AlertWindowForm
-from alerting.looks import muted_words
 from alerting.models import Alert
-from alerting.rules.muting import named_target
-from alerting.selectors.acknowledging import alert_acknowledgement
-from alerting.selectors.muting import mute_extent
-from alerting.services.acknowledging import alert_acknowledge
+from alerting.presentation import muted_words
+from alerting.rules.mute_extent import named_target
+from alerting.selectors.acknowledgements import alert_acknowledgement
+from alerting.selectors.mute_extents import mute_extent
+from alerting.services.acknowledgements import alert_acknowledge
 from alerting.services.windows import window_create
 from opsapi.clock import time_words
-from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.actions import Action, ActionCall, ActionOutcome
 
 
-def _acknowledge(call: Call) -> Outcome:
+def _acknowledge(call: ActionCall) -> ActionOutcome:
     until = call.values["acknowledgedUntil"]
     alert_acknowledge(
         alert_id=call.row.id,
@@ -27,10 +27,10 @@ def _acknowledge(call: Call) -> Outcome:
         actor=call.actor,
         now=call.now,
     )
-    return Outcome(message=f"Acknowledged until {time_words(until)}.")
+    return ActionOutcome(message=f"Acknowledged until {time_words(until)}.")
 
 
-def _unacknowledge(call: Call) -> None:
+def _unacknowledge(call: ActionCall) -> None:
     alert_acknowledge(
         alert_id=call.row.id,
         group_id=call.row.group_id,
@@ -41,7 +41,7 @@ def _unacknowledge(call: Call) -> None:
     )
 
 
-def _make_window(call: Call) -> Outcome:
+def _make_window(call: ActionCall) -> ActionOutcome:
     window_create(group_id=call.row.group_id, values=call.values, actor=call.actor, now=call.now)
     extent = mute_extent(
         group_id=call.row.group_id,
@@ -50,7 +50,7 @@ def _make_window(call: Call) -> Outcome:
         not_only=named_target(call.row.facts),
     )
     until = time_words(call.values["end"])
-    return Outcome(message=f"Maintenance window created until {until}.", warnings=[muted_words(extent)])
+    return ActionOutcome(message=f"Maintenance window created until {until}.", warnings=[muted_words(extent)])
 
 
 def is_active(alert: Alert, _now: datetime) -> bool:

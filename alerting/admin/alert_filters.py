@@ -6,7 +6,7 @@ from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
 from alerting.rules.state import alert_state
 from alerting.selectors.alert_search import Age, acknowledged, of_age
-from events.types import EVENT_TYPES, Kind
+from events.types import EVENT_TYPES, AlertEffect
 from opsapi import clock
 from opsapi.console.filters import ChoiceFilter
 
@@ -43,7 +43,7 @@ class TypeFilter(ChoiceFilter):
     title = "type"
     parameter_name = "type"
     offered = tuple(
-        (name.value, name.value) for name, spec in EVENT_TYPES.items() if spec.kind is Kind.OPENING
+        (name.value, name.value) for name, spec in EVENT_TYPES.items() if spec.kind is AlertEffect.OPENING
     )
 
     def chosen(self, rows: Rows, value: str) -> Rows:

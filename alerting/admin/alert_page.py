@@ -8,38 +8,38 @@ from django.contrib import admin
 
 from alerting.admin.alert_actions import is_active
 from alerting.admin.notifications import RESEND
-from alerting.looks import MOMENTS, alert_badge, alert_words, notification_badge, window_name
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
-from alerting.rules.around import Measured
+from alerting.presentation import ENTRY_BADGES, alert_badge, alert_words, notification_badge, window_name
 from alerting.rules.delivery_policy import muted_by
-from alerting.rules.story import FIRST_MOMENTS, Moment, MomentKind
-from alerting.rules.telling import Telling, duration_words
+from alerting.rules.measurement_window import MeasurementWindow
 from alerting.rules.thresholds import MetricThreshold
+from alerting.rules.timeline import FIRST_ENTRIES, TimelineEntry, TimelineEntryKind
+from alerting.rules.timeline_notifications import TimelineNotification, duration_words
 from alerting.rules.wording import target_words, value_words
-from alerting.selectors.story import AlertStory, alert_story
 from alerting.selectors.targets import targets_of
+from alerting.selectors.timeline import AlertTimeline, alert_timeline
 from alerting.selectors.windows import muting_windows
 from automation.metrics import Metric
 from automation.quantities import unit_words
 from events.models import Event
 from opsapi.api.principal import Operator
 from opsapi.clock import age_words, ago_words
+from opsapi.console.admin_urls import action_url, list_url, page_url, page_url_of
 from opsapi.console.display import cut
 from opsapi.console.links import urls_seen
-from opsapi.console.parts import Plot, Tone
-from opsapi.console.places import action_url, list_url, page_url, page_url_of
+from opsapi.console.widgets import Plot, Tone
 from opsapi.first_rows import more_words
 from opsapi.roles import Scope
 
-MOST_TELLINGS = 40
+MOST_NOTIFICATIONS_SHOWN = 40
 """Number of notifications on the page, the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownMoment:
+class ShownEntry:
     """A moment of the timeline; `url` leads to details. `gap`: number of moments left out before it."""
 
-    moment: Moment
+    entry: TimelineEntry
     icon: str
     tone: Tone
     url: str | None
@@ -48,10 +48,10 @@ class ShownMoment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownTelling:
+class ShownNotification:
     """A notification on the page; `resend_url` if the operator can send it again."""
 
-    telling: Telling
+    notification: TimelineNotification
     state: str
     tone: Tone
     window: MaintenanceWindow | None
@@ -64,7 +64,7 @@ class ShownTelling:
 class AlertPage:
     """The template context of the page."""
 
-    story: AlertStory
+    timeline: AlertTimeline
     words: str
     target: str
     target_url: str
@@ -75,11 +75,11 @@ class AlertPage:
     age: str
     value: str | None
     config_url: str | None
-    moments: tuple[ShownMoment, ...]
-    coming: tuple[ShownMoment, ...]
-    tellings: tuple[ShownTelling, ...]
+    entries: tuple[ShownEntry, ...]
+    coming: tuple[ShownEntry, ...]
+    notifications: tuple[ShownNotification, ...]
     more_events: str
-    more_tellings: str
+    more_notifications: str
     notifications_url: str
     events_url: str
     plot: Plot | None
@@ -91,15 +91,15 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
 
     Operators who cannot read global configurations see neither such a configuration nor its recipients.
     """
-    sees_config = not alert.is_global or operator.reach().everything
-    story = alert_story(alert, sees_config=sees_config, now=now)
-    shown, left_out = cut(story.tellings, MOST_TELLINGS)
-    tellings = tuple(_tellings(alert, shown, operator, sees_config=sees_config, now=now))
+    sees_config = not alert.is_global or operator.visible_scope().everything
+    timeline = alert_timeline(alert, sees_config=sees_config, now=now)
+    shown, left_out = cut(timeline.notifications, MOST_NOTIFICATIONS_SHOWN)
+    notifications = tuple(_notifications(alert, shown, operator, sees_config=sees_config, now=now))
     window, target = muting_windows([alert], now=now).get(alert.id), targets_of([alert]).get(alert.id)
-    users = _users(story, operator)
+    users = _users(timeline, operator)
     state, tone = alert_badge(alert, now, is_muted=window is not None)
     return AlertPage(
-        story=story,
+        timeline=timeline,
         words=alert_words(alert),
         target=target_words(alert.facts),
         target_url=page_url(target) if target else "",
@@ -108,19 +108,19 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
         window=window_name(window) if window else "",
         window_url=page_url(window) if window else "",
         age=_age(alert, now),
-        value=_value(alert, story.threshold),
-        config_url=page_url_of(AlertConfig, story.config.id) if story.config.is_there else None,
-        moments=tuple(_moments(story, users, sees_config=sees_config)),
-        acknowledged_by_url=users.get(story.acknowledgement.username or "", "")
-        if story.acknowledgement
+        value=_value(alert, timeline.threshold),
+        config_url=page_url_of(AlertConfig, timeline.config.id) if timeline.config.is_there else None,
+        entries=tuple(_entries(timeline, users, sees_config=sees_config)),
+        acknowledged_by_url=users.get(timeline.acknowledgement.username or "", "")
+        if timeline.acknowledgement
         else "",
-        coming=tuple(_to_come(one, sees_config=sees_config) for one in story.coming),
-        tellings=tellings,
-        more_events=more_words(story.more_events),
-        more_tellings=more_words(story.more_tellings + left_out),
+        coming=tuple(_to_come(one, sees_config=sees_config) for one in timeline.coming),
+        notifications=notifications,
+        more_events=more_words(timeline.more_events),
+        more_notifications=more_words(timeline.more_notifications + left_out),
         notifications_url=list_url(Notification, q=alert.id),
         events_url=list_url(Event, q=alert.id),
-        plot=_plot(story.measured, alert),
+        plot=_plot(timeline.measured, alert),
     )
 
 
@@ -138,54 +138,63 @@ def _value(alert: Alert, threshold: MetricThreshold | None) -> str | None:
     return value_words(Metric(alert.metric_name), alert.current_value, threshold)
 
 
-def _users(story: AlertStory, operator: Operator) -> dict[str, str]:
+def _users(timeline: AlertTimeline, operator: Operator) -> dict[str, str]:
     """Pages of the users on the timeline, by name, as far as the operator can see them."""
-    names = {moment.who for moment in story.moments}
-    if story.acknowledgement:
-        names.add(story.acknowledgement.username)
-    return urls_seen(admin.site, operator.reach(), "accesslist.user", "username", names)
+    names = {entry.who for entry in timeline.entries}
+    if timeline.acknowledgement:
+        names.add(timeline.acknowledgement.username)
+    return urls_seen(admin.site, operator.visible_scope(), "accesslist.user", "username", names)
 
 
-def _moments(story: AlertStory, users: Mapping[str, str], *, sees_config: bool) -> Iterator[ShownMoment]:
-    for place, moment in enumerate(story.moments):
-        gap = more_words(story.moments_left_out) if place == FIRST_MOMENTS else ""
-        shown = _shown(moment, sees_config=sees_config, gap=gap)
-        yield replace(shown, who_url=users.get(moment.who or "", ""))
+def _entries(timeline: AlertTimeline, users: Mapping[str, str], *, sees_config: bool) -> Iterator[ShownEntry]:
+    for place, entry in enumerate(timeline.entries):
+        gap = more_words(timeline.entries_left_out) if place == FIRST_ENTRIES else ""
+        shown = _shown(entry, sees_config=sees_config, gap=gap)
+        yield replace(shown, who_url=users.get(entry.who or "", ""))
 
 
-def _shown(moment: Moment, *, sees_config: bool, gap: str = "") -> ShownMoment:
-    icon, tone = MOMENTS[moment.kind]
+def _shown(entry: TimelineEntry, *, sees_config: bool, gap: str = "") -> ShownEntry:
+    icon, tone = ENTRY_BADGES[entry.kind]
     url = None
-    if moment.event_id:
-        url = page_url_of(Event, moment.event_id)
-    elif moment.window_id:
-        url = page_url_of(MaintenanceWindow, moment.window_id)
-    elif moment.notification_id and sees_config:
-        url = page_url_of(Notification, moment.notification_id)
-    return ShownMoment(moment=moment, icon=icon, tone=tone, url=url, gap=gap)
+    if entry.event_id:
+        url = page_url_of(Event, entry.event_id)
+    elif entry.window_id:
+        url = page_url_of(MaintenanceWindow, entry.window_id)
+    elif entry.notification_id and sees_config:
+        url = page_url_of(Notification, entry.notification_id)
+    return ShownEntry(entry=entry, icon=icon, tone=tone, url=url, gap=gap)
 
 
-def _to_come(moment: Moment, *, sees_config: bool) -> ShownMoment:
+def _to_come(entry: TimelineEntry, *, sees_config: bool) -> ShownEntry:
     """A notification that is not sent yet must not look sent."""
-    shown = _shown(moment, sees_config=sees_config)
-    return replace(shown, icon="schedule_send", tone=Tone.INFO) if moment.kind is MomentKind.TOLD else shown
+    shown = _shown(entry, sees_config=sees_config)
+    return (
+        replace(shown, icon="schedule_send", tone=Tone.INFO)
+        if entry.kind is TimelineEntryKind.NOTIFIED
+        else shown
+    )
 
 
-def _tellings(
-    alert: Alert, tellings: Sequence[Telling], operator: Operator, *, sees_config: bool, now: datetime
-) -> Iterator[ShownTelling]:
+def _notifications(
+    alert: Alert,
+    notifications: Sequence[TimelineNotification],
+    operator: Operator,
+    *,
+    sees_config: bool,
+    now: datetime,
+) -> Iterator[ShownNotification]:
     """Notifications of global configurations have no page for operators who cannot read them."""
     scope = Scope(group_id=alert.group_id)
     can_resend = sees_config and RESEND.is_allowed(operator, None, scope)
     windows = MaintenanceWindow.objects.filter(
-        id__in={muted_by(one.silenced_by, one.reason) for one in tellings}
+        id__in={muted_by(one.silenced_by, one.reason) for one in notifications}
     )
     held_by = {window.id: window for window in windows}
-    for one in tellings:
+    for one in notifications:
         state, tone = notification_badge(one, now)
         resend = action_url(Notification, one.id, "resend")
-        yield ShownTelling(
-            telling=one,
+        yield ShownNotification(
+            notification=one,
             state=state,
             tone=tone,
             window=held_by.get(muted_by(one.silenced_by, one.reason) or ""),
@@ -195,7 +204,7 @@ def _tellings(
         )
 
 
-def _plot(measured: Measured | None, alert: Alert) -> Plot | None:
+def _plot(measured: MeasurementWindow | None, alert: Alert) -> Plot | None:
     if measured is None or not measured.points:
         return None
     return Plot(

@@ -17,8 +17,8 @@ from alerting.admin.alert_filters import (
     TypeFilter,
 )
 from alerting.admin.alert_page import page_of
-from alerting.looks import alert_badge, alert_words, window_name
 from alerting.models import Alert, Notification
+from alerting.presentation import alert_badge, alert_words, window_name
 from alerting.rules.wording import target_words
 from alerting.selectors.alert_order import urgent_first
 from alerting.selectors.alert_search import alerts_matching
@@ -27,12 +27,12 @@ from alerting.selectors.windows import muting_windows
 from events.models import Event
 from opsapi import clock
 from opsapi.console.actions import operator_of
+from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import Context, ago, badge, json_field, link, named, project, short
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.paging import BoundedPaginator
-from opsapi.console.places import list_url, page_url
 
 
 class AlertPaginator(BoundedPaginator):
@@ -112,12 +112,14 @@ class AlertAdmin(ConsoleAdmin):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """Searches along indexes."""
-        return alerts_matching(queryset, search_term, reach=operator_of(request).reach()), False
+        return alerts_matching(
+            queryset, search_term, visible_scope=operator_of(request).visible_scope()
+        ), False
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         """With the alert's story."""
-        story = page_of(row, operator_of(request), now=clock.now())
-        return {**super().page_context(request, row), "page": story}
+        timeline = page_of(row, operator_of(request), now=clock.now())
+        return {**super().page_context(request, row), "page": timeline}
 
     @admin.display(description="type")
     def event(self, alert: Alert) -> SafeString:
@@ -128,7 +130,9 @@ class AlertAdmin(ConsoleAdmin):
         """Loads targets and the windows that mute the alerts."""
         windows, targets = muting_windows(rows, now=clock.now()), targets_of(rows)
         names = [alert.acknowledging_username for alert in rows]
-        users = urls_seen(self.admin_site, operator_of(request).reach(), "accesslist.user", "username", names)
+        users = urls_seen(
+            self.admin_site, operator_of(request).visible_scope(), "accesslist.user", "username", names
+        )
         for alert in rows:
             alert.user_url = users.get(alert.acknowledging_username, "")
             alert.window, alert.about = windows.get(alert.id), targets.get(alert.id)

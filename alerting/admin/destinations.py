@@ -11,27 +11,32 @@ from unfold.decorators import display
 
 from alerting.access import WRITE, WRITE_GLOBAL
 from alerting.choices import DestinationState
-from alerting.looks import DESTINATION_LABELS, DESTINATION_WORDS, alert_words, notifications_waiting_url
 from alerting.models import Destination, Notification
+from alerting.presentation import (
+    DESTINATION_LABELS,
+    DESTINATION_WORDS,
+    alert_words,
+    notifications_waiting_url,
+)
 from alerting.rules.wording import target_words
 from alerting.selectors.destinations import host_unreachable, waiting_for, with_state, with_waiting
-from alerting.services.sending_now import destination_send_now
+from alerting.services.send_now import destination_send_now
 from events.wording import in_words
 from opsapi import clock
 from opsapi.api.permissions import Access
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
-from opsapi.console.actions import Action, Call
+from opsapi.console.actions import Action, ActionCall
+from opsapi.console.admin_urls import page_url
 from opsapi.console.display import Context, ago, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.places import page_url
 from opsapi.first_rows import first_rows
 
 _TROUBLED = (DestinationState.FAILING, DestinationState.SLOWED)
 
 
-def _send_now(call: Call) -> None:
+def _send_now(call: ActionCall) -> None:
     destination_send_now(destination_id=call.row.id, actor=call.actor, now=call.now)
 
 
@@ -61,7 +66,7 @@ SEND_NOW = Action(
 )
 
 
-class StateFilter(ChoiceFilter):
+class DestinationStateFilter(ChoiceFilter):
     """Filter by health."""
 
     title = "state"
@@ -85,7 +90,7 @@ class DestinationAdmin(ConsoleAdmin):
     change_form_template = "admin/alerting/destination/change_form.html"
 
     list_display = ["named", "channel_words", "state_words", "since", "why", "waiting", "oldest", project]
-    list_filter = [StateFilter, ("group", RelatedFilter)]
+    list_filter = [DestinationStateFilter, ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["recipient", "host"]
     search_help_text = "Part of a recipient or of a host name."
@@ -107,10 +112,10 @@ class DestinationAdmin(ConsoleAdmin):
     ]
     empty_text = "No destinations yet. A destination appears with its first notification."
 
-    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Shows recipients of global configurations only to operators who can read these."""
-        seen = super().visible(rows, reach)
-        return with_waiting(seen if reach.everything else seen.filter(is_global=False))
+        seen = super().visible(rows, visible_scope)
+        return with_waiting(seen if visible_scope.everything else seen.filter(is_global=False))
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         """With how it fares, and the first of what waits."""

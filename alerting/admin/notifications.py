@@ -14,9 +14,9 @@ from unfold.decorators import display
 
 from alerting.access import WRITE
 from alerting.choices import NotificationStatus
-from alerting.looks import ATTEMPT_TONES, alert_words, notification_badge, window_name
 from alerting.models import Destination, MaintenanceWindow, Notification, NotificationAttempt
 from alerting.notification_types.sentences import recipient_words
+from alerting.presentation import ATTEMPT_TONES, alert_words, notification_badge, window_name
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.notification_state import NotificationState
 from alerting.rules.wording import target_words
@@ -24,19 +24,19 @@ from alerting.selectors.destinations import waiting_for
 from alerting.selectors.notification_log import of_own_configs, scheduled
 from alerting.selectors.recipients import Origin, origins_of
 from alerting.selectors.targets import targets_of
-from alerting.services.resending import notification_resend
+from alerting.services.resend import notification_resend
 from events.models import Event
 from events.wording import in_words
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, MessageKind
 from opsapi import clock
-from opsapi.api.principal import Reach
-from opsapi.console.actions import Action, Call, operator_of
+from opsapi.api.principal import VisibleScope
+from opsapi.console.actions import Action, ActionCall, operator_of
+from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import badge, link, moment, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.links import url_seen, urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.places import list_url, page_url
 
 _KINDS: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "opened",
@@ -48,7 +48,7 @@ _KINDS: Mapping[MessageKind, str] = {
 }
 
 
-def _resend(call: Call) -> None:
+def _resend(call: ActionCall) -> None:
     notification_resend(notification=call.row, actor=call.actor, now=call.now)
 
 
@@ -68,7 +68,7 @@ RESEND = Action(
 )
 
 
-class StateFilter(ChoiceFilter):
+class NotificationStateFilter(ChoiceFilter):
     """Filter by state. Scheduled notifications are shown only on request."""
 
     title = "state"
@@ -135,7 +135,7 @@ class NotificationAdmin(ConsoleAdmin):
 
     list_display = ["when", "about", "to", "state", "why", project]
     list_filter = [
-        StateFilter,
+        NotificationStateFilter,
         ("kind", ChoicesDropdownFilter),
         ChannelFilter,
         ("group", RelatedFilter),
@@ -170,18 +170,18 @@ class NotificationAdmin(ConsoleAdmin):
     ]
     empty_text = "No notifications yet. Alert configurations define who is notified."
 
-    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Shows recipients of global configurations only to operators who can read these."""
-        seen = super().visible(rows, reach)
-        return seen if reach.everything else of_own_configs(seen)
+        seen = super().visible(rows, visible_scope)
+        return seen if visible_scope.everything else of_own_configs(seen)
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         """Loads targets, origins, and the windows that mute the notifications."""
-        reach, origins = operator_of(request).reach(), origins_of(rows)
+        visible_scope, origins = operator_of(request).visible_scope(), origins_of(rows)
         targets = targets_of([one.alert for one in rows if one.alert])
         events = Event.objects.filter(id__in={one.event_id for one in rows if one.event_id})
         types = dict(events.values_list("id", "event_type"))
-        event_urls = urls_seen(self.admin_site, reach, "events.event", "id", types)
+        event_urls = urls_seen(self.admin_site, visible_scope, "events.event", "id", types)
         held_by = {muted_by(one.silenced_by, one.reason) for one in rows}
         windows = {one.id: one for one in MaintenanceWindow.objects.filter(id__in=held_by)}
         for one in rows:
@@ -190,7 +190,7 @@ class NotificationAdmin(ConsoleAdmin):
             one.event_type = types.get(one.event_id or "")
             one.event_url = event_urls.get(one.event_id or "", "")
             one.window = windows.get(muted_by(one.silenced_by, one.reason) or "")
-            one.config_url = url_seen(self.admin_site, reach, one.origin.config)
+            one.config_url = url_seen(self.admin_site, visible_scope, one.origin.config)
 
     @admin.display(description="when")
     def when(self, notification: Notification) -> SafeString | str:
@@ -273,10 +273,10 @@ class NotificationAttemptAdmin(ConsoleAdmin):
     fields = ["notification", "number", "ended", "outcome", "reason", "latency_ms"]
     empty_text = "No attempts yet."
 
-    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """As for notifications."""
-        seen = super().visible(rows, reach)
-        if reach.everything:
+        seen = super().visible(rows, visible_scope)
+        if visible_scope.everything:
             return seen
         return seen.filter(notification__in=of_own_configs(Notification.objects.all()))
 

@@ -11,19 +11,19 @@ from unfold.decorators import display
 
 from alerting.access import WRITE
 from alerting.forms.windows import NewWindowForm, WindowForm
-from alerting.looks import WINDOW_LABELS, WINDOW_WORDS, muted_words, window_look
 from alerting.models import Alert, MaintenanceWindow
-from alerting.rules.muting import MuteExtent
+from alerting.presentation import WINDOW_LABELS, WINDOW_WORDS, muted_words, window_badge
+from alerting.rules.mute_extent import MuteExtent
 from alerting.rules.windows import WindowState, window_state
-from alerting.selectors.muting import window_extents
+from alerting.selectors.mute_extents import window_extents
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi import clock
-from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.actions import Action, ActionCall, ActionOutcome
+from opsapi.console.admin_urls import list_url
 from opsapi.console.display import Context, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.parts import Tone
-from opsapi.console.places import list_url
+from opsapi.console.widgets import Tone
 
 Rows = QuerySet[MaintenanceWindow]
 _VERBS = {
@@ -34,33 +34,33 @@ _VERBS = {
 """The effect of a window, and the emphasis of the text."""
 
 
-def _make(call: Call) -> Outcome:
+def _make(call: ActionCall) -> ActionOutcome:
     values = call.values
     window = window_create(
         group_id=values["group_id"], values=values["window"], actor=call.actor, now=call.now
     )
-    return Outcome(row=window, warnings=[_muted(window)])
+    return ActionOutcome(row=window, warnings=[_muted(window)])
 
 
-def _change(call: Call) -> Outcome:
+def _change(call: ActionCall) -> ActionOutcome:
     window = call.row
     window_change(
         group_id=window.group_id, window_id=window.id, changes=call.values, actor=call.actor, now=call.now
     )
     window.refresh_from_db(fields=["alert_types"])
-    return Outcome(warnings=[_muted(window)])
+    return ActionOutcome(warnings=[_muted(window)])
 
 
 def _muted(window: MaintenanceWindow) -> str:
     return muted_words(window_extents([window])[window.id])
 
 
-def _delete(call: Call) -> None:
+def _delete(call: ActionCall) -> None:
     window = call.row
     window_delete(group_id=window.group_id, window_id=window.id, actor=call.actor, now=call.now)
 
 
-class StateFilter(ChoiceFilter):
+class WindowStateFilter(ChoiceFilter):
     """Filter by state."""
 
     title = "state"
@@ -119,7 +119,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     }
 
     list_display = ["description_or_id", "state", "mutes", "start", "end", project]
-    list_filter = [StateFilter, ("group", RelatedFilter)]
+    list_filter = [WindowStateFilter, ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["description", "id__exact", "group__id__exact", "group__name"]
     search_help_text = "Part of a description or project name, or the full ID of a window or project."
@@ -159,7 +159,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     @display(description="state", label=WINDOW_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
     def state(self, window: MaintenanceWindow) -> str:
         """Whether the window is scheduled, active or ended."""
-        word, _tone = window_look(window, clock.now())
+        word, _tone = window_badge(window, clock.now())
         return word
 
     @admin.display(description="window", ordering="description")

@@ -76,9 +76,9 @@ def _notification(row: Typed, stored: Document) -> JsonObject:
         for one in NOTIFICATION_INPUTS
         if one.input.name not in named and one.input.kind is not InputKind.FLAG
     ]
-    beside = {name: text for name, text in (("typeName", type_name), ("id", setting_id)) if text}
+    common = {name: text for name, text in (("typeName", type_name), ("id", setting_id)) if text}
     kept = {name: before[name] for name in (kind.kept if kind else ()) if before and name in before}
-    return {**beside, **kept, **_said(own, row, before), **_said(others, row)}
+    return {**common, **kept, **_said(own, row, before), **_said(others, row)}
 
 
 def _stored_notification(stored: Document, setting_id: str, type_name: str) -> Document | None:

@@ -10,19 +10,19 @@ _LAST_STEP = re.compile(r"(\.[^.\[\]]*|\[[0-9]*\])$")
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class InputFault:
     """An error and its input; None for the whole form."""
 
     name: str | None
     message: str
 
 
-def faults_of(bad_fields: Iterable[BadField], names: Collection[str]) -> list[Fault]:
+def faults_of(bad_fields: Iterable[BadField], names: Collection[str]) -> list[InputFault]:
     """Each refusal at the innermost input, part or row that contains its field."""
-    return [Fault(_beside(one.field, names), _sentence(one)) for one in bad_fields]
+    return [InputFault(_nearest(one.field, names), _sentence(one)) for one in bad_fields]
 
 
-def _beside(field: str, names: Collection[str]) -> str | None:
+def _nearest(field: str, names: Collection[str]) -> str | None:
     while field and field not in names:
         step = _LAST_STEP.search(field)
         field = field[: step.start()] if step else ""

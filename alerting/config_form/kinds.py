@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from alerting.config_form.inputs import Input, InputKind, inputs_of
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
-from alerting.rules.matching import fields_for
+from alerting.rules.matchers import fields_for
 from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
 from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument
 from alerting.serializers.notifications import DOCUMENTS
 from events.types import EVENT_TYPES, EventTypeSpec, Needs
 
-_BESIDE = ("typeName", "id")
+_IDENTITY = ("typeName", "id")
 _PARTS = ("matchers", "metricThreshold", "threshold", "notifications")
 
 MATCHER_INPUTS = inputs_of(MatcherDocument())
@@ -107,7 +107,7 @@ def _event_kind(spec: EventTypeSpec) -> EventKind:
 
 def _notification_kind(kind: NotificationType) -> NotificationKind:
     document = DOCUMENTS[kind.type]()
-    inputs = inputs_of(document, secrets=kind.secret_fields, leave_out=_BESIDE)
+    inputs = inputs_of(document, secrets=kind.secret_fields, leave_out=_IDENTITY)
     # With a single channel there is nothing to choose: such a flag is stored and has no effect.
     chosen = tuple(one for one in inputs if kind.for_people or one.kind is not InputKind.FLAG)
     return NotificationKind(kind.type, chosen, kind.default_interval_min, kind.integration is not None)

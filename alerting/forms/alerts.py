@@ -8,21 +8,21 @@ from django import forms
 
 from alerting.forms.windows import WindowFields
 from alerting.models import Alert
-from alerting.rules.acknowledging import MORNING, Preset, until_of
-from alerting.rules.muting import named_target
+from alerting.rules.acknowledgements import MORNING, AcknowledgementPreset, until_of
+from alerting.rules.mute_extent import named_target
 from alerting.rules.wording import target_words
-from alerting.serializers.acknowledging import AcknowledgementDocument
+from alerting.serializers.acknowledgements import AcknowledgementDocument
 from alerting.serializers.windows import WindowDocument
 from events.types import EVENT_TYPES, EventType
 from opsapi import clock
-from opsapi.console.fields import LinesField, MomentField
+from opsapi.console.fields import LinesField, UtcDateTimeField
 from opsapi.console.forms import DocumentForm
 
 _PRESETS = [
-    (Preset.HOUR.value, "1 hour"),
-    (Preset.FOUR_HOURS.value, "4 hours"),
-    (Preset.TOMORROW.value, f"Tomorrow, {MORNING:02}:00 UTC"),
-    (Preset.OWN.value, "Custom time"),
+    (AcknowledgementPreset.HOUR.value, "1 hour"),
+    (AcknowledgementPreset.FOUR_HOURS.value, "4 hours"),
+    (AcknowledgementPreset.TOMORROW.value, f"Tomorrow, {MORNING:02}:00 UTC"),
+    (AcknowledgementPreset.OWN.value, "Custom time"),
 ]
 _USUAL_WINDOW = timedelta(hours=2)
 
@@ -33,9 +33,9 @@ class AcknowledgeForm(DocumentForm):
     document = AcknowledgementDocument
 
     until = forms.ChoiceField(
-        label="For", choices=_PRESETS, initial=Preset.HOUR.value, widget=forms.RadioSelect
+        label="For", choices=_PRESETS, initial=AcknowledgementPreset.HOUR.value, widget=forms.RadioSelect
     )
-    acknowledgedUntil = MomentField(required=False, max_length=40, label="Custom time (UTC)")
+    acknowledgedUntil = UtcDateTimeField(required=False, max_length=40, label="Custom time (UTC)")
     acknowledgementComment = LinesField(
         required=False,
         label="Comment",
@@ -51,7 +51,7 @@ class AcknowledgeForm(DocumentForm):
     def body(self) -> Mapping[str, Any]:
         """The request body of an API client."""
         typed = self.cleaned_data
-        until = until_of(Preset(typed["until"]), clock.now())
+        until = until_of(AcknowledgementPreset(typed["until"]), clock.now())
         body = {
             "acknowledgedUntil": clock.wire_time(until) if until else typed["acknowledgedUntil"],
             "acknowledgementComment": typed["acknowledgementComment"],
@@ -61,7 +61,7 @@ class AcknowledgeForm(DocumentForm):
     def clean(self) -> dict[str, Any]:
         """A time in the past would remove the acknowledgement, and an unused time would mislead."""
         typed = super().clean()
-        if typed.get("acknowledgedUntil") and typed.get("until") != Preset.OWN:
+        if typed.get("acknowledgedUntil") and typed.get("until") != AcknowledgementPreset.OWN:
             self.add_error("until", "Select “Custom time”, or leave this field blank.")
         if not self.errors and self.values["acknowledgedUntil"] <= clock.now():
             self.add_error("acknowledgedUntil", "This time is in the past.")

@@ -9,11 +9,11 @@ from django.utils.functional import cached_property
 
 from accesslist.forms import InProjectForm
 from accesslist.models import Project
-from alerting.rules.muting import MuteExtent
-from alerting.selectors.muting import mute_extent
+from alerting.rules.mute_extent import MuteExtent
+from alerting.selectors.mute_extents import mute_extent
 from alerting.serializers.windows import WindowChange, WindowDocument
 from events.types import ALERT_CATEGORIES
-from opsapi.console.fields import MomentField
+from opsapi.console.fields import UtcDateTimeField
 from opsapi.console.forms import DocumentForm
 
 _CATEGORIES = [(one.value, one.value) for one in ALERT_CATEGORIES]
@@ -26,8 +26,8 @@ class WindowFields(DocumentForm):
     preview_name = "preview"
     """The button that shows what the window mutes, without saving."""
 
-    startDate = MomentField(label="Start (UTC)", help_text="Notifications are muted from this time.")
-    endDate = MomentField(label="End (UTC)", help_text="Notifications are sent again from this time.")
+    startDate = UtcDateTimeField(label="Start (UTC)", help_text="Notifications are muted from this time.")
+    endDate = UtcDateTimeField(label="End (UTC)", help_text="Notifications are sent again from this time.")
     alertTypeNames = forms.MultipleChoiceField(
         label="Alert types",
         choices=_CATEGORIES,

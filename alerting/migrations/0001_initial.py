@@ -93,7 +93,7 @@ class Migration(migrations.Migration):
                 ('delay_min', models.PositiveIntegerField(default=0)),
                 ('interval_min', models.PositiveIntegerField(help_text='None: told once per change of state.', null=True)),
                 ('fields', models.JSONField(default=dict)),
-                ('secrets', opsapi.fields.SealedField(null=True)),
+                ('secrets', opsapi.fields.EncryptedField(null=True)),
                 ('config', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='settings', to='alerting.alertconfig')),
             ],
             options={

@@ -83,7 +83,7 @@ class Migration(migrations.Migration):
                         db_collation="C", default="", help_text="Scheme, name and port.", max_length=300
                     ),
                 ),
-                ("config", opsapi.fields.SealedField(null=True)),
+                ("config", opsapi.fields.EncryptedField(null=True)),
                 (
                     "failures",
                     models.PositiveIntegerField(default=0, help_text="Attempts in a row that failed."),

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from accesslist.models import Project
 from events.wording import in_words
-from opsapi.fields import IdField, PrimaryIdField, SealedField
+from opsapi.fields import EncryptedField, IdField, PrimaryIdField
 
 
 class AlertConfig(models.Model):
@@ -109,7 +109,7 @@ class NotificationSetting(models.Model):
     delay_min = models.PositiveIntegerField(default=0)
     interval_min = models.PositiveIntegerField(null=True, help_text="Empty: notify once per change of state.")
     fields = models.JSONField(default=dict)
-    secrets = SealedField(null=True)
+    secrets = EncryptedField(null=True)
     removed = models.BooleanField(default=False)
 
     objects = KeptSettingManager()

@@ -3,7 +3,7 @@
 from django.db import models
 
 from accesslist.models import Project
-from opsapi.fields import IdField, SealedField
+from opsapi.fields import EncryptedField, IdField
 
 
 class Destination(models.Model):
@@ -11,7 +11,7 @@ class Destination(models.Model):
 
     The id follows from project, channel, configuration and `is_global` (`destination_id` of the services), so
     the end of an alert reaches the receiver of its beginning, whatever the alert configuration names by then.
-    `config` holds what the channel needs, sealed, until no message can need it any more.
+    `config` holds what the channel needs, encrypted, until no message can need it any more.
     """
 
     id = IdField(primary_key=True)
@@ -27,7 +27,7 @@ class Destination(models.Model):
     channel = models.CharField(max_length=30)
     recipient = models.CharField(max_length=300, default="", help_text="Redacted if it is a secret.")
     host = models.CharField(max_length=300, default="", db_collation="C", help_text="Scheme, name and port.")
-    config = SealedField(null=True)
+    config = EncryptedField(null=True)
     failures = models.PositiveIntegerField(default=0, help_text="Consecutive failed attempts.")
     failing_since = models.DateTimeField(null=True)
     last_error = models.CharField(max_length=300, null=True)

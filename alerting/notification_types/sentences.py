@@ -12,7 +12,7 @@ from opsapi.clock import age_words
 
 _WAYS = {"emailEnabled": "e-mail", "smsEnabled": SMS.label}
 
-Part = Mapping[str, Any]
+NotificationDocument = Mapping[str, Any]
 
 
 def recipient_words(
@@ -32,7 +32,7 @@ def recipient_words(
     return f"{label}: {named}" if named else label
 
 
-def receiver_sentence(notification: Part) -> str:
+def receiver_sentence(notification: NotificationDocument) -> str:
     """The recipient and channels of a notification, such as: User ada by e-mail and SMS.
 
     The notification is as shown by the API, with redacted secrets.
@@ -48,7 +48,7 @@ def receiver_sentence(notification: Part) -> str:
     return " ".join([kind.label, *named, *by, *own])
 
 
-def rhythm_sentence(notification: Part) -> str:
+def rhythm_sentence(notification: NotificationDocument) -> str:
     """The schedule of a notification: delay and reminders; input in minutes."""
     delay, interval = notification["delayMin"], notification.get("intervalMin")
     first = f"after {_minutes(delay)}" if delay else "immediately"
@@ -60,7 +60,7 @@ def _minutes(number: int) -> str:
     return age_words(timedelta(minutes=number))
 
 
-def _named(notification: Part, names: Iterable[str]) -> Iterable[Any]:
+def _named(notification: NotificationDocument, names: Iterable[str]) -> Iterable[Any]:
     """The values that name recipients; a team by its name, unless it is deleted."""
     for name in names:
         if name == "teamId" and "teamName" in notification:

@@ -5,15 +5,15 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from alerting.choices import AlertStatus, DropReason, WaitReason
-from integrations.choices import ENDS, TELLING, MessageKind
+from integrations.choices import ENDS, OPEN_KINDS, MessageKind
 from opsapi.outbound.errors import NO_ANSWER
 
-_OF_A_RUNNING_ALERT = TELLING | {MessageKind.ACKNOWLEDGE}
+_OF_A_RUNNING_ALERT = OPEN_KINDS | {MessageKind.ACKNOWLEDGE}
 NO_OUTCOME = "no attempt was completed"
-SECRETS_SEALED = "its secrets cannot be decrypted: their key is not in OPSAPI_ENCRYPTION_KEYS"
+SECRETS_UNREADABLE = "its secrets cannot be decrypted: their key is not in OPSAPI_ENCRYPTION_KEYS"
 
 
-class Step(StrEnum):
+class DeliveryStep(StrEnum):
     """The steps of a due notification."""
 
     SEND = "SEND"
@@ -71,29 +71,35 @@ class DueNotification:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DeliveryVerdict:
     """The step and, unless it is sent, the reason; `until` and `silenced_by` belong to PUT_OFF."""
 
-    step: Step
+    step: DeliveryStep
     reason: str | None = None
     until: datetime | None = None
     silenced_by: str | None = None
 
 
-def decide_delivery(due: DueNotification, now: datetime) -> Verdict:
+def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
     """Checks in this order: over or outdated, muted, acknowledged, given up, sent."""
     if due.kind in ENDS and not due.was_notified:
-        return Verdict(Step.REMOVE)
+        return DeliveryVerdict(DeliveryStep.REMOVE)
     if reason := drop_reason(due, now):
         # A message that may have arrived is not dropped: its receiver gets the end of the alert.
-        return Verdict(Step.GIVE_UP, NO_ANSWER) if due.perhaps_received else Verdict(Step.DROP, reason.value)
+        return (
+            DeliveryVerdict(DeliveryStep.GIVE_UP, NO_ANSWER)
+            if due.perhaps_received
+            else DeliveryVerdict(DeliveryStep.DROP, reason.value)
+        )
     if due.silence is not None and not _goes_at_once(due):
         return _silenced(due, due.silence)
     if due.kind is MessageKind.UPDATE and _is_acknowledged(due, now):
-        return Verdict(Step.PUT_OFF, WaitReason.ACKNOWLEDGED.value, until=due.acknowledged_until)
+        return DeliveryVerdict(
+            DeliveryStep.PUT_OFF, WaitReason.ACKNOWLEDGED.value, until=due.acknowledged_until
+        )
     if due.lapsed_for_good:
-        return Verdict(Step.GIVE_UP, NO_OUTCOME)
-    return Verdict(Step.SEND if due.addressed else Step.ADDRESS)
+        return DeliveryVerdict(DeliveryStep.GIVE_UP, NO_OUTCOME)
+    return DeliveryVerdict(DeliveryStep.SEND if due.addressed else DeliveryStep.ADDRESS)
 
 
 def drop_reason(due: DueNotification, now: datetime) -> DropReason | None:
@@ -126,11 +132,13 @@ def _goes_at_once(due: DueNotification) -> bool:
     return due.keeps_state and due.kind in ENDS
 
 
-def _silenced(due: DueNotification, silence: Silence) -> Verdict:
+def _silenced(due: DueNotification, silence: Silence) -> DeliveryVerdict:
     """Messages about a running alert and its end can be sent later; one-shot notifications are not kept."""
     if due.kind is MessageKind.INFORM:
-        return Verdict(Step.DROP, silence.reason)
-    return Verdict(Step.PUT_OFF, silence.reason, until=silence.until, silenced_by=silence.window_id)
+        return DeliveryVerdict(DeliveryStep.DROP, silence.reason)
+    return DeliveryVerdict(
+        DeliveryStep.PUT_OFF, silence.reason, until=silence.until, silenced_by=silence.window_id
+    )
 
 
 def _is_acknowledged(due: DueNotification, now: datetime) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from integrations.choices import DeliveryStatus, Fault
+from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 
 PROBED_AFTER = 5
@@ -46,7 +46,7 @@ def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
         return Health(answered=now, next_try=paused, paused_until=paused, pace_ms=pace_ms)
     failures = health.failures + 1
     pace_ms, next_try = health.pace_ms, None
-    if outcome.fault is Fault.DESTINATION:
+    if outcome.fault is DeliveryFault.DESTINATION:
         if not outcome.perhaps_received:
             pace_ms = min(max(2 * pace_ms, _FIRST_PACE_MS), _SLOWEST_PACE_MS)
             next_try = now + timedelta(milliseconds=pace_ms)
@@ -79,9 +79,13 @@ def last_connections(attempts: Iterable[tuple[str, datetime, Outcome]]) -> dict[
 
 def _has_connected(outcome: Outcome) -> bool | None:
     """Return whether the attempt found a connection; None if it failed before it tried."""
-    if outcome.status is DeliveryStatus.DELIVERED or outcome.reached or outcome.fault is Fault.DESTINATION:
+    if (
+        outcome.status is DeliveryStatus.DELIVERED
+        or outcome.reached
+        or outcome.fault is DeliveryFault.DESTINATION
+    ):
         return True
-    return False if outcome.fault is Fault.HOST else None
+    return False if outcome.fault is DeliveryFault.HOST else None
 
 
 def _paused_until(health: Health, outcome: Outcome, now: datetime) -> datetime | None:

@@ -6,16 +6,16 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from alerting.rules.matching import Subject
+from alerting.rules.matchers import MatchSubject
 from automation.choices import AgentType, HostType
 from automation.rules.agents import AGENT_DOWN, AGENT_VERSION_BEHIND
-from events.types import EVENT_TYPES, EventType, Kind, Target, openers_of
+from events.types import EVENT_TYPES, AlertEffect, EventType, Target, openers_of
 from opsapi.clock import parse_time
 
 _ABOUT_REPLICA_SETS = tuple(
     event_type
     for event_type, spec in EVENT_TYPES.items()
-    if spec.target is Target.REPLICA_SET and spec.kind is Kind.OPENING
+    if spec.target is Target.REPLICA_SET and spec.kind is AlertEffect.OPENING
 )
 
 
@@ -49,9 +49,9 @@ class Observation:
     happened: datetime | None = None
 
     @property
-    def subject(self) -> Subject:
+    def subject(self) -> MatchSubject:
         """The facts for matchers."""
-        return Subject(
+        return MatchSubject(
             hostname=self.facts.get("hostname"),
             port=self.facts.get("port"),
             type_name=self.facts.get("typeName"),
@@ -71,7 +71,7 @@ def of_event(payload: Mapping[str, Any]) -> list[Observation]:
             Observation(opener, Condition.ENDED, payload, happened=happened)
             for opener in openers_of(event_type)
         ]
-    condition = Condition.HAPPENED if spec.told_once else Condition.HOLDS
+    condition = Condition.HAPPENED if spec.one_shot else Condition.HOLDS
     return [Observation(event_type, condition, payload, event_id=payload["eventId"])]
 
 

@@ -57,12 +57,12 @@ class ThresholdVerdict:
     value: float | None = None
 
 
-def judge(threshold: MetricThreshold, samples: Sequence[float]) -> ThresholdVerdict:
+def evaluate_threshold(threshold: MetricThreshold, samples: Sequence[float]) -> ThresholdVerdict:
     """Judge the samples of a host's newest report, finite numbers in the metric's base unit.
 
     Raises UnitsMismatch when the threshold's units do not fit its metric.
     """
-    return _judge_value(threshold.operator, limit_of(threshold), mean_of(samples) if samples else None)
+    return _evaluate_value(threshold.operator, limit_of(threshold), mean_of(samples) if samples else None)
 
 
 def limit_of(threshold: MetricThreshold) -> float:
@@ -73,12 +73,12 @@ def limit_of(threshold: MetricThreshold) -> float:
     return convert(threshold.threshold, threshold.units, base_unit(threshold.metric))
 
 
-def judge_count(threshold: CountThreshold, count: int | None) -> ThresholdVerdict:
+def evaluate_count(threshold: CountThreshold, count: int | None) -> ThresholdVerdict:
     """Judge a number of members; None when no member of the replica set was reported."""
-    return _judge_value(threshold.operator, threshold.threshold, count)
+    return _evaluate_value(threshold.operator, threshold.threshold, count)
 
 
-def _judge_value(operator: ThresholdOperator, limit: float, value: float | None) -> ThresholdVerdict:
+def _evaluate_value(operator: ThresholdOperator, limit: float, value: float | None) -> ThresholdVerdict:
     if value is None:
         return ThresholdVerdict(ThresholdState.NO_DATA)
     outside = _is_outside(operator, limit, value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from alerting.rules.matching import Matcher, matches
+from alerting.rules.matchers import Matcher, matches
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.targets import target_key
 from alerting.rules.thresholds import (
@@ -16,8 +16,8 @@ from alerting.rules.thresholds import (
     MetricThreshold,
     ThresholdState,
     ThresholdVerdict,
-    judge,
-    judge_count,
+    evaluate_count,
+    evaluate_threshold,
 )
 from automation.metrics import Metric
 from events.types import EVENT_TYPES, EventType
@@ -48,7 +48,7 @@ class AlertView:
     created: datetime | None = None
 
 
-class Action(StrEnum):
+class AlertAction(StrEnum):
     """What is to be done."""
 
     NOTHING = "NOTHING"
@@ -59,7 +59,7 @@ class Action(StrEnum):
     CLOSE = "CLOSE"
     CANCEL = "CANCEL"
     """End it because its target is gone."""
-    TELL_ONCE = "TELL_ONCE"
+    NOTIFY = "NOTIFY"
 
 
 class Reason(StrEnum):
@@ -82,7 +82,7 @@ class Reason(StrEnum):
 class Decision:
     """The answer for one configuration and observation; `value` in the metric's base unit."""
 
-    action: Action
+    action: AlertAction
     reason: Reason
     value: float | None = None
 
@@ -105,10 +105,10 @@ def step(config: ConfigView, observation: Observation, alert: AlertView | None) 
     # Matchers say where an alert may begin. One that is there ends with its condition, whatever has
     # changed about its target in between: a primary that comes back as a secondary is up all the same.
     if alert is None and not matches(config.matchers, observation.subject).matched:
-        return Decision(Action.NOTHING, Reason.NOT_MATCHED)
+        return Decision(AlertAction.NOTHING, Reason.NOT_MATCHED)
     match observation.condition:
         case Condition.HAPPENED:
-            return Decision(Action.TELL_ONCE, Reason.HAPPENED)
+            return Decision(AlertAction.NOTIFY, Reason.HAPPENED)
         case Condition.MEASURED:
             return _measured(config, observation, alert)
         case Condition.HOLDS:
@@ -116,18 +116,18 @@ def step(config: ConfigView, observation: Observation, alert: AlertView | None) 
         case Condition.ENDED:
             return _over(observation, alert)
         case Condition.GONE:
-            return _ended(alert, Reason.GONE, action=Action.CANCEL)
+            return _ended(alert, Reason.GONE, action=AlertAction.CANCEL)
 
 
 def _holds(alert: AlertView | None) -> Decision:
     if alert is None:
-        return Decision(Action.START, Reason.HOLDS)
-    return Decision(Action.NOTHING, Reason.STILL_HOLDS)
+        return Decision(AlertAction.START, Reason.HOLDS)
+    return Decision(AlertAction.NOTHING, Reason.STILL_HOLDS)
 
 
 def _over(observation: Observation, alert: AlertView | None) -> Decision:
     if alert and _is_older(observation, alert):
-        return Decision(Action.NOTHING, Reason.ENDED_BEFORE)
+        return Decision(AlertAction.NOTHING, Reason.ENDED_BEFORE)
     return _ended(alert, Reason.ENDED)
 
 
@@ -144,29 +144,33 @@ def _measured(config: ConfigView, observation: Observation, alert: AlertView | N
     value = verdict.value if config.metric_threshold else None
     match verdict.state:
         case ThresholdState.NO_DATA:
-            return Decision(Action.NOTHING, Reason.NOT_MEASURED)
+            return Decision(AlertAction.NOTHING, Reason.NOT_MEASURED)
         case ThresholdState.INSIDE:
             return _ended(alert, Reason.INSIDE, value)
         case ThresholdState.OUTSIDE:
             if alert is None:
-                return Decision(Action.START, Reason.OUTSIDE, value)
+                return Decision(AlertAction.START, Reason.OUTSIDE, value)
             changed = alert.current_value != value
-            return Decision(Action.UPDATE if changed else Action.NOTHING, Reason.STILL_HOLDS, value)
+            return Decision(AlertAction.UPDATE if changed else AlertAction.NOTHING, Reason.STILL_HOLDS, value)
 
 
 def _verdict(config: ConfigView, observation: Observation) -> ThresholdVerdict:
     if config.metric_threshold:
-        return judge(
+        return evaluate_threshold(
             config.metric_threshold, observation.samples.get(config.metric_threshold.metric.value, ())
         )
     if config.threshold:
-        return judge_count(config.threshold, observation.count)
+        return evaluate_count(config.threshold, observation.count)
     return ThresholdVerdict(ThresholdState.NO_DATA)
 
 
 def _ended(
-    alert: AlertView | None, reason: Reason, value: float | None = None, *, action: Action = Action.CLOSE
+    alert: AlertView | None,
+    reason: Reason,
+    value: float | None = None,
+    *,
+    action: AlertAction = AlertAction.CLOSE,
 ) -> Decision:
     if alert is None:
-        return Decision(Action.NOTHING, Reason.NO_ALERT)
+        return Decision(AlertAction.NOTHING, Reason.NO_ALERT)
     return Decision(action, reason, value)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from alerting.rules.matching import Matcher, MatcherOperator
+from alerting.rules.matchers import Matcher, MatcherOperator
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from automation.metrics import Metric, base_unit
 from automation.quantities import quantity_of, readable_quantity

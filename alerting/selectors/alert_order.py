@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
-from alerting.selectors.acknowledging import taken_on
+from alerting.selectors.acknowledgements import acknowledged_at
 from opsapi.first_rows import MOST_SHOWN, FirstRows, bounded_count
 
 _ACTIVE = [one.value for one in ACTIVE]
@@ -36,7 +36,7 @@ def urgent_first(alerts: QuerySet[Alert], start: int, stop: int, *, now: datetim
 def _by_urgency(active: QuerySet[Alert], now: datetime) -> tuple[QuerySet[Alert], ...]:
     """Each in the order of an index: a single query for both would sort all there are."""
     newest = active.order_by("-created", "-id")
-    return newest.exclude(taken_on(now)), newest.filter(taken_on(now))
+    return newest.exclude(acknowledged_at(now)), newest.filter(acknowledged_at(now))
 
 
 def _between(parts: Iterable[QuerySet[Alert]], start: int, stop: int) -> Iterator[Alert]:

@@ -11,9 +11,9 @@ from django.db.models import Q, QuerySet
 from alerting.choices import ACTIVE
 from alerting.models import Alert
 from alerting.models.alerts import TARGET_NAME
-from alerting.selectors.acknowledging import taken_on
+from alerting.selectors.acknowledgements import acknowledged_at
 from events.types import EventType
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.ids import is_id
 
 _SHORTEST = 3
@@ -51,10 +51,10 @@ def of_age(alerts: QuerySet[Alert], age: Age, *, now: datetime) -> QuerySet[Aler
 def acknowledged(alerts: QuerySet[Alert], is_acknowledged: bool, *, now: datetime) -> QuerySet[Alert]:
     """Those not over that somebody took on, or nobody did; what is over needs nobody."""
     active = alerts.filter(status__in=_ACTIVE)
-    return active.filter(taken_on(now)) if is_acknowledged else active.exclude(taken_on(now))
+    return active.filter(acknowledged_at(now)) if is_acknowledged else active.exclude(acknowledged_at(now))
 
 
-def alerts_matching(alerts: QuerySet[Alert], term: str, *, reach: Reach) -> QuerySet[Alert]:
+def alerts_matching(alerts: QuerySet[Alert], term: str, *, visible_scope: VisibleScope) -> QuerySet[Alert]:
     """Those a search means, of alerts that somebody of this reach may read.
 
     An id is an alert's, else a configuration's, else a project's; that of a global configuration is known to
@@ -66,12 +66,12 @@ def alerts_matching(alerts: QuerySet[Alert], term: str, *, reach: Reach) -> Quer
     if not term:
         return alerts
     if is_id(term):
-        return _of_id(alerts, term, reach)
+        return _of_id(alerts, term, visible_scope)
     return alerts.alias(target_name=TARGET_NAME).filter(_about(term.lower()) | _of_types(term.upper()))
 
 
-def _of_id(alerts: QuerySet[Alert], term: str, reach: Reach) -> QuerySet[Alert]:
-    of_config = Q(config_id=term) if reach.everything else Q(config_id=term, is_global=False)
+def _of_id(alerts: QuerySet[Alert], term: str, visible_scope: VisibleScope) -> QuerySet[Alert]:
+    of_config = Q(config_id=term) if visible_scope.everything else Q(config_id=term, is_global=False)
     for meant in (Q(id=term), of_config):
         if alerts.filter(meant).exists():
             return alerts.filter(meant)

@@ -9,7 +9,7 @@ import orjson
 from django.db import connection
 
 from alerting.models import AlertConfig
-from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
+from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
 from alerting.selectors.scopes import CONCERNED, concerned_parameters
@@ -72,10 +72,10 @@ def _view(row: tuple[Any, ...]) -> ConfigView:
 
 
 # What was read before is read again with the next signal: by its text it is known.
-_remembered = lru_cache(maxsize=10_000)
+_cached = lru_cache(maxsize=10_000)
 
 
-@_remembered
+@_cached
 def _matchers(stored: str) -> tuple[Matcher, ...]:
     return tuple(_matcher(one) for one in orjson.loads(stored))
 
@@ -84,7 +84,7 @@ def _matcher(stored: Mapping[str, Any]) -> Matcher:
     return Matcher(MatcherField(stored["fieldName"]), MatcherOperator(stored["operator"]), stored["value"])
 
 
-@_remembered
+@_cached
 def _metric_threshold(text: str) -> MetricThreshold:
     stored = orjson.loads(text)
     return MetricThreshold(
@@ -95,7 +95,7 @@ def _metric_threshold(text: str) -> MetricThreshold:
     )
 
 
-@_remembered
+@_cached
 def _threshold(text: str) -> CountThreshold:
     stored = orjson.loads(text)
     return CountThreshold(ThresholdOperator(stored["operator"]), stored["threshold"])

@@ -8,7 +8,7 @@ from django.db.models.fields.json import KT
 from accesslist.models import Team
 from alerting.models import AlertConfig, NotificationSetting
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 
 T = TypeVar("T")
 
@@ -35,5 +35,5 @@ def setting_rows() -> QuerySet[NotificationSetting, Any]:
 def config_found(config: T | None, config_id: str, group_id: str | None) -> T:
     """The configuration, or the 404 of its kind when there is none; without a project it is a global one."""
     if group_id is None:
-        return found(config, ErrorCode.GLOBAL_ALERT_CONFIG_NOT_FOUND, config_id)
-    return found(config, ErrorCode.ALERT_CONFIG_NOT_FOUND, config_id, group_id)
+        return get_or_404(config, ErrorCode.GLOBAL_ALERT_CONFIG_NOT_FOUND, config_id)
+    return get_or_404(config, ErrorCode.ALERT_CONFIG_NOT_FOUND, config_id, group_id)

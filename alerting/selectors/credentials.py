@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from alerting.choices import DropReason
 from alerting.models import Notification, NotificationSetting
-from alerting.selectors.people import Address
-from alerting.selectors.settings import secrets_gone, setting_values, stands_for_people, type_of
+from alerting.selectors.notification_settings import secrets_gone, setting_values, stands_for_people, type_of
+from alerting.selectors.recipient_addresses import RecipientAddress
 from integrations.channels import CHANNELS
 from integrations.choices import ENDS, ChannelType
 from integrations.models import Integration
@@ -23,7 +23,7 @@ class NoCredentialsError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class ChannelCredentials:
     """What the channel takes, under its own field names, secrets opened; `shown`: whom that is, redacted."""
 
     config: Mapping[str, str]
@@ -45,17 +45,17 @@ def setting_of(notification: Notification) -> NotificationSetting | None:
     return settings_of([notification]).get((notification.setting_id, notification.type_name))
 
 
-def credentials_for(notification: Notification, setting: NotificationSetting | None) -> Credentials:
+def credentials_for(notification: Notification, setting: NotificationSetting | None) -> ChannelCredentials:
     """What a notification that has a channel is sent with.
 
     Raises:
         NoCredentialsError: its setting is gone, or its secrets are, or it takes them from an integration the
             project does not have.
-        CannotDecryptError: the key that sealed them is not configured any more.
+        CannotDecryptError: the key that encrypted them is not configured any more.
     """
     if _keeps_its_address(notification):
-        address = Address(ChannelType(str(notification.channel)), notification.recipient)
-        return Credentials(address_config(address), notification.recipient)
+        address = RecipientAddress(ChannelType(str(notification.channel)), notification.recipient)
+        return ChannelCredentials(address_config(address), notification.recipient)
     if setting is None:
         raise NoCredentialsError(DropReason.NOTIFICATION_REMOVED.value)
     return setting_credentials(setting, group_id=notification.group_id)
@@ -70,12 +70,12 @@ def credentials_gone(notification: Notification, setting: NotificationSetting | 
     return DropReason.SECRETS_GONE if secrets_gone(setting) else None
 
 
-def address_config(address: Address) -> Mapping[str, str]:
+def address_config(address: RecipientAddress) -> Mapping[str, str]:
     """What tells one address."""
     return {CHANNELS[address.channel].fields[0].name: address.recipient}
 
 
-def setting_credentials(setting: NotificationSetting, *, group_id: str | None) -> Credentials:
+def setting_credentials(setting: NotificationSetting, *, group_id: str | None) -> ChannelCredentials:
     """What tells whom a setting names that stands for no people; `group_id`: whose integration helps out.
 
     Raises: as `credentials_for`.
@@ -88,7 +88,7 @@ def setting_credentials(setting: NotificationSetting, *, group_id: str | None) -
         whose = "the project has" if group_id else "without a project there is"
         raise NoCredentialsError(f"{whose} no {kind.full_name} integration")
     helping = {} if integration is None else integration_values(integration)
-    return Credentials(kind.channel_config(values, helping), _shown(setting, integration))
+    return ChannelCredentials(kind.channel_config(values, helping), _shown(setting, integration))
 
 
 def recipient_shown(setting: NotificationSetting, *, group_id: str | None) -> str:

@@ -21,7 +21,7 @@ from django.db.models.functions import Coalesce
 
 from alerting.choices import DestinationState, NotificationStatus
 from alerting.models import Destination, Notification, UnreachableHost
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import FirstRows, first_rows
 
 _STATE = Case(
@@ -59,11 +59,11 @@ def waiting_for(destination: str | OuterRef) -> QuerySet[Notification]:
     return Notification.objects.filter(pending, destination=destination).order_by("due", "sequence")
 
 
-def destinations_failing(*, reach: Reach) -> FirstRows[Destination]:
+def destinations_failing(*, visible_scope: VisibleScope) -> FirstRows[Destination]:
     """The destinations in reach whose last attempt failed, the latest first."""
     failing = Destination.objects.filter(failing_since__isnull=False, group__deleted=None)
-    if not reach.everything:
-        failing = failing.filter(group_id__in=reach.group_ids, is_global=False)
+    if not visible_scope.everything:
+        failing = failing.filter(group_id__in=visible_scope.group_ids, is_global=False)
     return first_rows(with_waiting(failing).select_related("group"))
 
 

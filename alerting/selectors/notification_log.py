@@ -35,14 +35,14 @@ def event_notifications(event_id: str, *, group_id: str) -> QuerySet[Notificatio
     return _rows(Notification.objects.filter(event_id=event_id, group_id=group_id))
 
 
-def told_event(event_id: str, *, group_id: str, org_id: str) -> EventRow | None:
+def notified_event(event_id: str, *, group_id: str, org_id: str) -> EventRow | None:
     """An event of the project, or one of its organization that the project was told of; None for others."""
     event = event_row(event_id, group_id=group_id)
     if event is not None:
         return event
     # Its organization's other events are not the project's to know of.
-    told = Notification.objects.filter(event_id=event_id, group_id=group_id).exists()
-    return event_row(event_id, org_id=org_id) if told else None
+    logged = Notification.objects.filter(event_id=event_id, group_id=group_id).exists()
+    return event_row(event_id, org_id=org_id) if logged else None
 
 
 def scheduled(now: datetime) -> Q:

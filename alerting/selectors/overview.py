@@ -8,11 +8,11 @@ from django.db.models import Count, Q, QuerySet
 
 from alerting.choices import ACTIVE, NotificationStatus, WaitReason
 from alerting.models import Alert, MaintenanceWindow, Notification, WorkerHeartbeat
-from alerting.selectors.acknowledging import taken_on
+from alerting.selectors.acknowledgements import acknowledged_at
 from alerting.selectors.alert_order import first_active
 from alerting.selectors.notification_log import of_own_configs
-from opsapi.api.principal import Reach
-from opsapi.first_rows import MOST_COUNTED, FirstRows, first_rows, in_reach
+from opsapi.api.principal import VisibleScope
+from opsapi.first_rows import MOST_COUNTED, FirstRows, first_rows, in_visible_scope
 
 _DAY = timedelta(days=1)
 _AHEAD = timedelta(days=7)
@@ -58,14 +58,14 @@ class ActiveAlerts:
         return sum(one.count for one in self.ages)
 
 
-def active_alerts(*, reach: Reach, now: datetime) -> ActiveAlerts:
+def active_alerts(*, visible_scope: VisibleScope, now: datetime) -> ActiveAlerts:
     """Open and pending alerts in the order of every list."""
-    alerts = in_reach(Alert.objects.filter(status__in=[one.value for one in ACTIVE]), reach)
+    alerts = in_visible_scope(Alert.objects.filter(status__in=[one.value for one in ACTIVE]), visible_scope)
     rows = first_active(alerts.select_related("group"), now=now)
     return ActiveAlerts(rows, [_age_count(alerts, age, now) for age in AGES])
 
 
-def notifications_failing(*, reach: Reach, now: datetime) -> FirstRows[Notification]:
+def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[Notification]:
     """Notifications that failed for good in the last day, or wait for another try; the latest first."""
     # Together the condition of the index notification_failing.
     failed = Q(status=NotificationStatus.FAILED.value)
@@ -75,14 +75,14 @@ def notifications_failing(*, reach: Reach, now: datetime) -> FirstRows[Notificat
     held_back = Q(silenced_by__isnull=False) | Q(reason=WaitReason.ACKNOWLEDGED.value)
     rows = Notification.objects.filter(failed | tried, due__gte=now - _DAY, group__deleted=None)
     waiting = rows.exclude(first_try).exclude(held_back, status=NotificationStatus.PENDING.value)
-    shown = waiting if reach.everything else of_own_configs(in_reach(waiting, reach))
+    shown = waiting if visible_scope.everything else of_own_configs(in_visible_scope(waiting, visible_scope))
     return first_rows(shown.select_related("group", "alert").order_by("-due"))
 
 
-def windows_ahead(*, reach: Reach, now: datetime) -> FirstRows[MaintenanceWindow]:
+def windows_ahead(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[MaintenanceWindow]:
     """Maintenance windows in effect, and those that begin within seven days, in the order they begin."""
     rows = MaintenanceWindow.objects.filter(end__gt=now, start__lt=now + _AHEAD, group__deleted=None)
-    return first_rows(in_reach(rows, reach).select_related("group").order_by("start", "id"))
+    return first_rows(in_visible_scope(rows, visible_scope).select_related("group").order_by("start", "id"))
 
 
 def workers_known() -> FirstRows[WorkerHeartbeat]:
@@ -99,6 +99,6 @@ def _age_count(alerts: QuerySet[Alert], age: AgeRange, now: datetime) -> AgeCoun
     if age.below is not None:
         of_age = of_age.filter(created__gt=now - age.below)
     found = of_age.order_by()[: MOST_COUNTED + 1].aggregate(
-        count=Count("id"), acknowledged=Count("id", filter=taken_on(now))
+        count=Count("id"), acknowledged=Count("id", filter=acknowledged_at(now))
     )
     return AgeCount(age, found["count"], found["count"] - found["acknowledged"])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from accesslist.models import Team
 from alerting.choices import PeopleType
 from alerting.models import AlertConfig, Notification, NotificationSetting
-from alerting.selectors.settings import type_of
+from alerting.selectors.notification_settings import type_of
 from integrations.channels import CHANNELS
 from integrations.models import Integration
 

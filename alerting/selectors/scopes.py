@@ -13,7 +13,7 @@ from events.types import EventType
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ConfigScope:
     """What a configuration covers: its project, or as a global one all, those tagged, or those named."""
 
     group_id: str | None
@@ -22,12 +22,12 @@ class Scope:
     tags: tuple[str, ...]
 
     @classmethod
-    def of(cls, config: AlertConfig) -> "Scope":
+    def of(cls, config: AlertConfig) -> "ConfigScope":
         """The scope of a configuration as it is in memory."""
         return cls(config.group_id, config.for_all_groups, tuple(config.group_ids), tuple(config.tags))
 
 
-def covered_projects(scope: Scope) -> QuerySet[Project]:
+def covered_projects(scope: ConfigScope) -> QuerySet[Project]:
     """The projects a configuration of that scope looks at."""
     if scope.group_id is not None:
         return Project.objects.filter(id=scope.group_id)

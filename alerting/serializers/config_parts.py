@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from alerting.rules.matching import (
+from alerting.rules.matchers import (
     LAST_PORT,
     TYPE_NAMES,
     Matcher,

@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from alerting.models import AlertConfig
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.rules.matching import MatcherField, fields_for
+from alerting.rules.matchers import MatcherField, fields_for
 from alerting.selectors.configs import setting_rows
 from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
 from alerting.serializers.notifications import Notifications

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from alerting.models import NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
-from alerting.selectors.settings import (
+from alerting.selectors.notification_settings import (
     has_integration,
     known_username,
     named_already,

@@ -12,7 +12,7 @@ from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID
 from opsapi.wire_json import JsonObject
 
-_NOT_TOLD = "Absent if the receiver could not be reached."
+_TIME_HELP = "Absent if the receiver could not be reached."
 
 
 class AttemptDocument(Document):
@@ -21,10 +21,10 @@ class AttemptDocument(Document):
     example = {"number": 1, "ended": A_TIME, "status": "DELIVERED", "latencyMs": 84}
 
     number = serializers.IntegerField()
-    ended = serializers.DateTimeField(required=False, help_text=_NOT_TOLD)
+    ended = serializers.DateTimeField(required=False, help_text=_TIME_HELP)
     status = serializers.ChoiceField([status.name for status in DeliveryStatus])
     reason = serializers.CharField(required=False)
-    latencyMs = serializers.IntegerField(required=False, help_text=_NOT_TOLD)
+    latencyMs = serializers.IntegerField(required=False, help_text=_TIME_HELP)
 
 
 class LoggedNotificationDocument(Document):

@@ -15,7 +15,7 @@ from alerting.choices import PeopleType
 from alerting.models import NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
-from alerting.selectors.settings import setting_secrets, team_name
+from alerting.selectors.notification_settings import setting_secrets, team_name
 from alerting.serializers.notification_faults import Given, faults_of
 from integrations.channels.email import EMAIL
 from integrations.redaction import Secrets

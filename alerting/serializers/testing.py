@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
-from alerting.testing import NotificationTest
+from alerting.notification_tests import NotificationTest
 from integrations.channels.webhook import WEBHOOK
 from integrations.choices import DeliveryStatus
 from opsapi.api.documents import Document

@@ -8,7 +8,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import LinkDocument, Values
 from opsapi.api.errors import BadField
 from opsapi.api.examples import ANOTHER_ID
-from opsapi.api.fields import ListOf, Moment, OneOf, ShownId, ShownTime, VisibleText
+from opsapi.api.fields import DateTime, ListOf, OneOf, ShownId, ShownTime, VisibleText
 from opsapi.api.resources import Resource
 from opsapi.clock import parse_time
 
@@ -28,13 +28,13 @@ class WindowDocument(Resource):
     groupId = ShownId(source="group_id", read_only=True, example=ANOTHER_ID)
     created = ShownTime(read_only=True)
     updated = ShownTime(read_only=True)
-    startDate = Moment(
+    startDate = DateTime(
         source="start",
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_START_DATE,
         help_text="Inclusive; can be in the past.",
         example="2026-11-28T22:00:00Z",
     )
-    endDate = Moment(
+    endDate = DateTime(
         source="end",
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_END_DATE,
         help_text="Exclusive; must be later than startDate.",

@@ -86,7 +86,7 @@ class AlertChanges:
     ends: dict[str, AlertEnd] = field(default_factory=dict)
 
 
-_Told = tuple[int, NewEvent]
+_SignalEvent = tuple[int, NewEvent]
 """An event, and the signal that brought it about."""
 
 _KEEP_VALUES = """
@@ -110,9 +110,9 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
     An alert begins tracked, or open at once when no notification is delayed; what another worker began in the
     meantime is left alone. An alert that ends before its delay has passed ends unseen, without an event.
     """
-    told: list[_Told] = []
+    events: list[_SignalEvent] = []
     for starts in batches(changes.starts, WRITTEN_AT_ONCE):
-        told += _start(starts, group_id)
+        events += _start(starts, group_id)
     ending = []
     # In the order in which deliveries lock them. Their delays may have passed since they were read.
     for ids in batches(sorted({*changes.values, *changes.ends}), WRITTEN_AT_ONCE):
@@ -122,12 +122,12 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
     for alert in ending:
         alert.current_value = changes.values.get(alert.id, (alert.current_value,))[0]
     for alerts in batches(ending, WRITTEN_AT_ONCE):
-        told += _close(alerts, changes.ends)
-    told.sort(key=lambda pair: pair[0])
-    events_record(events=[event for _, event in told], actor=SYSTEM, now=now, group_id=group_id)
+        events += _close(alerts, changes.ends)
+    events.sort(key=lambda pair: pair[0])
+    events_record(events=[event for _, event in events], actor=SYSTEM, now=now, group_id=group_id)
 
 
-def _start(starts: Sequence[NewAlert], group_id: str) -> list[_Told]:
+def _start(starts: Sequence[NewAlert], group_id: str) -> list[_SignalEvent]:
     rows = [_row(one, group_id) for one in starts]
     Alert.objects.bulk_create(rows, ignore_conflicts=True)
     begun = set(Alert.objects.filter(Among("id", [row.id for row in rows])).values_list("id", flat=True))
@@ -137,7 +137,7 @@ def _start(starts: Sequence[NewAlert], group_id: str) -> list[_Told]:
         if row.id in begun and row.status == AlertStatus.OPEN.value
     ]
     schedule_openings(alerts=[row for _, row in opened])
-    return [(signal, _told_opened(row)) for signal, row in opened]
+    return [(signal, _opened_event(row)) for signal, row in opened]
 
 
 def _row(one: NewAlert, group_id: str) -> Alert:
@@ -168,19 +168,19 @@ def _keep_values(values: Mapping[str, tuple[float | None, datetime]]) -> None:
             cursor.execute(_KEEP_VALUES, {"ids": list(values), "values": list(numbers), "at": list(moments)})
 
 
-def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Told]:
-    told: list[_Told] = []
+def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_SignalEvent]:
+    events: list[_SignalEvent] = []
     late = [alert for alert in alerts if _outlasted_its_delay(alert, ends[alert.id])]
     for alert in late:
         alert.status, alert.updated = AlertStatus.OPEN.value, alert.opens
-        told.append((ends[alert.id].signal.pk, _told_opened(alert)))
+        events.append((ends[alert.id].signal.pk, _opened_event(alert)))
     schedule_openings(alerts=late)
     for alert in alerts:
         end = ends[alert.id]
         if end.value is not None:
             alert.current_value = end.value
-        if event := _told_closed(alert):
-            told.append((end.signal.pk, replace(event, happened=end.at)))
+        if event := _closed_event(alert):
+            events.append((end.signal.pk, replace(event, happened=end.at)))
     ended = [ends[alert.id] for alert in alerts]
     values: dict[str, Any] = {
         "ids": [alert.id for alert in alerts],
@@ -190,7 +190,7 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Told]
     with connection.cursor() as cursor:
         cursor.execute(_CLOSE, values)
     schedule_end(ended={alert.id: ends[alert.id].at for alert in alerts}, kind=MessageKind.CLOSE)
-    return told
+    return events
 
 
 @transaction.atomic(savepoint=False)
@@ -200,8 +200,8 @@ def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
         alert.status, alert.updated = AlertStatus.OPEN.value, now
     opened = Alert.objects.filter(id__in=[alert.id for alert in alerts])
     opened.update(status=AlertStatus.OPEN.value, updated=now)
-    told = [(alert.group_id, _told_opened(alert)) for alert in alerts]
-    groups_events_record(events=told, actor=SYSTEM, now=now)
+    events = [(alert.group_id, _opened_event(alert)) for alert in alerts]
+    groups_events_record(events=events, actor=SYSTEM, now=now)
     schedule_openings(alerts=alerts)
 
 
@@ -232,8 +232,8 @@ def _cancel(ending: Sequence[Alert], actor: Actor, now: datetime) -> None:
         status=AlertStatus.CANCELLED.value, resolved=now, updated=now
     )
     were_open = [alert for alert in ending if alert.status == AlertStatus.OPEN.value]
-    told = [(alert.group_id, _told(alert, EventType.ALERT_CANCELLED_AUDIT)) for alert in were_open]
-    groups_events_record(events=told, actor=actor, now=now)
+    events = [(alert.group_id, _event(alert, EventType.ALERT_CANCELLED_AUDIT)) for alert in were_open]
+    groups_events_record(events=events, actor=actor, now=now)
     schedule_end(ended={alert.id: now for alert in ending}, kind=MessageKind.CANCEL)
 
 
@@ -261,16 +261,16 @@ def alert_facts(alert: Alert) -> EventFacts:
     )
 
 
-def _told(alert: Alert, event_type: EventType) -> NewEvent:
+def _event(alert: Alert, event_type: EventType) -> NewEvent:
     return NewEvent(event_type=event_type, alert_id=alert.id, facts=alert_facts(alert))
 
 
-def _told_opened(alert: Alert) -> NewEvent:
+def _opened_event(alert: Alert) -> NewEvent:
     """What is told of an alert that opened when it was last updated."""
-    return replace(_told(alert, EventType(alert.event_type)), happened=alert.updated)
+    return replace(_event(alert, EventType(alert.event_type)), happened=alert.updated)
 
 
-def _told_closed(alert: Alert) -> NewEvent | None:
+def _closed_event(alert: Alert) -> NewEvent | None:
     """What is told of an alert that ends, as it was before; None of one that never opened."""
     closing = closing_type(EventType(alert.event_type))
-    return _told(alert, closing) if closing and alert.status == AlertStatus.OPEN.value else None
+    return _event(alert, closing) if closing and alert.status == AlertStatus.OPEN.value else None

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from alerting.models import AlertConfig
-from alerting.selectors.settings import config_secrets
+from alerting.selectors.notification_settings import config_secrets
 from alerting.serializers.configs import config_facts
 from events.choices import DiffType
 from events.diffs import diff

@@ -12,22 +12,27 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from accesslist.models import Project
-from accesslist.services.locks import actor_hold, project_hold
+from accesslist.services.locks import actor_lock_shared, project_lock_shared
 from alerting.choices import ACTIVE, NotificationStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.selectors.configs import config_found
-from alerting.selectors.scopes import Scope, covered_projects
-from alerting.selectors.settings import config_secrets
+from alerting.selectors.notification_settings import config_secrets
+from alerting.selectors.scopes import ConfigScope, covered_projects
 from alerting.serializers.configs import config_facts
 from alerting.services.alerts import alerts_delay
+from alerting.services.config_coverage import (
+    ConfigCoverage,
+    config_alerts_cancel,
+    config_evaluate,
+    coverage_follow,
+)
 from alerting.services.config_events import (
     config_change_record,
     config_record,
     replaced_facts,
 )
 from alerting.services.locks import global_configs_lock, project_lock
-from alerting.services.reach import Reach, config_alerts_cancel, config_evaluate, reach_follow
-from alerting.services.settings import settings_create, settings_replace
+from alerting.services.notification_settings import settings_create, settings_replace
 from events.types import EVENT_TYPES, EventType, Needs
 from integrations.choices import MessageKind
 from opsapi.api.catalogue import ErrorCode
@@ -52,17 +57,17 @@ def alert_config_create(*, group_id: str | None, values: Values, actor: Actor, n
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; LIMIT_REACHED, when it has
             OPSAPI_MAX_ALERT_CONFIGS already; INVALID_ATTRIBUTE, when `groupIds` names no project there is.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     if group_id is None:
         global_configs_lock()
     else:
         # The deletion of the project takes this lock first: it finds the configuration, or is over.
         project_lock(group_id)
-        project_hold(group_id=group_id)
+        project_lock_shared(group_id=group_id)
         _check_room(group_id)
     config = config_add(group_id=group_id, values=values, actor=actor, now=now)
     if config.enabled:
-        config_evaluate(config=config, projects=covered_projects(Scope.of(config)), now=now)
+        config_evaluate(config=config, projects=covered_projects(ConfigScope.of(config)), now=now)
     return config
 
 
@@ -74,7 +79,7 @@ def alert_config_replace(*, config: AlertConfig, read: Read, actor: Actor, now: 
         ApiError: those of `read`; INVALID_ATTRIBUTE, when other `groupIds` name no project there is;
             ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     stored = _locked(config)
     _change(stored, {**_LEFT_OUT, **read(stored)}, actor, now)
 
@@ -86,7 +91,7 @@ def alert_config_update(*, config: AlertConfig, read: Read, actor: Actor, now: d
     Raises:
         ApiError: as `alert_config_replace`.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     stored = _locked(config)
     _change(stored, read(stored), actor, now)
 
@@ -108,7 +113,7 @@ def alert_config_delete(*, config: AlertConfig, actor: Actor, now: datetime) -> 
         ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the
             meantime.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     config = _locked(config)
     facts = config_facts(config)
     config.deleted = now
@@ -155,18 +160,18 @@ def _locked(config: AlertConfig) -> AlertConfig:
 
 
 def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) -> None:
-    before, old = Reach.of(config), config_facts(config)
+    before, old = ConfigCoverage.of(config), config_facts(config)
     secrets = config_secrets(config) if "notifications" in values else {}
     _assign(config, values)
     notifications_changed = "notifications" in values and settings_replace(
         config=config, notifications=values["notifications"]
     )
-    if Reach.of(config) == before and not notifications_changed:
+    if ConfigCoverage.of(config) == before and not notifications_changed:
         return
     config.updated = now
     config.save()
     config_change_record(config, actor, now, old=old, new=replaced_facts(config, old, secrets))
-    reach_follow(config=config, before=before, actor=actor, now=now)
+    coverage_follow(config=config, before=before, actor=actor, now=now)
     if notifications_changed:
         delays = (one.delay for one in config.settings.all())
         alerts_delay(config_id=config.id, delay=min(delays, default=timedelta()))

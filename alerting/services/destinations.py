@@ -1,4 +1,4 @@
-"""Destinations: kept with their sealed configuration while messages may need it, and how they fare."""
+"""Destinations: kept with their encrypted configuration while messages may need it, and how they fare."""
 
 import json
 import logging
@@ -23,8 +23,8 @@ from alerting.rules.destination_health import (
     last_connections,
     probe_gap,
 )
-from alerting.selectors.credentials import Credentials, NoCredentialsError, setting_credentials
-from alerting.selectors.settings import type_of
+from alerting.selectors.credentials import ChannelCredentials, NoCredentialsError, setting_credentials
+from alerting.selectors.notification_settings import type_of
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType
 from integrations.outcome import Outcome
@@ -35,7 +35,7 @@ from opsapi.ids import ID_LENGTH
 
 logger = logging.getLogger("opsapi.pipeline")
 
-REMEMBERED = timedelta(days=1)
+CACHED = timedelta(days=1)
 """A destination that got no message for so long is forgotten."""
 CHECKED_EVERY = timedelta(minutes=5)
 """How often it is asked whether a message may still need a destination's configuration."""
@@ -69,13 +69,13 @@ ON CONFLICT (id) DO UPDATE SET updated = %(now)s, host = excluded.host, recipien
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NamedDestination:
     """A destination that a configuration names now."""
 
     id: str
     group_id: str | None
     channel: ChannelType
-    credentials: Credentials
+    credentials: ChannelCredentials
     is_global: bool
 
 
@@ -107,12 +107,12 @@ def known_destinations(
                 )
     if not found:
         return {}
-    answering = Destination.objects.filter(config__isnull=False, failures=0, answered__isnull=False)
-    known = set(answering.filter(Among("id", set(found.values()))).values_list("id", flat=True))
+    healthy = Destination.objects.filter(config__isnull=False, failures=0, answered__isnull=False)
+    known = set(healthy.filter(Among("id", set(found.values()))).values_list("id", flat=True))
     return {key: name for key, name in found.items() if name in known}
 
 
-def destinations_keep(places: Iterable[Place], *, now: datetime) -> None:
+def destinations_keep(places: Iterable[NamedDestination], *, now: datetime) -> None:
     """Keep destinations with their configurations, which ends of alerts are sent with."""
     kept = sorted({place.id: place for place in places}.values(), key=lambda place: place.id)
     if not kept:
@@ -131,7 +131,7 @@ def destinations_keep(places: Iterable[Place], *, now: datetime) -> None:
         cursor.execute(_KEEP, values)
 
 
-def _host(place: Place) -> str:
+def _host(place: NamedDestination) -> str:
     channel, config = CHANNELS[place.channel], place.credentials.config
     return "" if channel.missing(config) else channel.origin(config)[:LONGEST_RECIPIENT]
 
@@ -143,15 +143,15 @@ def destinations_lock(ids: Iterable[str]) -> None:
 
 
 def destination_configs(ids: Collection[str]) -> dict[str, dict[str, str] | CannotDecryptError]:
-    """What the channels need to send, by destination; the error where the key that sealed it is not there.
+    """What the channels need to send, by destination; the error where the key that encrypted it is not there.
 
     Those whose configuration was removed, as no message was expected to need it, are left out.
     """
     found: dict[str, dict[str, str] | CannotDecryptError] = {}
     rows = Destination.objects.filter(Among("id", ids), config__isnull=False)
-    for name, sealed in rows.values_list("id", "config"):
+    for name, encrypted in rows.values_list("id", "config"):
         try:
-            found[name] = json.loads(decrypt(str(sealed), owner=name))
+            found[name] = json.loads(decrypt(str(encrypted), owner=name))
         except CannotDecryptError as error:
             found[name] = error
     return found
@@ -256,9 +256,9 @@ def destinations_trim(*, now: datetime) -> bool:
     Destination.objects.filter(id__in=needed).update(updated=now)
     unneeded = [row.id for row in rows if row.id not in needed]
     Destination.objects.filter(id__in=unneeded).update(config=None)
-    unused = Destination.objects.filter(updated__lt=now - REMEMBERED, config=None)
+    unused = Destination.objects.filter(updated__lt=now - CACHED, config=None)
     gone = delete_batch(unused.filter(~Exists(_waiting(OuterRef("id")))), _AT_ONCE, first=("updated",))
-    UnreachableHost.objects.filter(next_try__lt=now - REMEMBERED).delete()
+    UnreachableHost.objects.filter(next_try__lt=now - CACHED).delete()
     _waiting(F("destination")).filter(
         ~Exists(Destination.objects.filter(id=OuterRef("destination"))), lease_token=None
     ).update(destination="")

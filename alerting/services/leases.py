@@ -58,8 +58,8 @@ PRESENCE_CLASS = 0x6F77  # "ow": keeps the presence of workers apart from other 
 def leases_take(*, ids: Sequence[str], worker: int, now: datetime) -> list[Notification]:
     """Take these notifications in hand, in their order; those that changed in the meantime are left out."""
     values = {"token": uuid.uuid4(), "until": now + LEASE, "worker": worker, "ids": list(ids), "now": now}
-    taken = {row.id: row for row in Notification.objects.raw(_TAKE, values)}
-    return [taken[one] for one in ids if one in taken]
+    leased = {row.id: row for row in Notification.objects.raw(_TAKE, values)}
+    return [leased[one] for one in ids if one in leased]
 
 
 def leased_at(notification: Notification) -> datetime:

@@ -43,7 +43,7 @@ def global_configs_share() -> None:
         cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [_GLOBAL_LOCK])
 
 
-def config_hold(group_id: str | None) -> None:
+def config_lock_shared(group_id: str | None) -> None:
     """Keep others from writing a project's configurations, or global ones for None; wait while others do.
 
     The transaction holds the lock until it ends.

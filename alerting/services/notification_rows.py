@@ -6,18 +6,18 @@ from datetime import datetime
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.selectors.credentials import recipient_shown
-from alerting.selectors.notified import Notified
-from alerting.selectors.people import Address, people_label
-from alerting.selectors.settings import type_of
+from alerting.selectors.notification_settings import type_of
+from alerting.selectors.notified_receivers import Notified
+from alerting.selectors.recipient_addresses import RecipientAddress, recipient_label
 from events.choices import Work
 from events.services import wake_workers
 from integrations.channels import CHANNELS
-from integrations.choices import TELLING, ChannelType, MessageKind
+from integrations.choices import OPEN_KINDS, ChannelType, MessageKind
 from opsapi.batches import batches
 from opsapi.ids import derived_id
 
 _ROWS_AT_ONCE = 1_000
-_PEOPLE_ARE_TOLD_OF = TELLING | {MessageKind.INFORM}
+_KINDS_FOR_PEOPLE = OPEN_KINDS | {MessageKind.INFORM}
 
 
 def alert_row(
@@ -67,7 +67,7 @@ def notified_row(notified: Notified, kind: MessageKind, now: datetime, *, versio
     )
 
 
-def address_row(notification: Notification, address: Address, now: datetime) -> Notification:
+def address_row(notification: Notification, address: RecipientAddress, now: datetime) -> Notification:
     """Notifies one address, due at once, in the place of a notification that stands for people."""
     return Notification(
         id=derived_id(notification.id, address.channel, address.recipient),
@@ -121,7 +121,7 @@ def _row(
 ) -> Notification:
     """People are named by what the setting says of them, until their addresses are looked up."""
     for_people = type_of(setting).for_people
-    named = people_label(setting) if for_people else recipient_shown(setting, group_id=group_id)
+    named = recipient_label(setting) if for_people else recipient_shown(setting, group_id=group_id)
     return Notification(
         group_id=group_id,
         setting_id=setting.id,
@@ -135,4 +135,4 @@ def _row(
 
 
 def _kinds(row: Notification) -> frozenset[MessageKind]:
-    return CHANNELS[ChannelType(row.channel)].kinds if row.channel else _PEOPLE_ARE_TOLD_OF
+    return CHANNELS[ChannelType(row.channel)].kinds if row.channel else _KINDS_FOR_PEOPLE

@@ -12,14 +12,14 @@ from django.db.models.functions import Coalesce
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.rules.delivery_policy import repeat_due
-from alerting.selectors.acknowledging import alert_acknowledgement
-from alerting.selectors.notified import all_notified
-from alerting.selectors.settings import type_of
+from alerting.selectors.acknowledgements import alert_acknowledgement
+from alerting.selectors.notification_settings import type_of
+from alerting.selectors.notified_receivers import all_notified
 from alerting.services.destinations import known_destinations
 from alerting.services.notification_rows import alert_row, event_row, notifications_insert, notified_row
 from events.choices import Work
 from events.services import wake_workers
-from integrations.choices import TELLING, MessageKind
+from integrations.choices import OPEN_KINDS, MessageKind
 from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER
 
@@ -51,7 +51,7 @@ def schedule_openings(*, alerts: Sequence[Alert]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldOnce:
+class OneShot:
     """An event that opens nothing and of which a configuration tells; `group_id` None: without a project."""
 
     config_id: str
@@ -60,14 +60,14 @@ class ToldOnce:
     at: datetime
 
 
-def schedule_once(told: Sequence[ToldOnce]) -> None:
+def schedule_one_shots(notified: Sequence[OneShot]) -> None:
     """Tell of events that open nothing, each in the way its configuration says."""
-    if not told:
+    if not notified:
         return
-    settings = _settings_of({one.config_id for one in told})
+    settings = _settings_of({one.config_id for one in notified})
     notifications_insert(
         event_row(setting, one.event_id, group_id=one.group_id, due=one.at + setting.delay, now=one.at)
-        for one in told
+        for one in notified
         for setting in settings.get(one.config_id, ())
     )
 
@@ -144,21 +144,21 @@ def schedule_follow_ups(*, ended: Sequence[tuple[Notification, Alert]], now: dat
 
     People's repeats are no concern of the single address: they were scheduled when it was looked up.
     """
-    telling = [
+    opened = [
         (notification, alert)
         for notification, alert in ended
-        if notification.kind in TELLING and alert.status == AlertStatus.OPEN.value
+        if notification.kind in OPEN_KINDS and alert.status == AlertStatus.OPEN.value
     ]
-    ids = {notification.setting_id for notification, _ in telling}
+    ids = {notification.setting_id for notification, _ in opened}
     repeated = NotificationSetting.objects.filter(Among("id", ids), interval_min__isnull=False) if ids else ()
     settings = {setting.id: setting for setting in repeated if not type_of(setting).for_people}
-    schedule_repeats(
-        told=[(settings[one.setting_id], alert) for one, alert in telling if one.setting_id in settings],
+    schedule_reminders(
+        notified=[(settings[one.setting_id], alert) for one, alert in opened if one.setting_id in settings],
         now=now,
     )
 
 
-def schedule_repeats(*, told: Sequence[tuple[NotificationSetting, Alert]], now: datetime) -> None:
+def schedule_reminders(*, notified: Sequence[tuple[NotificationSetting, Alert]], now: datetime) -> None:
     """The next repeat of each, a constant gap after `now`; none where nothing repeats.
 
     Nor where something else of the alert is still to be told: the repeat follows that, so that there
@@ -166,7 +166,7 @@ def schedule_repeats(*, told: Sequence[tuple[NotificationSetting, Alert]], now: 
     """
     due = {
         (alert.id, setting.id): (setting, alert, at)
-        for setting, alert in told
+        for setting, alert in notified
         if (at := repeat_due(setting.interval, now)) is not None
     }
     if not due:
@@ -188,19 +188,19 @@ def _settings_of(config_ids: Collection[str]) -> Mapping[str, Sequence[Notificat
 
 
 def _so_far(
-    told: Sequence[tuple[NotificationSetting, Alert]],
+    notified: Sequence[tuple[NotificationSetting, Alert]],
 ) -> tuple[set[tuple[str, str]], Counter[tuple[str, str]]]:
     """Where, by alert and setting, an opening or a repeat is unfinished; how many repeats there were.
 
     The single addresses of people do not count as waiting; among repeats they do, so that no number comes
     twice: a notification for people gives way to theirs.
     """
-    settings = {setting.id: setting for setting, _ in told}
-    rows = Notification.objects.filter(alert__in={alert.id for _, alert in told}, setting_id__in=settings)
+    settings = {setting.id: setting for setting, _ in notified}
+    rows = Notification.objects.filter(alert__in={alert.id for _, alert in notified}, setting_id__in=settings)
     waiting: set[tuple[str, str]] = set()
     numbers: Counter[tuple[str, str]] = Counter()
     fields = ("alert_id", "setting_id", "type_name", "channel", "kind", "status")
-    counted = rows.filter(kind__in=TELLING).values_list(*fields).annotate(Count("id"))
+    counted = rows.filter(kind__in=OPEN_KINDS).values_list(*fields).annotate(Count("id"))
     for alert_id, setting_id, type_name, channel, kind, status, count in counted:
         setting = settings[setting_id]
         whole = None if type_of(setting).for_people else setting.type_name

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from accesslist.services.locks import actor_hold, project_hold
+from accesslist.services.locks import actor_lock_shared, project_lock_shared
 from alerting.models import AlertConfig
 from alerting.rules.presets import Preset
 from alerting.selectors.presets import configs_of_presets
@@ -18,15 +18,17 @@ from opsapi.api.principal import Actor
 
 
 @dataclass(frozen=True, slots=True)
-class PresetsMade:
+class AddedPresets:
     """The configurations that were made, and those that the project had."""
 
-    made: Sequence[AlertConfig]
+    created: Sequence[AlertConfig]
     existing: Mapping[Preset, AlertConfig]
 
 
 @transaction.atomic
-def presets_create(*, group_id: str, presets: Collection[Preset], actor: Actor, now: datetime) -> PresetsMade:
+def presets_create(
+    *, group_id: str, presets: Collection[Preset], actor: Actor, now: datetime
+) -> AddedPresets:
     """Make a configuration of each preset that the project does not have: all of them, or none.
 
     Each tells the project by e-mail, as its default configurations do. Done twice, the second time makes
@@ -35,17 +37,17 @@ def presets_create(*, group_id: str, presets: Collection[Preset], actor: Actor, 
     Raises:
         ApiError: as `alert_config_create`.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     project_lock(group_id)
-    project_hold(group_id=group_id)
+    project_lock_shared(group_id=group_id)
     there = configs_of_presets(group_id)
     wanted = [preset for preset in Preset if preset in presets]
-    made = [
+    created = [
         alert_config_create(group_id=group_id, values=_values(preset), actor=actor, now=now)
         for preset in wanted
         if preset not in there
     ]
-    return PresetsMade(made, {preset: there[preset] for preset in wanted if preset in there})
+    return AddedPresets(created, {preset: there[preset] for preset in wanted if preset in there})
 
 
 def _values(preset: Preset) -> Mapping[str, Any]:

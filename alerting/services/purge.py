@@ -55,8 +55,8 @@ def project_alerting_end(*, group_id: str, actor: Actor, now: datetime) -> None:
     list(unexpired.select_for_update().values_list("id"))
     AlertConfig.objects.filter(group_id=group_id, deleted=None).update(deleted=now, enabled=False)
     alerts_cancel(alerts=Alert.objects.filter(group_id=group_id), actor=actor, now=now)
-    told_once = Notification.objects.filter(group_id=group_id, kind=MessageKind.INFORM.value)
-    notifications_drop(rows=told_once, reason=DropReason.CONFIG_OFF)
+    one_shot = Notification.objects.filter(group_id=group_id, kind=MessageKind.INFORM.value)
+    notifications_drop(rows=one_shot, reason=DropReason.CONFIG_OFF)
     # The windows of a deleted project hold nothing back, nor its rows with it.
     notifications_unsilence(group_id=group_id, now=now)
 
@@ -130,8 +130,8 @@ def deleted_project_purge(*, now: datetime) -> bool:
     Any number of workers share the work: each takes a project nobody else has in hand. Projects with
     something still to be told wait for that. A batch is a transaction, so a crash loses nothing.
     """
-    telling = Notification.objects.filter(group_id=OuterRef("id"), status=NotificationStatus.PENDING.value)
-    deleted = Project.with_deleted.filter(~Exists(telling), deleted__isnull=False).order_by("deleted")
+    pending = Notification.objects.filter(group_id=OuterRef("id"), status=NotificationStatus.PENDING.value)
+    deleted = Project.with_deleted.filter(~Exists(pending), deleted__isnull=False).order_by("deleted")
     project = deleted.select_for_update(skip_locked=True).first()
     if project is None:
         return False

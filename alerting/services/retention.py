@@ -27,8 +27,8 @@ def events_trim(*, now: datetime) -> bool:
     if not kept:
         return False
     old = Event.objects.filter(created__lt=_evaluated_until(now - timedelta(days=kept)))
-    untold = Notification.objects.filter(event_id=OuterRef("id"), status=_PENDING)
-    return delete_batch(old.filter(~Exists(untold)), ROWS_AT_ONCE, first=("created", "id")) > 0
+    pending = Notification.objects.filter(event_id=OuterRef("id"), status=_PENDING)
+    return delete_batch(old.filter(~Exists(pending)), ROWS_AT_ONCE, first=("created", "id")) > 0
 
 
 def alerts_trim(*, now: datetime) -> bool:
@@ -41,7 +41,7 @@ def alerts_trim(*, now: datetime) -> bool:
     if not kept:
         return False
     limit = now - timedelta(days=kept)
-    return _ended_trim(limit) or _told_once_trim(limit)
+    return _ended_trim(limit) or _one_shots_trim(limit)
 
 
 def failed_signals_trim(*, now: datetime) -> bool:
@@ -58,8 +58,8 @@ def _evaluated_until(limit: datetime) -> datetime:
 
 
 def _ended_trim(limit: datetime) -> bool:
-    untold = Notification.objects.filter(alert_id=OuterRef("id"), status=_PENDING)
-    ended = Alert.objects.filter(~Exists(untold), resolved__lt=limit).order_by("resolved")
+    pending = Notification.objects.filter(alert_id=OuterRef("id"), status=_PENDING)
+    ended = Alert.objects.filter(~Exists(pending), resolved__lt=limit).order_by("resolved")
     alerts = list(ended.values_list("id", flat=True)[:ROWS_AT_ONCE])
     if not alerts:
         return False
@@ -68,10 +68,10 @@ def _ended_trim(limit: datetime) -> bool:
     return True
 
 
-def _told_once_trim(limit: datetime) -> bool:
+def _one_shots_trim(limit: datetime) -> bool:
     # The id of an event says when it was made, and is what these rows are found by.
-    told = Notification.objects.filter(event_id__lt=first_id(limit)).exclude(status=_PENDING)
-    chosen = list(told.order_by("event_id").values_list("id", flat=True)[:ROWS_AT_ONCE])
+    finished = Notification.objects.filter(event_id__lt=first_id(limit)).exclude(status=_PENDING)
+    chosen = list(finished.order_by("event_id").values_list("id", flat=True)[:ROWS_AT_ONCE])
     return bool(chosen) and _log_trim(Notification.objects.filter(id__in=chosen))
 
 

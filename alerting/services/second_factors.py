@@ -9,8 +9,8 @@ from accesslist.models import Project
 from accesslist.selectors.second_factors import groups_without_second_factor, orgs_without_second_factor
 from alerting.choices import ACTIVE
 from alerting.models import Alert, AlertConfig
-from alerting.selectors.scopes import Scope, covered_projects
-from alerting.services.reach import config_evaluate
+from alerting.selectors.scopes import ConfigScope, covered_projects
+from alerting.services.config_coverage import config_evaluate
 from events.choices import SignalKind
 from events.models import Signal
 from events.types import EventType
@@ -43,7 +43,7 @@ def second_factors_sweep(*, now: datetime) -> None:
 
 @transaction.atomic
 def _sweep(config: AlertConfig, now: datetime) -> None:
-    covered = set(covered_projects(Scope.of(config)).filter(deleted=None).values_list("id", flat=True))
+    covered = set(covered_projects(ConfigScope.of(config)).filter(deleted=None).values_list("id", flat=True))
     raised = Alert.objects.filter(config_id=config.id, status__in=ACTIVE).values_list("group_id", flat=True)
     differing = _MISSING[config.event_type](covered) ^ (set(raised) & covered)
     # One that waits for its evaluation waits once.

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from accesslist.services.locks import actor_hold, project_hold
+from accesslist.services.locks import actor_lock_shared, project_lock_shared
 from alerting.models import MaintenanceWindow
 from alerting.serializers.windows import ENDS_TOO_EARLY, WindowDocument
 from alerting.services.locks import project_lock
@@ -17,7 +17,7 @@ from events.facts import EventFacts
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor
 from opsapi.api.resources import Facts
 
@@ -34,7 +34,7 @@ def window_create(
     Raises:
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     _hold(group_id)
     window = MaintenanceWindow.objects.create(group_id=group_id, created=now, updated=now, **values)
     _record(window, EventType.MAINTENANCE_WINDOW_ADDED_AUDIT, actor, now, new=WindowDocument.stored(window))
@@ -51,7 +51,7 @@ def window_change(
         ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime;
             MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE, when another change moved the other date.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     window = _locked(group_id, window_id)
     old = WindowDocument.stored(window)
     changed = [name for name, value in changes.items() if getattr(window, name) != value]
@@ -82,7 +82,7 @@ def window_delete(*, group_id: str, window_id: str, actor: Actor, now: datetime)
     Raises:
         ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     window = _locked(group_id, window_id)
     old = WindowDocument.stored(window)
     MaintenanceWindow.objects.filter(id=window_id).delete()
@@ -94,13 +94,13 @@ def _locked(group_id: str, window_id: str) -> MaintenanceWindow:
     """The window as it is once nobody else changes it."""
     _hold(group_id)
     window = MaintenanceWindow.objects.select_for_update().filter(group_id=group_id, id=window_id).first()
-    return found(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, group_id)
+    return get_or_404(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, group_id)
 
 
 def _hold(group_id: str) -> None:
     """Keep the project; whoever ends alerts of it waits before they lock what its windows hold back."""
     project_lock(group_id)
-    project_hold(group_id=group_id)
+    project_lock_shared(group_id=group_id)
 
 
 def _record(

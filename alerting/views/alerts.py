@@ -9,15 +9,15 @@ from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
 from alerting.selectors.configs import configs_of
 from alerting.selectors.notification_log import alert_notifications
-from alerting.serializers.acknowledging import AcknowledgementDocument
+from alerting.serializers.acknowledgements import AcknowledgementDocument
 from alerting.serializers.alerts import GLOBAL_ALERTS, STATUSES, AlertDocument, present_alert
 from alerting.serializers.configs import config_document
 from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.serializers.raising_configs import RaisingConfigDocument
-from alerting.services.acknowledging import alert_acknowledge
+from alerting.services.acknowledgements import alert_acknowledge
 from alerting.views.base import LogViewSet
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 from opsapi.api.paging import DeferredRows
 from opsapi.api.query import LISTING, Parameter, read_choice
 
@@ -96,7 +96,7 @@ class AnyAlertViewSet(LogViewSet):
     def _find(self) -> AlertRow:
         alert_id = self.kwargs[self.id_name]
         row = alert_row(alert_id, group_id=self.scope)
-        return found(row, ErrorCode.ALERT_NOT_FOUND, alert_id, self.scope or GLOBAL_ALERTS[1:])
+        return get_or_404(row, ErrorCode.ALERT_NOT_FOUND, alert_id, self.scope or GLOBAL_ALERTS[1:])
 
     def _answer(self, row: AlertRow) -> Response:
         return Response(present_alert(row, self.links, now=self.now, among=self.among, alone=True))

@@ -10,9 +10,10 @@ from rest_framework.response import Response
 from alerting.access import READ, WRITE
 from alerting.choices import AlertStatus
 from alerting.models import AlertConfig
+from alerting.notification_tests import alert_config_test, notification_of, tests_throttle
 from alerting.selectors.alerts import AlertRows
 from alerting.selectors.configs import alert_config, config_found, configs_of
-from alerting.selectors.people import unreachable
+from alerting.selectors.recipient_addresses import unreachable
 from alerting.serializers.alerts import AlertDocument, present_alert
 from alerting.serializers.configs import AlertConfigChange, AlertConfigDocument, config_document
 from alerting.serializers.testing import AlertConfigTestDocument, present_tests
@@ -22,7 +23,6 @@ from alerting.services.configs import (
     alert_config_replace,
     alert_config_update,
 )
-from alerting.testing import alert_config_test, notification_of, tests_throttle
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.query import LISTING, PAGING, Parameter, read_identifier

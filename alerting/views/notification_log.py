@@ -4,11 +4,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alerting.access import READ
-from alerting.selectors.notification_log import event_notifications, told_event
+from alerting.selectors.notification_log import event_notifications, notified_event
 from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.views.base import LogViewSet
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 from opsapi.api.paging import DeferredRows
 from opsapi.api.query import LISTING
 
@@ -24,8 +24,8 @@ class EventNotificationViewSet(LogViewSet):
     def load(self) -> None:
         """The event of the path, the project's or its organization's: of both its configurations tell."""
         event_id, group = self.kwargs["event_id"], self.group
-        event = told_event(event_id, group_id=group.id, org_id=group.org_id)
-        found(event, ErrorCode.EVENT_NOT_FOUND, event_id)
+        event = notified_event(event_id, group_id=group.id, org_id=group.org_id)
+        get_or_404(event, ErrorCode.EVENT_NOT_FOUND, event_id)
 
     def index(self, request: Request, group_id: str, event_id: str) -> Response:
         """Who was told of it and who was not, newest first."""

@@ -49,7 +49,7 @@ class PresetViewSet(ApiViewSet):
             actor=self.actor,
             now=self.now,
         )
-        configs = configs_of(self.group.id).filter(id__in=[config.id for config in done.made])
+        configs = configs_of(self.group.id).filter(id__in=[config.id for config in done.created])
         facts = map(AlertConfigDocument.facts, AlertConfigDocument.rows(configs))
         made = [AlertConfigDocument.present(one, self.links) for one in facts]
         document = {"results": made, "totalCount": len(made), "existing": present_existing(done.existing)}

@@ -8,7 +8,7 @@ from alerting.selectors.windows import windows_of
 from alerting.serializers.windows import WindowChange, WindowDocument
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING, Parameter, read_flag
 from opsapi.api.resources import Facts
 from opsapi.api.views import ApiViewSet
@@ -77,4 +77,4 @@ class WindowViewSet(ApiViewSet):
 
     def _stored(self, window_id: str) -> Facts:
         window = WindowDocument.first(windows_of(self.group.id).filter(id=window_id))
-        return found(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, self.group.id)
+        return get_or_404(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, self.group.id)

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from automation.admin.shown import agent_state, alerts_about, host_state, with_behind
+from automation.admin.states import agent_state, alerts_about, host_state, with_behind
 from automation.choices import MetricState
 from automation.models import Agent, Host
 from automation.selectors.hosts import hosts_at
 from automation.selectors.leases import WatchedHost, Watching, watching
 from opsapi.clock import ago_words, time_words
-from opsapi.console.parts import Cell, Panel, Tone
-from opsapi.console.places import list_url, page_url
+from opsapi.console.admin_urls import list_url, page_url
+from opsapi.console.widgets import Cell, Panel, Tone
 from opsapi.first_rows import MOST_SHOWN
 
 _MOST_METRICS = 100

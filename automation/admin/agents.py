@@ -10,47 +10,47 @@ from django.utils.safestring import SafeString
 
 from accesslist.access import WRITE_PROJECT_ACCESS
 from accesslist.forms.roles import as_asked
-from accesslist.rules.granting import RoleRequest
+from accesslist.rules.role_requests import RoleRequest
 from accesslist.services.keys import api_key_issue
 from automation.access import WRITE_AGENTS
 from automation.admin.agent_page import agent_context
 from automation.admin.new_agent import install_steps, waiting_context
-from automation.admin.shown import agent_state, alerts_about, with_behind
+from automation.admin.states import agent_state, alerts_about, with_behind
 from automation.choices import AgentType
 from automation.forms.agents import NewAgentForm
 from automation.models import Agent, FleetWatch, Host, ReportAnswer
 from automation.selectors.first_reports import project_of_agent_key
 from automation.services.agents import agent_delete
 from opsapi import clock
-from opsapi.console.actions import Action, Call, Outcome, operator_of
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
+from opsapi.console.admin_urls import list_url
 from opsapi.console.display import Context, ago, badge, link, project, short_field
 from opsapi.console.error_pages import MissingError
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.places import list_url
 from opsapi.roles import INSTALLATION, Grant, Role
 
 _SHOWN_ONCE = "admin/automation/agent/added.html"
 _WAITING = "admin/automation/agent/first_report.html"
 
 
-def _add(call: Call) -> Outcome:
+def _add(call: ActionCall) -> ActionOutcome:
     """Create a key that can report to the project, and show how to install the agent."""
     group = call.values["group"]
     asked = as_asked([Grant(Role.GROUP_AGENT, group_id=group.id)])
     roles = RoleRequest(asked, INSTALLATION, call.operator.grants)
-    made = api_key_issue(desc=call.values["desc"], roles=roles, actor=call.actor, now=call.now)
+    new_key = api_key_issue(desc=call.values["desc"], roles=roles, actor=call.actor, now=call.now)
     # As on the page of a new key, only this response contains the private key.
     context = {
-        **install_steps(call.address, group.id, made, call.values["databases"]),
-        **waiting_context(made.key.id, made.key.created, group.id),
+        **install_steps(call.address, group.id, new_key, call.values["databases"]),
+        **waiting_context(new_key.key.id, new_key.key.created, group.id),
         "project": group,
     }
-    message = f"Key {made.key.public_key} was created for the agent. Its private key was shown once."
-    return Outcome(row=made.key, message=message, template=_SHOWN_ONCE, context=context)
+    message = f"Key {new_key.key.public_key} was created for the agent. Its private key was shown once."
+    return ActionOutcome(row=new_key.key, message=message, template=_SHOWN_ONCE, context=context)
 
 
-def _forget(call: Call) -> None:
+def _forget(call: ActionCall) -> None:
     agent_delete(
         group_id=call.row.group_id,
         agent_type=AgentType(call.row.agent_type),
@@ -141,8 +141,8 @@ class AgentAdmin(ConsoleAdmin):
     def first_report(self, request: HttpRequest, key_id: str) -> HttpResponse:
         """What agents of the project have reported since the key was created."""
         self.require_reading(request)
-        found, reach = project_of_agent_key(key_id), operator_of(request).reach()
-        if found is None or not (reach.everything or found[1] in reach.group_ids):
+        found, visible_scope = project_of_agent_key(key_id), operator_of(request).visible_scope()
+        if found is None or not (visible_scope.everything or found[1] in visible_scope.group_ids):
             text = "You have access to no agent key with this ID."
             raise MissingError(text, (self.list_url(), "All agents"))
         key, group_id = found

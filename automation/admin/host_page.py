@@ -6,27 +6,27 @@ from typing import Any
 
 from django.utils.http import urlencode
 
-from automation.admin.shown import host_state
-from automation.measured import Newest, measured_of
-from automation.metric_spec import Subject
+from automation.admin.states import host_state
+from automation.host_measurements import Newest, measured_of
+from automation.metric_spec import MetricSubject
 from automation.metrics import by_subject
 from automation.models import Agent, Database, Host
-from automation.rules.silence import unheard_for
+from automation.rules.heartbeats import unheard_for
 from events.models import Event
 from events.search import EventSearch
 from events.search_pages import search_page
 from events.wording import in_words
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words, time_words
-from opsapi.console.parts import Cell, Panel
-from opsapi.console.places import list_url, page_url
+from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.registry import host_panels
+from opsapi.console.widgets import Cell, Panel
 from opsapi.first_rows import first_rows
 
 _SHOWN = 10
 
 
-def host_context(host: Host, reach: Reach, *, wanted: str, now: datetime) -> Mapping[str, Any]:
+def host_context(host: Host, visible_scope: VisibleScope, *, wanted: str, now: datetime) -> Mapping[str, Any]:
     """The measurements, with a plot of the metric `wanted`, and the panels."""
     measured = measured_of(host, wanted, now=now)
     state, tone = host_state(host, now)
@@ -38,11 +38,11 @@ def host_context(host: Host, reach: Reach, *, wanted: str, now: datetime) -> Map
         "measured": measured,
         "facts": _facts(host, now),
         "metrics": list(_metric_links(measured.newest)),
-        "panels": list(_panels(host, reach, now)),
+        "panels": list(_panels(host, visible_scope, now)),
     }
 
 
-def _metric_links(newest: Sequence[Newest]) -> Iterator[tuple[Subject, Sequence[tuple[Newest, str]]]]:
+def _metric_links(newest: Sequence[Newest]) -> Iterator[tuple[MetricSubject, Sequence[tuple[Newest, str]]]]:
     """The latest values by subject, with links to their plots."""
     of = {one.metric: one for one in newest}
     for subject, metrics in by_subject(of):
@@ -64,16 +64,16 @@ def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:
     return [*facts, ("Last report", Cell(last))]
 
 
-def _panels(host: Host, reach: Reach, now: datetime) -> Iterator[Panel]:
+def _panels(host: Host, visible_scope: VisibleScope, now: datetime) -> Iterator[Panel]:
     for contribute in host_panels():
-        yield contribute(reach, host, now)
-    yield _events(host, reach, now)
+        yield contribute(visible_scope, host, now)
+    yield _events(host, visible_scope, now)
     yield _members(host, now)
     yield _databases(host)
 
 
-def _events(host: Host, reach: Reach, now: datetime) -> Panel:
-    search = EventSearch(reach=reach, group_id=host.group_id, hostname=host.hostname)
+def _events(host: Host, visible_scope: VisibleScope, now: datetime) -> Panel:
+    search = EventSearch(visible_scope=visible_scope, group_id=host.group_id, hostname=host.hostname)
     page = search_page(search, size=_SHOWN)
     url = list_url(Event, host=host.hostname, project=host.group_id)
     return Panel(

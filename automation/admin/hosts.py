@@ -9,36 +9,36 @@ from django.utils.safestring import SafeString
 
 from automation.access import WRITE_HOSTS
 from automation.admin.host_page import host_context
-from automation.admin.shown import host_state, with_behind
+from automation.admin.states import host_state, with_behind
 from automation.forms.hosts import HostForm, NewHostForm
 from automation.models import Database, Host
 from automation.reports import Address
 from automation.selectors.members import without_data
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi import clock
-from opsapi.console.actions import Action, Call, Outcome, operator_of
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
+from opsapi.console.admin_urls import page_url
 from opsapi.console.display import Context, ago, badge, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.places import page_url
 
 _AS_REPORTED = (
     "No hosts yet. Hosts appear with the first report of an agent. You can also add a host by hand."
 )
 
 
-def _make(call: Call) -> Outcome:
+def _make(call: ActionCall) -> ActionOutcome:
     address = Address(call.values["hostname"], call.values["port"])
     host = host_create(group_id=call.values["group_id"], address=address, actor=call.actor, now=call.now)
-    return Outcome(row=host)
+    return ActionOutcome(row=host)
 
 
-def _change(call: Call) -> None:
+def _change(call: ActionCall) -> None:
     host = call.row
     host_change(group_id=host.group_id, host_id=host.id, changes=call.values, actor=call.actor, now=call.now)
 
 
-def _delete(call: Call) -> None:
+def _delete(call: ActionCall) -> None:
     host_delete(group_id=call.row.group_id, host_id=call.row.id, actor=call.actor, now=call.now)
 
 
@@ -129,8 +129,8 @@ class HostAdmin(ConsoleAdmin):
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         """Adds measurements, alerts, events and related hosts."""
-        reach, wanted = operator_of(request).reach(), request.GET.get("metric", "")
-        shown = host_context(row, reach, wanted=wanted, now=clock.now())
+        visible_scope, wanted = operator_of(request).visible_scope(), request.GET.get("metric", "")
+        shown = host_context(row, visible_scope, wanted=wanted, now=clock.now())
         return {**super().page_context(request, row), **shown}
 
     @admin.display(description="host", ordering="hostname")

@@ -9,10 +9,10 @@ from django.utils.safestring import SafeString
 
 from automation.models import HostLease, Watcher
 from automation.reports import Address
+from opsapi.console.admin_urls import page_url
 from opsapi.console.display import link, project, short, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin
-from opsapi.console.places import page_url
 from opsapi.fields import Among
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.urls import reverse
 
 from accesslist.services.keys import NewKey
-from automation.admin.shown import agent_state, host_state
+from automation.admin.states import agent_state, host_state
 from automation.agent.settings import PREFIX
 from automation.agent_file import NAME, agent_file
 from automation.forms.agents import MONGODB, POSTGRESQL
@@ -15,7 +15,7 @@ from automation.models import Agent, Host
 from automation.selectors.first_reports import first_report
 from opsapi import clock
 from opsapi.api.links import AGENTS
-from opsapi.console.places import list_url, page_url
+from opsapi.console.admin_urls import list_url, page_url
 
 _SETTINGS = "opsapi-agent.toml"
 _UNIT = "opsapi-agent.service"
@@ -27,7 +27,9 @@ _PLACES = {
 }
 
 
-def install_steps(address: str, group_id: str, made: NewKey, databases: Collection[str]) -> Mapping[str, Any]:
+def install_steps(
+    address: str, group_id: str, new_key: NewKey, databases: Collection[str]
+) -> Mapping[str, Any]:
     """The commands from a database without an agent to a running agent (`automation.forms.agents`).
 
     Only the settings file contains the private key, no command does.
@@ -36,8 +38,8 @@ def install_steps(address: str, group_id: str, made: NewKey, databases: Collecti
     settings = {
         "URL": address,
         "GROUP_ID": group_id,
-        "PUBLIC_KEY": made.key.public_key,
-        "PRIVATE_KEY": made.private_key,
+        "PUBLIC_KEY": new_key.key.public_key,
+        "PRIVATE_KEY": new_key.private_key,
         **{name.upper(): place for name, place in _PLACES.items() if name in databases},
     }
     return {

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from automation.document.beside import MOST_LINES, Row, beside
-from automation.document.publishing import NEW_PROJECT
+from automation.document.publish import NEW_PROJECT
+from automation.document.side_by_side import MOST_LINES, LinePair, side_by_side
 from automation.document.text import for_people
 from automation.models import AutomationRevision
 from automation.selectors.revisions import revision_at
@@ -21,11 +21,11 @@ _MOST_ROWS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class RevisionComparison:
     """The lines that differ from the previous version; `why_not` says why they cannot be compared."""
 
     before: int
-    rows: Sequence[Row] = ()
+    rows: Sequence[LinePair] = ()
     more: str = ""
     why_not: str = ""
 
@@ -36,7 +36,7 @@ def revision_context(revision: AutomationRevision) -> Mapping[str, Any]:
     return {
         "changes": changed_resources(diffs),
         "changes_more": more_words(left_out),
-        "beside": _beside(revision),
+        "side_by_side": _beside(revision),
     }
 
 
@@ -48,21 +48,21 @@ def document_text(revision: AutomationRevision) -> str:
         return _detail(refusal)
 
 
-def _beside(revision: AutomationRevision) -> Beside | None:
+def _beside(revision: AutomationRevision) -> RevisionComparison | None:
     """The previous version; None if there is none."""
     number = revision.number - 1
     try:
         before = _text_at(number, revision.group_id)
         if before is None:
             return None
-        rows = beside(before, for_people(masked_text(revision)))
+        rows = side_by_side(before, for_people(masked_text(revision)))
     except ApiError as refusal:
-        return Beside(before=number, why_not=_detail(refusal))
+        return RevisionComparison(before=number, why_not=_detail(refusal))
     if rows is None:
         why_not = f"Too large to compare here: more than {MOST_LINES:,} lines."
-        return Beside(before=number, why_not=why_not)
+        return RevisionComparison(before=number, why_not=why_not)
     shown, left_out = cut(rows, _MOST_ROWS)
-    return Beside(before=number, rows=shown, more=more_words(left_out))
+    return RevisionComparison(before=number, rows=shown, more=more_words(left_out))
 
 
 def _text_at(number: int, group_id: str) -> str | None:

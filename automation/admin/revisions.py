@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from automation.admin.restoring import RESTORE
+from automation.admin.restore import RESTORE
 from automation.admin.revision_page import document_text, revision_context
 from automation.models import AutomationRevision
 from opsapi.console.actions import Action

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from automation.admin.shown import (
+from automation.admin.states import (
     alerts_about,
     cluster_state,
     host_state,
@@ -18,10 +18,10 @@ from automation.admin.shown import (
 from automation.models import Cluster, Host, ReplicaSet
 from automation.selectors.members import MembersNow, members_now
 from opsapi import clock
+from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import ago, badge, link, project, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline, Section
-from opsapi.console.places import list_url, page_url
 
 _COUNTS = ("known_primaries", "known_healthy", "known_unhealthy", "unknown")
 

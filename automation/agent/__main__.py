@@ -13,15 +13,15 @@ from collections import ChainMap
 from collections.abc import Sequence
 from pathlib import Path
 
-from automation.agent.addresses import Address
+from automation.agent.addresses import ServerAddress
 from automation.agent.check import check
 from automation.agent.client import TIMEOUT_SECONDS, Client
-from automation.agent.engine import Engine
+from automation.agent.engine import DatabaseEngine
 from automation.agent.faults import log_unforeseen
 from automation.agent.files import allow_most_files
 from automation.agent.leases import Leases
 from automation.agent.mongodb.engine import MongoDB
-from automation.agent.poller import Choice, Poller, Round
+from automation.agent.poller import Choice, Poller, PollRound
 from automation.agent.postgresql import MISSING
 from automation.agent.report import bodies_of, measurements_in
 from automation.agent.sender import Sender
@@ -66,13 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{PREFIX}SPOOL_DIR {settings.spool_dir}: {error}", file=sys.stderr)  # noqa: T201 - this is a program
         return FAILED
     allow_most_files()
-    return Agent(settings, engines, spool).run(once=options.once)
+    return AgentProcess(settings, engines, spool).run(once=options.once)
 
 
-class Agent:
+class AgentProcess:
     """The program: this thread runs rounds of polls, another thread sends the reports."""
 
-    def __init__(self, settings: Settings, engines: Sequence[Engine], spool: Spool) -> None:
+    def __init__(self, settings: Settings, engines: Sequence[DatabaseEngine], spool: Spool) -> None:
         """Work starts with `run`."""
         self._settings, self._engines, self._spool = settings, engines, spool
         self._stop = threading.Event()
@@ -129,7 +129,7 @@ class Agent:
         works = any(reading.reachable for reading in found.readings) or (found.others and not found.readings)
         return OK if sent and works else FAILED
 
-    def _choose(self, hosts: Sequence[Address]) -> Choice:
+    def _choose(self, hosts: Sequence[ServerAddress]) -> Choice:
         try:
             metrics = [(engine.role, engine.why_missing()) for engine in self._engines]
             together = ChainMap(*(dict(engine.sets()) for engine in self._engines))
@@ -138,7 +138,7 @@ class Agent:
             log_unforeseen("leases", error)
         return self._leases.watches
 
-    def _round(self) -> Round:
+    def _round(self) -> PollRound:
         found = self._poller.round(self._choose)
         if self._stop.is_set():
             return found  # Half a round: a host that was not polled yet is not down.
@@ -201,9 +201,9 @@ def _say(line: str) -> None:
     print(line, flush=True)  # noqa: T201 - this is a program
 
 
-def _engines(settings: Settings) -> list[Engine]:
+def _engines(settings: Settings) -> list[DatabaseEngine]:
     makers = {"MONGODB": (settings.mongodb, _mongodb), "POSTGRESQL": (settings.postgresql, _postgresql)}
-    engines: list[Engine] = []
+    engines: list[DatabaseEngine] = []
     for name, (given, make) in makers.items():
         try:
             engines.extend([make(given)] if given else [])
@@ -212,11 +212,11 @@ def _engines(settings: Settings) -> list[Engine]:
     return engines
 
 
-def _mongodb(connection_strings: Sequence[str]) -> Engine:
+def _mongodb(connection_strings: Sequence[str]) -> DatabaseEngine:
     return MongoDB(connection_strings)
 
 
-def _postgresql(uris: Sequence[str]) -> Engine:
+def _postgresql(uris: Sequence[str]) -> DatabaseEngine:
     """Imported on demand: it needs libpq, which the single-file agent does not contain."""
     try:
         from automation.agent.postgresql.engine import PostgreSQL  # noqa: PLC0415

@@ -12,7 +12,7 @@ _PORT = re.compile(r"[0-9]{1,5}")
 _HIGHEST_PORT = 65_535
 
 
-class Address(NamedTuple):
+class ServerAddress(NamedTuple):
     """A lower-case host name or IP address, and a port."""
 
     hostname: str
@@ -23,13 +23,13 @@ class Address(NamedTuple):
         return host_and_port(self.hostname, self.port)
 
 
-def address_of(hostname: str, port: int) -> Address | None:
+def address_of(hostname: str, port: int) -> ServerAddress | None:
     """The address; None if the platform does not accept the name or port."""
     name = canonical_hostname(hostname)
-    return Address(name.lower(), port) if name and 0 < port <= _HIGHEST_PORT else None
+    return ServerAddress(name.lower(), port) if name and 0 < port <= _HIGHEST_PORT else None
 
 
-def read_address(text: str, default_port: int) -> Address | None:
+def read_address(text: str, default_port: int) -> ServerAddress | None:
     """Parse `host`, `host:port` or `[ipv6]:port`; None if the platform does not accept it."""
     if text.startswith("["):
         hostname, _, port = text[1:].partition("]:") if "]:" in text else (text[1:-1], "", "")

@@ -18,13 +18,13 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from automation.agent.client import Answer, Client, Unreachable, clock_told
+from automation.agent.client import Client, PlatformAnswer, Unreachable, clock_words
 from automation.agent.digest import NoChallenge
 from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.postgresql import MISSING
 from automation.agent.settings import PREFIX, Settings, SettingsError
 from automation.agent.spool import check_owner
-from automation.agent.steps import CONNECT_SECONDS, Step, reach
+from automation.agent.steps import CONNECT_SECONDS, CheckStep, visible_scope
 
 MOST_SKEW = timedelta(minutes=5)
 """Maximum clock difference between this machine and the platform."""
@@ -42,9 +42,9 @@ def check(read: Callable[[], Settings], config: Path | None, write: Callable[[st
         settings = read()
     except SettingsError as error:
         for fault in error.faults:
-            write(str(Step(source, fault)))
+            write(str(CheckStep(source, fault)))
         return False
-    write(str(Step(source)))
+    write(str(CheckStep(source)))
     works = True
     for step in _steps(settings):
         # No step prints the private key. If one did, the key would be on a terminal or in a request for help.
@@ -53,21 +53,21 @@ def check(read: Callable[[], Settings], config: Path | None, write: Callable[[st
     return works
 
 
-def _steps(settings: Settings) -> Iterator[Step]:
+def _steps(settings: Settings) -> Iterator[CheckStep]:
     yield from mongodb_steps(settings.mongodb)
     yield from _postgresql_steps(settings.postgresql)
     yield from _platform_steps(settings)
     yield _spool_step(settings.spool_dir)
 
 
-def _postgresql_steps(uris: Sequence[str]) -> Iterator[Step]:
+def _postgresql_steps(uris: Sequence[str]) -> Iterator[CheckStep]:
     """Imported on demand: it needs libpq, which the single-file agent does not contain."""
     if not uris:
         return
     try:
         from automation.agent.postgresql.check import postgresql_steps  # noqa: PLC0415
     except ImportError:
-        yield Step(f"{PREFIX}POSTGRESQL", MISSING)
+        yield CheckStep(f"{PREFIX}POSTGRESQL", MISSING)
         return
     yield from postgresql_steps(uris)
 
@@ -75,16 +75,16 @@ def _postgresql_steps(uris: Sequence[str]) -> Iterator[Step]:
 # --- the platform ---------------------------------------------------------------------------------
 
 
-def _platform_steps(settings: Settings) -> Iterator[Step]:
+def _platform_steps(settings: Settings) -> Iterator[CheckStep]:
     parts = urlsplit(settings.url)
     hostname, is_tls = parts.hostname or "", parts.scheme == "https"
     port = parts.port or (443 if is_tls else 80)
     if _proxied(parts.scheme, hostname):
-        yield Step(f"platform: {settings.url} through the proxy of the environment variables")
+        yield CheckStep(f"platform: {settings.url} through the proxy of the environment variables")
     else:
-        if not (yield from reach("platform", hostname, port)):
+        if not (yield from visible_scope("platform", hostname, port)):
             return
-        tls = _tls_step(hostname, port) if is_tls else Step("platform: no TLS (http:// URL)")
+        tls = _tls_step(hostname, port) if is_tls else CheckStep("platform: no TLS (http:// URL)")
         yield tls
         if tls.fault:
             return
@@ -95,21 +95,23 @@ def _proxied(scheme: str, hostname: str) -> bool:
     return scheme in urllib.request.getproxies() and not urllib.request.proxy_bypass(hostname)
 
 
-def _tls_step(hostname: str, port: int) -> Step:
+def _tls_step(hostname: str, port: int) -> CheckStep:
     tried = f"platform: TLS with {hostname}"
     try:
         plain = socket.create_connection((hostname, port), timeout=CONNECT_SECONDS)
         with plain, ssl.create_default_context().wrap_socket(plain, server_hostname=hostname) as secure:
-            return Step(f"{tried} ({secure.version()})")
+            return CheckStep(f"{tried} ({secure.version()})")
     except ssl.SSLCertVerificationError as error:
         todo = "if you use a private CA, set SSL_CERT_FILE to its certificate file"
-        return Step(tried, f"the certificate is not valid ({error.verify_message}): {todo}")
+        return CheckStep(tried, f"the certificate is not valid ({error.verify_message}): {todo}")
     except OSError as error:
         reason = getattr(error, "reason", None) or error.strerror or type(error).__name__
-        return Step(tried, f"the handshake fails ({reason}): check that {PREFIX}URL names a port with TLS")
+        return CheckStep(
+            tried, f"the handshake fails ({reason}): check that {PREFIX}URL names a port with TLS"
+        )
 
 
-def _answer_steps(settings: Settings) -> Iterator[Step]:
+def _answer_steps(settings: Settings) -> Iterator[CheckStep]:
     """Checks key and role with an empty report, which the platform rejects after it has accepted both."""
     client = Client(
         url=settings.url,
@@ -121,21 +123,21 @@ def _answer_steps(settings: Settings) -> Iterator[Step]:
         answer = client.report(_NO_REPORT, uuid.uuid4().hex)
     except (Unreachable, NoChallenge) as error:
         todo = f"check that {PREFIX}URL is the address of the platform, and check the proxies"
-        yield Step("platform: answers", f"{error}: {todo}")
+        yield CheckStep("platform: answers", f"{error}: {todo}")
         return
-    yield Step("platform: answers")
+    yield CheckStep("platform: answers")
     key = f"platform: key {settings.public_key}"
     if answer.status == 401:
         todo = f"check {PREFIX}PUBLIC_KEY and {PREFIX}PRIVATE_KEY, or create a key for the agent"
-        yield Step(key, f"the platform rejects the key ({answer.code or answer.status}): {todo}")
+        yield CheckStep(key, f"the platform rejects the key ({answer.code or answer.status}): {todo}")
     else:
-        yield Step(key)
-        yield Step(f"platform: role in project {settings.group_id}", _role_fault(answer))
+        yield CheckStep(key)
+        yield CheckStep(f"platform: role in project {settings.group_id}", _role_fault(answer))
     if answer.date is not None:
         yield _clock_step(answer.date)
 
 
-def _role_fault(answer: Answer) -> str:
+def _role_fault(answer: PlatformAnswer) -> str:
     """Why the key cannot report; empty if it can."""
     if answer.status == 400:
         return ""
@@ -147,17 +149,17 @@ def _role_fault(answer: Answer) -> str:
     return f"{answer.detail.rstrip('.')}{': ' if todo else ''}{todo}"
 
 
-def _clock_step(date: datetime) -> Step:
+def _clock_step(date: datetime) -> CheckStep:
     if abs(datetime.now(timezone.utc) - date) <= MOST_SKEW:
-        return Step("platform: clocks agree")
-    fault = f"the clock of this machine is {clock_told(date)}: correct it, for example with NTP"
-    return Step("platform: clocks", fault)
+        return CheckStep("platform: clocks agree")
+    fault = f"the clock of this machine is {clock_words(date)}: correct it, for example with NTP"
+    return CheckStep("platform: clocks", fault)
 
 
 # --- the spool ------------------------------------------------------------------------------------
 
 
-def _spool_step(directory: Path) -> Step:
+def _spool_step(directory: Path) -> CheckStep:
     """Whether reports can be stored in the spool; does not create a missing directory."""
     tried = f"spool: {directory}"
     there = directory
@@ -165,16 +167,16 @@ def _spool_step(directory: Path) -> Step:
         there = there.parent
     todo = f"make it writable for this user, or set {PREFIX}SPOOL_DIR to another directory"
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        return Step(tried, f"{there} is not writable: {todo}")
+        return CheckStep(tried, f"{there} is not writable: {todo}")
     if there != directory:
-        return Step(f"{tried} will be created")
+        return CheckStep(f"{tried} will be created")
     try:
         check_owner(directory)
     except OSError as error:
-        return Step(tried, f"not usable: {error}")
+        return CheckStep(tried, f"not usable: {error}")
     try:
         with contextlib.closing(tempfile.TemporaryFile(dir=directory)) as file:
             file.write(_NO_REPORT)
     except OSError as error:
-        return Step(tried, f"not writable ({error.strerror}): {todo}")
-    return Step(tried)
+        return CheckStep(tried, f"not writable ({error.strerror}): {todo}")
+    return CheckStep(tried)

@@ -39,7 +39,7 @@ class Unreachable(Exception):  # noqa: N818 - what the platform is
 
 
 @dataclass(frozen=True)
-class Answer:
+class PlatformAnswer:
     """The answer of the platform; `retry_after` in seconds, None if absent.
 
     `date` is the clock of the platform or of a proxy in front of it; None if absent.
@@ -69,7 +69,7 @@ class Answer:
         return [str(one.get("field", "")) for one in named if isinstance(one, dict)]
 
 
-def clock_told(date: datetime) -> str:
+def clock_words(date: datetime) -> str:
     """The difference between this machine's clock and the answer: `90 seconds ahead of the platform's`."""
     ahead = datetime.now(timezone.utc) - date
     seconds = abs(ahead).total_seconds()
@@ -132,7 +132,7 @@ class Client:
         self._connections = _Connections()
         self._opener = urllib.request.build_opener(_NoRedirects, self._connections)
 
-    def report(self, body: bytes, idempotency_key: str | None = None) -> Answer:
+    def report(self, body: bytes, idempotency_key: str | None = None) -> PlatformAnswer:
         """Send a JSON report and return the answer of the platform, whatever its status.
 
         Raises: Unreachable: no answer arrived; the report can be sent again with the same key and body.
@@ -150,7 +150,7 @@ class Client:
             answer = self._ask(body, idempotency_key)
         return answer
 
-    def _ask(self, body: bytes, idempotency_key: str | None) -> Answer:
+    def _ask(self, body: bytes, idempotency_key: str | None) -> PlatformAnswer:
         headers = {"Content-Type": "application/json"}
         if idempotency_key is not None:
             headers["Idempotency-Key"] = idempotency_key
@@ -182,7 +182,7 @@ class Client:
         if reply.status == 401:
             self._challenge = None
             self._challenge = read_challenge(reply.headers.get_all("WWW-Authenticate") or [])
-        return Answer(
+        return PlatformAnswer(
             reply.status,
             _document(octets),
             _retry_after(reply.headers.get("Retry-After")),

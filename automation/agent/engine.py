@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Callable, NamedTuple, Protocol
 
-from automation.agent.addresses import Address
+from automation.agent.addresses import ServerAddress
 from automation.agent.rates import Why
 
 
@@ -20,13 +20,13 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
+class HostReading:
     """The report of a host.
 
     `uptime` is in seconds. `databases` has the samples of each database; None if they were not polled.
     """
 
-    address: Address
+    address: ServerAddress
     type_name: str
     reachable: bool
     version: str | None = None
@@ -38,7 +38,7 @@ class Reading:
     databases: Mapping[str, Sequence[Sample]] | None = None
 
 
-class Measured(Protocol):
+class HasSamples(Protocol):
     """Names with samples: the server, and its databases if they were polled."""
 
     @property
@@ -51,7 +51,7 @@ class Measured(Protocol):
 
 
 def joined(
-    earlier: Measured | None, later: Measured
+    earlier: HasSamples | None, later: HasSamples
 ) -> tuple[Sequence[Sample], Mapping[str, Sequence[Sample]] | None]:
     """Merge two answers of a server: a late answer of the last round and the answer of this round."""
     if earlier is None:
@@ -60,18 +60,18 @@ def joined(
     return [*earlier.samples, *later.samples], databases
 
 
-class Target(Protocol):
+class HostToPoll(Protocol):
     """A host to poll."""
 
     @property
-    def address(self) -> Address:
+    def address(self) -> ServerAddress:
         """The address it listens on."""
 
     def poll(self) -> Any:
         """Poll the host in its own thread. The engine gets the answer, whatever happens."""
 
 
-class Engine(Protocol):
+class DatabaseEngine(Protocol):
     """A database engine.
 
     All calls except `Target.poll` and the result of `look` come from a single thread.
@@ -81,7 +81,7 @@ class Engine(Protocol):
     def role(self) -> str:
         """The role that is missing when a host refuses to be measured."""
 
-    def targets(self) -> Sequence[Target]:
+    def targets(self) -> Sequence[HostToPoll]:
         """The hosts to poll in the next round."""
 
     def look(self, target: Any) -> Callable[[], Any] | None:
@@ -91,16 +91,16 @@ class Engine(Protocol):
         names none.
         """
 
-    def sets(self) -> Mapping[Address, str]:
+    def sets(self) -> Mapping[ServerAddress, str]:
         """Replica set names of hosts that are members; one agent should watch the whole set."""
 
-    def learn(self, target: Any, answer: Any) -> Sequence[Target]:
+    def learn(self, target: Any, answer: Any) -> Sequence[HostToPoll]:
         """Process the answer of a host. Returns newly found hosts, to poll in the same round."""
 
-    def readings(self) -> Sequence[Reading]:
+    def readings(self) -> Sequence[HostReading]:
         """The results since the last call, each host once."""
 
-    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
+    def why_missing(self) -> Mapping[ServerAddress, Mapping[str, Why]]:
         """By host and metric: whether the metric was reported last time, or why not."""
 
     def close(self) -> None:

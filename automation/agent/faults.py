@@ -22,7 +22,7 @@ class Problems:
         """Starts without problems."""
         self._known: dict[object, str] = {}
 
-    def tell(self, about: object, problem: str, line: str) -> None:
+    def report(self, about: object, problem: str, line: str) -> None:
         """Log the line if it differs from the last problem of `about`. An empty line ends the problem."""
         before = self._known.pop(about, "")
         if problem and problem != before:

@@ -13,8 +13,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Callable
 
-from automation.agent.addresses import Address, address_of
-from automation.agent.client import Answer, Client, Unreachable
+from automation.agent.addresses import ServerAddress, address_of
+from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.agent.digest import NoChallenge
 from automation.agent.faults import printable
 from automation.agent.rates import Why
@@ -31,7 +31,7 @@ SOONEST = 0.2
 
 MOST_HOSTS = 10_000
 MOST_METRIC_SETS = 100
-_TAKEN = frozenset({200, 202})
+_ACCEPTED = frozenset({200, 202})
 _LONGEST_LEASE = 64
 _STATES = {
     # Values appear after two samples, once something has happened.
@@ -78,9 +78,9 @@ class Leases:
 
     def ask(
         self,
-        candidates: Sequence[Address],
-        metrics: Iterable[tuple[str, Mapping[Address, Metrics]]],
-        together: Mapping[Address, str],
+        candidates: Sequence[ServerAddress],
+        metrics: Iterable[tuple[str, Mapping[ServerAddress, Metrics]]],
+        together: Mapping[ServerAddress, str],
     ) -> None:
         """Ask which hosts to watch. Hosts with the same text in `together` go to one agent.
 
@@ -104,11 +104,11 @@ class Leases:
         if answer is not None:
             self._take(answer)
 
-    def watches(self, host: Address) -> bool:
+    def watches(self, host: ServerAddress) -> bool:
         """Whether this agent watches the host."""
         return self._is_alone or self._held is None or host in self._held
 
-    def lease_of(self, host: Address) -> str | None:
+    def lease_of(self, host: ServerAddress) -> str | None:
         """The lease to send in a report of the host."""
         if self._is_alone:
             return None
@@ -119,7 +119,7 @@ class Leases:
         if self._held and not self._is_alone and not self._failure:
             self._send({"stopping": True})
 
-    def _send(self, request: Mapping[str, Any]) -> Answer | None:
+    def _send(self, request: Mapping[str, Any]) -> PlatformAnswer | None:
         """The answer of the platform; None if there is none."""
         asked = {"instance": self._instance, "intervalSeconds": self._interval, **request}
         body = json.dumps({**self._head, "leases": asked}, separators=(",", ":")).encode()
@@ -129,14 +129,14 @@ class Leases:
             self._fails(f"the platform did not assign hosts: {error}")
             return None
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: PlatformAnswer) -> None:
         if answer.status == 400 and "leases" in answer.bad_fields:
             if not self._is_alone:
                 log.info("the platform does not share hosts among agents; this agent watches all its hosts")
             self._is_alone, self._alone_until = True, self._clock() + ASK_ANEW
             return
         given = answer.document.get("leases")
-        if answer.status not in _TAKEN or not isinstance(given, dict):
+        if answer.status not in _ACCEPTED or not isinstance(given, dict):
             self._fails(f"the platform did not assign hosts: {answer.detail}")
             return
         self._is_alone, self._failure, self.has_answer = False, "", True
@@ -172,38 +172,38 @@ class Leases:
 
 
 def metric_sets(
-    metrics: Iterable[tuple[str, Mapping[Address, Metrics]]],
-) -> tuple[list[dict[str, Any]], Mapping[Address, int]]:
+    metrics: Iterable[tuple[str, Mapping[ServerAddress, Metrics]]],
+) -> tuple[list[dict[str, Any]], Mapping[ServerAddress, int]]:
     """The distinct metric coverage sets, in the format of a report, and the index of each host's set."""
     sets: list[dict[str, Any]] = []
     known: dict[str, int] = {}
-    places: dict[Address, int] = {}
+    places: dict[ServerAddress, int] = {}
     for role, hosts in metrics:
         for host, reasons in hosts.items():
             named = {
                 state: sorted(metric for metric, why in reasons.items() if why in whys)
                 for state, whys in _STATES.items()
             }
-            made: dict[str, Any] = {state: metrics for state, metrics in named.items() if metrics}
-            if "refused" in made:
-                made["role"] = role
-            text = json.dumps(made)
-            if made and text not in known and len(sets) < MOST_METRIC_SETS:
+            states: dict[str, Any] = {state: metrics for state, metrics in named.items() if metrics}
+            if "refused" in states:
+                states["role"] = role
+            text = json.dumps(states)
+            if states and text not in known and len(sets) < MOST_METRIC_SETS:
                 known[text] = len(sets)
-                sets.append(made)
+                sets.append(states)
             if text in known:
                 places[host] = known[text]
     return sets, places
 
 
-def _leases_in(document: object) -> Iterable[tuple[Address, str]]:
+def _leases_in(document: object) -> Iterable[tuple[ServerAddress, str]]:
     """The hosts of an answer with their leases; unreadable entries are skipped."""
     for one in document if isinstance(document, list) else ():
         if isinstance(one, dict):
             yield from _lease(one.get("hostname"), one.get("port"), one.get("lease"))
 
 
-def _lease(hostname: object, port: object, lease: object) -> Iterable[tuple[Address, str]]:
+def _lease(hostname: object, port: object, lease: object) -> Iterable[tuple[ServerAddress, str]]:
     text = printable(lease, _LONGEST_LEASE)
     if isinstance(hostname, str) and isinstance(port, int) and text:
         address = address_of(hostname, port)
@@ -211,7 +211,7 @@ def _lease(hostname: object, port: object, lease: object) -> Iterable[tuple[Addr
             yield address, text
 
 
-def _read(path: Path) -> tuple[str, Mapping[Address, str] | None]:
+def _read(path: Path) -> tuple[str, Mapping[ServerAddress, str] | None]:
     """The instance name and the assigned hosts; a new name if the file is unreadable."""
     try:
         kept = json.loads(path.read_bytes())

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from automation.agent.addresses import Address
-from automation.agent.engine import Engine, Reading, Target
+from automation.agent.addresses import ServerAddress
+from automation.agent.engine import DatabaseEngine, HostReading, HostToPoll
 from automation.agent.faults import log_unforeseen
 
 MOST_SPREAD = 5.0
@@ -27,24 +27,24 @@ MOST_POLLS = 256
 
 
 @dataclass(frozen=True)
-class Round:
+class PollRound:
     """The result of a round, with its duration in seconds. Late hosts are reported when they answer.
 
     `others` are hosts of other agents; `found` are those of them that were unknown before the round.
     """
 
-    readings: Sequence[Reading]
+    readings: Sequence[HostReading]
     late: int
     seconds: float
     others: int = 0
     found: int = 0
 
 
-Choice = Callable[[Address], bool]
+Choice = Callable[[ServerAddress], bool]
 """Whether this agent watches a host."""
 
 
-def _all(_: Sequence[Address]) -> Choice:
+def _all(_: Sequence[ServerAddress]) -> Choice:
     return lambda _: True
 
 
@@ -56,22 +56,26 @@ class Poller:
     """Polls the hosts of all engines. Not thread-safe."""
 
     def __init__(
-        self, engines: Sequence[Engine], interval: float, stop: threading.Event, most_polls: int = MOST_POLLS
+        self,
+        engines: Sequence[DatabaseEngine],
+        interval: float,
+        stop: threading.Event,
+        most_polls: int = MOST_POLLS,
     ) -> None:
         """`interval` in seconds, from the start of a round to the start of the next round."""
         self._engines, self._stop, self._most_polls = engines, stop, most_polls
         self._spread = min(interval / 4, MOST_SPREAD)
         self._deadline = min(interval * 0.9, LONGEST_ROUND + self._spread)
-        self._answers: queue.Queue[tuple[Engine, Target, Any]] = queue.Queue()
-        self._running: set[Address] = set()
-        self._due: list[tuple[float, int, Engine, Target, Callable[[], Any]]] = []
+        self._answers: queue.Queue[tuple[DatabaseEngine, HostToPoll, Any]] = queue.Queue()
+        self._running: set[ServerAddress] = set()
+        self._due: list[tuple[float, int, DatabaseEngine, HostToPoll, Callable[[], Any]]] = []
         self._is_ours: Choice = lambda _: True
-        self._known: set[Address] = set()
+        self._known: set[ServerAddress] = set()
         self._found = 0
-        self._waiting: set[Address] = set()
+        self._waiting: set[ServerAddress] = set()
         self._number = itertools.count()
 
-    def round(self, choose: Callable[[Sequence[Address]], Choice] = _all) -> Round:
+    def round(self, choose: Callable[[Sequence[ServerAddress]], Choice] = _all) -> PollRound:
         """Ask each host of ours that is not still being asked; return what those said that answered in time.
 
         `choose` is told all hosts, and says which are ours; at the others we only look. What fails with an
@@ -106,9 +110,9 @@ class Poller:
         ]
         late = sum(map(self._is_ours, [*self._running, *self._waiting]))
         others = sum(not self._is_ours(address) for address in self._known)
-        return Round(readings, late, time.monotonic() - began, others, self._found)
+        return PollRound(readings, late, time.monotonic() - began, others, self._found)
 
-    def _take(self, engine: Engine, target: Target, answer: Any) -> None:
+    def _take(self, engine: DatabaseEngine, target: HostToPoll, answer: Any) -> None:
         self._running.discard(target.address)
         if isinstance(answer, _Failed):
             return
@@ -123,7 +127,7 @@ class Poller:
                 self._found += not self._is_ours(fresh.address)
             self._add(engine, fresh, time.monotonic())
 
-    def _add(self, engine: Engine, target: Target, due: float) -> None:
+    def _add(self, engine: DatabaseEngine, target: HostToPoll, due: float) -> None:
         if target.address in self._running or target.address in self._waiting:
             return
         ask = target.poll if self._is_ours(target.address) else engine.look(target)
@@ -146,7 +150,7 @@ class Poller:
                 self._running.discard(target.address)
                 log_unforeseen(target.address, error)
 
-    def _ask(self, engine: Engine, target: Target, ask: Callable[[], Any]) -> None:
+    def _ask(self, engine: DatabaseEngine, target: HostToPoll, ask: Callable[[], Any]) -> None:
         answer: Any = _Failed()
         try:
             answer = ask()
@@ -156,7 +160,7 @@ class Poller:
             self._answers.put((engine, target, answer))
 
 
-def _of(engine: Engine, ask: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+def _of(engine: DatabaseEngine, ask: Callable[[], Sequence[Any]]) -> Sequence[Any]:
     """The hosts of an engine; none if the engine fails."""
     try:
         return ask()
@@ -165,6 +169,6 @@ def _of(engine: Engine, ask: Callable[[], Sequence[Any]]) -> Sequence[Any]:
         return ()
 
 
-def _place(address: Address) -> float:
+def _place(address: ServerAddress) -> float:
     """A number from 0 to 1 that is constant for a host, so that its samples keep their distance."""
     return int.from_bytes(hashlib.sha256(str(address).encode()).digest()[:2], "big") / 65536

@@ -13,7 +13,7 @@ Numbers = Mapping[str, float]
 """Path → value. The first part of a path is the section of the server's answer."""
 
 
-class Kind(Enum):
+class RateKind(Enum):
     """How a value is computed."""
 
     GAUGE = "gauge"
@@ -28,11 +28,11 @@ class Kind(Enum):
     """The highest rate among all matches of `*` in the path."""
 
 
-class Row(NamedTuple):
+class RateRow(NamedTuple):
     """A metric: `sources` are alternative paths; the value is divided by `by`, multiplied by `scale`."""
 
     metric: str
-    kind: Kind
+    kind: RateKind
     sources: tuple[str, ...]
     by: str | None = None
     scale: float = 1.0
@@ -57,7 +57,7 @@ The increase since an older sample says nothing about now; another agent may hav
 
 
 @dataclass(frozen=True)
-class Moment:
+class NumbersAt:
     """Numbers and the time of the sample: seconds since the start of the server, by its own clock.
 
     Counters of another `process` of the server have started again.
@@ -76,7 +76,7 @@ class _Missing(Exception):  # noqa: N818 - what the value is
 
 
 def values_of(
-    rows: Iterable[Row], before: Moment | None, now: Moment, refused: Collection[str] = ()
+    rows: Iterable[RateRow], before: NumbersAt | None, now: NumbersAt, refused: Collection[str] = ()
 ) -> tuple[Mapping[str, float], Mapping[str, Why]]:
     """The available values by metric, and the state of every row.
 
@@ -97,16 +97,16 @@ def values_of(
     return values, reasons
 
 
-def _value(row: Row, before: Moment | None, now: Moment, refused: Collection[str]) -> float:
+def _value(row: RateRow, before: NumbersAt | None, now: NumbersAt, refused: Collection[str]) -> float:
     source = _source(row, now.numbers, refused)
-    if row.kind is Kind.BUSIEST:
+    if row.kind is RateKind.BUSIEST:
         value = max(_rate(path, before, now) for path in _matching(source, now.numbers))
-    elif row.kind is Kind.RATE:
+    elif row.kind is RateKind.RATE:
         value = _rate(source, before, now) / (1.0 if row.by is None else _divisor(now.numbers.get(row.by)))
-    elif row.kind is Kind.PER:
+    elif row.kind is RateKind.PER:
         grown = _grown(source, before, now)
         value = grown / _divisor(_grown(row.by or "", before, now))
-    elif row.kind is Kind.SHARE:
+    elif row.kind is RateKind.SHARE:
         value = now.numbers[source] / _divisor(now.numbers.get(row.by or "")) * 100
     else:
         value = now.numbers[source]
@@ -116,7 +116,7 @@ def _value(row: Row, before: Moment | None, now: Moment, refused: Collection[str
     return value
 
 
-def _source(row: Row, numbers: Numbers, refused: Collection[str]) -> str:
+def _source(row: RateRow, numbers: Numbers, refused: Collection[str]) -> str:
     """The first alternative that was read."""
     for path in row.sources:
         if _matching(path, numbers):
@@ -131,7 +131,7 @@ def _matching(path: str, numbers: Numbers) -> list[str]:
     return [path] if path in numbers else []
 
 
-def _grown(path: str, before: Moment | None, now: Moment) -> float:
+def _grown(path: str, before: NumbersAt | None, now: NumbersAt) -> float:
     if path not in now.numbers:
         raise _Missing(Why.ABSENT)
     if before is None or path not in before.numbers or now.numbers[path] < before.numbers[path]:
@@ -139,7 +139,7 @@ def _grown(path: str, before: Moment | None, now: Moment) -> float:
     return now.numbers[path] - before.numbers[path]
 
 
-def _rate(path: str, before: Moment | None, now: Moment) -> float:
+def _rate(path: str, before: NumbersAt | None, now: NumbersAt) -> float:
     grown = _grown(path, before, now)
     if before is None:
         raise _Missing(Why.WAITS)

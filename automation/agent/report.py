@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Any, Callable
 
-from automation.agent.addresses import Address
-from automation.agent.engine import Reading, Sample
+from automation.agent.addresses import ServerAddress
+from automation.agent.engine import HostReading, Sample
 
 MOST_HOSTS = 100
 LARGEST_BYTES = 3_500_000
@@ -26,12 +26,12 @@ _FIELD = re.compile(r"hosts\[(\d+)\](?:\.databases\[(\d+)\])?(?:\.measurements\[
 
 
 def bodies_of(
-    readings: Sequence[Reading],
+    readings: Sequence[HostReading],
     *,
     hostname: str,
     version: str,
     unknown: Collection[str] = (),
-    lease_of: Callable[[Address], str | None] = lambda _: None,
+    lease_of: Callable[[ServerAddress], str | None] = lambda _: None,
 ) -> Iterator[bytes]:
     """The reports of a round as JSON, none too large.
 
@@ -55,7 +55,7 @@ def bodies_of(
         yield _json({**head, "hosts": batch})
 
 
-def measurements_in(readings: Iterable[Reading], unknown: Collection[str] = ()) -> int:
+def measurements_in(readings: Iterable[HostReading], unknown: Collection[str] = ()) -> int:
     """Number of measurements in the reports of a round."""
     return sum(
         one.metric not in unknown
@@ -128,7 +128,7 @@ def _owners(document: Document) -> Iterator[Document]:
         yield from (host, *host.get("databases", ()))
 
 
-def _host(reading: Reading, unknown: Collection[str], lease: str | None) -> Document:
+def _host(reading: HostReading, unknown: Collection[str], lease: str | None) -> Document:
     document = {
         "hostname": reading.address.hostname,
         "port": reading.address.port,

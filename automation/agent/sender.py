@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Collection
 
-from automation.agent.client import Answer, Client, Unreachable, clock_told
+from automation.agent.client import Client, PlatformAnswer, Unreachable, clock_words
 from automation.agent.digest import NoChallenge
 from automation.agent.faults import log_unforeseen
 from automation.agent.report import without, without_measurements
@@ -18,7 +18,7 @@ log = logging.getLogger("opsapi.agent")
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 _MOST_REDUCTIONS = 50
-_TAKEN = frozenset({200, 202})
+_ACCEPTED = frozenset({200, 202})
 _REFUSED = frozenset({400, 413, 415, 422})
 """The platform would reject a repeat again."""
 _SETTINGS = frozenset({401, 403, 404, 405})
@@ -99,7 +99,7 @@ class Sender:
         except (Unreachable, NoChallenge) as error:
             self._fails(f"the platform does not answer: {error}")
             return 0.0
-        if answer.status in _TAKEN:
+        if answer.status in _ACCEPTED:
             self._works()
             self.sent += 1
             self._done(waiting)
@@ -113,7 +113,7 @@ class Sender:
         self._fails(f"the platform does not accept reports now: {answer.detail}")
         return answer.retry_after or 0.0
 
-    def _refused(self, waiting: Waiting, body: bytes, answer: Answer) -> float | None:
+    def _refused(self, waiting: Waiting, body: bytes, answer: PlatformAnswer) -> float | None:
         """Send the report without the rejected parts, or drop it, so that it does not block the others."""
         reductions = self._reductions.get(waiting.name, 0)
         reduced, unknown = without(body, answer.bad_fields) if answer.status == 400 else (None, frozenset())
@@ -129,7 +129,7 @@ class Sender:
             if all(field.endswith(".timestamp") for field in answer.bad_fields):
                 # The platform lists only some of many faults. The clocks differ, and hosts must not look down
                 # because of that.
-                self._tell_clock(answer)
+                self._report_clock(answer)
                 reduced = without_measurements(body)
         self._reductions[waiting.name] = reductions + 1
         try:
@@ -144,10 +144,10 @@ class Sender:
         self._reductions.pop(waiting.name, None)
         self._spool.remove(waiting)
 
-    def _tell_clock(self, answer: Answer) -> None:
+    def _report_clock(self, answer: PlatformAnswer) -> None:
         if answer.date is not None:
             log.error(
-                "the clock of this machine is %s: correct it, for example with NTP", clock_told(answer.date)
+                "the clock of this machine is %s: correct it, for example with NTP", clock_words(answer.date)
             )
 
     def _fails(self, why: str) -> None:

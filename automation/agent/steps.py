@@ -11,7 +11,7 @@ CONNECT_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Step:
+class CheckStep:
     """A step in one line. `fault` says what is wrong and what to do; it is empty if the step works."""
 
     tried: str
@@ -23,7 +23,7 @@ class Step:
         return line.replace("\n", " ")
 
 
-def reach(what: str, hostname: str, port: int) -> Generator[Step, None, bool]:
+def visible_scope(what: str, hostname: str, port: int) -> Generator[CheckStep, None, bool]:
     """Resolve a name and connect to each address. Returns whether any address accepts connections.
 
     A single address is enough: `localhost` often has two, and a server listens on one of them.
@@ -33,21 +33,21 @@ def reach(what: str, hostname: str, port: int) -> Generator[Step, None, bool]:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "not a valid name"
         todo = "check the spelling, and DNS and /etc/hosts on this machine"
-        yield Step(f"{what}: name {hostname}", f"it does not resolve ({reason}): {todo}")
+        yield CheckStep(f"{what}: name {hostname}", f"it does not resolve ({reason}): {todo}")
         return False
     addresses = list(dict.fromkeys(str(row[4][0]) for row in found))
-    yield Step(f"{what}: name {hostname} is {', '.join(addresses)}")
+    yield CheckStep(f"{what}: name {hostname} is {', '.join(addresses)}")
     refusals = {address: _refusal(address, port) for address in addresses}
     is_open = not all(refusals.values())
     for address, refusal in refusals.items():
         tried = f"{what}: port {port} of {address}"
         if not refusal:
-            yield Step(tried)
+            yield CheckStep(tried)
         elif is_open:
-            yield Step(f"{tried} accepts no connections ({refusal}), another address does")
+            yield CheckStep(f"{tried} accepts no connections ({refusal}), another address does")
         else:
             todo = "check that the server runs and listens on this address, and check firewalls"
-            yield Step(tried, f"accepts no connections ({refusal}): {todo}")
+            yield CheckStep(tried, f"accepts no connections ({refusal}): {todo}")
     return is_open
 
 

@@ -14,13 +14,13 @@ MOST_DATABASES = 1000
 
 
 @dataclass
-class Turns:
+class DatabaseTurns:
     """The schedule of the databases of a server, and their unreported samples."""
 
     due: dict[str, float] = field(default_factory=dict)
     _list_due: float = float("-inf")
     _fresh: dict[str, Sequence[Sample]] = field(default_factory=dict)
-    _told: frozenset[str] = frozenset()
+    _reported_names: frozenset[str] = frozenset()
 
     def take(
         self,
@@ -46,12 +46,12 @@ class Turns:
             self.due[name] = now + DATABASES_EVERY
             self._fresh[name] = measure(name, left)
 
-    def told(self) -> Mapping[str, Sequence[Sample]] | None:
+    def take_samples(self) -> Mapping[str, Sequence[Sample]] | None:
         """The unreported samples by database; None if there are none.
 
         When a database appears or disappears, the databases are reported even without samples.
         """
         fresh, self._fresh = self._fresh, {}
         names = frozenset(self.due)
-        changed, self._told = names != self._told, names
+        changed, self._reported_names = names != self._reported_names, names
         return {name: fresh.get(name, ()) for name in self.due} if fresh or changed else None

@@ -3,8 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from automation.document.parts import Part, items
 from automation.document.pointers import pointer
+from automation.document.sections import Section, items
 from automation.document.text import canonical
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import BadField
@@ -15,7 +15,7 @@ _UNSAID = "null"
 Place = tuple[int, int]
 
 
-def bits_faults(document: Part, stored: Part) -> Iterator[BadField]:
+def bits_faults(document: Section, stored: Section) -> Iterator[BadField]:
     """Check that stored `bits` of builds are neither removed nor changed.
 
     Builds that differ only in their bits are compared as a group: builds equal to a stored build are set
@@ -41,7 +41,7 @@ def _fault(place: Place, bits: str) -> BadField:
     return BadField(field, ErrorCode.INVALID_SETTINGS, f"must stay {bits}: it cannot be removed or changed")
 
 
-def _bits(document: Part) -> dict[str, list[tuple[Place, str]]]:
+def _bits(document: Section) -> dict[str, list[tuple[Place, str]]]:
     """The identity of a build: its place, and its bits as text."""
     found = defaultdict(list)
     for version_at, version in items(document, "databaseVersions"):
@@ -51,6 +51,6 @@ def _bits(document: Part) -> dict[str, list[tuple[Place, str]]]:
     return found
 
 
-def _modules(build: Part) -> list[str]:
+def _modules(build: Section) -> list[str]:
     modules = build.get("modules")
     return sorted(map(canonical, modules)) if isinstance(modules, list) else []

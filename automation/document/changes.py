@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from automation.document.formats import CANCEL, moment
-from automation.document.parts import Part, first, part, process_name, processes, text
 from automation.document.pointers import shortened
 from automation.document.secrets import redacted
+from automation.document.sections import Section, first, process_name, processes, section, text
 from automation.document.text import canonical, write
 from events.choices import DiffStatus, DiffType
 from opsapi.redaction import redact_urls
@@ -65,15 +65,15 @@ def process_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Proc
     room = MOST_PARAMS
     for name, before, after in pairs(old, new):
         found = changed_params(before or {}, after or {})
-        told, more = first(min(room, MOST_PARAMS_OF_A_PROCESS), found)
-        room -= len(told)
-        params = (*told, ParamChange(f"… and {more} more", None, None)) if more else tuple(told)
+        listed, more = first(min(room, MOST_PARAMS_OF_A_PROCESS), found)
+        room -= len(listed)
+        params = (*listed, ParamChange(f"… and {more} more", None, None)) if more else tuple(listed)
         if params:
             changes.append(ProcessChange(redact_urls(name), status(before, after), params))
     return changes
 
 
-def pairs(old: Part, new: Part) -> Iterator[tuple[str, Part | None, Part | None]]:
+def pairs(old: Section, new: Section) -> Iterator[tuple[str, Section | None, Section | None]]:
     """Each process by name, before and after; None if missing."""
     before, after = processes(old), processes(new)
     for key in dict.fromkeys([*after, *before]):
@@ -81,7 +81,7 @@ def pairs(old: Part, new: Part) -> Iterator[tuple[str, Part | None, Part | None]
         yield process_name(process), before.get(key), after.get(key)
 
 
-def status(old: Part | None, new: Part | None) -> DiffStatus:
+def status(old: Section | None, new: Section | None) -> DiffStatus:
     """The status of a change. If several apply, the first in this list wins, because it matters most."""
     if old is None:
         return DiffStatus.NEW
@@ -94,37 +94,39 @@ def status(old: Part | None, new: Part | None) -> DiffStatus:
     return DiffStatus.RESTART if moved(old, new, "lastRestart") else DiffStatus.MODIFIED
 
 
-def is_disabled(process: Part) -> bool:
+def is_disabled(process: Section) -> bool:
     """Whether the process is to be shut down."""
     return process.get("disabled") is True
 
 
-def is_restore(old: Part, new: Part) -> bool:
+def is_restore(old: Section, new: Section) -> bool:
     """Whether backupRestoreUrl is set to a new URL."""
     url = text(new, "backupRestoreUrl")
     return url not in {None, CANCEL, text(old, "backupRestoreUrl")}
 
 
-def moved(old: Part, new: Part, name: str) -> bool:
+def moved(old: Section, new: Section, name: str) -> bool:
     """Whether the time has moved to another moment. Removing it does not count."""
     after, before = text(new, name), text(old, name)
     return after is not None and moment(after) != (None if before is None else moment(before))
 
 
-def changed_params(old: Part, new: Part) -> Iterator[ParamChange]:
+def changed_params(old: Section, new: Section) -> Iterator[ParamChange]:
     """Every changed field of a process, with nested objects compared field by field and secrets redacted."""
     if canonical(old) != canonical(new):
         yield from _params("", (old, new), (redacted(old), redacted(new)))
 
 
-def _params(prefix: str, values: tuple[Part, Part], shown: tuple[Part, Part]) -> Iterator[ParamChange]:
+def _params(
+    prefix: str, values: tuple[Section, Section], shown: tuple[Section, Section]
+) -> Iterator[ParamChange]:
     """The values decide what changed; their redacted forms are shown."""
     old, new = values
     for name in dict.fromkeys([*old, *new]):
         before, after = old.get(name), new.get(name)
         path = prefix + shortened(name)
         if isinstance(before, Mapping) and isinstance(after, Mapping) and len(path) < _LONGEST_PATH:
-            members_shown = part(shown[0], name), part(shown[1], name)
+            members_shown = section(shown[0], name), section(shown[1], name)
             yield from _params(f"{path}.", (before, after), members_shown)
         elif canonical(before) != canonical(after):
             yield ParamChange(path, _text(shown[0].get(name)), _text(shown[1].get(name)))

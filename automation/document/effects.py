@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from automation.document.changes import changed_params, is_disabled, is_restore, moved, pairs
 from automation.document.formats import CANCEL, has_zone, moment
-from automation.document.parts import Part, first, text
 from automation.document.pointers import shortened
+from automation.document.sections import Section, first, text
 from automation.rules.versions import version_event
 from events.types import EventType
 from opsapi.clock import wire_time
 from opsapi.redaction import redact_urls
 
 
-class Action(StrEnum):
+class ProcessAction(StrEnum):
     """The actions of agents; the values are the wire values of `action`."""
 
     START = "START"
@@ -42,7 +42,7 @@ class Effect:
     """An effect on a process: immediately, or `at` a later time."""
 
     process: str
-    action: Action
+    action: ProcessAction
     detail: str
     at: datetime | None = None
     warning: str | None = None
@@ -60,8 +60,8 @@ class Pair:
     """A process before and after; empty if it does not exist."""
 
     name: str
-    old: Part
-    new: Part
+    old: Section
+    new: Section
     now: datetime
 
 
@@ -76,7 +76,7 @@ def effects(old: Mapping[str, Any], new: Mapping[str, Any], now: datetime) -> li
 
 def removal(pair: Pair) -> Iterator[Effect]:
     """A process that is no longer in the document."""
-    yield _effect(pair, Action.REMOVE, "is no longer managed")
+    yield _effect(pair, ProcessAction.REMOVE, "is no longer managed")
 
 
 def start(pair: Pair) -> Iterator[Effect]:
@@ -84,16 +84,16 @@ def start(pair: Pair) -> Iterator[Effect]:
     runs = bool(pair.old) and not is_disabled(pair.old)
     shall_run = not is_disabled(pair.new)
     if shall_run and not runs:
-        yield _effect(pair, Action.START, "is started")
+        yield _effect(pair, ProcessAction.START, "is started")
     elif runs and not shall_run:
-        yield _effect(pair, Action.SHUTDOWN, "is shut down")
+        yield _effect(pair, ProcessAction.SHUTDOWN, "is shut down")
 
 
 def version(pair: Pair) -> Iterator[Effect]:
     """The version changes: an upgrade or downgrade if the versions can be compared."""
     before, after = text(pair.old, "version"), text(pair.new, "version")
     if before and after and before != after:
-        action = _VERSION_ACTIONS.get(version_event(before, after), Action.CHANGE_VERSION)
+        action = _VERSION_ACTIONS.get(version_event(before, after), ProcessAction.CHANGE_VERSION)
         new, old = (shortened(redact_urls(name)) for name in (after, before))
         yield _effect(pair, action, f"runs version {new} instead of {old}")
 
@@ -102,41 +102,41 @@ def settings(pair: Pair) -> Iterator[Effect]:
     """Other fields change."""
     changes = changed_params(pair.old, pair.new) if pair.old else ()
     names, others = first(
-        _MOST_NAMES, (change.param for change in changes if change.param not in _TOLD_OTHERWISE)
+        _MOST_NAMES, (change.param for change in changes if change.param not in _REPORTED_OTHERWISE)
     )
     if names:
         more = f" and {others} more" if others else ""
         shown = ", ".join(shortened(name) for name in names)
-        yield _effect(pair, Action.RECONFIGURE, f"changes {shown}{more}")
+        yield _effect(pair, ProcessAction.RECONFIGURE, f"changes {shown}{more}")
 
 
 def restore(pair: Pair) -> Iterator[Effect]:
     """Setting backupRestoreUrl restores a backup; CANCEL stops a requested restore."""
     if is_restore(pair.old, pair.new):
-        yield _effect(pair, Action.RESTORE, "is restored from a backup", warning=_RESTORE_WARNING)
+        yield _effect(pair, ProcessAction.RESTORE, "is restored from a backup", warning=_RESTORE_WARNING)
     elif text(pair.new, "backupRestoreUrl") == CANCEL != text(pair.old, "backupRestoreUrl"):
-        yield _effect(pair, Action.CANCEL_RESTORE, "cancels its restore")
+        yield _effect(pair, ProcessAction.CANCEL_RESTORE, "cancels its restore")
 
 
 def restart(pair: Pair) -> Iterator[Effect]:
     """Changing lastRestart restarts a running process that stays enabled."""
     runs_on = pair.old and not is_disabled(pair.old) and not is_disabled(pair.new)
     if runs_on and moved(pair.old, pair.new, "lastRestart"):
-        yield _at_moment(pair, "lastRestart", Action.RESTART, "is restarted")
+        yield _at_moment(pair, "lastRestart", ProcessAction.RESTART, "is restarted")
 
 
 def resync(pair: Pair) -> Iterator[Effect]:
     """Changing lastResync deletes the data of the node and copies it again."""
     if moved(pair.old, pair.new, "lastResync"):
         detail = "deletes its data and copies it again from another member"
-        yield _at_moment(pair, "lastResync", Action.RESYNC, detail, _RESYNC_WARNING)
+        yield _at_moment(pair, "lastResync", ProcessAction.RESYNC, detail, _RESYNC_WARNING)
 
 
 def rotation(pair: Pair) -> Iterator[Effect]:
     """Changing lastKmipMasterKeyRotation rotates the master key."""
     name = "lastKmipMasterKeyRotation"
     if moved(pair.old, pair.new, name):
-        yield _at_moment(pair, name, Action.ROTATE_KEY, "rotates its master key")
+        yield _at_moment(pair, name, ProcessAction.ROTATE_KEY, "rotates its master key")
 
 
 def compaction(pair: Pair) -> Iterator[Effect]:
@@ -145,26 +145,28 @@ def compaction(pair: Pair) -> Iterator[Effect]:
     if asked is None or asked == stored:
         return
     if not has_zone(asked):
-        yield _effect(pair, Action.NOTHING, "is not compacted", warning=_COMPACT_WARNING)
+        yield _effect(pair, ProcessAction.NOTHING, "is not compacted", warning=_COMPACT_WARNING)
     elif moved(pair.old, pair.new, "lastCompact") or not has_zone(stored or ""):
-        yield _at_moment(pair, "lastCompact", Action.COMPACT, "reclaims disk space")
+        yield _at_moment(pair, "lastCompact", ProcessAction.COMPACT, "reclaims disk space")
 
 
-def _at_moment(pair: Pair, name: str, action: Action, detail: str, warning: str | None = None) -> Effect:
+def _at_moment(
+    pair: Pair, name: str, action: ProcessAction, detail: str, warning: str | None = None
+) -> Effect:
     """The effect of a changed time: immediately, or at that time."""
     time = moment(pair.new[name])
     return _effect(pair, action, detail, at=time if time and time > pair.now else None, warning=warning)
 
 
 def _effect(
-    pair: Pair, action: Action, detail: str, *, at: datetime | None = None, warning: str | None = None
+    pair: Pair, action: ProcessAction, detail: str, *, at: datetime | None = None, warning: str | None = None
 ) -> Effect:
     name = redact_urls(pair.name)
     return Effect(process=name, action=action, detail=detail, at=at, warning=warning)
 
 
 _MOST_NAMES = 10
-_TOLD_OTHERWISE = frozenset(
+_REPORTED_OTHERWISE = frozenset(
     {
         "disabled",
         "version",
@@ -175,9 +177,9 @@ _TOLD_OTHERWISE = frozenset(
         "lastCompact",
     }
 )
-_VERSION_ACTIONS: Final[Mapping[EventType | None, Action]] = {
-    EventType.HOST_UPGRADED: Action.UPGRADE,
-    EventType.HOST_DOWNGRADED: Action.DOWNGRADE,
+_VERSION_ACTIONS: Final[Mapping[EventType | None, ProcessAction]] = {
+    EventType.HOST_UPGRADED: ProcessAction.UPGRADE,
+    EventType.HOST_DOWNGRADED: ProcessAction.DOWNGRADE,
 }
 _RESYNC_WARNING = "lastResync: an initial sync deletes all data of this node"
 _RESTORE_WARNING = "backupRestoreUrl: a restore replaces the data of this node"

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from automation.document.parts import process_name, text
+from automation.document.sections import process_name, text
 from automation.document.text import canonical
 
 _IDENTITIES = ("_id", "id", "name", "hostname")
@@ -47,16 +47,16 @@ def _pairs(sent: Items, shown: Items) -> list[tuple[int, int]]:
 
 def _lookalikes(sent: Items, shown: Items) -> list[tuple[int, int]]:
     """Pairs of equal-looking items; pairs are left out if their number has changed."""
-    before, now = _by_looks(shown), _by_looks(sent)
+    before, now = _by_shown_form(shown), _by_shown_form(sent)
     return [
         pair
-        for looks, indexes in now.items()
-        if len(indexes) == len(before.get(looks, ()))
-        for pair in zip(indexes, before[looks], strict=True)
+        for shown_form, indexes in now.items()
+        if len(indexes) == len(before.get(shown_form, ()))
+        for pair in zip(indexes, before[shown_form], strict=True)
     ]
 
 
-def _by_looks(items: Items) -> dict[str, list[int]]:
+def _by_shown_form(items: Items) -> dict[str, list[int]]:
     found: dict[str, list[int]] = defaultdict(list)
     for index, item in items:
         found[canonical(item)].append(index)

@@ -9,9 +9,9 @@ from itertools import chain, islice
 from typing import Any
 
 from automation.document.builds import bits_faults
-from automation.document.parts import Part, items, part, process_name, text
 from automation.document.pointers import pointer
 from automation.document.schema import in_documented_order, schema_faults
+from automation.document.sections import Section, items, process_name, section, text
 from automation.document.text import canonical
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
@@ -44,7 +44,9 @@ def rule_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> list[
     return in_documented_order(islice(faults, MOST_FAULTS))
 
 
-def unique_names(document: Part, array: str, name_of: Callable[[Part], str | None]) -> Iterator[BadField]:
+def unique_names(
+    document: Section, array: str, name_of: Callable[[Section], str | None]
+) -> Iterator[BadField]:
     """Names in the array are unique; every repetition is a fault."""
     seen: set[str] = set()
     for index, item in items(document, array):
@@ -55,11 +57,11 @@ def unique_names(document: Part, array: str, name_of: Callable[[Part], str | Non
             seen.add(name)
 
 
-def _written_name(item: Part) -> str | None:
+def _written_name(item: Section) -> str | None:
     return text(item, "name")
 
 
-def known_versions(document: Part) -> Iterator[BadField]:
+def known_versions(document: Section) -> Iterator[BadField]:
     """The version of a process is an entry of databaseVersions."""
     names = {text(version, "name"): None for _, version in items(document, "databaseVersions")}
     allowed = _allowed(name for name in names if name is not None)
@@ -69,7 +71,7 @@ def known_versions(document: Part) -> Iterator[BadField]:
             yield _fault(["processes", index, "version"], "is not an entry of databaseVersions", allowed)
 
 
-def equal_auth_schemas(document: Part) -> Iterator[BadField]:
+def equal_auth_schemas(document: Section) -> Iterator[BadField]:
     """authSchemaVersion is the same for all processes of a cluster as for the first one."""
     first: dict[str, int] = {}
     for index, process in items(document, "processes"):
@@ -84,20 +86,20 @@ def equal_auth_schemas(document: Part) -> Iterator[BadField]:
             )
 
 
-def write_timeouts(document: Part) -> Iterator[BadField]:
+def write_timeouts(document: Section) -> Iterator[BadField]:
     """A wtimeout is not allowed with w 0 or 1, because there is nothing to wait for."""
     for index, process in items(document, "processes"):
-        concern = part(part(process, "defaultRWConcern"), "defaultWriteConcern")
+        concern = section(section(process, "defaultRWConcern"), "defaultWriteConcern")
         if concern.get("wtimeout") is not None and _is_one_or_none(concern.get("w")):
             path = "processes", index, "defaultRWConcern", "defaultWriteConcern", "wtimeout"
             yield _fault(path, "is only allowed with a w greater than 1")
 
 
-def log_rotations(document: Part) -> Iterator[BadField]:
+def log_rotations(document: Section) -> Iterator[BadField]:
     """maxUncompressed is the older name of numUncompressed; if both are given, they must be equal."""
     for array in ("monitoringVersions", "backupVersions", "processes"):
         for index, item in items(document, array):
-            rotation = part(item, "logRotate")
+            rotation = section(item, "logRotate")
             older, newer = rotation.get("maxUncompressed"), rotation.get("numUncompressed")
             if None not in (older, newer) and canonical(older) != canonical(newer):
                 path = array, index, "logRotate", "maxUncompressed"

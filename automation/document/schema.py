@@ -54,7 +54,9 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
     for keyword, demand in schema.items():
         if keyword == "properties":
             known = isinstance(value, Mapping)
-            if known and not all(_fits(value[name], part) for name, part in demand.items() if name in value):
+            if known and not all(
+                _fits(value[name], section) for name, section in demand.items() if name in value
+            ):
                 return False
         elif keyword == "items":
             if isinstance(value, list) and not all(_fits(item, demand) for item in value):

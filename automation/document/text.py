@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from automation.document.unkept import Unkept, kept_alone
+from automation.document.unstorable import Unkept, kept_alone
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.strict_json import read_json
@@ -129,11 +129,11 @@ class _Numbers:
             return int(text)
         return self._bounded(text, ExactInteger)
 
-    def _bounded(self, text: str, made: Callable[[str], Number]) -> Number | Unkept:
+    def _bounded(self, text: str, read: Callable[[str], Number]) -> Number | Unkept:
         if len(text) > LONGEST_NUMBER:
             return self._unkept(f"must have at most {LONGEST_NUMBER} characters")
         try:
-            return made(text)
+            return read(text)
         except ValueError as error:
             return self._unkept(str(error))
 

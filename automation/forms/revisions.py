@@ -31,9 +31,9 @@ class RestoreForm(ConsoleForm):
         """The current version."""
         return {"version": goal_version(self.row.group_id)}
 
-    def tell(self, refusal: ApiError) -> None:
+    def add_refusal(self, refusal: ApiError) -> None:
         """If the version has changed, the form shows the preview for the new version."""
-        super().tell(refusal)
+        super().add_refusal(refusal)
         if refusal.code is ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION:
             self.data = {**self.data, **self.stored()}
 
@@ -45,7 +45,7 @@ class RestoreForm(ConsoleForm):
         """
         now = clock.now()
         try:
-            made = automation_config_restore(
+            draft = automation_config_restore(
                 group_id=self.row.group_id,
                 number=self.row.number,
                 version=None,
@@ -56,13 +56,13 @@ class RestoreForm(ConsoleForm):
             )
         except ApiError as refusal:
             return {"refusal": _in_words(refusal)}
-        told = present_plan(made, now)
-        told["effects"] = [_at_in_words(one) for one in told["effects"]]
-        shown = {name: cut(rows, _MOST_SHOWN) for name, rows in told.items()}
+        plan = present_plan(draft, now)
+        plan["effects"] = [_at_in_words(one) for one in plan["effects"]]
+        shown = {name: cut(rows, _MOST_SHOWN) for name, rows in plan.items()}
         return {
             **{name: rows for name, (rows, _) in shown.items()},
             "more": {name: more_words(left_out) for name, (_, left_out) in shown.items()},
-            "is_same": not made.changes_something,
+            "is_same": not draft.changes_something,
         }
 
 

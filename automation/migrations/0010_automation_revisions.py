@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', opsapi.fields.PrimaryIdField(db_collation='C', default=opsapi.ids.new_id, editable=False, max_length=24, primary_key=True, serialize=False)),
                 ('number', models.PositiveIntegerField(help_text="The document's version.")),
-                ('document', opsapi.fields.SealedField()),
+                ('document', opsapi.fields.EncryptedField()),
                 ('processes', models.JSONField(default=list, help_text='Name and hostname of each process.')),
                 ('diffs', models.JSONField(default=list, help_text='What it changed in each process, secrets redacted.')),
                 ('changes', models.JSONField(default=dict, help_text='How many processes it changed, by status.')),

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="automationrevision",
             name="masked",
-            field=opsapi.fields.SealedField(
+            field=opsapi.fields.EncryptedField(
                 help_text="The document as readers see it; None where nothing is masked.", null=True
             ),
         ),

@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='automationrevision',
             name='masked',
-            field=opsapi.fields.SealedField(help_text='The document with secrets masked; null if the document has no secrets.', null=True),
+            field=opsapi.fields.EncryptedField(help_text='The document with secrets masked; null if the document has no secrets.', null=True),
         ),
         migrations.AlterField(
             model_name='automationrevision',

@@ -27,7 +27,7 @@ FORGOTTEN_AFTER = timedelta(hours=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Watcher:
+class LeaseWatcher:
     """An agent that shares hosts: its last request, its interval, and the end of its leases."""
 
     asked: datetime
@@ -70,7 +70,7 @@ def lease_end(now: datetime, interval: timedelta) -> datetime:
     return now + max(interval * LEASE_INTERVALS, SHORTEST_LEASE)
 
 
-def holder_of(lease: Lease, watchers: Mapping[str, Watcher], now: datetime) -> str | None:
+def holder_of(lease: Lease, watchers: Mapping[str, LeaseWatcher], now: datetime) -> str | None:
     """The current watcher of a host; None if it is free."""
     watcher = watchers.get(lease.watcher or "")
     is_over = lease.free_from is not None and lease.free_from <= now
@@ -105,7 +105,7 @@ class Ask:
         *,
         candidates: Mapping[Key, str],
         leases: Mapping[Key, Lease],
-        watchers: Mapping[str, Watcher],
+        watchers: Mapping[str, LeaseWatcher],
         interval: timedelta,
         now: datetime,
     ) -> None:
@@ -122,7 +122,7 @@ class Ask:
         self.asked = asked.asked if asked and asked.until > now else None
         self.end = lease_end(now, interval)
         # A host that was ours when our time ran out, and that nobody took, is ours.
-        self.watchers = {**watchers, me: Watcher(now, interval, self.end)}
+        self.watchers = {**watchers, me: LeaseWatcher(now, interval, self.end)}
         self.others = {key for key, one in watchers.items() if one.until > now} - {me}
         self.loads = Counter(filter(None, map(self._owner, leases.values())))
 

@@ -22,7 +22,7 @@ class Members:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class MemberTally:
     """Number of reachable primaries, and of healthy and unhealthy members; primaries are healthy, too."""
 
     primaries: int = 0
@@ -35,18 +35,18 @@ class Tally:
         return self.healthy + self.unhealthy
 
 
-def tally(seen: Iterable[Members]) -> Tally:
+def tally(seen: Iterable[Members]) -> MemberTally:
     """Count the members: reachable PRIMARY, SECONDARY and ARBITER members are healthy."""
     members = [one for one in seen if one.type_name not in _NO_MEMBERS]
     healthy = [one for one in members if one.reachable and role(one.type_name) in _HEALTHY]
-    return Tally(
+    return MemberTally(
         primaries=sum(one.count for one in healthy if role(one.type_name) == "PRIMARY"),
         healthy=sum(one.count for one in healthy),
         unhealthy=sum(one.count for one in members) - sum(one.count for one in healthy),
     )
 
 
-def primary_event(before: Tally, after: Tally) -> EventType | None:
+def primary_event(before: MemberTally, after: MemberTally) -> EventType | None:
     """NO_PRIMARY or MULTIPLE_PRIMARIES when the condition starts, ONE_PRIMARY when it ends."""
     if not after.members:
         return None

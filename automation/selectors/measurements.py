@@ -42,7 +42,7 @@ Named = tuple[str, int | str]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredReport:
     """What a report measured on a host itself."""
 
     at: MeasuredAt
@@ -51,18 +51,24 @@ class Measured:
 
 def newest_measurements(
     host_ids: Iterable[str], *, since: datetime | None = None, until: datetime | None = None
-) -> dict[str, Measured]:
+) -> dict[str, MeasuredReport]:
     """The newest measurements of each host that has any, by host id; reported from `since` to before `until`.
 
     A report that measured nothing on the host itself is none.
     """
     missing = set(host_ids)
     # The older ones first: what is moved meanwhile is then seen twice, and not never.
-    old = {host_id: Measured(*one) for host_id, one in old_newest(missing, since=since, until=until).items()}
-    found: dict[str, Measured] = {}
+    old = {
+        host_id: MeasuredReport(*one)
+        for host_id, one in old_newest(missing, since=since, until=until).items()
+    }
+    found: dict[str, MeasuredReport] = {}
     for begin, end in spans_back(since, until) if missing else ():
         parameters = {"hosts": list(missing), "since": begin, "until": end}
-        found |= {host_id: Measured(at, taken) for (host_id, at), taken in _read(_NEWEST, parameters).items()}
+        found |= {
+            host_id: MeasuredReport(at, samples)
+            for (host_id, at), samples in _read(_NEWEST, parameters).items()
+        }
         missing -= found.keys()
         if not missing:
             break

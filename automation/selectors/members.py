@@ -9,8 +9,8 @@ from django.db.models import Case, Count, Max, Q, Value, When
 
 from automation.choices import HostType
 from automation.models import Host
-from automation.rules.replica_sets import Members, Tally, tally
-from automation.rules.silence import heard_limit
+from automation.rules.heartbeats import heard_limit
+from automation.rules.replica_sets import Members, MemberTally, tally
 from opsapi.fields import Among
 from opsapi.wire_json import JsonObject
 
@@ -30,7 +30,7 @@ class MembersNow:
     hosts: int = 0
     down: int = 0
     unknown: int = 0
-    known: Tally = field(default_factory=Tally)
+    known: MemberTally = field(default_factory=MemberTally)
     last_report: datetime | None = None
 
 

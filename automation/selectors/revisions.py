@@ -7,14 +7,14 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from automation.document.publishing import NEW_PROJECT
+from automation.document.publish import NEW_PROJECT
 from automation.document.text import read
 from automation.models import (
     AutomationRevision,
     ProcessStatus,
 )
+from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
 from automation.rules.processes import ProcessState, process_states
-from automation.rules.silence import SILENCE
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.encryption import CannotDecryptError, decrypt
@@ -87,7 +87,7 @@ def revision_text(revision: AutomationRevision) -> str:
     """The text of a revision's document, in full.
 
     Raises:
-        ApiError: SERVICE_UNAVAILABLE, when the key that sealed it is not configured any more: nothing of a
+        ApiError: SERVICE_UNAVAILABLE, when the key that encrypted it is not configured any more: nothing of a
             document can be shown without it, nor anything held against it.
     """
     return opened(revision, stored(revision, "document"))
@@ -106,14 +106,14 @@ def stored(revision: AutomationRevision, column: str) -> str | None:
     return value
 
 
-def opened(revision: AutomationRevision, sealed: str | None) -> str:
-    """A text that was sealed for the revision; raises as `revision_text`."""
+def opened(revision: AutomationRevision, encrypted: str | None) -> str:
+    """A text that was encrypted for the revision; raises as `revision_text`."""
     try:
-        return decrypt(sealed or "", owner=revision.id)
+        return decrypt(encrypted or "", owner=revision.id)
     except CannotDecryptError as error:
         logger.error("an automation configuration of project %s: %s", revision.group_id, error)
         raise unavailable(
-            f"version {revision.number} cannot be read without the key it was sealed with, which is not in "
+            f"version {revision.number} cannot be read without the key it was encrypted with, which is not in "
             "OPSAPI_ENCRYPTION_KEYS"
         ) from None
 
@@ -125,7 +125,7 @@ def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState
     """
     newest = AutomationRevision.objects.filter(group_id=group_id).order_by("-number")
     version, wanted = newest.values_list("number", "processes").first() or (0, [])
-    is_meant = Q(Among("name", [name for name, _ in wanted])) | Q(reported__gt=now - SILENCE)
-    told = ProcessStatus.objects.filter(is_meant, group_id=group_id)
-    reported = told.values_list("name", "hostname", "goal_version", "error")
+    is_meant = Q(Among("name", [name for name, _ in wanted])) | Q(reported__gt=now - HEARTBEAT_TIMEOUT)
+    statuses = ProcessStatus.objects.filter(is_meant, group_id=group_id)
+    reported = statuses.values_list("name", "hostname", "goal_version", "error")
     return version, process_states(wanted, (ProcessState(*one) for one in reported))

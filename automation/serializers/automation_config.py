@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
-from automation.document.effects import Action, effects
-from automation.document.publishing import NEW_PROJECT, Publication
+from automation.document.effects import ProcessAction, effects
+from automation.document.publish import NEW_PROJECT, Publication
 from automation.document.schema import SCHEMA, resolved
 from automation.rules.processes import ProcessState
 from events.choices import DiffStatus, DiffType
@@ -81,7 +81,7 @@ class EffectDocument(Document):
     """One thing that would happen to one process."""
 
     process = serializers.CharField(help_text="Name of the process.")
-    action = serializers.ChoiceField([one.value for one in Action])
+    action = serializers.ChoiceField([one.value for one in ProcessAction])
     detail = serializers.CharField()
     at = serializers.DateTimeField(
         required=False,
@@ -105,7 +105,7 @@ class AutomationPlanDocument(Document):
         "effects": [
             {
                 "process": "orders_1",
-                "action": Action.RESYNC.value,
+                "action": ProcessAction.RESYNC.value,
                 "detail": "deletes its data and copies it again from another member",
                 "warning": _WARNING,
             }
@@ -152,11 +152,11 @@ class AutomationStatusDocument(Document):
     links = LinkDocument(many=True)
 
 
-def present_plan(made: Publication, now: datetime) -> JsonObject:
+def present_plan(draft: Publication, now: datetime) -> JsonObject:
     """What publishing would do."""
-    would = effects(made.old, made.new, now)
+    would = effects(draft.old, draft.new, now)
     return {
-        "diffs": [change.document() for change in made.changes],
+        "diffs": [change.document() for change in draft.changes],
         "effects": [one.document() for one in would],
         "warnings": [{"process": one.process, "warning": one.warning} for one in would if one.warning],
     }

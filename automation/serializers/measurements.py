@@ -8,7 +8,7 @@ from automation.choices import Granularity
 from automation.measurement_query import SeriesQuery
 from automation.metrics import MEASURED_UNITS, Metric, base_unit
 from automation.models import Host
-from automation.series import Series
+from automation.series import MetricSeries
 from automation.units import Unit
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
@@ -65,7 +65,7 @@ class MeasurementsDocument(Document):
 def present_measurements(
     host: Host,
     query: SeriesQuery,
-    series: Iterable[Series],
+    series: Iterable[MetricSeries],
     links: list[dict[str, str]],
     *,
     database: str | None = None,
@@ -84,7 +84,7 @@ def present_measurements(
     }
 
 
-def _present_series(series: Series) -> JsonObject:
+def _present_series(series: MetricSeries) -> JsonObject:
     return {
         "name": series.metric.value,
         "units": base_unit(series.metric).value,

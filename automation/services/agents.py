@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 
-from accesslist.services.locks import actor_hold, project_alone
+from accesslist.services.locks import actor_lock_shared, project_lock_exclusive
 from automation.choices import AgentType
 from automation.hooks import agent_deleting
 from automation.models import Agent, Host
 from automation.reports import Report
 from automation.rules.agents import AGENT_DOWN, turned
-from automation.rules.silence import SILENCE, heard_limit
+from automation.rules.heartbeats import HEARTBEAT_TIMEOUT, heard_limit
 from automation.selectors.agents import agents_named, facts_of_agent
 from automation.services.signals import versions_signal
 from automation.services.watch import clocks_restart
@@ -21,7 +21,7 @@ from events.diffs import diff
 from events.services import NewEvent, event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 from opsapi.api.principal import Actor
 
 
@@ -60,7 +60,7 @@ def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
     if agent_id := _beat_steadily(group_id, report, now):
         return Heartbeat(agent_id, [], weigh_versions=False)
     agent = _known(group_id, report)
-    if agent is None or agent.last_report <= now - SILENCE:
+    if agent is None or agent.last_report <= now - HEARTBEAT_TIMEOUT:
         _restart_clocks_after_absence(now)
     if agent is None:
         return _agent_add(group_id, report, now)
@@ -74,15 +74,15 @@ def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: 
     Raises:
         ApiError: AGENT_NOT_FOUND, or GROUP_NOT_FOUND when the project was deleted in the meantime.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
 
     def named() -> Agent:
         agent = agents_named(group_id, agent_type, hostname).first()
-        return found(agent, ErrorCode.AGENT_NOT_FOUND, agent_type.value, hostname)
+        return get_or_404(agent, ErrorCode.AGENT_NOT_FOUND, agent_type.value, hostname)
 
     # First, because what reacts takes locks that are held by those who wait for the project's own.
     agent_deleting.send(sender=Agent, agent=named(), actor=actor, now=now)
-    project_alone(group_id=group_id)
+    project_lock_exclusive(group_id=group_id)
     agent = named()
     event_record(
         event_type=EventType.AGENT_DELETED_AUDIT,
@@ -103,7 +103,7 @@ def _described(agent: Agent) -> dict[str, str]:
 
 def _restart_clocks_after_absence(now: datetime) -> None:
     """Without any report for so long the platform was away: nobody else has to have reported by now."""
-    if not Agent.objects.filter(last_report__gt=now - SILENCE).exists():
+    if not Agent.objects.filter(last_report__gt=now - HEARTBEAT_TIMEOUT).exists():
         clocks_restart(now=now)
 
 
@@ -145,14 +145,14 @@ def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
         raise LookupError(f"the agent {report.hostname} is neither there nor could it be added")
     if agent.id != fresh.id:
         return _beat(agent, report, now)
-    told = NewEvent(event_type=EventType.NEW_AGENT, facts=facts_of_agent(agent))
-    return Heartbeat(agent.id, [told], weigh_versions=True)
+    event = NewEvent(event_type=EventType.NEW_AGENT, facts=facts_of_agent(agent))
+    return Heartbeat(agent.id, [event], weigh_versions=True)
 
 
 def _beat(agent: Agent, report: Report, now: datetime) -> Heartbeat:
     version_changed, was_down = agent.version != report.version, agent.down
     # Its hosts have as long again, whether or not a sweep has found its silence.
-    if was_down or agent.last_report <= now - SILENCE:
+    if was_down or agent.last_report <= now - HEARTBEAT_TIMEOUT:
         agent.returned = now
     agent.version, agent.last_report, agent.down = report.version, now, False
     agent.save(update_fields=["version", "last_report", "down", "returned"])

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accesslist.services.locks import actor_hold, project_hold
-from automation.document.parts import addresses, items, process_host, process_name
-from automation.document.publishing import Publication, publication
+from accesslist.services.locks import actor_lock_shared, project_lock_shared
+from automation.document.publish import Publication, publication
 from automation.document.secrets import redacted
+from automation.document.sections import addresses, items, process_host, process_name
 from automation.document.text import write
 from automation.models import AutomationRevision
 from automation.selectors.revisions import document_at, goal_document, goal_version
@@ -19,7 +19,7 @@ from automation.services.masking import mask
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField, found
+from opsapi.api.errors import ApiError, BadField, get_or_404
 from opsapi.api.principal import Actor
 from opsapi.encryption import encrypt
 
@@ -43,12 +43,12 @@ def automation_config_publish(
     Raises:
         ApiError: those of `publication`, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
-    actor_hold(actor)
-    project_hold(group_id=group_id)
-    made = publication(sent, goal_document(group_id), if_match=if_match, unkept=unkept)
+    actor_lock_shared(actor)
+    project_lock_shared(group_id=group_id)
+    draft = publication(sent, goal_document(group_id), if_match=if_match, unkept=unkept)
     if not dry_run:
-        _publish(made, group_id=group_id, actor=actor, now=now)
-    return made
+        _publish(draft, group_id=group_id, actor=actor, now=now)
+    return draft
 
 
 @transaction.atomic
@@ -70,31 +70,31 @@ def automation_config_restore(
         ApiError: those of `publication`, AUTOMATION_CONFIG_REVISION_NOT_FOUND, or GROUP_NOT_FOUND when
             it was deleted in the meantime.
     """
-    actor_hold(actor)
-    project_hold(group_id=group_id)
+    actor_lock_shared(actor)
+    project_lock_shared(group_id=group_id)
     stored = goal_document(group_id)
     code = ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND
-    older = found(document_at(number, group_id=group_id), code, str(number))
+    older = get_or_404(document_at(number, group_id=group_id), code, str(number))
     sent = {**older, "version": stored["version"] if version is None else version}
-    made = publication(sent, stored, if_match=if_match)
+    draft = publication(sent, stored, if_match=if_match)
     if not dry_run:
-        _publish(made, group_id=group_id, restored_from=number, actor=actor, now=now)
-    return made
+        _publish(draft, group_id=group_id, restored_from=number, actor=actor, now=now)
+    return draft
 
 
 def _publish(
-    made: Publication, *, group_id: str, restored_from: int | None = None, actor: Actor, now: datetime
+    draft: Publication, *, group_id: str, restored_from: int | None = None, actor: Actor, now: datetime
 ) -> None:
     """Hosts come last: a report may hold one of them while it waits for the project, but no revision."""
-    if not made.changes_something:
+    if not draft.changes_something:
         return
-    revision = _revision(made, group_id=group_id, restored_from=restored_from, actor=actor, now=now)
+    revision = _revision(draft, group_id=group_id, restored_from=restored_from, actor=actor, now=now)
     try:
         with transaction.atomic():
             revision.save(force_insert=True)
     except IntegrityError:
         # Somebody else was first: nothing else in it is unique.
-        asked, current = str(made.old["version"]), str(goal_version(group_id))
+        asked, current = str(draft.old["version"]), str(goal_version(group_id))
         raise ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, current) from None
     event_record(
         event_type=EventType.AUTOMATION_CONFIG_PUBLISHED_AUDIT,
@@ -103,25 +103,25 @@ def _publish(
         group_id=group_id,
         diffs=revision.diffs,
     )
-    hosts_add(group_id=group_id, addresses=addresses(made.new), actor=actor, now=now)
+    hosts_add(group_id=group_id, addresses=addresses(draft.new), actor=actor, now=now)
 
 
 def _revision(
-    made: Publication, *, group_id: str, restored_from: int | None, actor: Actor, now: datetime
+    draft: Publication, *, group_id: str, restored_from: int | None, actor: Actor, now: datetime
 ) -> AutomationRevision:
     revision = AutomationRevision(
         group_id=group_id,
-        number=made.new["version"],
-        processes=[(process_name(one), process_host(one)) for _, one in items(made.new, "processes")],
-        diffs=[change.document() for change in made.changes],
-        changes=Counter(change.status.value for change in made.changes),
+        number=draft.new["version"],
+        processes=[(process_name(one), process_host(one)) for _, one in items(draft.new, "processes")],
+        diffs=[change.document() for change in draft.changes],
+        changes=Counter(change.status.value for change in draft.changes),
         restored_from=restored_from,
         actor_kind=actor.kind.value,
         actor_id=actor.id,
         actor_name=actor.name,
         created=now,
     )
-    text = write(made.new)
+    text = write(draft.new)
     revision.document = encrypt(text, owner=revision.id)
-    mask(revision, text, write(redacted(made.new)))
+    mask(revision, text, write(redacted(draft.new)))
     return revision

@@ -7,7 +7,12 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accesslist.services.locks import actor_hold, advisory_lock, project_alone, project_hold
+from accesslist.services.locks import (
+    actor_lock_shared,
+    advisory_lock,
+    project_lock_exclusive,
+    project_lock_shared,
+)
 from accesslist.services.projects import project_hosts_counted
 from automation.hooks import host_deleting, host_moving
 from automation.models import Database, Host, Measurement, Source
@@ -23,7 +28,7 @@ from events.diffs import diff
 from events.services import NewEvent, event_record, events_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import delete_batch
 from opsapi.wire_json import JsonObject
@@ -41,8 +46,8 @@ def host_create(*, group_id: str, address: Address, actor: Actor, now: datetime)
     Raises:
         ApiError: HOST_ALREADY_EXISTS, or GROUP_NOT_FOUND when the project was deleted in the meantime.
     """
-    actor_hold(actor)
-    project_hold(group_id=group_id)
+    actor_lock_shared(actor)
+    project_lock_shared(group_id=group_id)
     with _address_once(address):
         host = Host.objects.create(
             group_id=group_id, hostname=address.hostname, port=address.port, created=now
@@ -77,7 +82,7 @@ def host_change(
     Raises:
         ApiError: HOST_ALREADY_EXISTS, or HOST_NOT_FOUND when it was deleted in the meantime.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     _one_at_a_time(host_id)
     host = _live(group_id, host_id)
     wanted = Address(changes.get("hostname", host.hostname), changes.get("port", host.port))
@@ -105,7 +110,7 @@ def host_delete(*, group_id: str, host_id: str, actor: Actor, now: datetime) -> 
     Raises:
         ApiError: HOST_NOT_FOUND, when it was deleted in the meantime.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     _one_at_a_time(host_id)
     # First, because what reacts takes locks that are held by those who wait for the project's own.
     host_deleting.send(sender=Host, host=_live(group_id, host_id), actor=actor, now=now)
@@ -157,12 +162,12 @@ def _one_at_a_time(host_id: str) -> None:
 
 def _live(group_id: str, host_id: str) -> Host:
     host = Host.objects.filter(group_id=group_id, id=host_id).first()
-    return found(host, ErrorCode.HOST_NOT_FOUND, host_id, group_id)
+    return get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, group_id)
 
 
 def _alone(group_id: str, host_id: str) -> Host:
     """The host as it is now, while no report is being taken: those hold on to the project."""
-    project_alone(group_id=group_id)
+    project_lock_exclusive(group_id=group_id)
     return _live(group_id, host_id)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
-from accesslist.services.locks import actor_hold, project_hold
+from accesslist.services.locks import actor_lock_shared, project_lock_shared
 from automation.choices import HostType
 from automation.models import Host, ProcessStatus
 from automation.repeats import RepeatableReport
@@ -71,8 +71,8 @@ def _take_once(
     group_id: str, report: Report, repeatable: RepeatableReport | None, actor: Actor, now: datetime
 ) -> Mapping[str, Any]:
     answer = _answer(report)
-    actor_hold(actor)
-    project_hold(group_id=group_id)
+    actor_lock_shared(actor)
+    project_lock_shared(group_id=group_id)
     if repeatable and not report_answer_keep(report=repeatable, answer=answer, now=now):
         return first_answer(repeatable, now) or answer
     agent_id = _take(group_id, report, actor, now)
@@ -118,8 +118,8 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     measured = measurements_write(reports=by_id, reported=now)
     _replace_processes(group_id, report, now)
     derived = [*heartbeat.events, *_new_hosts(added), *_happened(edges), *sets.events]
-    told = _reported(group_id, _as_they_happened(report.events, now), hosts)
-    events_record(events=[*derived, *told], actor=actor, now=now, group_id=group_id)
+    reported = _reported(group_id, _as_they_happened(report.events, now), hosts)
+    events_record(events=[*derived, *reported], actor=actor, now=now, group_id=group_id)
     reported = [hosts[one.address.key] for one in report.hosts]
     states = [host_signal_state(host, measured.get(host.id)) for host in reported]
     hosts_signal(
@@ -174,7 +174,7 @@ def _happened(edges: Iterable[tuple[Host, EventType]]) -> list[NewEvent]:
         NewEvent(
             event_type=event_type,
             facts=facts_of_host(host),
-            signals=EVENT_TYPES[event_type].told_once,
+            signals=EVENT_TYPES[event_type].one_shot,
             signal_facts=host_state(host),
         )
         for host, event_type in edges
@@ -220,7 +220,7 @@ def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) 
     """Of a known host, and of a known cluster, we know more than the agent has to repeat."""
     address = Address(event.hostname, event.port) if event.hostname and event.port is not None else None
     host = hosts.get(address.key) if address else None
-    told = {
+    reported = {
         "hostname": event.hostname,
         "port": event.port,
         "replicaSetName": event.replica_set_name,
@@ -234,7 +234,7 @@ def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) 
     known = host_state(host) if host else {}
     if event.cluster_name is not None:
         known.pop("clusterId", None)
-    facts = {**known, **{name: value for name, value in told.items() if value is not None}}
+    facts = {**known, **{name: value for name, value in reported.items() if value is not None}}
     # What ended before an alert began does not close it.
     dated = {"happened": wire_time(event.created)} if event.created else {}
     return NewEvent(

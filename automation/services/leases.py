@@ -206,8 +206,8 @@ def _end_of(token: str, row: HostLease) -> datetime | None:
 
 def _until(report: HostReport, end: datetime) -> HostReport:
     def before(samples: Samples) -> Samples:
-        kept = {metric: [one for one in taken if one[0] < end] for metric, taken in samples.items()}
-        return {metric: taken for metric, taken in kept.items() if taken}
+        kept = {metric: [one for one in values if one[0] < end] for metric, values in samples.items()}
+        return {metric: values for metric, values in kept.items() if values}
 
     databases = {name: before(samples) for name, samples in (report.databases or {}).items()}
     return replace(report, samples=before(report.samples), databases=databases)

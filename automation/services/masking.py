@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db import DatabaseError
 
 from automation.document import secret_names, secrets
-from automation.document.publishing import NEW_PROJECT
+from automation.document.publish import NEW_PROJECT
 from automation.document.secrets import redacted
 from automation.document.text import read, write
 from automation.models import AutomationRevision

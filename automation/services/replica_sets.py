@@ -14,7 +14,7 @@ from django.db.models import Count, Min
 
 from automation.choices import HostType
 from automation.models import Cluster, Host, ReplicaSet
-from automation.rules.replica_sets import Members, Tally, primary_event, tally
+from automation.rules.replica_sets import Members, MemberTally, primary_event, tally
 from automation.selectors.replica_sets import facts_of_replica_set, replica_set_state
 from events.services import NewEvent
 from opsapi.sql import update_from_arrays
@@ -129,11 +129,11 @@ def _members(set_ids: Collection[str]) -> tuple[dict[str, list[Members]], dict[s
     return members, shards
 
 
-def _tally_of(one: ReplicaSet) -> Tally:
-    return Tally(primaries=one.primaries, healthy=one.healthy, unhealthy=one.unhealthy)
+def _tally_of(one: ReplicaSet) -> MemberTally:
+    return MemberTally(primaries=one.primaries, healthy=one.healthy, unhealthy=one.unhealthy)
 
 
-def _take(one: ReplicaSet, counted: Tally, shard_name: str | None) -> None:
+def _take(one: ReplicaSet, counted: MemberTally, shard_name: str | None) -> None:
     one.primaries, one.healthy, one.unhealthy = counted.primaries, counted.healthy, counted.unhealthy
     one.shard_name = shard_name
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.db.models import F
 
-from accesslist.services.locks import places_hold
+from accesslist.services.locks import scopes_lock_shared
 from automation.choices import AgentType
 from automation.models import Agent, Host
 from automation.rules.agents import AGENT_VERSION_BEHIND, turned
@@ -42,7 +42,7 @@ SELECT id FROM automation_agent
 @transaction.atomic
 def versions_weigh(*, group_id: str, now: datetime) -> None:
     """Mark whose version is behind and whose is not any more, and tell so; nothing in a deleted project."""
-    if group_id not in places_hold(groups=[group_id]).orgs_of_groups:
+    if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
         return
     # Agents before hosts, as reports lock them.
     agents = _turned_agents(group_id)

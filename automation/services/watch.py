@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from automation.models import FleetWatch
-from automation.rules.silence import clocks_start, silent_since
+from automation.rules.heartbeats import clocks_start, timed_out_since
 
 SWEEP_GAP = timedelta(seconds=10)
 """Of several workers one sweeps; another only after so long."""
@@ -30,7 +30,7 @@ def sweep_begin(*, now: datetime) -> datetime | None:
     if watch.swept is not None and now - watch.swept < SWEEP_GAP:
         return None
     _note(watch, now)
-    return silent_since(counting_since=watch.counting_since, now=now)
+    return timed_out_since(counting_since=watch.counting_since, now=now)
 
 
 @transaction.atomic

@@ -16,7 +16,7 @@ from automation.serializers.agents import (
 )
 from automation.services.agents import agent_delete
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 from opsapi.api.links import link
 from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
@@ -44,12 +44,12 @@ class AgentViewSet(ApiViewSet):
         """The type of the path is one there is; the agent of the path is there, and no other type has any."""
         if self.action == "of_type":
             named = self.kwargs["agent_type"]
-            found(_TYPES.get(named), ErrorCode.INVALID_AGENT_TYPE, named)
+            get_or_404(_TYPES.get(named), ErrorCode.INVALID_AGENT_TYPE, named)
         elif "agent_name" in self.kwargs:
             named, name = self.kwargs["agent_type"], self.kwargs["agent_name"]
             agent_type = _TYPES.get(named)
             row = agents_named(self.group.id, agent_type, name).first() if agent_type else None
-            self.agent = found(row, ErrorCode.AGENT_NOT_FOUND, named, name)
+            self.agent = get_or_404(row, ErrorCode.AGENT_NOT_FOUND, named, name)
 
     def index(self, request: Request, group_id: str) -> Response:
         """Agents by type and hostname; links lead to those of each type."""

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from accesslist.views.base import KeyViewSet
 from automation.access import READ, WRITE_CONFIG
-from automation.document.publishing import ANY_ETAG, NEW_PROJECT, Publication, etag
+from automation.document.publish import ANY_ETAG, NEW_PROJECT, Publication, etag
 from automation.document.schema import SCHEMA
 from automation.document.text import for_people, read_sent, write
 from automation.models import AutomationRevision

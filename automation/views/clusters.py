@@ -7,7 +7,7 @@ from automation.access import READ
 from automation.selectors.clusters import ClusterRow, cluster_row, cluster_rows
 from automation.serializers.clusters import ClusterDocument, present_cluster
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
 
@@ -26,7 +26,9 @@ class ClusterViewSet(ApiViewSet):
         """The cluster of the path."""
         if "cluster_id" in self.kwargs:
             row = cluster_row(self.kwargs["cluster_id"], group_id=self.group.id)
-            self.cluster = found(row, ErrorCode.CLUSTER_NOT_FOUND, self.kwargs["cluster_id"], self.group.id)
+            self.cluster = get_or_404(
+                row, ErrorCode.CLUSTER_NOT_FOUND, self.kwargs["cluster_id"], self.group.id
+            )
 
     def index(self, request: Request, group_id: str) -> Response:
         """Clusters by name."""

@@ -13,7 +13,7 @@ from automation.selectors.hosts import host_at, hosts_of
 from automation.serializers.hosts import HostChange, HostDocument, NewHost
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import T, found
+from opsapi.api.errors import T, get_or_404
 from opsapi.api.examples import AN_ID
 from opsapi.api.query import LISTING, Parameter, read_identifier
 from opsapi.api.resources import Facts
@@ -43,7 +43,7 @@ class OfHost(ApiViewSet):
     def found_host(self, host: T | None) -> T:
         """The host, or the 404 that says how the path names it."""
         name = self.kwargs.get("host_id") or self.kwargs["host_name"]
-        return found(host, ErrorCode.HOST_NOT_FOUND, name, self.group.id)
+        return get_or_404(host, ErrorCode.HOST_NOT_FOUND, name, self.group.id)
 
 
 class HostViewSet(OfHost):

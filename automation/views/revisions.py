@@ -5,7 +5,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.access import READ, WRITE_CONFIG
-from automation.document.publishing import NEW_PROJECT
+from automation.document.publish import NEW_PROJECT
 from automation.models import AutomationRevision
 from automation.selectors.revisions import revision_at, revision_rows
 from automation.serializers.automation_config import AutomationConfigDocument, PublishedDocument
@@ -13,7 +13,7 @@ from automation.serializers.revisions import RestoreDocument, RevisionDocument, 
 from automation.services.automation_config import automation_config_restore
 from automation.views.automation_config import DRY_RUN, OfAutomationConfig
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING
 
 _LONGEST_NUMBER = 9  # digits: of ten the database does not keep every one
@@ -48,7 +48,7 @@ class RevisionViewSet(OfAutomationConfig):
             number = self.number
             revision = None if number is None else revision_at(number, group_id=self.group.id)
             code = ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND
-            self.revision = found(revision, code, self.kwargs["revision"], self.group.id)
+            self.revision = get_or_404(revision, code, self.kwargs["revision"], self.group.id)
 
     @cached_property
     def number(self) -> int | None:

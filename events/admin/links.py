@@ -8,7 +8,7 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest
 
 from events.models import Event
-from opsapi.console.places import page_url
+from opsapi.console.admin_urls import page_url
 
 # For each ID in an event: the key in its details, the model and its label.
 _NAMED = (

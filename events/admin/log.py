@@ -16,7 +16,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
 
 from events.admin.links import row_links
-from events.admin.shown import group_names, shown_events
+from events.admin.rows import group_names, shown_events
 from events.csv import events_csv
 from events.csv_downloads import FULL_RETRY_SECONDS, Full, download
 from events.diff_rows import changed_resources
@@ -26,7 +26,7 @@ from events.search import LOOKED_BACK, event_scope
 from events.search_pages import Direction, SearchPage, search_page
 from events.wording import about, acting, in_words
 from opsapi import clock
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import operator_of
 from opsapi.console.changelist import Chip, chosen_words
 from opsapi.console.display import Context, json_field
@@ -53,13 +53,13 @@ class EventAdmin(ConsoleAdmin):
     diffs_json = staticmethod(json_field("diffs"))
     raw_json = staticmethod(json_field("raw"))
 
-    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Events of projects and organizations that the operator can read."""
-        return rows.filter(event_scope(reach))
+        return rows.filter(event_scope(visible_scope))
 
-    def is_shown_to(self, reach: Reach) -> bool:
+    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
         """Whether an operator with this reach can find any rows."""
-        return bool(reach)
+        return bool(visible_scope)
 
     def get_urls(self) -> list[URLPattern]:
         """Adds the CSV download."""
@@ -109,8 +109,8 @@ class EventAdmin(ConsoleAdmin):
 
     def _who_url(self, request: HttpRequest, event: Event) -> str:
         name = event.details.get("username", "")
-        reach = operator_of(request).reach()
-        return urls_seen(self.admin_site, reach, "accesslist.user", "username", [name]).get(name, "")
+        visible_scope = operator_of(request).visible_scope()
+        return urls_seen(self.admin_site, visible_scope, "accesslist.user", "username", [name]).get(name, "")
 
     def _filters(self, request: HttpRequest) -> EventFilters:
         self.require_reading(request)

@@ -30,12 +30,12 @@ class Category(StrEnum):
     INTEGRATION = "INTEGRATION"
 
 
-class Kind(StrEnum):
+class AlertEffect(StrEnum):
     """The effect of an event type on alerts."""
 
     OPENING = "OPENING"
     CLOSING = "CLOSING"
-    TOLD_ONCE = "TOLD_ONCE"
+    ONE_SHOT = "ONE_SHOT"
     AUDIT = "AUDIT"
 
 
@@ -96,7 +96,7 @@ class EventTypeSpec:
 
     name: str
     category: Category
-    kind: Kind
+    kind: AlertEffect
     target: Target
     closed_by: str | None = None
     needs: Needs = Needs.NOTHING
@@ -107,12 +107,12 @@ class EventTypeSpec:
     @property
     def alertable(self) -> bool:
         """Whether an alert configuration can use the type."""
-        return self.kind in (Kind.OPENING, Kind.TOLD_ONCE)
+        return self.kind in (AlertEffect.OPENING, AlertEffect.ONE_SHOT)
 
     @property
     def closes(self) -> bool:
         """Whether the type closes alerts of other types (`openers_of` returns them)."""
-        return self.kind is Kind.CLOSING
+        return self.kind is AlertEffect.CLOSING
 
     @property
     def about_data(self) -> bool:
@@ -120,14 +120,14 @@ class EventTypeSpec:
         return self.category is Category.DATA_EXPLORER
 
     @property
-    def told_once(self) -> bool:
+    def one_shot(self) -> bool:
         """Whether it notifies once and opens no alert."""
-        return self.kind is Kind.TOLD_ONCE
+        return self.kind is AlertEffect.ONE_SHOT
 
     @property
     def reported(self) -> bool:
         """Whether agents can report it. They cannot report audits and derived events."""
-        return self.category in _REPORTED and self.kind is not Kind.AUDIT and not self.derived
+        return self.category in _REPORTED and self.kind is not AlertEffect.AUDIT and not self.derived
 
     @property
     def supports_matchers(self) -> bool:
@@ -146,17 +146,17 @@ def opening(
 ) -> EventTypeSpec:
     """Create the row of a type that opens alerts, by default with the usual target of its category."""
     about = target or _target(category)
-    return EventTypeSpec(name, category, Kind.OPENING, about, closed_by, needs, derived)
+    return EventTypeSpec(name, category, AlertEffect.OPENING, about, closed_by, needs, derived)
 
 
 def closing(
     category: Category, name: str, *, target: Target | None = None, derived: bool = False
 ) -> EventTypeSpec:
     """Create the row of a type that closes alerts of other types."""
-    return EventTypeSpec(name, category, Kind.CLOSING, target or _target(category), derived=derived)
+    return EventTypeSpec(name, category, AlertEffect.CLOSING, target or _target(category), derived=derived)
 
 
-def told_once(
+def one_shot(
     category: Category,
     name: str,
     *,
@@ -170,7 +170,7 @@ def told_once(
     return EventTypeSpec(
         name,
         category,
-        Kind.TOLD_ONCE,
+        AlertEffect.ONE_SHOT,
         about,
         derived=derived,
         global_only=global_only,
@@ -180,7 +180,7 @@ def told_once(
 
 def audit(category: Category, name: str) -> EventTypeSpec:
     """Create the row of a type that is only recorded."""
-    return EventTypeSpec(name, category, Kind.AUDIT, _target(category))
+    return EventTypeSpec(name, category, AlertEffect.AUDIT, _target(category))
 
 
 def _target(category: Category) -> Target:

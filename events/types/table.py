@@ -5,7 +5,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from events.types.spec import Category, EventTypeSpec, Needs, Target, audit, closing, opening, told_once
+from events.types.spec import Category, EventTypeSpec, Needs, Target, audit, closing, one_shot, opening
 
 
 class EventType(StrEnum):
@@ -41,13 +41,13 @@ class EventType(StrEnum):
         Category.AGENT, "BACKUP_AGENT_VERSION_BEHIND", "BACKUP_AGENT_VERSION_CURRENT", derived=True
     )
     BACKUP_AGENT_VERSION_CURRENT = closing(Category.AGENT, "BACKUP_AGENT_VERSION_CURRENT", derived=True)
-    NEW_AGENT = told_once(Category.AGENT, "NEW_AGENT", derived=True)
-    BACKUP_AGENT_CONF_CALL_FAILURE = told_once(
+    NEW_AGENT = one_shot(Category.AGENT, "NEW_AGENT", derived=True)
+    BACKUP_AGENT_CONF_CALL_FAILURE = one_shot(
         Category.AGENT, "BACKUP_AGENT_CONF_CALL_FAILURE", global_only=True
     )
     AGENT_DELETED_AUDIT = audit(Category.AGENT, "AGENT_DELETED_AUDIT")
 
-    AUTOMATION_CONFIG_PUBLISHED_AUDIT = told_once(
+    AUTOMATION_CONFIG_PUBLISHED_AUDIT = one_shot(
         Category.AUTOMATION_CONFIG, "AUTOMATION_CONFIG_PUBLISHED_AUDIT"
     )
 
@@ -55,19 +55,19 @@ class EventType(StrEnum):
     OPLOG_CURRENT = closing(Category.BACKUP, "OPLOG_CURRENT")
     RESYNC_REQUIRED = opening(Category.BACKUP, "RESYNC_REQUIRED", "RESYNC_PERFORMED")
     RESYNC_PERFORMED = closing(Category.BACKUP, "RESYNC_PERFORMED")
-    RESTORE_REQUESTED_AUDIT = told_once(Category.BACKUP, "RESTORE_REQUESTED_AUDIT")
-    SNAPSHOT_DELETED_AUDIT = told_once(Category.BACKUP, "SNAPSHOT_DELETED_AUDIT")
-    SNAPSHOT_EXPIRY_UPDATED_AUDIT = told_once(Category.BACKUP, "SNAPSHOT_EXPIRY_UPDATED_AUDIT")
-    INITIAL_SYNC_STARTED_AUDIT = told_once(Category.BACKUP, "INITIAL_SYNC_STARTED_AUDIT")
-    INITIAL_SYNC_FINISHED_AUDIT = told_once(Category.BACKUP, "INITIAL_SYNC_FINISHED_AUDIT")
-    SYNC_PENDING_AUDIT = told_once(Category.BACKUP, "SYNC_PENDING_AUDIT")
-    SYNC_REQUIRED_AUDIT = told_once(Category.BACKUP, "SYNC_REQUIRED_AUDIT")
-    RS_CREDENTIAL_UPDATED_AUDIT = told_once(Category.BACKUP, "RS_CREDENTIAL_UPDATED_AUDIT")
-    RS_DENYLIST_UPDATED_AUDIT = told_once(Category.BACKUP, "RS_DENYLIST_UPDATED_AUDIT")
-    RS_ROTATE_MASTER_KEY_AUDIT = told_once(Category.BACKUP, "RS_ROTATE_MASTER_KEY_AUDIT")
-    RS_SNAPSHOT_SCHEDULE_UPDATED_AUDIT = told_once(Category.BACKUP, "RS_SNAPSHOT_SCHEDULE_UPDATED_AUDIT")
-    RS_STATE_CHANGED_AUDIT = told_once(Category.BACKUP, "RS_STATE_CHANGED_AUDIT")
-    RS_STORAGE_ENGINE_UPDATED_AUDIT = told_once(Category.BACKUP, "RS_STORAGE_ENGINE_UPDATED_AUDIT")
+    RESTORE_REQUESTED_AUDIT = one_shot(Category.BACKUP, "RESTORE_REQUESTED_AUDIT")
+    SNAPSHOT_DELETED_AUDIT = one_shot(Category.BACKUP, "SNAPSHOT_DELETED_AUDIT")
+    SNAPSHOT_EXPIRY_UPDATED_AUDIT = one_shot(Category.BACKUP, "SNAPSHOT_EXPIRY_UPDATED_AUDIT")
+    INITIAL_SYNC_STARTED_AUDIT = one_shot(Category.BACKUP, "INITIAL_SYNC_STARTED_AUDIT")
+    INITIAL_SYNC_FINISHED_AUDIT = one_shot(Category.BACKUP, "INITIAL_SYNC_FINISHED_AUDIT")
+    SYNC_PENDING_AUDIT = one_shot(Category.BACKUP, "SYNC_PENDING_AUDIT")
+    SYNC_REQUIRED_AUDIT = one_shot(Category.BACKUP, "SYNC_REQUIRED_AUDIT")
+    RS_CREDENTIAL_UPDATED_AUDIT = one_shot(Category.BACKUP, "RS_CREDENTIAL_UPDATED_AUDIT")
+    RS_DENYLIST_UPDATED_AUDIT = one_shot(Category.BACKUP, "RS_DENYLIST_UPDATED_AUDIT")
+    RS_ROTATE_MASTER_KEY_AUDIT = one_shot(Category.BACKUP, "RS_ROTATE_MASTER_KEY_AUDIT")
+    RS_SNAPSHOT_SCHEDULE_UPDATED_AUDIT = one_shot(Category.BACKUP, "RS_SNAPSHOT_SCHEDULE_UPDATED_AUDIT")
+    RS_STATE_CHANGED_AUDIT = one_shot(Category.BACKUP, "RS_STATE_CHANGED_AUDIT")
+    RS_STORAGE_ENGINE_UPDATED_AUDIT = one_shot(Category.BACKUP, "RS_STORAGE_ENGINE_UPDATED_AUDIT")
     INCONSISTENT_BACKUP_CONFIGURATION = opening(
         Category.BACKUP,
         "INCONSISTENT_BACKUP_CONFIGURATION",
@@ -79,26 +79,26 @@ class EventType(StrEnum):
     )
     BAD_CLUSTERSHOTS = opening(Category.BACKUP, "BAD_CLUSTERSHOTS", "GOOD_CLUSTERSHOT", target=Target.CLUSTER)
     GOOD_CLUSTERSHOT = closing(Category.BACKUP, "GOOD_CLUSTERSHOT", target=Target.CLUSTER)
-    CLUSTER_CHECKPOINT_UPDATED_AUDIT = told_once(
+    CLUSTER_CHECKPOINT_UPDATED_AUDIT = one_shot(
         Category.BACKUP, "CLUSTER_CHECKPOINT_UPDATED_AUDIT", target=Target.CLUSTER
     )
-    CLUSTER_CREDENTIAL_UPDATED_AUDIT = told_once(
+    CLUSTER_CREDENTIAL_UPDATED_AUDIT = one_shot(
         Category.BACKUP, "CLUSTER_CREDENTIAL_UPDATED_AUDIT", target=Target.CLUSTER
     )
-    CLUSTER_DENYLIST_UPDATED_AUDIT = told_once(
+    CLUSTER_DENYLIST_UPDATED_AUDIT = one_shot(
         Category.BACKUP, "CLUSTER_DENYLIST_UPDATED_AUDIT", target=Target.CLUSTER
     )
-    CLUSTER_SNAPSHOT_SCHEDULE_UPDATED_AUDIT = told_once(
+    CLUSTER_SNAPSHOT_SCHEDULE_UPDATED_AUDIT = one_shot(
         Category.BACKUP, "CLUSTER_SNAPSHOT_SCHEDULE_UPDATED_AUDIT", target=Target.CLUSTER
     )
-    CLUSTER_STATE_CHANGED_AUDIT = told_once(
+    CLUSTER_STATE_CHANGED_AUDIT = one_shot(
         Category.BACKUP, "CLUSTER_STATE_CHANGED_AUDIT", target=Target.CLUSTER
     )
-    CLUSTER_STORAGE_ENGINE_UPDATED_AUDIT = told_once(
+    CLUSTER_STORAGE_ENGINE_UPDATED_AUDIT = one_shot(
         Category.BACKUP, "CLUSTER_STORAGE_ENGINE_UPDATED_AUDIT", target=Target.CLUSTER
     )
-    CLUSTERSHOT_DELETED_AUDIT = told_once(Category.BACKUP, "CLUSTERSHOT_DELETED_AUDIT", target=Target.CLUSTER)
-    CLUSTERSHOT_EXPIRY_UPDATED_AUDIT = told_once(
+    CLUSTERSHOT_DELETED_AUDIT = one_shot(Category.BACKUP, "CLUSTERSHOT_DELETED_AUDIT", target=Target.CLUSTER)
+    CLUSTERSHOT_EXPIRY_UPDATED_AUDIT = one_shot(
         Category.BACKUP, "CLUSTERSHOT_EXPIRY_UPDATED_AUDIT", target=Target.CLUSTER
     )
 
@@ -109,11 +109,11 @@ class EventType(StrEnum):
         Category.CLUSTER, "CLUSTER_MONGOS_IS_MISSING", "CLUSTER_MONGOS_IS_PRESENT"
     )
     CLUSTER_MONGOS_IS_PRESENT = closing(Category.CLUSTER, "CLUSTER_MONGOS_IS_PRESENT")
-    SHARD_ADDED = told_once(Category.CLUSTER, "SHARD_ADDED")
-    SHARD_REMOVED = told_once(Category.CLUSTER, "SHARD_REMOVED")
+    SHARD_ADDED = one_shot(Category.CLUSTER, "SHARD_ADDED")
+    SHARD_REMOVED = one_shot(Category.CLUSTER, "SHARD_REMOVED")
 
-    DATA_EXPLORER = told_once(Category.DATA_EXPLORER, "DATA_EXPLORER")
-    DATA_EXPLORER_CRUD = told_once(Category.DATA_EXPLORER, "DATA_EXPLORER_CRUD")
+    DATA_EXPLORER = one_shot(Category.DATA_EXPLORER, "DATA_EXPLORER")
+    DATA_EXPLORER_CRUD = one_shot(Category.DATA_EXPLORER, "DATA_EXPLORER_CRUD")
 
     HOST_DOWN = opening(Category.HOST, "HOST_DOWN", "HOST_UP", derived=True)
     HOST_UP = closing(Category.HOST, "HOST_UP", derived=True)
@@ -125,16 +125,16 @@ class EventType(StrEnum):
     HOST_SSL_CERTIFICATE_CURRENT = closing(Category.HOST, "HOST_SSL_CERTIFICATE_CURRENT")
     VERSION_BEHIND = opening(Category.HOST, "VERSION_BEHIND", "VERSION_CURRENT", derived=True)
     VERSION_CURRENT = closing(Category.HOST, "VERSION_CURRENT", derived=True)
-    HOST_RESTARTED = told_once(Category.HOST, "HOST_RESTARTED", derived=True)
-    HOST_ROLLBACK = told_once(Category.HOST, "HOST_ROLLBACK")
-    NEW_HOST = told_once(Category.HOST, "NEW_HOST", derived=True)
-    ADD_HOST_AUDIT = told_once(Category.HOST, "ADD_HOST_AUDIT", derived=True)
-    DELETE_HOST_AUDIT = told_once(Category.HOST, "DELETE_HOST_AUDIT", derived=True)
-    HOST_NOW_PRIMARY = told_once(Category.HOST, "HOST_NOW_PRIMARY", derived=True)
-    HOST_NOW_SECONDARY = told_once(Category.HOST, "HOST_NOW_SECONDARY", derived=True)
-    HOST_NOW_STANDALONE = told_once(Category.HOST, "HOST_NOW_STANDALONE", derived=True)
-    HOST_UPGRADED = told_once(Category.HOST, "HOST_UPGRADED", derived=True)
-    HOST_DOWNGRADED = told_once(Category.HOST, "HOST_DOWNGRADED", derived=True)
+    HOST_RESTARTED = one_shot(Category.HOST, "HOST_RESTARTED", derived=True)
+    HOST_ROLLBACK = one_shot(Category.HOST, "HOST_ROLLBACK")
+    NEW_HOST = one_shot(Category.HOST, "NEW_HOST", derived=True)
+    ADD_HOST_AUDIT = one_shot(Category.HOST, "ADD_HOST_AUDIT", derived=True)
+    DELETE_HOST_AUDIT = one_shot(Category.HOST, "DELETE_HOST_AUDIT", derived=True)
+    HOST_NOW_PRIMARY = one_shot(Category.HOST, "HOST_NOW_PRIMARY", derived=True)
+    HOST_NOW_SECONDARY = one_shot(Category.HOST, "HOST_NOW_SECONDARY", derived=True)
+    HOST_NOW_STANDALONE = one_shot(Category.HOST, "HOST_NOW_STANDALONE", derived=True)
+    HOST_UPGRADED = one_shot(Category.HOST, "HOST_UPGRADED", derived=True)
+    HOST_DOWNGRADED = one_shot(Category.HOST, "HOST_DOWNGRADED", derived=True)
     HOST_CHANGED_AUDIT = audit(Category.HOST, "HOST_CHANGED_AUDIT")
     OUTSIDE_METRIC_THRESHOLD = opening(
         Category.HOST,
@@ -150,13 +150,13 @@ class EventType(StrEnum):
 
     ORG_USERS_WITHOUT_MFA = opening(Category.ORGANIZATION, "ORG_USERS_WITHOUT_MFA", "ALL_ORG_USERS_HAVE_MFA")
     ALL_ORG_USERS_HAVE_MFA = closing(Category.ORGANIZATION, "ALL_ORG_USERS_HAVE_MFA")
-    ORG_API_KEY_ADDED = told_once(Category.ORGANIZATION, "ORG_API_KEY_ADDED")
-    ORG_API_KEY_DELETED = told_once(Category.ORGANIZATION, "ORG_API_KEY_DELETED")
-    ORG_RENAMED = told_once(Category.ORGANIZATION, "ORG_RENAMED")
-    ORG_PUBLIC_API_ACCESS_LIST_REQUIRED = told_once(
+    ORG_API_KEY_ADDED = one_shot(Category.ORGANIZATION, "ORG_API_KEY_ADDED")
+    ORG_API_KEY_DELETED = one_shot(Category.ORGANIZATION, "ORG_API_KEY_DELETED")
+    ORG_RENAMED = one_shot(Category.ORGANIZATION, "ORG_RENAMED")
+    ORG_PUBLIC_API_ACCESS_LIST_REQUIRED = one_shot(
         Category.ORGANIZATION, "ORG_PUBLIC_API_ACCESS_LIST_REQUIRED", produced=False
     )
-    ORG_PUBLIC_API_ACCESS_LIST_NOT_REQUIRED = told_once(
+    ORG_PUBLIC_API_ACCESS_LIST_NOT_REQUIRED = one_shot(
         Category.ORGANIZATION, "ORG_PUBLIC_API_ACCESS_LIST_NOT_REQUIRED", produced=False
     )
     ORG_CREATED_AUDIT = audit(Category.ORGANIZATION, "ORG_CREATED_AUDIT")
@@ -166,18 +166,18 @@ class EventType(StrEnum):
         Category.GROUP, "USERS_WITHOUT_MULTI_FACTOR_AUTH", "ALL_USERS_HAVE_MULTI_FACTOR_AUTH"
     )
     ALL_USERS_HAVE_MULTI_FACTOR_AUTH = closing(Category.GROUP, "ALL_USERS_HAVE_MULTI_FACTOR_AUTH")
-    GROUP_CREATED = told_once(Category.GROUP, "GROUP_CREATED")
+    GROUP_CREATED = one_shot(Category.GROUP, "GROUP_CREATED")
     GROUP_CHANGED_AUDIT = audit(Category.GROUP, "GROUP_CHANGED_AUDIT")
     GROUP_DELETED_AUDIT = audit(Category.GROUP, "GROUP_DELETED_AUDIT")
 
     NO_PRIMARY = opening(Category.REPLICA_SET, "NO_PRIMARY", "ONE_PRIMARY", derived=True)
     MULTIPLE_PRIMARIES = opening(Category.REPLICA_SET, "MULTIPLE_PRIMARIES", "ONE_PRIMARY", derived=True)
     ONE_PRIMARY = closing(Category.REPLICA_SET, "ONE_PRIMARY", derived=True)
-    CONFIGURATION_CHANGED = told_once(Category.REPLICA_SET, "CONFIGURATION_CHANGED")
-    MEMBER_ADDED = told_once(Category.REPLICA_SET, "MEMBER_ADDED")
-    MEMBER_REMOVED = told_once(Category.REPLICA_SET, "MEMBER_REMOVED")
-    PRIMARY_ELECTED = told_once(Category.REPLICA_SET, "PRIMARY_ELECTED")
-    TOO_MANY_ELECTIONS = told_once(Category.REPLICA_SET, "TOO_MANY_ELECTIONS")
+    CONFIGURATION_CHANGED = one_shot(Category.REPLICA_SET, "CONFIGURATION_CHANGED")
+    MEMBER_ADDED = one_shot(Category.REPLICA_SET, "MEMBER_ADDED")
+    MEMBER_REMOVED = one_shot(Category.REPLICA_SET, "MEMBER_REMOVED")
+    PRIMARY_ELECTED = one_shot(Category.REPLICA_SET, "PRIMARY_ELECTED")
+    TOO_MANY_ELECTIONS = one_shot(Category.REPLICA_SET, "TOO_MANY_ELECTIONS")
     TOO_FEW_HEALTHY_MEMBERS = opening(
         Category.REPLICA_SET,
         "TOO_FEW_HEALTHY_MEMBERS",
@@ -194,21 +194,21 @@ class EventType(StrEnum):
     )
     ENOUGH_HEALTHY_MEMBERS = closing(Category.REPLICA_SET, "ENOUGH_HEALTHY_MEMBERS", derived=True)
 
-    TEAM_CREATED = told_once(Category.TEAM, "TEAM_CREATED")
-    TEAM_DELETED = told_once(Category.TEAM, "TEAM_DELETED")
-    TEAM_ADDED_TO_GROUP = told_once(Category.TEAM, "TEAM_ADDED_TO_GROUP")
-    TEAM_REMOVED_FROM_GROUP = told_once(Category.TEAM, "TEAM_REMOVED_FROM_GROUP")
-    USER_ADDED_TO_TEAM = told_once(Category.TEAM, "USER_ADDED_TO_TEAM")
+    TEAM_CREATED = one_shot(Category.TEAM, "TEAM_CREATED")
+    TEAM_DELETED = one_shot(Category.TEAM, "TEAM_DELETED")
+    TEAM_ADDED_TO_GROUP = one_shot(Category.TEAM, "TEAM_ADDED_TO_GROUP")
+    TEAM_REMOVED_FROM_GROUP = one_shot(Category.TEAM, "TEAM_REMOVED_FROM_GROUP")
+    USER_ADDED_TO_TEAM = one_shot(Category.TEAM, "USER_ADDED_TO_TEAM")
     TEAM_CHANGED_AUDIT = audit(Category.TEAM, "TEAM_CHANGED_AUDIT")
     TEAM_ROLES_CHANGED_AUDIT = audit(Category.TEAM, "TEAM_ROLES_CHANGED_AUDIT")
     USER_REMOVED_FROM_TEAM_AUDIT = audit(Category.TEAM, "USER_REMOVED_FROM_TEAM_AUDIT")
 
-    JOINED_GROUP = told_once(Category.USER, "JOINED_GROUP")
-    JOINED_ORG = told_once(Category.USER, "JOINED_ORG")
-    REMOVED_FROM_GROUP = told_once(Category.USER, "REMOVED_FROM_GROUP")
-    INVITED_TO_GROUP = told_once(Category.USER, "INVITED_TO_GROUP")
-    USER_ROLES_CHANGED_AUDIT = told_once(Category.USER, "USER_ROLES_CHANGED_AUDIT")
-    USER_CREATED_AUDIT = told_once(Category.USER, "USER_CREATED_AUDIT")
+    JOINED_GROUP = one_shot(Category.USER, "JOINED_GROUP")
+    JOINED_ORG = one_shot(Category.USER, "JOINED_ORG")
+    REMOVED_FROM_GROUP = one_shot(Category.USER, "REMOVED_FROM_GROUP")
+    INVITED_TO_GROUP = one_shot(Category.USER, "INVITED_TO_GROUP")
+    USER_ROLES_CHANGED_AUDIT = one_shot(Category.USER, "USER_ROLES_CHANGED_AUDIT")
+    USER_CREATED_AUDIT = one_shot(Category.USER, "USER_CREATED_AUDIT")
     USER_CHANGED_AUDIT = audit(Category.USER, "USER_CHANGED_AUDIT")
     USER_DELETED_AUDIT = audit(Category.USER, "USER_DELETED_AUDIT")
     REMOVED_FROM_ORG_AUDIT = audit(Category.USER, "REMOVED_FROM_ORG_AUDIT")

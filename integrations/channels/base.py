@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import Protocol
 
-from integrations.choices import ChannelType, Fault, MessageKind, SecretKind
+from integrations.choices import ChannelType, DeliveryFault, MessageKind, SecretKind
 from integrations.fields import Field, FieldSet
 from integrations.messages import Message
 from opsapi.api.catalogue import ErrorCode
@@ -30,7 +30,7 @@ class DeliveryError(Exception):
         *,
         retryable: bool,
         retry_after: int | None = None,
-        fault: Fault = Fault.MESSAGE,
+        fault: DeliveryFault = DeliveryFault.MESSAGE,
         perhaps_received: bool = False,
         reached: bool = False,
     ) -> None:

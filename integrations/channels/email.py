@@ -15,7 +15,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 
 from integrations.channels.base import Channel, ChannelField, DeliveryError
-from integrations.choices import ChannelType, Fault, MessageKind
+from integrations.choices import ChannelType, DeliveryFault, MessageKind
 from integrations.messages import Message
 from opsapi.api.fields import EmailAddress, Flag
 from opsapi.outbound.errors import NO_ANSWER
@@ -131,15 +131,15 @@ def _explain(error: OSError, *, is_open: bool) -> DeliveryError:
     if code is None:
         reason = NO_ANSWER if is_open else "the mail server could not be reached"
         # A server that accepted the connection may be slow with this address only; others do not wait.
-        fault = Fault.DESTINATION if is_open else Fault.HOST
+        fault = DeliveryFault.DESTINATION if is_open else DeliveryFault.HOST
         return DeliveryError(reason, retryable=True, fault=fault, perhaps_received=is_open, reached=is_open)
     retryable = not 500 <= code <= 599
     of_all_mails = code == _CLOSING or not isinstance(error, _OF_ONE_MAIL)
-    fault = Fault.HOST if of_all_mails else Fault.DESTINATION
+    fault = DeliveryFault.HOST if of_all_mails else DeliveryFault.DESTINATION
     return DeliveryError(
         f"the mail server answered {code}",
         retryable=retryable,
-        fault=fault if retryable else Fault.MESSAGE,
+        fault=fault if retryable else DeliveryFault.MESSAGE,
         reached=True,
     )
 

@@ -8,9 +8,9 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from integrations.channels.base import DeliveryError
-from integrations.choices import ChannelType, DeliveryStatus, Fault
+from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus
 from integrations.messages import Message
-from integrations.retry import judge_status, parse_retry_after
+from integrations.retry import delivery_status, parse_retry_after
 from opsapi import VERSION
 from opsapi.outbound import OutboundError, OutboundResponse, post
 
@@ -62,7 +62,7 @@ def deliver_over_http(
             perhaps_received=error.sent,
             reached=error.sent,
         ) from error
-    if (verdict := judge_status(response.status)) is DeliveryStatus.DELIVERED:
+    if (verdict := delivery_status(response.status)) is DeliveryStatus.DELIVERED:
         return response
     retryable = verdict is DeliveryStatus.RETRY
     wait = parse_retry_after(response.retry_after, now) if retryable else None
@@ -70,7 +70,7 @@ def deliver_over_http(
         _reason(response.status),
         retryable=retryable,
         retry_after=wait,
-        fault=Fault.DESTINATION if retryable else Fault.MESSAGE,
+        fault=DeliveryFault.DESTINATION if retryable else DeliveryFault.MESSAGE,
         perhaps_received=not 400 <= response.status <= 499,
         reached=True,
     )
@@ -98,10 +98,10 @@ def in_header(credential: str) -> str:
     return credential
 
 
-def _fault(error: OutboundError) -> Fault:
+def _fault(error: OutboundError) -> DeliveryFault:
     if error.sent:
-        return Fault.DESTINATION
-    return Fault.HOST if error.retryable else Fault.MESSAGE
+        return DeliveryFault.DESTINATION
+    return DeliveryFault.HOST if error.retryable else DeliveryFault.MESSAGE
 
 
 def _reason(status: int) -> str:

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from integrations.channels.base import Channel, ChannelField, DeliveryError, token
 from integrations.channels.http import deliver_over_http, in_header, origin_of
-from integrations.choices import ChannelType, Fault
+from integrations.choices import ChannelType, DeliveryFault
 from integrations.messages import Message, printable
 from integrations.retry import parse_retry_after
 from opsapi.api.fields import Text
@@ -106,7 +106,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     if (error := read_error(response.body)) is not None:
         reason, retryable = _KNOWN.get(error, _UNKNOWN)
         wait = parse_retry_after(response.retry_after, now) if retryable else None
-        fault = Fault.DESTINATION if retryable else Fault.MESSAGE
+        fault = DeliveryFault.DESTINATION if retryable else DeliveryFault.MESSAGE
         # The answer says that nothing was posted.
         raise DeliveryError(reason, retryable=retryable, retry_after=wait, fault=fault, reached=True)
 
@@ -123,7 +123,7 @@ def read_error(answer: bytes) -> str | None:
     if not isinstance(document, dict) or not isinstance(document.get("ok"), bool):
         reason = "the receiver did not answer as Slack does"
         raise DeliveryError(
-            reason, retryable=True, fault=Fault.DESTINATION, perhaps_received=True, reached=True
+            reason, retryable=True, fault=DeliveryFault.DESTINATION, perhaps_received=True, reached=True
         )
     return None if document["ok"] else str(document.get("error", ""))
 

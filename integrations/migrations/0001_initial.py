@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
                 ('id', opsapi.fields.PrimaryIdField(db_collation='C', default=opsapi.ids.new_id, editable=False, max_length=24, primary_key=True, serialize=False)),
                 ('type', models.CharField(choices=[('PAGER_SERVICE', 'PAGER_SERVICE'), ('CHAT_SERVICE', 'CHAT_SERVICE'), ('METRICS_SERVICE', 'METRICS_SERVICE'), ('GROUP_CHAT_SERVICE', 'GROUP_CHAT_SERVICE'), ('OPS_ALERT_SERVICE', 'OPS_ALERT_SERVICE'), ('ON_CALL_SERVICE', 'ON_CALL_SERVICE'), ('WEBHOOK', 'WEBHOOK'), ('TEAM_CHAT_SERVICE', 'TEAM_CHAT_SERVICE'), ('SCRAPER', 'SCRAPER')], max_length=30)),
                 ('fields', models.JSONField(default=dict)),
-                ('secrets', opsapi.fields.SealedField(null=True)),
+                ('secrets', opsapi.fields.EncryptedField(null=True)),
                 ('created', models.DateTimeField()),
                 ('updated', models.DateTimeField()),
                 ('group', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='integrations', to='accesslist.project')),

@@ -20,7 +20,7 @@ UNKNOWN = "must be sent in full: it is not the redacted form of the stored value
 
 
 class SecretField(Protocol):
-    """A field that is kept sealed; `goes_with` names the URL it is a secret for."""
+    """A field that is kept encrypted; `goes_with` names the URL it is a secret for."""
 
     @property
     def name(self) -> str:

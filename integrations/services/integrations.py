@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from accesslist.models import Project
-from accesslist.services.locks import actor_hold
+from accesslist.services.locks import actor_lock_shared
 from events.choices import DiffType
 from events.diffs import diff
 from events.services import event_record
@@ -18,7 +18,7 @@ from integrations.redaction import Secrets, replaced_alike
 from integrations.selectors import integration_facts, integration_secrets
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor
 from opsapi.batches import delete_batch
 from opsapi.encryption import encrypt
@@ -37,7 +37,7 @@ def integration_create(
     Raises:
         ApiError: INTEGRATION_ALREADY_CONFIGURED, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     if _locked(group_id, integration_type):
         raise ApiError(ErrorCode.INTEGRATION_ALREADY_CONFIGURED, integration_type, group_id)
     return _create(group_id, integration_type, values, actor, now)
@@ -55,7 +55,7 @@ def integration_put(
     Raises:
         ApiError: those of `read`, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     stored = _locked(group_id, integration_type)
     if stored is None:
         return _create(group_id, integration_type, read({}), actor, now)
@@ -73,9 +73,9 @@ def integration_delete(*, group_id: str, integration_type: str, actor: Actor, no
     Raises:
         ApiError: INTEGRATION_NOT_CONFIGURED, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
-    actor_hold(actor)
+    actor_lock_shared(actor)
     stored = _locked(group_id, integration_type)
-    integration = found(stored, ErrorCode.INTEGRATION_NOT_CONFIGURED, integration_type, group_id)
+    integration = get_or_404(stored, ErrorCode.INTEGRATION_NOT_CONFIGURED, integration_type, group_id)
     facts = integration_facts(integration)
     _record(integration, EventType.INTEGRATION_DELETED_AUDIT, actor, now, old=facts)
     integration.delete()
@@ -90,7 +90,7 @@ def _locked(group_id: str, integration_type: str) -> Integration | None:
     """The integration, while nobody else writes integrations of the project; None if missing."""
     # The weaker lock, so that reports continue. The integration may not have a row to lock.
     live = Project.objects.select_for_update(no_key=True).filter(id=group_id).first()
-    found(live, ErrorCode.GROUP_NOT_FOUND, group_id)
+    get_or_404(live, ErrorCode.GROUP_NOT_FOUND, group_id)
     return Integration.objects.filter(group_id=group_id, type=integration_type).first()
 
 

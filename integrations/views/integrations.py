@@ -14,7 +14,7 @@ from integrations.serializers.integrations import IntegrationDocument, present_i
 from integrations.services.integrations import integration_create, integration_delete, integration_put
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.query import LISTING, PAGING
 from opsapi.api.views import ApiViewSet
 
@@ -55,7 +55,9 @@ class IntegrationViewSet(ApiViewSet):
         """The integration of the path, where one has to be there."""
         if self.action in {"retrieve", "destroy"}:
             there = integrations_of(self.group.id).filter(type=self._type).first()
-            self.integration = found(there, ErrorCode.INTEGRATION_NOT_CONFIGURED, self._type, self.group.id)
+            self.integration = get_or_404(
+                there, ErrorCode.INTEGRATION_NOT_CONFIGURED, self._type, self.group.id
+            )
 
     def index(self, request: Request, group_id: str) -> Response:
         """The project's integrations, in the order they were made."""

@@ -17,7 +17,7 @@ from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
-from opsapi.api.writing_back import is_empty_array, says
+from opsapi.api.read_only_fields import is_empty_array, says
 from opsapi.strict_json import UNKEPT_TEXT, is_kept
 
 Values = dict[str, Any]
@@ -32,14 +32,14 @@ LINKS = "links"
 _ABSENT = object()
 
 
-class _Made(threading.local):
+class _DocumentCache(threading.local):
     """The documents that this thread has made."""
 
     def __init__(self) -> None:
         self.documents: dict[type, Any] = {}
 
 
-_MADE = _Made()
+_CACHE = _DocumentCache()
 
 
 class InvalidField(Exception):  # noqa: N818 - says what it is about
@@ -85,14 +85,14 @@ class Document(serializers.Serializer[Any]):
     @contextmanager
     def within(cls, **context: Any) -> Iterator[Self]:
         """The document of this thread, read in a context: making its fields costs more than reading."""
-        made = _MADE.documents.get(cls)
-        if made is None:
-            made = _MADE.documents[cls] = cls()
-        made._context = context
+        document = _CACHE.documents.get(cls)
+        if document is None:
+            document = _CACHE.documents[cls] = cls()
+        document._context = context
         try:
-            yield made
+            yield document
         finally:
-            made._context = {}
+            document._context = {}
 
     def get_fields(self) -> dict[str, Any]:
         """The declared fields, as `writable` and `is_change` have them."""

@@ -99,7 +99,7 @@ def rate_limited(seconds: int, *, note: str = "") -> ApiError:
     return ApiError(ErrorCode.RATE_LIMITED, str(seconds), headers={"Retry-After": str(seconds)}, note=note)
 
 
-def found(row: T | None, code: ErrorCode, *parameters: str) -> T:
+def get_or_404(row: T | None, code: ErrorCode, *parameters: str) -> T:
     """The row, or the 404 of its kind when there is none."""
     if row is None:
         raise ApiError(code, *parameters)

@@ -192,7 +192,7 @@ class OneOf(WithExample, serializers.ChoiceField):
         return data
 
 
-class Moment(WithExample, serializers.DateTimeField):
+class DateTime(WithExample, serializers.DateTimeField):
     """An ISO 8601 date-time; no zone means UTC, fractions are cut."""
 
     def __init__(self, *, missing_code: ErrorCode = ErrorCode.MISSING_ATTRIBUTE, **options: Any) -> None:

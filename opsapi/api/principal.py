@@ -46,7 +46,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class VisibleScope:
     """What a caller may read: everything, or what is of these organizations and projects.
 
     They hold ORG_MEMBER in the one and GROUP_READ_ONLY in the other, directly or implied.
@@ -94,7 +94,7 @@ class Operator(Principal, Protocol):
 
     grants: Sequence[Grant]
 
-    def reach(self) -> Reach:
+    def visible_scope(self) -> VisibleScope:
         """What they may read."""
 
     def groups(self, *, ids: Collection[str] | None = None, name: str | None = None) -> Sequence[Group]:

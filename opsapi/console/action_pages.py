@@ -13,9 +13,9 @@ from django.template.response import TemplateResponse
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.links import base_url
-from opsapi.console.actions import Action, Call, Outcome, operator_of
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.forms import ConsoleForm
-from opsapi.console.once import NOT_REMEMBERED, ONCE, is_unused, pages_of, sent_token, token_of
+from opsapi.console.idempotency import ONCE, TOKEN_FORGOTTEN, is_unused, pages_of, sent_token, token_of
 
 if TYPE_CHECKING:
     from opsapi.console.model_admin import ConsoleAdmin
@@ -70,13 +70,13 @@ class ActionPage:
             came = pages.get(token)
             outcomes = self._try(form) if is_unused(pages, token) else None
             if outcomes is not None:
-                pages[token] = [self._leads_to(outcomes), self._told(outcomes)]
+                pages[token] = [self._leads_to(outcomes), self._messages(outcomes)]
         if outcomes is not None:
             return self._next(outcomes)
         if came is not None:
             return self._was_done(*came)
         if token not in pages and form.is_valid():
-            form.add_error(None, NOT_REMEMBERED)
+            form.add_error(None, TOKEN_FORGOTTEN)
         return None
 
     def _form(self) -> ConsoleForm:
@@ -87,48 +87,48 @@ class ActionPage:
         initial = {name: text for name, text in self.request.GET.items() if name in kind.from_address}
         return kind(initial=initial, operator=self.operator, row=row)
 
-    def _run(self, form: ConsoleForm) -> list[Outcome]:
+    def _run(self, form: ConsoleForm) -> list[ActionOutcome]:
         """All rows succeed, or none is changed."""
         with transaction.atomic() if self.action.atomic else nullcontext():
             return self._run_each(form)
 
-    def _run_each(self, form: ConsoleForm) -> list[Outcome]:
+    def _run_each(self, form: ConsoleForm) -> list[ActionOutcome]:
         if self.is_new:
             self.action.authorise(self.operator, None, form.scope())
-        return [self.action.run(self._call(row, form)) or Outcome() for row in self.rows]
+        return [self.action.run(self._call(row, form)) or ActionOutcome() for row in self.rows]
 
-    def _call(self, row: Any, form: ConsoleForm) -> Call:
+    def _call(self, row: Any, form: ConsoleForm) -> ActionCall:
         address = base_url(self.request)
-        return Call(operator=self.operator, now=self.now, row=row, values=form.values, address=address)
+        return ActionCall(operator=self.operator, now=self.now, row=row, values=form.values, address=address)
 
     def _was_done(self, url: str, told: str) -> HttpResponse:
         messages.warning(self.request, f"This was already done and was not repeated. {told}")
         return redirect(url)
 
-    def _try(self, form: ConsoleForm) -> list[Outcome] | None:
+    def _try(self, form: ConsoleForm) -> list[ActionOutcome] | None:
         """None if the form or a service rejects the input; the form shows the reason."""
         if not form.is_valid():
             return None
         try:
             return self._run(form)
         except ApiError as refusal:
-            form.tell(refusal)
+            form.add_refusal(refusal)
             return None
 
-    def _next(self, outcomes: Sequence[Outcome]) -> HttpResponse:
+    def _next(self, outcomes: Sequence[ActionOutcome]) -> HttpResponse:
         only, url = _only(outcomes), self._leads_to(outcomes)
         if only and only.template:
             return self._answer(only.template, {**only.context, "row_url": url})
         for warning in dict.fromkeys(warning for one in outcomes for warning in one.warnings):
             messages.warning(self.request, warning)
-        messages.success(self.request, self._told(outcomes))
+        messages.success(self.request, self._messages(outcomes))
         return redirect(url)
 
-    def _leads_to(self, outcomes: Sequence[Outcome]) -> str:
+    def _leads_to(self, outcomes: Sequence[ActionOutcome]) -> str:
         only = _only(outcomes)
         return self.admin.page_url(only.row or self.rows[0]) if only else self.admin.list_url()
 
-    def _told(self, outcomes: Sequence[Outcome]) -> str:
+    def _messages(self, outcomes: Sequence[ActionOutcome]) -> str:
         only = _only(outcomes)
         if only and only.message:
             return only.message
@@ -161,7 +161,7 @@ class ActionPage:
         return TemplateResponse(self.request, template, shown)
 
 
-def _only(outcomes: Sequence[Outcome]) -> Outcome | None:
+def _only(outcomes: Sequence[ActionOutcome]) -> ActionOutcome | None:
     """The only result, if the action was on a single row or created one."""
     return outcomes[0] if len(outcomes) == 1 else None
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ActionCall:
     """The input of an action: who, when, which row, and the form's `values`.
 
     `address` is the platform's as others reach it, without a slash at the end, for what is told of it.
@@ -41,7 +41,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ActionOutcome:
     """The result of an action.
 
     `message` and `warnings` are shown on the next page, which is that of `row` where one was made. Without a
@@ -77,7 +77,7 @@ class Action:
 
     label: str
     done: str = "Done"
-    run: Callable[[Call], Outcome | None]
+    run: Callable[[ActionCall], ActionOutcome | None]
     access: Access | Callable[[Any], Access]
     form: "type[ConsoleForm] | None" = None
     text: str = ""

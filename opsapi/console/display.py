@@ -13,7 +13,7 @@ from django.utils.text import Truncator
 
 from opsapi import clock
 from opsapi.clock import age_words, time_words
-from opsapi.console.places import page_url
+from opsapi.console.admin_urls import page_url
 
 T = TypeVar("T")
 Context = dict[str, Any]
@@ -60,7 +60,7 @@ def link(url: str, text: object) -> SafeString:
 
 
 def badge(words: str, tone: str) -> SafeString:
-    """A state as a label; `tone` is its severity (`opsapi.console.parts.Tone`)."""
+    """A state as a label; `tone` is its severity (`opsapi.console.widgets.Tone`)."""
     return render_to_string("unfold/helpers/label.html", {"text": words, "type": tone})
 
 

@@ -20,7 +20,7 @@ class DateTimePicker(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # the t
         super().__init__({"step": "1", **(attrs or {})})
 
 
-class MomentField(forms.CharField):
+class UtcDateTimeField(forms.CharField):
     """A UTC date and time with the browser's picker.
 
     The input stays a string; the API schema checks it.
@@ -47,7 +47,7 @@ class LinesField(forms.CharField):
         return (super().to_python(value) or "").replace("\r\n", "\n")
 
 
-class SecretField(forms.CharField):
+class SecretInput(forms.CharField):
     """A secret, which is never shown.
 
     `stored` is the redacted stored value, if any; it stays if the field is empty. `note` is an additional

@@ -35,7 +35,7 @@ class ChoiceFilter(DropdownFilter):  # type: ignore[misc]  # the theme is not ty
         raise NotImplementedError
 
 
-class _InReach(AutocompleteDropdownForm):  # type: ignore[misc]  # the theme is not typed
+class _InVisibleScope(AutocompleteDropdownForm):  # type: ignore[misc]  # the theme is not typed
     """Shows the selected row only to operators who can read it; the theme's filter takes any ID."""
 
     def __init__(self, request: HttpRequest, name: str, *args: Any, **options: Any) -> None:
@@ -47,20 +47,20 @@ class _InReach(AutocompleteDropdownForm):  # type: ignore[misc]  # the theme is 
 class RelatedFilter(AutocompleteSelectFilter):  # type: ignore[misc]  # the theme is not typed
     """A filter by a related row, with search, among rows that the operator can read."""
 
-    form_class = _InReach
+    form_class = _InVisibleScope
 
 
 def expected_parameters(pages: Any, request: HttpRequest) -> Iterator[str | None]:
     """The URL parameters of a list's filters."""
     for declared in pages.get_list_filter(request):
-        yield from _made(declared, pages, request).expected_parameters()
+        yield from _new_filter(declared, pages, request).expected_parameters()
 
 
-def _made(declared: Any, pages: Any, request: HttpRequest) -> ListFilter:
+def _new_filter(declared: Any, pages: Any, request: HttpRequest) -> ListFilter:
     """Creates a filter as Django's list does: from a class, a field with a class, or a field."""
     if callable(declared):
-        made: ListFilter = declared(request, {}, pages.model, pages)
-        return made
+        new_filter: ListFilter = declared(request, {}, pages.model, pages)
+        return new_filter
     path, kind = declared if isinstance(declared, tuple) else (declared, FieldListFilter.create)
     field = get_fields_from_path(pages.model, path)[-1]
     of_field: ListFilter = kind(field, request, {}, pages.model, pages, field_path=path)

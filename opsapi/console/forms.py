@@ -97,7 +97,7 @@ class ConsoleForm(forms.Form):
         """Whether an error belongs to a field, rather than only to the whole form."""
         return any(name != NON_FIELD_ERRORS for name in self.errors)
 
-    def tell(self, refusal: ApiError) -> None:
+    def add_refusal(self, refusal: ApiError) -> None:
         """Show a refusal of the API or a service, next to the fields it names."""
         bad = refusal.document().get("badFields", ())
         for fault in bad:
@@ -165,7 +165,7 @@ class DocumentForm(ConsoleForm):
             try:
                 self._values = self.document(context=dict(self.document_context())).read(self.body())
             except ApiError as refusal:
-                self.tell(refusal)
+                self.add_refusal(refusal)
         return self.cleaned_data
 
     @property

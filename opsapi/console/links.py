@@ -10,19 +10,19 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import ForeignKey, Model
 from django.utils.safestring import SafeString
 
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
+from opsapi.console.admin_urls import page_url
 from opsapi.console.display import link, short
-from opsapi.console.places import page_url
 
 
-def url_seen(site: AdminSite, reach: Reach, row: Model | None) -> str:
+def url_seen(site: AdminSite, visible_scope: VisibleScope, row: Model | None) -> str:
     """The page of a row; empty if it has none, is deleted, or is out of reach."""
     pages: Any = site._registry.get(type(row)) if row is not None else None
-    return page_url(row) if row is not None and pages is not None and pages.shows(row, reach) else ""
+    return page_url(row) if row is not None and pages is not None and pages.shows(row, visible_scope) else ""
 
 
 def urls_seen(
-    site: AdminSite, reach: Reach, label: str, field: str, values: Iterable[str | None]
+    site: AdminSite, visible_scope: VisibleScope, label: str, field: str, values: Iterable[str | None]
 ) -> dict[str, str]:
     """The pages of the rows of a model with these values, of those that somebody of this reach may see.
 
@@ -32,7 +32,7 @@ def urls_seen(
     pages: Any = site._registry.get(model)
     if not wanted or pages is None:
         return {}
-    rows = pages.visible(model._default_manager.filter(**{f"{field}__in": wanted}), reach)
+    rows = pages.visible(model._default_manager.filter(**{f"{field}__in": wanted}), visible_scope)
     return {getattr(row, field): page_url(row) for row in rows}
 
 
@@ -44,7 +44,7 @@ class RelatedColumn:
     """
 
     site: AdminSite
-    reach: Reach
+    visible_scope: VisibleScope
     model: type[Model]
     name: str
 
@@ -53,7 +53,7 @@ class RelatedColumn:
         related = getattr(row, self.name)
         if related is None:
             return None
-        url = url_seen(self.site, self.reach, related)
+        url = url_seen(self.site, self.visible_scope, related)
         text = short(str(related))
         return link(url, text) if url else text
 
@@ -74,9 +74,11 @@ class RelatedColumn:
         return self.name
 
 
-def with_links(names: Any, *, site: AdminSite, reach: Reach, model: type[Model]) -> list[Any]:
+def with_links(names: Any, *, site: AdminSite, visible_scope: VisibleScope, model: type[Model]) -> list[Any]:
     """The columns or fields of a model, with related rows as links."""
-    return [RelatedColumn(site, reach, model, one) if _is_related(model, one) else one for one in names]
+    return [
+        RelatedColumn(site, visible_scope, model, one) if _is_related(model, one) else one for one in names
+    ]
 
 
 def _is_related(model: type[Model], name: Any) -> bool:

@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from opsapi.api.links import PUBLIC
-from opsapi.console.doorkeeper import Attempt, RefusalCode, doorkeeper
 from opsapi.console.forms import themed
+from opsapi.console.login_policy import Attempt, RefusalCode, login_policy
 from opsapi.first_steps import BOOTSTRAP, CREATE_KEY, first_project_call, first_user_call
 
 
@@ -34,12 +34,12 @@ class LoginForm(AdminAuthenticationForm):
     def clean(self) -> dict[str, Any]:
         """Counts the attempt before the password is checked."""
         if {"username", "password"} <= self.cleaned_data.keys():
-            self.attempt = doorkeeper().admit(self.request, self.cleaned_data["username"])
+            self.attempt = login_policy().admit(self.request, self.cleaned_data["username"])
         return super().clean()
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FirstStep:
     """A step to the first log-in. If there are two commands, either is enough."""
 
     text: str
@@ -47,24 +47,24 @@ class Step:
     on_server: str = ""
 
 
-def first_steps(request: HttpRequest) -> list[Step]:
+def first_steps(request: HttpRequest) -> list[FirstStep]:
     """The steps from an empty installation to the first log-in, with the URL of this browser."""
     api = (settings.OPSAPI_PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")) + PUBLIC
     return [
         _first_user(api),
-        Step("Create the first project with this key.", first_project_call(api)),
-        Step("Log in below as the first user."),
+        FirstStep("Create the first project with this key.", first_project_call(api)),
+        FirstStep("Log in below as the first user."),
     ]
 
 
-def _first_user(api: str) -> Step:
+def _first_user(api: str) -> FirstStep:
     if get_user_model()._default_manager.exists():
-        return Step("Create the first user: done. To create another API key:", on_server=CREATE_KEY)
+        return FirstStep("Create the first user: done. To create another API key:", on_server=CREATE_KEY)
     text = "Create the first user. You get an API key and a password; both are shown only once."
-    return Step(text, first_user_call(api), BOOTSTRAP)
+    return FirstStep(text, first_user_call(api), BOOTSTRAP)
 
 
-def tell_status(response: HttpResponse) -> None:
+def set_refusal_status(response: HttpResponse) -> None:
     """Set the status of a refused log-in: 403, or 429 with Retry-After."""
     if not isinstance(response, TemplateResponse):
         return

@@ -17,9 +17,9 @@ from django.utils.crypto import constant_time_compare
 from django.utils.http import urlencode
 
 from opsapi import clock
-from opsapi.console.doorkeeper import LoginRefusedError, doorkeeper
 from opsapi.console.forms import themed
 from opsapi.console.login import LoginForm
+from opsapi.console.login_policy import LoginRefusedError, login_policy
 
 PENDING_LASTS = timedelta(minutes=5)
 """Time to enter the code after the password; then the session ends."""
@@ -27,7 +27,7 @@ _PENDING = "pending"
 _MOST_TYPED = 100
 
 
-class CodeForm(forms.Form):
+class LoginCodeForm(forms.Form):
     """The code, after a correct password."""
 
     code = forms.CharField(
@@ -59,7 +59,7 @@ class CodeForm(forms.Form):
 
     def _take(self, code: str) -> None:
         try:
-            doorkeeper().take_code(self.request, self.user, code)
+            login_policy().take_code(self.request, self.user, code)
         except LoginRefusedError:
             raise
         except ValidationError as wrong:
@@ -82,9 +82,9 @@ class PasswordPage(LoginView):
         user, session = form.get_user(), self.request.session
         # Django would keep the session of the log-in: its key, which others may know, and its time.
         session.flush()
-        if not doorkeeper().wants_code(user):
+        if not login_policy().wants_code(user):
             answer = super().form_valid(form)
-            doorkeeper().let_in(self.request, answer, form.attempt)
+            login_policy().let_in(self.request, answer, form.attempt)
             return answer
         marker = {"user": str(user.pk), "hash": user.get_session_auth_hash(), "attempt": form.attempt}
         session[_PENDING] = marker
@@ -96,7 +96,7 @@ class PasswordPage(LoginView):
 class CodePage(LoginView):
     """The second step."""
 
-    authentication_form: Any = CodeForm  # It asks for no username and password.
+    authentication_form: Any = LoginCodeForm  # It asks for no username and password.
     template_name = "console/login_code.html"
     next_page = "admin:index"
 
@@ -116,7 +116,7 @@ class CodePage(LoginView):
         ended = session.end()
         answer = super().form_valid(form)
         if ended:
-            doorkeeper().let_in(self.request, answer, attempt)
+            login_policy().let_in(self.request, answer, attempt)
         return answer
 
 
@@ -125,7 +125,7 @@ def pending_user(request: HttpRequest) -> AbstractBaseUser | None:
     marker = request.session.get(_PENDING)
     if marker is None:
         return None
-    user = doorkeeper().get_user(marker["user"])
+    user = login_policy().get_user(marker["user"])
     if user is None or not user.is_staff:
         return None
     return user if constant_time_compare(marker["hash"], user.get_session_auth_hash()) else None

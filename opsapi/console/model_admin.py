@@ -21,9 +21,10 @@ from unfold.admin import ModelAdmin, TabularInline
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.console.action_pages import ActionPage
 from opsapi.console.actions import Action, operator_of
+from opsapi.console.admin_urls import action_url, list_url, making_url, page_url
 from opsapi.console.bulk import to_many
 from opsapi.console.changelist import ConsoleChangeList
 from opsapi.console.display import EMPTY, Context
@@ -31,8 +32,7 @@ from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
 from opsapi.console.links import with_links
 from opsapi.console.paging import BoundedPaginator
-from opsapi.console.places import action_url, list_url, making_url, page_url
-from opsapi.console.searching import TOO_LONG, is_too_long
+from opsapi.console.search import TOO_LONG, is_too_long
 from opsapi.roles import INSTALLATION, Role, Scope
 
 
@@ -77,30 +77,30 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     # --- who sees what ---------------------------------------------------------------------------------
 
-    def visible(self, rows: models.QuerySet[Any], reach: Reach) -> models.QuerySet[Any]:
+    def visible(self, rows: models.QuerySet[Any], visible_scope: VisibleScope) -> models.QuerySet[Any]:
         """The rows that an operator with this reach can read."""
-        if reach.everything:
+        if visible_scope.everything:
             return rows
         if self.group_path is None:
             return rows.none()
-        return rows.filter(**{f"{self.group_path}__in": reach.group_ids})
+        return rows.filter(**{f"{self.group_path}__in": visible_scope.group_ids})
 
     def prepare(self, rows: Sequence[Any]) -> None:
         """Load related data of the list columns at once."""
 
-    def is_shown_to(self, reach: Reach) -> bool:
+    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
         """Whether an operator with this reach can find any rows."""
-        return reach.everything or (self.group_path is not None and bool(reach.group_ids))
+        return visible_scope.everything or (self.group_path is not None and bool(visible_scope.group_ids))
 
-    def shows(self, row: models.Model, reach: Reach) -> bool:
+    def shows(self, row: models.Model, visible_scope: VisibleScope) -> bool:
         """Whether an operator with this reach can see the row. Queries only if no project decides it."""
         if getattr(row, "deleted", None) is not None:
             return False
-        if reach.everything:
+        if visible_scope.everything:
             return True
         if self.group_path is not None:
-            return self.scope_of(row).group_id in reach.group_ids
-        return self.visible(self.model._default_manager.filter(pk=row.pk), reach).exists()
+            return self.scope_of(row).group_id in visible_scope.group_ids
+        return self.visible(self.model._default_manager.filter(pk=row.pk), visible_scope).exists()
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         """Load related data for all rows of a page at once, and store it on them."""
@@ -116,11 +116,13 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         """The reach of the operator."""
-        return self.visible(super().get_queryset(request), operator_of(request).reach())
+        return self.visible(super().get_queryset(request), operator_of(request).visible_scope())
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Whether the operator can see anything here."""
-        return self.admin_site.has_permission(request) and self.is_shown_to(operator_of(request).reach())
+        return self.admin_site.has_permission(request) and self.is_shown_to(
+            operator_of(request).visible_scope()
+        )
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """As `has_module_permission`: rows out of reach are not found."""
@@ -321,8 +323,8 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return self._with_links(request, self.fields or ())
 
     def _with_links(self, request: HttpRequest, names: Any) -> list[Any]:
-        reach = operator_of(request).reach()
-        return with_links(names, site=self.admin_site, reach=reach, model=self.model)
+        visible_scope = operator_of(request).visible_scope()
+        return with_links(names, site=self.admin_site, visible_scope=visible_scope, model=self.model)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Never: only services write."""
@@ -357,8 +359,10 @@ class ConsoleInline(TabularInline):  # type: ignore[misc]  # the theme is not ty
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         """The declared fields, with related rows as links."""
-        reach = operator_of(request).reach()
-        return with_links(self.fields or (), site=self.admin_site, reach=reach, model=self.model)
+        visible_scope = operator_of(request).visible_scope()
+        return with_links(
+            self.fields or (), site=self.admin_site, visible_scope=visible_scope, model=self.model
+        )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         """All fields, including computed ones."""

@@ -7,14 +7,14 @@ from django.views.decorators.http import require_safe
 from opsapi import clock
 from opsapi.console.actions import operator_of
 from opsapi.console.display import Context
-from opsapi.console.parts import Chart, Notice, Panel
 from opsapi.console.registry import overview
+from opsapi.console.widgets import Chart, Notice, Panel
 
 
 def overview_context(request: HttpRequest) -> Context:
     """What the page's template is given: the parts for this operator, and when they were read."""
-    now, reach = clock.now(), operator_of(request).reach()
-    parts = [part for contribute in overview() for part in contribute(reach, now)]
+    now, visible_scope = clock.now(), operator_of(request).visible_scope()
+    parts = [part for contribute in overview() for part in contribute(visible_scope, now)]
     panels = sorted((part for part in parts if isinstance(part, Panel)), key=lambda one: one.rank)
     return {
         "notices": [part for part in parts if isinstance(part, Notice)],
@@ -26,7 +26,7 @@ def overview_context(request: HttpRequest) -> Context:
 
 
 @require_safe
-def overview_parts(request: HttpRequest) -> HttpResponse:
+def overview_widgets(request: HttpRequest) -> HttpResponse:
     """Only the parts, for the script of the page."""
     response = render(request, "console/overview.html", overview_context(request))
     response["Cache-Control"] = "no-store"

@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.api.registry import contributions
-from opsapi.console.parts import Panel, Part
+from opsapi.console.widgets import Panel, Widget
 
-ContributeParts = Callable[[Reach, datetime], Iterable[Part]]
+ContributeWidgets = Callable[[VisibleScope, datetime], Iterable[Widget]]
 """The parts for an operator with this reach. Called every ten seconds, so it must be cheap and limited."""
-ContributeRowPanel = Callable[[Reach, Any, datetime], Panel]
+ContributeRowPanel = Callable[[VisibleScope, Any, datetime], Panel]
 """A panel on the page of a row, for an operator with this reach."""
 
 
-def overview() -> list[ContributeParts]:
+def overview() -> list[ContributeWidgets]:
     """The `overview` of every app: parts of the start page, alerts first."""
     contributed = [contribute for each in contributions("overview") for contribute in each]
     return contributed[::-1]

@@ -13,13 +13,13 @@ from unfold.sites import UnfoldAdminSite
 
 from opsapi.api.errors import ApiError
 from opsapi.console.display import EMPTY, Context
-from opsapi.console.doorkeeper import doorkeeper
 from opsapi.console.error_pages import MissingError, refused
-from opsapi.console.login import first_steps, tell_status
+from opsapi.console.login import first_steps, set_refusal_status
 from opsapi.console.login_pages import CodePage, PasswordPage
+from opsapi.console.login_policy import login_policy
 from opsapi.console.navigation import navigation
-from opsapi.console.overview import overview_context, overview_parts
-from opsapi.console.searching import Autocomplete
+from opsapi.console.overview import overview_context, overview_widgets
+from opsapi.console.search import Autocomplete
 
 # These would bypass the services, or show data without a permission check.
 _LEFT_OUT = frozenset({"password_change", "password_change_done", "view_on_site", "search"})
@@ -49,7 +49,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
     def get_urls(self) -> list[URLResolver | URLPattern]:
         """Without the pages that bypass the services."""
         offered = [url for url in super().get_urls() if getattr(url, "name", None) not in _LEFT_OUT]
-        parts = path("overview/", self.admin_view(overview_parts), name="overview")
+        parts = path("overview/", self.admin_view(overview_widgets), name="overview")
         return [path("login/code/", self.login_code, name="login_code"), parts, *offered]
 
     def index(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
@@ -68,7 +68,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
             page = PasswordPage()
             page.setup(request)
             return redirect(page.get_success_url())
-        steps = first_steps(request) if doorkeeper().is_closed() else []
+        steps = first_steps(request) if login_policy().is_closed() else []
         return self._login_step(request, PasswordPage, {**(extra_context or {}), "first_steps": steps})
 
     def login_code(self, request: HttpRequest) -> HttpResponse:
@@ -80,7 +80,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         shared = {**self.each_context(request), "title": "Log in", "app_path": request.get_full_path()}
         response: Any = page.as_view(extra_context={**shared, **context})(request)
         _name_actor(request)
-        tell_status(response)
+        set_refusal_status(response)
         return cast(HttpResponse, response)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:

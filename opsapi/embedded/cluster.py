@@ -55,7 +55,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
 
 @dataclass(frozen=True)
-class Cluster:
+class DatabaseCluster:
     """The files of a server."""
 
     layout: Layout
@@ -73,14 +73,14 @@ class Cluster:
         if not self.exists():
             return
         with self.owner.acting():
-            made_by = (self.layout.cluster / "PG_VERSION").read_text().strip()
+            version = (self.layout.cluster / "PG_VERSION").read_text().strip()
         command = [str(self.binaries / "postgres"), "--version"]
         with Popen(command, stdout=PIPE, text=True) as shown:  # noqa: S603 our own binary
             ours = shown.communicate()[0].split()[-1].partition(".")[0]
-        if made_by != ours:
+        if version != ours:
             raise EmbeddedDatabaseError(
-                f"{self.layout.cluster} was created by PostgreSQL {made_by}, but PostgreSQL {ours} is "
-                f"installed: start PostgreSQL {made_by}, back up, and restore with PostgreSQL {ours}"
+                f"{self.layout.cluster} was created by PostgreSQL {version}, but PostgreSQL {ours} is "
+                f"installed: start PostgreSQL {version}, back up, and restore with PostgreSQL {ours}"
             )
 
     def create(self) -> None:

@@ -92,7 +92,7 @@ def _make_system_user() -> Owner:
             f" {SYSTEM_USER}, or run as an ordinary user"
         )
     options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
-    made = subprocess.run(  # noqa: S603 every argument is a constant
+    created = subprocess.run(  # noqa: S603 every argument is a constant
         [useradd, *options, "--shell", "/usr/sbin/nologin", SYSTEM_USER],
         capture_output=True,
         text=True,
@@ -102,7 +102,7 @@ def _make_system_user() -> Owner:
         # Look it up again even after a failure: two parallel starts create the same user.
         return _owner(pwd.getpwnam(SYSTEM_USER))
     except KeyError:
-        reason = (made.stderr.strip().splitlines() or [f"exit status {made.returncode}"])[-1]
+        reason = (created.stderr.strip().splitlines() or [f"exit status {created.returncode}"])[-1]
         raise EmbeddedDatabaseError(
             f"PostgreSQL does not run as root and the system user {SYSTEM_USER} cannot be made: {reason}"
         ) from None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from opsapi.embedded.binaries import find_binaries
-from opsapi.embedded.cluster import Cluster
+from opsapi.embedded.cluster import DatabaseCluster
 from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.owner import Owner, server_owner
@@ -52,7 +52,7 @@ class Server:
         self._owner = owner = server_owner()
         owner.require_reach(find_binaries() / "postgres")
         self._prepare_directories(owner)
-        Cluster(self.layout, owner, find_binaries(), self._durable).require_version()
+        DatabaseCluster(self.layout, owner, find_binaries(), self._durable).require_version()
 
     def start(self) -> None:
         """Ends the processes of an earlier start, creates the cluster if missing, and starts the server.
@@ -65,7 +65,7 @@ class Server:
         owner, binaries = server_owner(), find_binaries()
         with owner.acting():
             ServerProcesses(self.layout, binaries / "postgres").end()
-        cluster = Cluster(self.layout, owner, binaries, self._durable)
+        cluster = DatabaseCluster(self.layout, owner, binaries, self._durable)
         if not cluster.exists():
             log.info("creating the database in %s", self.layout.home)
             cluster.create()

@@ -18,7 +18,7 @@ _SPECIAL: Sequence[Network] = (
 )
 
 
-class Verdict(StrEnum):
+class AddressVerdict(StrEnum):
     """The verdict of the guard on an address."""
 
     PUBLIC = "public"
@@ -27,7 +27,7 @@ class Verdict(StrEnum):
     NOT_PUBLIC = "not public"
 
 
-_PASSES = frozenset({Verdict.PUBLIC, Verdict.ALLOWED})
+_PASSES = frozenset({AddressVerdict.PUBLIC, AddressVerdict.ALLOWED})
 
 
 def unwrap(address: Address) -> Address:
@@ -39,19 +39,19 @@ def unwrap(address: Address) -> Address:
     return address.ipv4_mapped or address.sixtofour or address
 
 
-def judge(address: Address, allow: Iterable[Network]) -> Verdict:
+def check_destination(address: Address, allow: Iterable[Network]) -> AddressVerdict:
     """Whether connections to the address are allowed: global unicast, or covered by `allow`."""
     inner = unwrap(address)
     if any(address in network or inner in network for network in allow):
-        return Verdict.ALLOWED
+        return AddressVerdict.ALLOWED
     if inner.is_multicast:
-        return Verdict.MULTICAST
-    return Verdict.PUBLIC if _is_public(inner) else Verdict.NOT_PUBLIC
+        return AddressVerdict.MULTICAST
+    return AddressVerdict.PUBLIC if _is_public(inner) else AddressVerdict.NOT_PUBLIC
 
 
-def refused(addresses: Iterable[Address], allow: Sequence[Network]) -> Mapping[Address, Verdict]:
+def refused(addresses: Iterable[Address], allow: Sequence[Network]) -> Mapping[Address, AddressVerdict]:
     """Forbidden addresses with reasons; a name with any of them is refused."""
-    verdicts = {address: judge(address, allow) for address in addresses}
+    verdicts = {address: check_destination(address, allow) for address in addresses}
     return {address: verdict for address, verdict in verdicts.items() if verdict not in _PASSES}
 
 

@@ -26,7 +26,7 @@ class GoneError(BrokenPipeError):
         self.stalled = stalled
 
 
-class Answer:
+class PendingAnswer:
     """What gunicorn writes an answer to, in place of the socket, which never blocks.
 
     A thread fills it; afterwards the event loop flushes it.
@@ -36,7 +36,7 @@ class Answer:
         self._sock = sock
         self._data = bytearray()
         self._began = self._moved = 0.0
-        self._taken = 0
+        self._sent = 0
         self._has_head = False
         self._gone: GoneError | None = None
 
@@ -47,7 +47,7 @@ class Answer:
 
     def deadline(self) -> float:
         """When to give up on the reader of what waits."""
-        at_its_rate = self._began + STALL_SECONDS + self._taken / READ_BYTES_PER_SECOND
+        at_its_rate = self._began + STALL_SECONDS + self._sent / READ_BYTES_PER_SECOND
         return min(at_its_rate, self._moved + PAUSE_SECONDS)
 
     def sendall(self, data: bytes) -> None:
@@ -96,7 +96,7 @@ class Answer:
     def _add(self, data: bytes) -> None:
         if not self._data:
             self._began = self._moved = time.monotonic()
-            self._taken = 0
+            self._sent = 0
         self._data += data
 
     def _wait(self) -> None:
@@ -113,7 +113,7 @@ class Answer:
 
     def _send_piece(self) -> None:
         with memoryview(self._data) as whole, whole[:PIECE] as piece:
-            taken = self._sock.send(piece)
-        del self._data[:taken]
-        self._taken += taken
+            sent = self._sock.send(piece)
+        del self._data[:sent]
+        self._sent += sent
         self._moved = time.monotonic()

@@ -27,7 +27,7 @@ _CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,15}")
 _EXPECT = re.compile(rb"(?im)^expect:[ \t]*100-continue[ \t]*\r\n")
 
 
-class Verdict(StrEnum):
+class ArrivalState(StrEnum):
     """How far a request has come."""
 
     PART = "part"
@@ -48,7 +48,7 @@ class Arrival:
         self._chunk_at = 0
         self._chunks = 0
 
-    def add(self, piece: bytes) -> Verdict:
+    def add(self, piece: bytes) -> ArrivalState:
         """Takes the next bytes and says how far the request has come."""
         searched = max(0, len(self.data) - len(_HEAD_END) + 1)
         self.data += piece
@@ -57,11 +57,11 @@ class Arrival:
             if verdict is not None:
                 return verdict
         if len(self.data) > LONGEST_REQUEST:
-            return Verdict.WHOLE
+            return ArrivalState.WHOLE
         arrived = self._chunks_arrived() if self._end is None else len(self.data) >= self._end
         if self._chunks > MOST_CHUNKS:
-            return Verdict.MALFORMED
-        return Verdict.WHOLE if arrived else Verdict.PART
+            return ArrivalState.MALFORMED
+        return ArrivalState.WHOLE if arrived else ArrivalState.PART
 
     def take_expectation(self) -> bool:
         """Whether the client waits for "100 Continue"; the field is taken out, so that it is said once."""
@@ -82,7 +82,7 @@ class Arrival:
             return self._began + HEAD_SECONDS
         return self._began + BODY_SECONDS + len(self.data) / BODY_BYTES_PER_SECOND
 
-    def _read_head(self, searched: int) -> Verdict | None:
+    def _read_head(self, searched: int) -> ArrivalState | None:
         """A verdict while the head decides alone; None once only the body is awaited."""
         end = self.data.find(_HEAD_END, searched)
         if end < 0:
@@ -91,20 +91,20 @@ class Arrival:
         head = bytes(self.data[: end + 2])
         lengths, chunked = _LENGTH.findall(head), _CHUNKED.search(head)
         if len(lengths) + bool(chunked) > 1:
-            return Verdict.WHOLE  # ambiguous: the parser refuses it
+            return ArrivalState.WHOLE  # ambiguous: the parser refuses it
         if not chunked:
             self._end = self._body_at + (int(lengths[0]) if lengths else 0)
             if self._end > LONGEST_REQUEST:
-                return Verdict.WHOLE  # refused by its length, unread
+                return ArrivalState.WHOLE  # refused by its length, unread
         return None
 
-    def _headless(self, searched: int) -> Verdict:
+    def _headless(self, searched: int) -> ArrivalState:
         if _BARE_END.search(self.data, searched):
-            return Verdict.MALFORMED  # lines without CR: complete for its sender, never for the parser
+            return ArrivalState.MALFORMED  # lines without CR: complete for its sender, never for the parser
         if len(self.data) > LONGEST_HEAD:
-            return Verdict.OVERSIZED
+            return ArrivalState.OVERSIZED
         has_line = b"\r\n" in self.data
-        return Verdict.WHOLE if has_line and not _REQUEST_LINE.match(self.data) else Verdict.PART
+        return ArrivalState.WHOLE if has_line and not _REQUEST_LINE.match(self.data) else ArrivalState.PART
 
     def _chunks_arrived(self) -> bool:
         """RFC 9112 7.1, resumed where the last call stopped."""

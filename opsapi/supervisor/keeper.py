@@ -40,7 +40,7 @@ class Keeper:
     def look(self, now: float) -> float:
         """Does what is due at `now`, a monotonic time; answers in how many seconds to look again at most."""
         if self._due is None and (status := self._kept.poll()) is not None:
-            self._note_death(told(status), now)
+            self._note_death(exit_words(status), now)
         if self._due is None:
             return LONGEST_DELAY
         if now < self._due:
@@ -62,6 +62,6 @@ class Keeper:
         log.error("%s stopped (%s), restarting in %g s", self._name, reason, delay)
 
 
-def told(status: int) -> str:
+def exit_words(status: int) -> str:
     """An exit status of subprocess in words."""
     return f"signal {-status}" if status < 0 else f"exit status {status}"

@@ -17,7 +17,7 @@ from opsapi.embedded.server import Server
 from opsapi.hostport import host_and_port
 from opsapi.secret_files import make_private_directory
 from opsapi.supervisor.child import Child
-from opsapi.supervisor.keeper import LONGEST_DELAY, Keeper, restart_delay, told
+from opsapi.supervisor.keeper import LONGEST_DELAY, Keeper, exit_words, restart_delay
 from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE, check_tls, listen
 from opsapi.supervisor.lock import DirectoryLock
 from opsapi.supervisor.wakeup import Wakeup
@@ -30,7 +30,7 @@ WEB_SECONDS, WORKER_SECONDS, DATABASE_SECONDS = 4.0, 3.0, 2.0
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlatformPlan:
     """What to run, from the settings; the run ends with `parent`."""
 
     data_dir: Path
@@ -49,8 +49,8 @@ class Plan:
 class Platform:
     """One run of the platform. What it started ends before it does, in the opposite order."""
 
-    def __init__(self, plan: Plan, output: TextIO) -> None:
-        """`output` is told, once, that the platform is ready."""
+    def __init__(self, plan: PlatformPlan, output: TextIO) -> None:
+        """`output` is exit_words, once, that the platform is ready."""
         self._plan = plan
         self._output = output
         self._wakeup = Wakeup(plan.parent)
@@ -120,7 +120,7 @@ class Platform:
     def _pause_after(self, status: int, deaths: int) -> None:
         """Pause after the preparation was killed, longer with each time."""
         pause = restart_delay(deaths)
-        log.error("preparation failed (%s), trying again in %g s", told(status), pause)
+        log.error("preparation failed (%s), trying again in %g s", exit_words(status), pause)
         until = time.monotonic() + pause
         while time.monotonic() < until and not self._wakeup.is_stop_requested():
             self._wakeup.wait(min(self._look(), until - time.monotonic()))

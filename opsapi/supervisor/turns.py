@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 Waiting = TypeVar("Waiting")
 
 
-class Turns(Generic[Waiting]):
+class CallerTurns(Generic[Waiting]):
     """Requests that wait for a thread, by caller; in the order of callers' turns."""
 
     def __init__(self, threads: int) -> None:

@@ -17,8 +17,8 @@ from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers.gthread import TConn
 
-from opsapi.supervisor.answer import Answer
-from opsapi.supervisor.arrival import Arrival, Verdict
+from opsapi.supervisor.answer import PendingAnswer
+from opsapi.supervisor.arrival import Arrival, ArrivalState
 
 PIECE = 64 * 1024
 PIECES_PER_EVENT = 16
@@ -68,7 +68,7 @@ class CheckedReader:
             raise NoMoreData(str(error)) from None
 
 
-class Phase(StrEnum):
+class ConnectionPhase(StrEnum):
     """What the event loop waits for: nothing, where the request has a thread or waits for one."""
 
     REQUEST = "the rest of a request"
@@ -76,14 +76,14 @@ class Phase(StrEnum):
     END = "the client's end of the connection"
 
 
-class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
+class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
     """A connection that gathers its requests, and keeps its answers until they are read."""
 
     arrival: Arrival
     until: float
     caller: Hashable
-    phase: Phase | None = None
-    answer: Answer | None = None
+    phase: ConnectionPhase | None = None
+    answer: PendingAnswer | None = None
     keeps_alive: bool = False
     held: int = 0
     parser: Any
@@ -94,20 +94,22 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
         self.arrival = Arrival(now)
         self.until = now + idle_seconds
 
-    def await_next(self, now: float, idle_seconds: float) -> Verdict:
+    def await_next(self, now: float, idle_seconds: float) -> ArrivalState:
         """The same after an answer; the client may have sent the request, or some of it, already."""
         self.answer = None
         self.await_request(now, idle_seconds)
         rest, self._rest = self._rest, b""
-        return self.take(rest) if rest else Verdict.PART
+        return self.take(rest) if rest else ArrivalState.PART
 
     def is_idle(self) -> bool:
         """Whether nothing is lost when it is closed."""
-        return self.phase is Phase.END or (self.phase is Phase.REQUEST and not self.arrival.data)
+        return self.phase is ConnectionPhase.END or (
+            self.phase is ConnectionPhase.REQUEST and not self.arrival.data
+        )
 
     def deadline(self) -> float:
         """When to give up on what is awaited."""
-        if self.phase is Phase.ANSWER and self.answer:
+        if self.phase is ConnectionPhase.ANSWER and self.answer:
             return self.answer.deadline()
         return self.until if self.is_idle() else self.arrival.deadline()
 
@@ -115,16 +117,16 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
         """Of requests and the answer."""
         return len(self.arrival.data) + len(self._rest) + (self.answer.held if self.answer else 0)
 
-    def receive(self) -> Verdict | None:
+    def receive(self) -> ArrivalState | None:
         """Reads what is there. None: the peer has gone."""
-        verdict = Verdict.PART
+        verdict = ArrivalState.PART
         try:
             for _ in range(PIECES_PER_EVENT):
                 piece = self.sock.recv(PIECE)
                 if not piece:
                     return None
                 verdict = self.take(piece)
-                if verdict is not Verdict.PART or self._has_no_more(piece):
+                if verdict is not ArrivalState.PART or self._has_no_more(piece):
                     break
         except NOT_YET:
             return verdict
@@ -132,12 +134,12 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
             return None
         return verdict
 
-    def take(self, piece: bytes) -> Verdict:
+    def take(self, piece: bytes) -> ArrivalState:
         """Adds bytes to the request; the wait for it counts from its first byte."""
         if not self.arrival.data:
             self.arrival = Arrival(time.monotonic())
         verdict = self.arrival.add(piece)
-        if verdict is Verdict.PART and self.arrival.take_expectation():
+        if verdict is ArrivalState.PART and self.arrival.take_expectation():
             with contextlib.suppress(OSError):  # it may have gone: the next read will tell
                 self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         return verdict
@@ -154,7 +156,7 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
 
     def to_be_answered(self) -> SimpleNamespace:
         """What gunicorn needs of a connection to answer a request: its answer stands for the socket."""
-        self.answer = Answer(self.sock)
+        self.answer = PendingAnswer(self.sock)
         return SimpleNamespace(sock=self.answer, client=self.client, server=self.server)
 
     def answered(self, *, keeps_alive: bool) -> None:

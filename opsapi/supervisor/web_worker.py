@@ -25,11 +25,11 @@ from gunicorn import sock
 from gunicorn.workers.gthread import ThreadWorker
 
 from opsapi.supervisor.answer import GoneError
-from opsapi.supervisor.arrival import HEAD_SECONDS, LONGEST_REQUEST, Verdict
+from opsapi.supervisor.arrival import HEAD_SECONDS, LONGEST_REQUEST, ArrivalState
 from opsapi.supervisor.callers import Callers, largest
 from opsapi.supervisor.open_files import most_connections
-from opsapi.supervisor.turns import Turns
-from opsapi.supervisor.web_connection import CheckedReader, Connection, Phase
+from opsapi.supervisor.turns import CallerTurns
+from opsapi.supervisor.web_connection import CheckedReader, ConnectionPhase, WebConnection
 from opsapi.supervisor.web_refusals import refusal, status_of
 
 LINGER_SECONDS = 3.0
@@ -45,14 +45,14 @@ MOST_HELD = 128 * 1024 * 1024
 # What of an answer the kernel takes at once; it lowers this to its own limit.
 SEND_BUFFER = 1024 * 1024
 REFUSALS = {
-    Verdict.MALFORMED: HTTPStatus.BAD_REQUEST,
-    Verdict.OVERSIZED: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    ArrivalState.MALFORMED: HTTPStatus.BAD_REQUEST,
+    ArrivalState.OVERSIZED: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
 }
 NO_CONNECTION = (errno.EAGAIN, errno.ECONNABORTED)
 NO_FILES = (errno.EMFILE, errno.ENFILE)
 
 
-class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
+class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """The worker class named in gunicorn_conf."""
 
     def init_process(self) -> None:
@@ -60,8 +60,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self.worker_connections = most_connections(self.cfg.worker_connections, self.cfg.threads)
         self.callers = Callers(min(settings.OPSAPI_CONNECTIONS_PER_ADDRESS, self.worker_connections // 2))
         # Each in the order in which the connections came there.
-        self.watched: dict[Phase, dict[Connection, None]] = {phase: {} for phase in Phase}
-        self.turns = Turns[Connection](self.cfg.threads)
+        self.watched: dict[ConnectionPhase, dict[WebConnection, None]] = {
+            phase: {} for phase in ConnectionPhase
+        }
+        self.turns = CallerTurns[WebConnection](self.cfg.threads)
         self.held = 0
         self.swept = self.stopping_since = 0.0
         self.paused = -math.inf
@@ -85,12 +87,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
                 return
             self._welcome(client, address, listener)
 
-    def enqueue_req(self, conn: Connection) -> None:
+    def enqueue_req(self, conn: WebConnection) -> None:
         """In the event loop, with a request that is whole: it gets a thread when it is its caller's turn."""
         self.turns.add(conn.caller, conn)
         self._give_threads()
 
-    def finish_request(self, conn: Connection, answered: "Future[object]") -> None:
+    def finish_request(self, conn: WebConnection, answered: "Future[object]") -> None:
         """In the event loop, after a thread served a request."""
         self.turns.done(conn.caller)
         self._give_threads()
@@ -108,7 +110,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         for conn in [conn for conns in self.watched.values() for conn in conns if self._overdue(conn, now)]:
             self._end(conn, HTTPStatus.REQUEST_TIMEOUT)
 
-    def handle_request(self, req: Any, conn: Connection) -> bool:
+    def handle_request(self, req: Any, conn: WebConnection) -> bool:
         """In a thread, with the parsed request."""
         req.body.reader = CheckedReader(req.body.reader)
         try:
@@ -128,7 +130,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         with contextlib.suppress(OSError):  # it may have gone meanwhile
             client.sendall(refusal(status))
 
-    def _keepalive_after(self, conn: Connection, keepalive: bool) -> bool:
+    def _keepalive_after(self, conn: WebConnection, keepalive: bool) -> bool:
         """In a thread, after the answer: what the application left of the body is in memory, so it is read.
 
         gunicorn gives up after 64 KiB, and a client that repeats a large request with credentials, as digest
@@ -138,7 +140,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def _welcome(self, client: socket.socket, address: tuple[str, int], listener: socket.socket) -> None:
         try:
-            conn = Connection(self.cfg, self._prepared(client), address, listener.getsockname())
+            conn = WebConnection(self.cfg, self._prepared(client), address, listener.getsockname())
         except OSError:  # it has gone already
             client.close()
             return
@@ -154,7 +156,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         if self.nr_conns >= self.worker_connections:
             self._close_longest_waiting()
         conn.await_request(time.monotonic(), HEAD_SECONDS)
-        self._watch(conn, Phase.REQUEST)
+        self._watch(conn, ConnectionPhase.REQUEST)
 
     def _prepared(self, client: socket.socket) -> socket.socket:
         client.setblocking(False)
@@ -168,9 +170,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self.paused = now
         self.set_accept_enabled(False)
 
-    def _close_longest_waiting(self, crowd: Container[Connection] | None = None) -> bool:
+    def _close_longest_waiting(self, crowd: Container[WebConnection] | None = None) -> bool:
         """Of all, or of the crowd: a connection that is ending, else the one that has waited longest."""
-        for phase in (Phase.END, Phase.REQUEST):
+        for phase in (ConnectionPhase.END, ConnectionPhase.REQUEST):
             for conn in self.watched[phase]:
                 if crowd is None or conn in crowd:
                     self._close(conn)
@@ -181,39 +183,39 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         while conn := self.turns.take():
             super().enqueue_req(conn)
 
-    def _watch(self, conn: Connection, phase: Phase, event: int = EVENT_READ) -> None:
+    def _watch(self, conn: WebConnection, phase: ConnectionPhase, event: int = EVENT_READ) -> None:
         """The event loop goes on with the connection when there is such an event."""
         self.watched[phase][conn] = None
         conn.phase = phase
         self.poller.register(conn.sock, event, partial(self._on_event, conn, phase))
 
-    def _unwatch(self, conn: Connection) -> None:
+    def _unwatch(self, conn: WebConnection) -> None:
         if conn.phase is not None:
             del self.watched[conn.phase][conn]
             conn.phase = None
             self.poller.unregister(conn.sock)
 
-    def _on_event(self, conn: Connection, phase: Phase, _: object) -> None:
+    def _on_event(self, conn: WebConnection, phase: ConnectionPhase, _: object) -> None:
         if conn.phase is not phase:
             return  # another event of the same moment has closed it
-        if phase is Phase.REQUEST:
+        if phase is ConnectionPhase.REQUEST:
             self._receive(conn)
-        elif phase is Phase.ANSWER:
+        elif phase is ConnectionPhase.ANSWER:
             self._unwatch(conn)
             self._send(conn)
         elif conn.has_gone():
             self._close(conn)
 
-    def _receive(self, conn: Connection) -> None:
+    def _receive(self, conn: WebConnection) -> None:
         verdict = conn.receive()
         self._account(conn, conn.bytes_held())
-        if verdict is not Verdict.PART:
+        if verdict is not ArrivalState.PART:
             self._proceed(conn, verdict)
         self._relieve()
 
-    def _proceed(self, conn: Connection, verdict: Verdict | None) -> None:
+    def _proceed(self, conn: WebConnection, verdict: ArrivalState | None) -> None:
         self._unwatch(conn)
-        if verdict is Verdict.WHOLE:
+        if verdict is ArrivalState.WHOLE:
             conn.data_ready = True  # or the thread would wait for more
             self.enqueue_req(conn)
         elif verdict in REFUSALS:
@@ -221,7 +223,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         else:
             self._close(conn)
 
-    def _send(self, conn: Connection) -> None:
+    def _send(self, conn: WebConnection) -> None:
         """What is left of the answer, as far as its reader takes it; after its end the connection goes on."""
         try:
             event = conn.flush()
@@ -230,18 +232,18 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             return
         self._account(conn, conn.bytes_held())
         if event:
-            self._watch(conn, Phase.ANSWER, event)
+            self._watch(conn, ConnectionPhase.ANSWER, event)
             self._relieve()
         elif conn.keeps_alive:
             verdict = conn.await_next(time.monotonic(), self.cfg.keepalive)
-            if verdict is Verdict.PART:
-                self._watch(conn, Phase.REQUEST)
+            if verdict is ArrivalState.PART:
+                self._watch(conn, ConnectionPhase.REQUEST)
             else:
                 self._proceed(conn, verdict)
         else:
             self._linger(conn)
 
-    def _overdue(self, conn: Connection, now: float) -> bool:
+    def _overdue(self, conn: WebConnection, now: float) -> bool:
         deadline = conn.deadline()
         if self.stopping_since and conn.is_idle():
             # A client may have sent its next request already, so the door stays open for a moment.
@@ -251,14 +253,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def _relieve(self) -> None:
         """While too much is held, of the caller who has most of it the largest is ended."""
         while self.held > MOST_HELD:
-            conn = largest([*self.watched[Phase.REQUEST], *self.watched[Phase.ANSWER]])
+            conn = largest([*self.watched[ConnectionPhase.REQUEST], *self.watched[ConnectionPhase.ANSWER]])
             if conn is None or not conn.held:
                 return  # threads have the rest
             self._end(conn, HTTPStatus.SERVICE_UNAVAILABLE)
 
-    def _end(self, conn: Connection, status: HTTPStatus) -> None:
+    def _end(self, conn: WebConnection, status: HTTPStatus) -> None:
         """Before its time: a request that is not whole is refused, an answer that is not read is dropped."""
-        if conn.phase is Phase.ANSWER:
+        if conn.phase is ConnectionPhase.ANSWER:
             self._give_up(conn, stalled=True)
         elif conn.is_idle():
             self._close(conn)
@@ -266,12 +268,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self._unwatch(conn)
             self._refuse(conn, status)
 
-    def _refuse(self, conn: Connection, status: HTTPStatus) -> None:
+    def _refuse(self, conn: WebConnection, status: HTTPStatus) -> None:
         with contextlib.suppress(OSError):  # it may have gone meanwhile
             conn.sock.send(refusal(status))
         self._linger(conn)
 
-    def _linger(self, conn: Connection) -> None:
+    def _linger(self, conn: WebConnection) -> None:
         """Closes our side and reads on for a while, or the answer could be lost (RFC 9112 9.6)."""
         self._account(conn, 0)
         try:
@@ -279,21 +281,21 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         except OSError:
             self._close(conn)
             return
-        self._watch(conn, Phase.END)
+        self._watch(conn, ConnectionPhase.END)
 
-    def _give_up(self, conn: Connection, *, stalled: bool) -> None:
+    def _give_up(self, conn: WebConnection, *, stalled: bool) -> None:
         if stalled:
             self.log.warning("%s does not read its response", (conn.client or ("-",))[0])
         conn.abandon()
         self._close(conn)
 
-    def _close(self, conn: Connection) -> None:
+    def _close(self, conn: WebConnection) -> None:
         self._unwatch(conn)
         self._account(conn, 0)
         self.callers.remove(conn)
         self.nr_conns -= 1
         conn.close()
 
-    def _account(self, conn: Connection, held: int) -> None:
+    def _account(self, conn: WebConnection, held: int) -> None:
         self.held += held - conn.held
         conn.held = held

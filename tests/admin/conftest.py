@@ -9,9 +9,9 @@ from django.test import Client
 
 from accesslist.models import Project, User
 from opsapi.roles import Role
-from tests.admin.moments import NOON
 from tests.admin.operators import browser_with
 from tests.admin.rows import make_operator
+from tests.admin.times import NOON
 from tests.factories.second_factors import make_second_factor
 from tests.receivers import http_receiver
 

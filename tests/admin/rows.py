@@ -222,7 +222,7 @@ def record_event(project: Project, hostname: str = "db1") -> Event:
 
 
 def secrets_of_rows() -> list[str]:
-    """What no page may hold: everything sealed and every hash, as stored and as it was given."""
+    """What no page may hold: everything encrypted and every hash, as stored and as it was given."""
     stored = [
         *ApiKey.objects.values_list("ha1", flat=True),
         *NotificationSetting.objects.exclude(secrets=None).values_list("secrets", flat=True),

@@ -26,8 +26,8 @@ from tests.admin.logging_in import (
     type_code,
     type_password,
 )
-from tests.admin.moments import NOON
 from tests.admin.reading import is_in, text_of
+from tests.admin.times import NOON
 from tests.admin.writing import leaves_events, post
 from tests.each import each
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory, make_team

@@ -9,8 +9,8 @@ from django.test import Client
 
 from accesslist.models import Project
 from alerting.selectors.alert_search import Age
+from opsapi.console.admin_urls import list_url
 from opsapi.console.model_admin import ConsoleAdmin
-from opsapi.console.places import list_url
 from opsapi.roles import Role
 from tests.admin.operators import browser_with
 from tests.admin.reading import shown, text_of

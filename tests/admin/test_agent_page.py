@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from automation.models import Agent, Host
-from opsapi.console.places import page_url
+from opsapi.console.admin_urls import page_url
 from tests.api import bodies
 from tests.client import ApiClient
 

@@ -5,10 +5,10 @@ from django.test import Client
 
 from accesslist.models import Project, User
 from alerting.models import AlertConfig
-from alerting.selectors.settings import config_secrets
+from alerting.selectors.notification_settings import config_secrets
 from events.models import Event
 from events.types import EventType
-from opsapi.console.places import page_url
+from opsapi.console.admin_urls import page_url
 from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.admin.configs import HOSTILE, do, every_type, facts, send

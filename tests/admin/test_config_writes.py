@@ -125,7 +125,7 @@ def test_a_bulk_action_is_done_to_all_or_to_none(
         if len(calls) == 2:
             raise RuntimeError("the second one fails")
 
-    monkeypatch.setattr("alerting.services.reach.config_alerts_cancel", fail_second)
+    monkeypatch.setattr("alerting.services.config_coverage.config_alerts_cancel", fail_second)
     with leaves_events(operator):
         console.raise_request_exception = False
         assert _act(console, "disable", *configs).status_code == 500

@@ -19,13 +19,13 @@ from events import csv as events_file
 from events import csv_downloads, search_pages
 from events.choices import DiffType
 from events.csv import LONGEST, events_csv
-from events.csv_downloads import Download, Full, Places
+from events.csv_downloads import Download, DownloadSlots, Full
 from events.diffs import diff
 from events.models import Event
 from events.search import EventSearch
 from events.types import EventType
 from opsapi import clock
-from opsapi.api.principal import Actor, ActorKind, Reach
+from opsapi.api.principal import Actor, ActorKind, VisibleScope
 from tests.admin.event_pages import ADA, CSV, LIST, record, rows
 from tests.admin.rows import fill
 from tests.each import each
@@ -117,7 +117,7 @@ def test_one_that_takes_too_long_ends_and_says_so(
 ) -> None:
     monkeypatch.setattr(events_file, "_AT_ONCE", 2)
     made = [record(project, ago=timedelta(minutes=number)).id for number in range(5)]
-    search = EventSearch(reach=Reach(everything=True))
+    search = EventSearch(visible_scope=VisibleScope(everything=True))
     times = iter([NOW, NOW, NOW + LONGEST - timedelta(seconds=1), NOW + LONGEST])
     text = "".join(events_csv(search, names=lambda _ids: {}, clock=lambda: next(times)))
     _columns, *found, last = csv.reader(StringIO(text, newline=""))
@@ -130,7 +130,7 @@ class TestAtATime:
 
     @pytest.fixture(autouse=True)
     def one_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(csv_downloads, "_places", Places(1))
+        monkeypatch.setattr(csv_downloads, "_slots", DownloadSlots(1))
 
     def test_another_one_is_asked_to_wait(self, console: Client, project: Project, monitor: Client) -> None:
         first = monitor.get(CSV)
@@ -188,7 +188,7 @@ class TestAtATime:
 def test_an_operator_has_one_at_a_time_however_many_places_there_are(
     console: Client, project: Project, monitor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_downloads, "_places", Places(8))
+    monkeypatch.setattr(csv_downloads, "_slots", DownloadSlots(8))
     first, of_another = console.get(CSV), monitor.get(CSV)
     second = console.get(CSV)
     assert [one.status_code for one in (first, of_another, second)] == [200, 200, 429]
@@ -211,7 +211,7 @@ def test_an_operator_has_one_at_a_time_however_many_places_there_are(
     ],
 )
 def test_who_has_a_place(most: int, taken: str, told: Full | None) -> None:
-    places = Places(most)
+    places = DownloadSlots(most)
     assert [places.take(one) for one in taken] == [None] * len(taken)
     assert places.take("a") is told
 

@@ -8,9 +8,9 @@ from django.test import Client
 from django.urls import reverse
 
 from accesslist.models import Project, User
+from opsapi.console.admin_urls import making_url
 from opsapi.console.forms import ConsoleForm
 from opsapi.console.model_admin import ConsoleAdmin
-from opsapi.console.places import making_url
 from opsapi.roles import Role
 from tests.admin.operators import action_url
 from tests.admin.rows import fill

@@ -14,7 +14,7 @@ from alerting.models import Alert
 from automation.models import Host
 from opsapi.console.filters import RelatedFilter, expected_parameters
 from opsapi.console.model_admin import ConsoleAdmin
-from opsapi.console.searching import MOST_CHARACTERS, MOST_WORDS, TOO_LONG
+from opsapi.console.search import MOST_CHARACTERS, MOST_WORDS, TOO_LONG
 from opsapi.roles import Role
 from tests.admin.operators import browser_with
 from tests.admin.reading import admin_of, text_of

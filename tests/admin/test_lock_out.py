@@ -12,8 +12,8 @@ from accesslist.attempts import LOGIN_WINDOW, NAME_FACTOR
 from accesslist.devices import COOKIE, DEVICE_LASTS
 from accesslist.models import Project, RateWindow, User
 from opsapi.roles import Role
-from tests.admin.moments import NOON
 from tests.admin.rows import make_operator
+from tests.admin.times import NOON
 from tests.admin.writing import post
 from tests.each import each
 from tests.factories.accesslist import PASSWORD, OrganizationFactory, ProjectFactory, UserFactory

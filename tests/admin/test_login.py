@@ -19,7 +19,7 @@ from opsapi.first_steps import CREATE_KEY
 from opsapi.roles import Role
 from tests.admin.rows import make_operator
 from tests.client import ApiClient
-from tests.factories.accesslist import PASSWORD, Key, UserFactory
+from tests.factories.accesslist import PASSWORD, KeyPair, UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
 
@@ -117,7 +117,7 @@ def test_the_steps_work(client: Client, db: None) -> None:
     made = ApiClient().post("/unauth/users", user)
     key = made.json()["programmaticApiKey"]
     assert _log_in(client, password=user["password"]).status_code == 403
-    caller = ApiClient(Key(key["id"], key["publicKey"], key["privateKey"]))
+    caller = ApiClient(KeyPair(key["id"], key["publicKey"], key["privateKey"]))
     assert caller.post("/groups", {"name": "first-project"}).status_code == 201
     assert _log_in(client, password=user["password"]).status_code == 302
 

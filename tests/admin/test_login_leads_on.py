@@ -10,7 +10,7 @@ from django.urls import reverse
 from accesslist.models import Project, User
 from opsapi.console.login_pages import PENDING_LASTS
 from tests.admin.logging_in import CODE, LOGIN
-from tests.admin.moments import NOON
+from tests.admin.times import NOON
 from tests.factories.accesslist import PASSWORD
 from tests.factories.alerting import make_alert
 from tests.factories.second_factors import code_at

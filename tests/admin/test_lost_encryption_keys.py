@@ -14,10 +14,10 @@ from automation.models import AutomationRevision
 from integrations.models import Integration
 from integrations.serializers.secrets import UNREADABLE
 from tests.admin.logging_in import ACCOUNT, BEGIN, REMOVE, SETUP, errors_of, type_code, type_password
-from tests.admin.moments import NOON
 from tests.admin.operators import action_url, page_of
 from tests.admin.reading import admin_of
 from tests.admin.rows import fill
+from tests.admin.times import NOON
 from tests.admin.typed import typed_in
 from tests.admin.writing import confirm, leaves_events, post
 from tests.factories.automation import publish

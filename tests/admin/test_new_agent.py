@@ -22,7 +22,7 @@ from tests.admin.writing import confirm, leaves_events, token
 from tests.api.bodies import host, report
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key, ProjectFactory, make_key
+from tests.factories.accesslist import KeyPair, ProjectFactory, make_key
 
 pytestmark = pytest.mark.django_db
 
@@ -65,7 +65,7 @@ def test_its_key_may_report_and_nothing_else(console: Client, operator: User, pr
     assert (grant.role, grant.project_id) == ("GROUP_AGENT", project.id)
     assert not grant.org_id
     assert events[0].group_id == project.id
-    client = ApiClient(Key(key.id, key.public_key, private))
+    client = ApiClient(KeyPair(key.id, key.public_key, private))
     assert client.report(project.id, report()).status_code == 202
     assert client.get(f"/groups/{project.id}/hosts").status_code == 403
 
@@ -174,7 +174,7 @@ def test_it_waits_until_the_first_report_has_come(console: Client, project: Proj
     assert (before.context["arrived"], before.context["hosts"]) == ([], [])
     assert "Check again" in before.content.decode()
     sent = report(host(hostname="db1"), host(hostname="db2", reachable=False), hostname="agent1")
-    assert ApiClient(Key(key.id, key.public_key, private)).report(project.id, sent).status_code == 202
+    assert ApiClient(KeyPair(key.id, key.public_key, private)).report(project.id, sent).status_code == 202
     after = console.get(waiting(key))
     text = after.content.decode()
     assert page_of(Agent.objects.get(hostname="agent1")) in text
@@ -200,7 +200,7 @@ def test_an_agent_that_reported_before_is_told_apart(
 def test_reports_of_other_projects_are_not_shown(console: Client, project: Project, other: Project) -> None:
     key, _, _ = new_key(console, project)
     theirs, private, _ = _key_in(console, other)
-    ApiClient(Key(theirs.id, theirs.public_key, private)).report(other.id, report(hostname="theirs"))
+    ApiClient(KeyPair(theirs.id, theirs.public_key, private)).report(other.id, report(hostname="theirs"))
     context = console.get(waiting(key)).context
     assert (context["arrived"], context["others"]) == ([], [])
 

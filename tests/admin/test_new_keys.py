@@ -13,7 +13,7 @@ from tests.admin.operators import operator_with, page_of
 from tests.admin.writing import confirm, leaves_events
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key, ProjectFactory
+from tests.factories.accesslist import KeyPair, ProjectFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +41,7 @@ def test_a_key_is_made_and_its_private_part_shown_once(
     assert private not in str(dict(console.session))
     assert events[0].group_id == project.id
     assert private not in str((events[0].details, events[0].diffs, events[0].raw))
-    assert ApiClient(Key(key.id, key.public_key, private)).get(f"/groups/{project.id}").status_code == 200
+    assert ApiClient(KeyPair(key.id, key.public_key, private)).get(f"/groups/{project.id}").status_code == 200
     page = console.get(page_of(key)).content.decode()
     assert private not in page
     assert "******" + private[-4:] in page

@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from automation.choices import HostType
 from automation.models import Cluster, Host, ReplicaSet
-from tests.admin.moments import NOON
 from tests.admin.operators import page_of
 from tests.admin.reading import shown
+from tests.admin.times import NOON
 from tests.factories.automation import host_report, ingest, make_host
 
 pytestmark = pytest.mark.django_db

@@ -228,7 +228,7 @@ class TestWhatIsShown:
         self, project: Project, console: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("alerting.selectors.overview.MOST_COUNTED", 2)
-        monkeypatch.setattr("opsapi.console.parts.MOST_COUNTED", 2)
+        monkeypatch.setattr("opsapi.console.widgets.MOST_COUNTED", 2)
         for _ in range(4):
             make_alert(project)
         assert numbers(start_page(console))["alerts open or pending"] == "2+"

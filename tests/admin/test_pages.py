@@ -18,9 +18,9 @@ from accesslist.principal import UserPrincipal
 from alerting.models import AlertConfig, MaintenanceWindow, UnreachableHost
 from opsapi import clock
 from opsapi.console import paging
+from opsapi.console.admin_urls import page_url
 from opsapi.console.model_admin import ConsoleInline
-from opsapi.console.places import page_url
-from opsapi.fields import SealedField
+from opsapi.fields import EncryptedField
 from tests.admin.operators import action_url
 from tests.admin.reading import admin_of, shown, text_of
 from tests.admin.rows import fill, many, record_event, secrets_of_rows, shown_models
@@ -106,9 +106,11 @@ def test_no_page_writes_but_by_an_action(name: str, rf: RequestFactory, operator
 def test_no_page_names_a_secret_field(name: str) -> None:
     model_admin = admin_of(name)
     for one in [model_admin, *(inline(model_admin.model, admin.site) for inline in model_admin.inlines)]:
-        sealed = {field.name for field in one.model._meta.get_fields() if isinstance(field, SealedField)}
+        encrypted = {
+            field.name for field in one.model._meta.get_fields() if isinstance(field, EncryptedField)
+        }
         assert one.fields, "which fields are shown has to be declared"
-        assert not {"password", *sealed} & {*one.fields, *getattr(one, "list_display", ())}
+        assert not {"password", *encrypted} & {*one.fields, *getattr(one, "list_display", ())}
 
 
 def test_a_global_owner_sees_every_page_and_none_holds_what_it_must_not(

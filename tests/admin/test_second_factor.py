@@ -15,8 +15,8 @@ from opsapi.api.principal import SYSTEM
 from opsapi.console.login_pages import PENDING_LASTS
 from opsapi.roles import Grant, Role
 from tests.admin.logging_in import CODE, LOGIN, errors_of, type_code, type_password
-from tests.admin.moments import NOON
 from tests.admin.reading import is_in, text_of
+from tests.admin.times import NOON
 from tests.factories.accesslist import PASSWORD
 from tests.factories.second_factors import begin_second_factor, code_at
 from tests.scraping import counted

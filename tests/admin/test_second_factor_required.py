@@ -10,10 +10,10 @@ from accesslist.selectors.second_factors import factor_state, has_second_factor
 from events.types import EventType
 from opsapi.roles import Role
 from tests.admin.logging_in import ACCOUNT, BEGIN, CHANGE, LOGIN, SETUP, type_password
-from tests.admin.moments import NOON
 from tests.admin.operators import action_url, page_of
 from tests.admin.reading import is_in, text_of
 from tests.admin.rows import make_operator
+from tests.admin.times import NOON
 from tests.admin.writing import confirm, leaves_events, post
 from tests.factories.accesslist import PASSWORD, UserFactory
 from tests.factories.second_factors import STEP, code_at, make_second_factor

@@ -16,8 +16,8 @@ from accesslist.services.own_accounts import user_password_change, user_sessions
 from opsapi import clock
 from opsapi.console.sessions import SessionStore
 from opsapi.roles import Role
-from tests.admin.moments import NOON
 from tests.admin.reading import is_in
+from tests.admin.times import NOON
 from tests.client import ApiClient
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory, make_team
 from tests.factories.second_factors import acting

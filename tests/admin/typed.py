@@ -6,7 +6,7 @@ Attributes = dict[str, str | None]
 _UNSENT = frozenset({"submit", "button", "reset"})
 
 
-class _Reader(HTMLParser):
+class _FormReader(HTMLParser):
     """Collects the inputs of the page's forms; what stands in templates is not part of them."""
 
     def __init__(self) -> None:
@@ -60,6 +60,6 @@ class _Reader(HTMLParser):
 
 def typed_in(page: str) -> dict[str, list[str]]:
     """The inputs of a page as they stand there, by name."""
-    reader = _Reader()
+    reader = _FormReader()
     reader.feed(page)
     return reader.values

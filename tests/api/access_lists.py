@@ -6,7 +6,7 @@ import pytest
 
 from accesslist.models import AccessListEntry, Project
 from events.models import Event
-from tests.factories.accesslist import Key
+from tests.factories.accesslist import KeyPair
 
 PATH = "/admin/accessList"
 ON, OFF = "192.0.2.7", "203.0.113.9"
@@ -18,7 +18,7 @@ def refusal(answer: Any) -> tuple[int, str]:
     return answer.status_code, answer.json()["errorCode"]
 
 
-def blocks(key: Key | None = None) -> list[str]:
+def blocks(key: KeyPair | None = None) -> list[str]:
     """The ranges of a list, in the order they were added."""
     entries = AccessListEntry.objects.filter(api_key_id=key.id if key else None)
     return list(entries.order_by("created", "id").values_list("cidr_block", flat=True))
@@ -33,17 +33,17 @@ def told() -> list[tuple[str, Any, Any]]:
     ]
 
 
-def org_path(project: Project, key: Key) -> str:
+def org_path(project: Project, key: KeyPair) -> str:
     """The key's list, reached from the organization."""
     return f"/orgs/{project.org_id}/apiKeys/{key.id}/accessList"
 
 
-def group_path(project: Project, key: Key) -> str:
+def group_path(project: Project, key: KeyPair) -> str:
     """The key's list, reached from the project."""
     return f"/groups/{project.id}/apiKeys/{key.id}/accessList"
 
 
-def admin_path(project: Project, key: Key) -> str:
+def admin_path(project: Project, key: KeyPair) -> str:
     """The key's list, reached from the installation."""
     return f"/admin/apiKeys/{key.id}/accessList"
 

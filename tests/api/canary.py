@@ -25,7 +25,7 @@ from opsapi.api.renderers import render
 from tests.api import bodies
 from tests.architecture.test_writes_are_recorded import BODIES
 from tests.client import ApiClient
-from tests.factories.accesslist import Key
+from tests.factories.accesslist import KeyPair
 
 PUBLIC = "/api/public/v1.0"
 # The guard refuses the address at once, so that delivery fails and says why.
@@ -147,14 +147,14 @@ def spoilt(body: Any) -> Iterator[bytes]:
 class Witness(ApiClient):
     """A client that keeps everything it is shown, and every secret it is given or makes use of."""
 
-    def __init__(self, key: Key | None = None) -> None:
+    def __init__(self, key: KeyPair | None = None) -> None:
         super().__init__(key)
         self.shown: list[tuple[str, str]] = []
         self.secrets: set[str] = {bodies.SECRET}
         if key:
             self.learn(key)
 
-    def learn(self, key: Key) -> None:
+    def learn(self, key: KeyPair) -> None:
         """A key's private part, and what is made of it."""
         self.secrets |= {key.private_key, digest.ha1(key.public_key, digest.REALM, key.private_key)}
 
@@ -163,7 +163,7 @@ class Witness(ApiClient):
         answer = super().request(method, path, body, **options)
         text = answer.content.decode()
         for public, private in _keys_in(answer.json() if text else {}):
-            self.learn(Key("", public, private))
+            self.learn(KeyPair("", public, private))
             assert text.count(private) == 1
             text = text.replace(private, "")
         if answer.status_code == 200 and _SHOWN_IN_FULL.fullmatch(path):
@@ -186,7 +186,7 @@ def _keys_in(document: Any) -> Iterator[tuple[str, str]]:
 
 
 def kept_secrets() -> set[str]:
-    """What the platform keeps to itself: its own keys, and all that is sealed or hashed, as stored."""
+    """What the platform keeps to itself: its own keys, and all that is encrypted or hashed, as stored."""
     stored = {
         *ApiKey.objects.values_list("ha1", flat=True),
         *User.objects.values_list("password", flat=True),

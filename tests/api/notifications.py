@@ -108,7 +108,7 @@ def told(*notifications: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return bodies.alert_config(notifications=list(notifications), **changes)
 
 
-class Place:
+class ConfigPath:
     """Where configurations of one kind are: a project's (`project`) or global ones."""
 
     def __init__(self, client: ApiClient, project: Project, *, is_global: bool) -> None:

@@ -11,7 +11,7 @@ from opsapi import clock
 from opsapi.roles import Grant, Role
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key, ProjectFactory, make_key
+from tests.factories.accesslist import KeyPair, ProjectFactory, make_key
 
 ON, OFF = "192.0.2.7", "203.0.113.9"
 PROXY = "198.51.100.1"
@@ -25,18 +25,18 @@ def _no_exemption(settings: Settings) -> None:
 
 
 @pytest.fixture
-def global_key(db: None) -> Key:
+def global_key(db: None) -> KeyPair:
     """A key with a global role."""
     return make_key(Role.GLOBAL_READ_ONLY)
 
 
 @pytest.fixture
-def project_key(db: None) -> Key:
+def project_key(db: None) -> KeyPair:
     """A key without one."""
     return make_key(Grant(Role.GROUP_OWNER, group_id=ProjectFactory.create().id))
 
 
-def allow(*blocks: str, key: Key | None = None) -> None:
+def allow(*blocks: str, key: KeyPair | None = None) -> None:
     """Put ranges on the key's access list, or on the global one."""
     now = clock.now()
     for block in blocks:
@@ -45,7 +45,7 @@ def allow(*blocks: str, key: Key | None = None) -> None:
         )
 
 
-def refusal(key: Key, address: str, **headers: str) -> list[str]:
+def refusal(key: KeyPair, address: str, **headers: str) -> list[str]:
     """Address and list a refusal names; nothing when the call is taken."""
     answer: Any = ApiClient(key).get("/groups", REMOTE_ADDR=address, **headers)
     if answer.status_code == 200:
@@ -59,11 +59,13 @@ def refusal(key: Key, address: str, **headers: str) -> list[str]:
 GLOBAL, OWN = "the global access list", "the access list of the API key"
 
 
-def test_without_any_entry_every_address_is_taken(global_key: Key, project_key: Key) -> None:
+def test_without_any_entry_every_address_is_taken(global_key: KeyPair, project_key: KeyPair) -> None:
     assert refusal(global_key, OFF) == refusal(project_key, OFF) == []
 
 
-def test_the_global_list_holds_for_keys_with_a_global_role_alone(global_key: Key, project_key: Key) -> None:
+def test_the_global_list_holds_for_keys_with_a_global_role_alone(
+    global_key: KeyPair, project_key: KeyPair
+) -> None:
     allow("192.0.2.0/24", "2001:db8::/32")
     assert refusal(global_key, ON) == []
     assert refusal(global_key, "2001:db8::7") == []
@@ -72,14 +74,14 @@ def test_the_global_list_holds_for_keys_with_a_global_role_alone(global_key: Key
     assert refusal(project_key, OFF) == []
 
 
-def test_an_own_list_holds_for_its_key_alone(global_key: Key, project_key: Key) -> None:
+def test_an_own_list_holds_for_its_key_alone(global_key: KeyPair, project_key: KeyPair) -> None:
     allow("192.0.2.7/32", key=project_key)
     assert refusal(project_key, ON) == []
     assert refusal(project_key, OFF) == [OFF, OWN]
     assert refusal(global_key, OFF) == []
 
 
-def test_both_lists_have_to_cover_the_caller(global_key: Key) -> None:
+def test_both_lists_have_to_cover_the_caller(global_key: KeyPair) -> None:
     allow("0.0.0.0/0")
     allow("192.0.2.7/32", key=global_key)
     assert refusal(global_key, ON) == []
@@ -87,13 +89,13 @@ def test_both_lists_have_to_cover_the_caller(global_key: Key) -> None:
 
 
 @each("address", [f"::ffff:{ON}", "::ffff:c000:207"])
-def test_an_ipv4_mapped_address_is_ipv4(global_key: Key, address: str) -> None:
+def test_an_ipv4_mapped_address_is_ipv4(global_key: KeyPair, address: str) -> None:
     allow("192.0.2.0/24")
     assert refusal(global_key, address) == []
     assert refusal(global_key, f"::ffff:{OFF}") == [OFF, GLOBAL]
 
 
-def test_without_an_address_nothing_covers_the_caller(global_key: Key) -> None:
+def test_without_an_address_nothing_covers_the_caller(global_key: KeyPair) -> None:
     assert refusal(global_key, "") == []
     allow("0.0.0.0/0")
     assert refusal(global_key, "") == ["unknown", GLOBAL]
@@ -119,7 +121,7 @@ def test_without_an_address_nothing_covers_the_caller(global_key: Key) -> None:
     ],
 )
 def test_the_last_hop_that_is_no_trusted_proxy_calls(
-    global_key: Key, peer: str, forwarded: str, taken_for: str
+    global_key: KeyPair, peer: str, forwarded: str, taken_for: str
 ) -> None:
     allow("192.0.2.0/24")
     expected = [] if taken_for == ON else [taken_for, GLOBAL]
@@ -131,7 +133,7 @@ def test_the_last_hop_that_is_no_trusted_proxy_calls(
     ["HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_FORWARDED", "HTTP_X_REAL_IP", "HTTP_VIA"],
 )
 def test_an_exempt_address_passes_unless_the_request_was_forwarded(
-    global_key: Key, settings: Settings, header: str
+    global_key: KeyPair, settings: Settings, header: str
 ) -> None:
     settings.OPSAPI_ACCESS_LIST_EXEMPT = [ip_network("203.0.113.0/24")]
     allow("192.0.2.0/24")
@@ -140,13 +142,13 @@ def test_an_exempt_address_passes_unless_the_request_was_forwarded(
     assert refusal(global_key, OFF, **{header: ON}) == [OFF, GLOBAL]
 
 
-def test_wrong_credentials_are_not_told_of_the_list(global_key: Key) -> None:
+def test_wrong_credentials_are_not_told_of_the_list(global_key: KeyPair) -> None:
     allow("192.0.2.0/24")
-    wrong = ApiClient(Key(global_key.id, global_key.public_key, "wrong"))
+    wrong = ApiClient(KeyPair(global_key.id, global_key.public_key, "wrong"))
     assert wrong.get("/groups", REMOTE_ADDR=OFF).status_code == 401
 
 
-def test_the_list_comes_before_path_and_method(global_key: Key) -> None:
+def test_the_list_comes_before_path_and_method(global_key: KeyPair) -> None:
     allow("192.0.2.0/24")
     caller = ApiClient(global_key)
     for method, path in (("GET", "/nope"), ("PUT", "/groups"), ("GET", "/groups/malformed")):

@@ -8,7 +8,7 @@ from accesslist.models import Project
 from alerting.models import Alert
 from opsapi.roles import Role
 from tests.api import bodies
-from tests.api.people import client, group, refusal
+from tests.api.recipients import client, group, refusal
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.factories.alerting import make_alert

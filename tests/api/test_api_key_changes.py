@@ -14,7 +14,7 @@ from opsapi.ids import new_id
 from opsapi.roles import INSTALLATION, Grant, Role
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key, ProjectFactory, make_key
+from tests.factories.accesslist import KeyPair, ProjectFactory, make_key
 
 PLACES = ["project", "organization", "installation"]
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def sister(project: Project) -> Project:
 
 
 @pytest.fixture
-def key(project: Project, sister: Project) -> Key:
+def key(project: Project, sister: Project) -> KeyPair:
     """A key with roles on every level, in two organizations."""
     return make_key(
         Grant(Role.GROUP_OWNER, group_id=project.id),
@@ -41,7 +41,7 @@ def key(project: Project, sister: Project) -> Key:
 
 
 @pytest.fixture
-def paths(project: Project, key: Key) -> dict[str, str]:
+def paths(project: Project, key: KeyPair) -> dict[str, str]:
     """Where the key is found."""
     return {
         "project": f"/groups/{project.id}/apiKeys/{key.id}",
@@ -61,7 +61,7 @@ def refused(answer: Any, status: int, code: str) -> bool:
     return (answer.status_code, answer.json()["errorCode"]) == (status, code)
 
 
-def roles_of(key: Key) -> list[str]:
+def roles_of(key: KeyPair) -> list[str]:
     """The names of its roles, wherever they hold."""
     return sorted(RoleGrant.objects.filter(api_key_id=key.id).values_list("role", flat=True))
 
@@ -142,7 +142,7 @@ def test_only_roles_that_are_added_have_to_be_held(project: Project, paths: dict
 
 
 def test_roles_in_a_project_of_another_organization_are_not_given_through_this_one(
-    owner: ApiClient, key: Key, paths: dict[str, str]
+    owner: ApiClient, key: KeyPair, paths: dict[str, str]
 ) -> None:
     held = RoleGrant.objects.filter(api_key_id=key.id, project__isnull=False).latest("id").project_id
     before = state()
@@ -153,7 +153,7 @@ def test_roles_in_a_project_of_another_organization_are_not_given_through_this_o
 
 
 @each("place", PLACES)
-def test_nobody_changes_their_own_roles(key: Key, paths: dict[str, str], place: str) -> None:
+def test_nobody_changes_their_own_roles(key: KeyPair, paths: dict[str, str], place: str) -> None:
     RoleGrant.objects.create(api_key_id=key.id, role="GLOBAL_OWNER")
     itself = ApiClient(key)
     document, before = itself.get(paths[place]).json(), state()
@@ -173,7 +173,7 @@ def test_nobody_changes_their_own_roles(key: Key, paths: dict[str, str], place: 
     ],
 )
 def test_deleting_takes_the_roles_there_and_leaves_the_others(
-    owner: ApiClient, key: Key, paths: dict[str, str], place: str, left: list[str]
+    owner: ApiClient, key: KeyPair, paths: dict[str, str], place: str, left: list[str]
 ) -> None:
     answer = owner.delete(paths[place])
     assert (answer.status_code, answer.content) == (204, b"")
@@ -185,7 +185,7 @@ def test_deleting_takes_the_roles_there_and_leaves_the_others(
 
 @each("place", PLACES)
 def test_a_key_without_any_role_left_is_gone_at_once(
-    owner: ApiClient, key: Key, paths: dict[str, str], place: str
+    owner: ApiClient, key: KeyPair, paths: dict[str, str], place: str
 ) -> None:
     kept = {"project": "GROUP_AGENT", "organization": "ORG_MEMBER", "installation": "GLOBAL_READ_ONLY"}
     RoleGrant.objects.filter(api_key_id=key.id).exclude(role=kept[place]).delete()

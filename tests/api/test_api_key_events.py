@@ -12,7 +12,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key, ProjectFactory, make_key
+from tests.factories.accesslist import KeyPair, ProjectFactory, make_key
 
 pytestmark = pytest.mark.django_db
 Told = tuple[str, str, dict[str, tuple[Any, Any]]]
@@ -27,7 +27,7 @@ class Installation:
         self.org_id = str(project.org_id)
         self.names = {project.id: "project", self.sister.id: "sister", self.org_id: "organization"}
 
-    def key(self, *roles: tuple[Role, str]) -> Key:
+    def key(self, *roles: tuple[Role, str]) -> KeyPair:
         """A key with these roles, each in the place of that name."""
         return make_key(*(self._grant(role, place) for role, place in roles))
 
@@ -189,10 +189,10 @@ def test_an_event_names_who_acted_and_on_which_key(installation: Installation) -
 def test_no_event_holds_a_secret_of_a_key(installation: Installation) -> None:
     keys = f"/groups/{installation.project.id}/apiKeys"
     made = installation.owner.post(keys, bodies.api_key()).json()
-    sealed = ApiKey.objects.get(id=made["id"]).ha1
+    encrypted = ApiKey.objects.get(id=made["id"]).ha1
     installation.owner.patch(f"{keys}/{made['id']}", {"desc": "x", "roles": ["GROUP_OWNER"]})
     installation.owner.delete(f"{keys}/{made['id']}")
     recorded = str(list(Event.objects.values_list("details", "diffs", "raw")))
     assert Event.objects.count() == 3
-    assert sealed
-    assert not any(secret in recorded for secret in (made["privateKey"], made["privateKey"][-4:], sealed))
+    assert encrypted
+    assert not any(secret in recorded for secret in (made["privateKey"], made["privateKey"][-4:], encrypted))

@@ -11,7 +11,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key, OrganizationFactory, ProjectFactory, make_key
+from tests.factories.accesslist import KeyPair, OrganizationFactory, ProjectFactory, make_key
 
 OTHER = "a" * 24
 pytestmark = pytest.mark.django_db
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 def as_client(made: dict[str, Any]) -> ApiClient:
     """The client of a key as the answer that made it shows it."""
-    return ApiClient(Key(made["id"], made["publicKey"], made["privateKey"]))
+    return ApiClient(KeyPair(made["id"], made["publicKey"], made["privateKey"]))
 
 
 def places_of(project: Project) -> dict[str, str]:

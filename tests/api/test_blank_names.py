@@ -7,7 +7,7 @@ import pytest
 from accesslist.models import Project
 from opsapi.roles import Role
 from tests.api import bodies
-from tests.api.people import fields, refusal
+from tests.api.recipients import fields, refusal
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import make_key, make_team

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 @dataclass(frozen=True)
-class Kind:
+class ConfigKind:
     """Where configurations of a kind are, and what their bodies have beside."""
 
     path: str
@@ -46,11 +46,11 @@ class Kind:
 
 
 @pytest.fixture(params=["project", "global"])
-def kind(request: pytest.FixtureRequest, owner: ApiClient, project: Project) -> Kind:
+def kind(request: pytest.FixtureRequest, owner: ApiClient, project: Project) -> ConfigKind:
     """Either kind."""
     if request.param == "global":
-        return Kind("/globalAlertConfigs", {"forAllGroups": True}, owner)
-    return Kind(f"/groups/{project.id}/alertConfigs", {}, owner)
+        return ConfigKind("/globalAlertConfigs", {"forAllGroups": True}, owner)
+    return ConfigKind(f"/groups/{project.id}/alertConfigs", {}, owner)
 
 
 def evaluate() -> None:
@@ -90,7 +90,7 @@ def diff_of(event_type: str) -> dict[str, tuple[str | None, str | None]]:
     ids=["matchers", "metric", "count", "disabled"],
 )
 def test_what_was_read_can_be_written_back_and_changes_nothing(
-    kind: Kind, project: Project, body: dict[str, Any]
+    kind: ConfigKind, project: Project, body: dict[str, Any]
 ) -> None:
     with time_machine.travel(MORNING, tick=False):
         made = kind.make(body)
@@ -107,14 +107,14 @@ def test_what_was_read_can_be_written_back_and_changes_nothing(
     assert not Signal.objects.exists()
 
 
-def test_a_threshold_written_otherwise_is_the_same(kind: Kind) -> None:
+def test_a_threshold_written_otherwise_is_the_same(kind: ConfigKind) -> None:
     made = kind.make(metric_config(threshold=5))
     for same in (5, 5.0):
         assert kind.put(made, metric_config(threshold=same)).json()["updated"] == made["updated"]
     assert told_since(1) == []
 
 
-def test_other_notifications_leave_the_alerts_alone(kind: Kind, project: Project) -> None:
+def test_other_notifications_leave_the_alerts_alone(kind: ConfigKind, project: Project) -> None:
     with time_machine.travel(MORNING, tick=False):
         made = kind.make(alert_config())
         down(kind.client, project)
@@ -141,7 +141,7 @@ def test_other_notifications_leave_the_alerts_alone(kind: Kind, project: Project
     ],
 )
 def test_another_meaning_cancels_the_alert_and_looks_anew(
-    kind: Kind, project: Project, before: dict[str, Any], after: dict[str, Any]
+    kind: ConfigKind, project: Project, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     made = kind.make(before)
     down(kind.client, project)
@@ -154,14 +154,14 @@ def test_another_meaning_cancels_the_alert_and_looks_anew(
     assert list(alerts) == [("CANCELLED", before["eventTypeName"]), ("OPEN", after["eventTypeName"])]
 
 
-def test_what_is_left_out_is_taken_away_but_enabled_stays(kind: Kind) -> None:
+def test_what_is_left_out_is_taken_away_but_enabled_stays(kind: ConfigKind) -> None:
     made = kind.make(alert_config(matchers=[MATCHER], enabled=False))
     changed = kind.put(made, alert_config()).json()
     assert (changed["matchers"], changed["enabled"]) == ([], False)
     assert told_since(1) == ["ALERT_CONFIG_CHANGED_AUDIT"]
 
 
-def test_enabling_and_another_meaning_are_two_events(kind: Kind) -> None:
+def test_enabling_and_another_meaning_are_two_events(kind: ConfigKind) -> None:
     made = kind.make(alert_config(enabled=False))
     kind.put(made, alert_config(eventTypeName="NEW_HOST", enabled=True))
     assert told_since(1) == ["ALERT_CONFIG_ENABLED_AUDIT", "ALERT_CONFIG_CHANGED_AUDIT"]
@@ -169,7 +169,7 @@ def test_enabling_and_another_meaning_are_two_events(kind: Kind) -> None:
     assert diff_of("ALERT_CONFIG_CHANGED_AUDIT") == {"eventTypeName": ("HOST_DOWN", "NEW_HOST")}
 
 
-def test_disabling_cancels_and_enabling_looks_anew(kind: Kind, project: Project) -> None:
+def test_disabling_cancels_and_enabling_looks_anew(kind: ConfigKind, project: Project) -> None:
     made = kind.make(alert_config())
     down(kind.client, project)
     for enabled, statuses in ((False, ["CANCELLED"]), (True, ["CANCELLED", "OPEN"])):
@@ -181,14 +181,14 @@ def test_disabling_cancels_and_enabling_looks_anew(kind: Kind, project: Project)
 
 
 @each("enabled", [True, False])
-def test_a_switch_that_stands_so_already_does_nothing(kind: Kind, enabled: bool) -> None:
+def test_a_switch_that_stands_so_already_does_nothing(kind: ConfigKind, enabled: bool) -> None:
     made = kind.make(alert_config(enabled=enabled))
     Signal.objects.all().delete()
     assert kind.client.patch(f"{kind.path}/{made['id']}", {"enabled": enabled}).json() == made
     assert (told_since(1), Signal.objects.count()) == ([], 0)
 
 
-def test_its_open_alerts_are_listed_and_no_others(kind: Kind, project: Project) -> None:
+def test_its_open_alerts_are_listed_and_no_others(kind: ConfigKind, project: Project) -> None:
     made = kind.make(alert_config())
     kind.make(alert_config())
     down(kind.client, project)
@@ -206,7 +206,7 @@ def test_its_open_alerts_are_listed_and_no_others(kind: Kind, project: Project) 
 
 
 def test_a_change_leaves_what_it_does_not_name(owner: ApiClient, project: Project) -> None:
-    kind = Kind(f"/groups/{project.id}/alertConfigs", {}, owner)
+    kind = ConfigKind(f"/groups/{project.id}/alertConfigs", {}, owner)
     made = kind.make(alert_config(matchers=[MATCHER], notifications=[webhook(), email()]))
     path = f"{kind.path}/{made['id']}"
     metric = {name: metric_config()[name] for name in ("eventTypeName", "metricThreshold")}
@@ -229,14 +229,14 @@ def test_a_change_leaves_what_it_does_not_name(owner: ApiClient, project: Projec
 
 
 def test_a_threshold_goes_with_its_event_type(owner: ApiClient, project: Project) -> None:
-    kind = Kind(f"/groups/{project.id}/alertConfigs", {}, owner)
+    kind = ConfigKind(f"/groups/{project.id}/alertConfigs", {}, owner)
     made = kind.make(metric_config())
     shown = owner.patch(f"{kind.path}/{made['id']}", {"eventTypeName": "HOST_DOWN"}).json()
     assert (shown["eventTypeName"], "metricThreshold" in shown) == ("HOST_DOWN", False)
 
 
 @each("name", ["id", "created", "updated"])
-def test_what_is_read_only_may_say_only_what_is_stored(kind: Kind, name: str) -> None:
+def test_what_is_read_only_may_say_only_what_is_stored(kind: ConfigKind, name: str) -> None:
     made = kind.make(alert_config())
     other = {"id": "a" * 24}.get(name, MORNING)
     answer = kind.put(made, {**made, name: other})
@@ -244,7 +244,7 @@ def test_what_is_read_only_may_say_only_what_is_stored(kind: Kind, name: str) ->
     assert answer.json()["badFields"][0]["field"] == name
 
 
-def test_a_deleted_one_is_neither_replaced_nor_changed(kind: Kind) -> None:
+def test_a_deleted_one_is_neither_replaced_nor_changed(kind: ConfigKind) -> None:
     made = kind.make(alert_config())
     path = f"{kind.path}/{made['id']}"
     assert kind.client.delete(path).status_code == 204

@@ -14,7 +14,7 @@ from tests.api.notifications import (
     SHORTEST,
     STATEFUL,
     TYPES,
-    Place,
+    ConfigPath,
     faults,
     fields_of,
     longest,
@@ -36,14 +36,14 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def places(owner: ApiClient, project: Project) -> dict[str, Place]:
+def places(owner: ApiClient, project: Project) -> dict[str, ConfigPath]:
     """Both kinds of configurations, and a project whose people are known."""
     make_people(project)
-    return {kind: Place(owner, project, is_global=kind == "global") for kind in ("project", "global")}
+    return {kind: ConfigPath(owner, project, is_global=kind == "global") for kind in ("project", "global")}
 
 
 @pytest.fixture
-def place(places: dict[str, Place]) -> Place:
+def place(places: dict[str, ConfigPath]) -> ConfigPath:
     """A project's configurations."""
     return places["project"]
 
@@ -58,7 +58,7 @@ def shown(sent: dict[str, Any]) -> dict[str, Any]:
 
 @each("form", [shortest, longest], ids=["shortest", "longest"])
 @each(("kind", "name"), EVERYWHERE)
-def test_each_type_is_taken_and_shown(places: dict[str, Place], kind: str, name: str, form: Any) -> None:
+def test_each_type_is_taken_and_shown(places: dict[str, ConfigPath], kind: str, name: str, form: Any) -> None:
     answer = places[kind].post(form(name))
     assert answer.status_code == 201, answer.json()
     (notification,) = answer.json()["notifications"]
@@ -72,7 +72,7 @@ def test_each_type_is_taken_and_shown(places: dict[str, Place], kind: str, name:
 @each("kind", ["project", "global"])
 @each(("name", "field"), MISSING)
 def test_what_it_cannot_do_without_is_asked_for(
-    places: dict[str, Place], kind: str, name: str, field: str
+    places: dict[str, ConfigPath], kind: str, name: str, field: str
 ) -> None:
     answer = places[kind].post(shortest(name, **{field: None}))
     if kind == "global" and field in SECRETS:
@@ -85,7 +85,7 @@ def test_what_it_cannot_do_without_is_asked_for(
 
 @each("kind", ["project", "global"])
 @each("name", TYPES)
-def test_what_goes_with_other_types_is_refused(places: dict[str, Place], kind: str, name: str) -> None:
+def test_what_goes_with_other_types_is_refused(places: dict[str, ConfigPath], kind: str, name: str) -> None:
     own = fields_of(name)
     foreign = [field for field in ALL_FIELDS if field not in own]
     answer = places[kind].post(shortest(name, **dict.fromkeys(foreign, "x"), colour="red"))
@@ -97,14 +97,14 @@ def test_what_goes_with_other_types_is_refused(places: dict[str, Place], kind: s
     assert not AlertConfig.objects.exists()
 
 
-def test_admin_is_for_global_configurations_only(place: Place) -> None:
+def test_admin_is_for_global_configurations_only(place: ConfigPath) -> None:
     answer = place.post(shortest("ADMIN"))
     assert faults(answer) == [("notifications[0].typeName", "NOTIFICATION_TYPE_IS_GLOBAL_ONLY")]
     assert answer.json()["badFields"][0]["allowed"] == PROJECT_TYPES
 
 
 @each("kind", ["project", "global"])
-def test_there_is_one_group_notification_at_most(places: dict[str, Place], kind: str) -> None:
+def test_there_is_one_group_notification_at_most(places: dict[str, ConfigPath], kind: str) -> None:
     answer = places[kind].post(shortest("GROUP"), shortest("EMAIL"), longest("GROUP"))
     assert faults(answer) == [("notifications", "TOO_MANY_GROUP_NOTIFICATIONS")]
     assert not AlertConfig.objects.exists()
@@ -112,7 +112,7 @@ def test_there_is_one_group_notification_at_most(places: dict[str, Place], kind:
 
 
 @each("kind", ["project", "global"])
-def test_there_is_one_organization_notification_at_most(places: dict[str, Place], kind: str) -> None:
+def test_there_is_one_organization_notification_at_most(places: dict[str, ConfigPath], kind: str) -> None:
     answer = places[kind].post(shortest("ORG"), shortest("EMAIL"), longest("ORG"))
     assert faults(answer) == [("notifications", "TOO_MANY_GROUP_NOTIFICATIONS")]
     assert not AlertConfig.objects.exists()
@@ -121,7 +121,7 @@ def test_there_is_one_organization_notification_at_most(places: dict[str, Place]
 @each("nothing", [None, []], ids=str)
 @each(("kind", "name"), EVERYWHERE)
 def test_what_goes_with_other_types_and_says_nothing_is_as_good_as_left_out(
-    places: dict[str, Place], kind: str, name: str, nothing: Any
+    places: dict[str, ConfigPath], kind: str, name: str, nothing: Any
 ) -> None:
     foreign = {field for field in (*ALL_FIELDS, "teamName") if field not in fields_of(name)}
     if name == "TEAM":
@@ -133,13 +133,13 @@ def test_what_goes_with_other_types_and_says_nothing_is_as_good_as_left_out(
 
 
 @each("nothing", [None, []], ids=str)
-def test_what_is_no_field_of_any_type_is_refused_whatever_it_says(place: Place, nothing: Any) -> None:
+def test_what_is_no_field_of_any_type_is_refused_whatever_it_says(place: ConfigPath, nothing: Any) -> None:
     answer = place.post({**shortest("EMAIL"), "colour": nothing})
     assert faults(answer) == [("notifications[0].colour", "INVALID_ATTRIBUTE")]
 
 
 @each("value", [False, 0, "", {}, [None]], ids=str)
-def test_what_goes_with_other_types_is_refused_however_little_it_says(place: Place, value: Any) -> None:
+def test_what_goes_with_other_types_is_refused_however_little_it_says(place: ConfigPath, value: Any) -> None:
     answer = place.post({**shortest("EMAIL"), "username": value})
     assert faults(answer) == [("notifications[0].username", "INVALID_ATTRIBUTE")]
 
@@ -148,7 +148,7 @@ def test_what_goes_with_other_types_is_refused_however_little_it_says(place: Pla
 @each("kind", ["project", "global"])
 @each("name", ["GROUP", "ORG"])
 def test_no_roles_are_shown_as_an_empty_array_and_written_back(
-    places: dict[str, Place], kind: str, name: str, nothing: Any
+    places: dict[str, ConfigPath], kind: str, name: str, nothing: Any
 ) -> None:
     made = places[kind].post(shortest(name)).json()
     (notification,) = made["notifications"]
@@ -170,7 +170,9 @@ def test_no_roles_are_shown_as_an_empty_array_and_written_back(
     ],
     ids=str,
 )
-def test_people_are_told_by_mail_or_sms(places: dict[str, Place], name: str, chosen: dict[str, Any]) -> None:
+def test_people_are_told_by_mail_or_sms(
+    places: dict[str, ConfigPath], name: str, chosen: dict[str, Any]
+) -> None:
     answer = places["global"].post({**shortest(name), **chosen})
     if name not in {"GROUP", "ORG"} and chosen["emailEnabled"] is None:
         assert answer.status_code == 201
@@ -213,17 +215,17 @@ def test_people_are_told_by_mail_or_sms(places: dict[str, Place], name: str, cho
     ],
     ids=str,
 )
-def test_a_wrong_value_is_named(place: Place, sent: dict[str, Any], field: str, code: str) -> None:
+def test_a_wrong_value_is_named(place: ConfigPath, sent: dict[str, Any], field: str, code: str) -> None:
     assert faults(place.post(shortest("EMAIL"), sent)) == [(f"notifications[1].{field}", code)]
     assert not AlertConfig.objects.exists()
 
 
-def test_what_is_no_object_is_named(place: Place) -> None:
+def test_what_is_no_object_is_named(place: ConfigPath) -> None:
     answer = place.post(shortest("EMAIL"), "EMAIL", None)  # type: ignore[arg-type]  # on purpose
     assert [field for field, _ in faults(answer)] == ["notifications[1]", "notifications[2]"]
 
 
-def test_every_fault_is_named_at_once(place: Place) -> None:
+def test_every_fault_is_named_at_once(place: ConfigPath) -> None:
     answer = place.post(
         shortest("GROUP"),
         shortest("GROUP", roles=["NOPE"], delayMin=-1),
@@ -241,7 +243,7 @@ def test_every_fault_is_named_at_once(place: Place) -> None:
     ]
 
 
-def test_people_of_other_organizations_are_as_unknown_as_nobody(places: dict[str, Place]) -> None:
+def test_people_of_other_organizations_are_as_unknown_as_nobody(places: dict[str, ConfigPath]) -> None:
     elsewhere = ProjectFactory.create()
     UserFactory.create(username="roleless@example.com")
     team = make_team(elsewhere, UserFactory.create(username="eve@example.com"))
@@ -255,18 +257,18 @@ def test_people_of_other_organizations_are_as_unknown_as_nobody(places: dict[str
     assert places["global"].post(*both).status_code == 201
 
 
-def test_a_user_is_named_as_they_spell_themselves(place: Place) -> None:
+def test_a_user_is_named_as_they_spell_themselves(place: ConfigPath) -> None:
     made = place.post(shortest("USER", username=bodies.COLLEAGUE.upper())).json()
     assert made["notifications"][0]["username"] == bodies.COLLEAGUE
 
 
 @each("number", ["+12025550100", "(202) 555-0100", "2025550100", "+44 20 7946.0958", "12345"])
-def test_numbers_are_taken_as_people_write_them(place: Place, number: str) -> None:
+def test_numbers_are_taken_as_people_write_them(place: ConfigPath, number: str) -> None:
     made = place.post(shortest("SMS", mobileNumber=number)).json()
     assert made["notifications"][0]["mobileNumber"] == number
 
 
-def test_a_team_has_the_name_it_has_now(place: Place) -> None:
+def test_a_team_has_the_name_it_has_now(place: ConfigPath) -> None:
     made = place.post(shortest("TEAM", teamName="on call")).json()
     assert made["notifications"][0]["teamName"] == "on call"
     Team.objects.update(name="at night")
@@ -276,14 +278,16 @@ def test_a_team_has_the_name_it_has_now(place: Place) -> None:
 
 
 @each(("kind", "name"), EVERYWHERE)
-def test_what_was_read_can_be_written_back(places: dict[str, Place], kind: str, name: str) -> None:
+def test_what_was_read_can_be_written_back(places: dict[str, ConfigPath], kind: str, name: str) -> None:
     made = places[kind].post(longest(name), shortest("EMAIL")).json()
     rows, events = list(NotificationSetting.objects.values()), Event.objects.count()
     assert places[kind].put(made, *made["notifications"]).json() == made
     assert (list(NotificationSetting.objects.values()), Event.objects.count()) == (rows, events)
 
 
-def test_those_named_need_not_be_there_still_when_it_is_written_back(place: Place, project: Project) -> None:
+def test_those_named_need_not_be_there_still_when_it_is_written_back(
+    place: ConfigPath, project: Project
+) -> None:
     made = place.post(shortest("USER"), shortest("TEAM")).json()
     Team.objects.all().delete()
     UserFactory._meta.model.objects.filter(username=bodies.COLLEAGUE).delete()

@@ -19,7 +19,7 @@ from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.api.schema import openapi_document
 from tests.api.bodies import alert_config, email, global_alert_config, host, report
-from tests.api.people import refusal
+from tests.api.recipients import refusal
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import (

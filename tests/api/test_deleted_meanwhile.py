@@ -7,7 +7,7 @@ from django.db.models import Model
 
 from accesslist.models import Project
 from opsapi.roles import Role
-from tests.api.people import group, make_user, refusal
+from tests.api.recipients import group, make_user, refusal
 from tests.client import ApiClient
 from tests.factories.accesslist import make_team
 

@@ -18,7 +18,7 @@ from opsapi.api.links import PUBLIC
 from opsapi.roles import Role
 from tests.client import ApiClient, authorization
 from tests.each import each
-from tests.factories.accesslist import Key, make_key
+from tests.factories.accesslist import KeyPair, make_key
 
 PATH = f"{PUBLIC}/groups"
 WRONG = "00000000-0000-0000-000000000000"
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def key(db: None) -> Key:
+def key(db: None) -> KeyPair:
     """A Global Owner's key."""
     return make_key(Role.GLOBAL_OWNER)
 
@@ -37,7 +37,7 @@ def mint(at: datetime | None = None) -> str:
 
 
 def header(
-    key: Key,
+    key: KeyPair,
     method: str = "GET",
     uri: str = PATH,
     *,
@@ -76,18 +76,18 @@ def stale(answer: Any) -> bool:
     return found[1] == "true"
 
 
-def test_right_credentials_pass(key: Key) -> None:
+def test_right_credentials_pass(key: KeyPair) -> None:
     assert send(header(key)).status_code == 200
 
 
-def test_a_replayed_request_is_stale(key: Key) -> None:
+def test_a_replayed_request_is_stale(key: KeyPair) -> None:
     credentials = header(key)
     assert send(credentials).status_code == 200
     assert stale(send(credentials))
     assert stale(send(credentials))
 
 
-def test_a_nonce_is_good_for_many_counts_in_any_order(key: Key) -> None:
+def test_a_nonce_is_good_for_many_counts_in_any_order(key: KeyPair) -> None:
     nonce = mint()
     for count in ("00000003", "00000001", "0000000A", "ffffffff"):
         assert send(authorization(key, "GET", PATH, nonce=nonce, nc=count)).status_code == 200
@@ -95,32 +95,32 @@ def test_a_nonce_is_good_for_many_counts_in_any_order(key: Key) -> None:
     assert stale(send(authorization(key, "GET", PATH, nonce=nonce, nc="0000000a")))
 
 
-def test_a_refused_request_does_not_use_its_count_up(key: Key) -> None:
+def test_a_refused_request_does_not_use_its_count_up(key: KeyPair) -> None:
     nonce = mint()
-    wrong = Key(key.id, key.public_key, WRONG)
+    wrong = KeyPair(key.id, key.public_key, WRONG)
     assert not stale(send(authorization(wrong, "GET", PATH, nonce=nonce, nc="00000001")))
     assert send(authorization(key, "GET", PATH, nonce=nonce, nc="00000001")).status_code == 200
 
 
-def test_two_keys_may_share_a_nonce(key: Key) -> None:
+def test_two_keys_may_share_a_nonce(key: KeyPair) -> None:
     nonce = mint()
     other = make_key(Role.GLOBAL_OWNER)
     assert send(authorization(key, "GET", PATH, nonce=nonce, nc="00000001")).status_code == 200
     assert send(authorization(other, "GET", PATH, nonce=nonce, nc="00000002")).status_code == 200
 
 
-def test_the_response_is_for_one_uri(key: Key) -> None:
+def test_the_response_is_for_one_uri(key: KeyPair) -> None:
     assert not stale(send(header(key, uri=f"{PATH}?pageNum=2")))
     assert not stale(send(header(key, uri=f"{PATH}/")))
     assert send(header(key, uri=f"{PATH}?pageNum=2"), uri=f"{PATH}?pageNum=2").status_code == 200
 
 
-def test_the_response_is_for_one_method(key: Key) -> None:
+def test_the_response_is_for_one_method(key: KeyPair) -> None:
     assert not stale(send(header(key), method="HEAD"))
     assert send(header(key, method="HEAD"), method="HEAD").status_code == 200
 
 
-def test_the_uri_is_compared_as_it_was_sent(key: Key) -> None:
+def test_the_uri_is_compared_as_it_was_sent(key: KeyPair) -> None:
     uri = f"{PUBLIC}/users/a%2Fb%20c"
     assert send(header(key, uri=uri), uri=uri).status_code == 404
     decoded = f"{PUBLIC}/users/a/b%20c"
@@ -149,7 +149,9 @@ def test_the_uri_is_compared_as_it_was_sent(key: Key) -> None:
     ],
     ids=repr,
 )
-def test_incomplete_or_wrong_credentials_are_one_plain_401(key: Key, change: dict[str, str | None]) -> None:
+def test_incomplete_or_wrong_credentials_are_one_plain_401(
+    key: KeyPair, change: dict[str, str | None]
+) -> None:
     assert not stale(send(header(key, changes=change)))
 
 
@@ -161,14 +163,14 @@ def test_other_credentials_are_one_plain_401(db: None, credentials: str) -> None
     assert not stale(send(credentials))
 
 
-def test_a_right_response_in_the_wrong_realm_is_refused(key: Key) -> None:
+def test_a_right_response_in_the_wrong_realm_is_refused(key: KeyPair) -> None:
     assert not stale(send(header(key, realm="Another Realm")))
 
 
 @each("right", [True, False])
-def test_an_expired_nonce_is_stale_only_with_the_right_response(key: Key, right: bool) -> None:
+def test_an_expired_nonce_is_stale_only_with_the_right_response(key: KeyPair, right: bool) -> None:
     old = mint(clock.now() - nonces.LIFETIME)
-    caller = key if right else Key(key.id, key.public_key, WRONG)
+    caller = key if right else KeyPair(key.id, key.public_key, WRONG)
     assert stale(send(authorization(caller, "GET", PATH, nonce=old))) is right
 
 
@@ -186,16 +188,16 @@ def not_ours() -> Mapping[str, str]:
 
 
 @each("kind", ["blank", "one letter", "short", "foreign", "from the future"])
-def test_a_nonce_not_ours_is_stale_only_with_the_right_response(key: Key, kind: str) -> None:
+def test_a_nonce_not_ours_is_stale_only_with_the_right_response(key: KeyPair, kind: str) -> None:
     nonce = not_ours()[kind]
     assert stale(send(authorization(key, "GET", PATH, nonce=nonce)))
-    for wrong in (Key(key.id, key.public_key, WRONG), Key("", "nobody", WRONG)):
+    for wrong in (KeyPair(key.id, key.public_key, WRONG), KeyPair("", "nobody", WRONG)):
         assert not stale(send(authorization(wrong, "GET", PATH, nonce=nonce)))
     assert not stale(send(authorization(key, "GET", f"{PATH}?x=1", nonce=nonce)))
     assert not stale(send(authorization(key, "POST", PATH, nonce=nonce)))
 
 
-def test_a_nonce_from_before_used_ones_were_remembered_is_stale(key: Key) -> None:
+def test_a_nonce_from_before_used_ones_were_remembered_is_stale(key: KeyPair) -> None:
     started = DigestEpoch.objects.get().started
     with time_machine.travel(started + timedelta(seconds=10), tick=False):
         before, after = mint(started - timedelta(seconds=1)), mint(started + timedelta(seconds=1))
@@ -203,7 +205,7 @@ def test_a_nonce_from_before_used_ones_were_remembered_is_stale(key: Key) -> Non
         assert send(authorization(key, "GET", PATH, nonce=after)).status_code == 200
 
 
-def test_after_a_crash_emptied_the_tables_earlier_nonces_are_stale(key: Key) -> None:
+def test_after_a_crash_emptied_the_tables_earlier_nonces_are_stale(key: KeyPair) -> None:
     # Nonces know the millisecond they are of, and the request may come within the same one.
     nonce = mint(clock.now() - timedelta(seconds=1))
     DigestEpoch.objects.all().delete()
@@ -212,7 +214,7 @@ def test_after_a_crash_emptied_the_tables_earlier_nonces_are_stale(key: Key) -> 
 
 
 def test_after_a_crash_the_nonce_of_the_refusal_is_good_though_another_began_to_remember_later(
-    key: Key,
+    key: KeyPair,
 ) -> None:
     now = clock.now()
     DigestEpoch.objects.update(started=now + timedelta(seconds=1))
@@ -230,10 +232,10 @@ def test_when_it_is_ready_used_nonces_are_remembered(db: None) -> None:
     assert DigestEpoch.objects.count() == 1
 
 
-def test_an_unknown_key_and_a_wrong_one_are_answered_alike(key: Key) -> None:
+def test_an_unknown_key_and_a_wrong_one_are_answered_alike(key: KeyPair) -> None:
     answers = [
         send(authorization(caller, "GET", PATH))
-        for caller in (Key("", "nobody", WRONG), Key(key.id, key.public_key, WRONG))
+        for caller in (KeyPair("", "nobody", WRONG), KeyPair(key.id, key.public_key, WRONG))
     ] + [ApiClient().request("GET", PATH, base="")]
     shown = [
         (
@@ -252,7 +254,7 @@ def test_each_challenge_has_a_nonce_of_its_own(db: None) -> None:
     assert len(challenges) == 5
 
 
-def test_a_client_that_takes_up_the_challenge_gets_in(key: Key) -> None:
+def test_a_client_that_takes_up_the_challenge_gets_in(key: KeyPair) -> None:
     found = re.search('nonce="([^"]*)"', ApiClient().get("/groups").headers["WWW-Authenticate"])
     assert found
     assert send(authorization(key, "GET", PATH, nonce=found[1])).status_code == 200

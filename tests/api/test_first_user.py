@@ -13,7 +13,7 @@ from opsapi import settings as service
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key, UserFactory
+from tests.factories.accesslist import KeyPair, UserFactory
 
 PATH = "/unauth/users"
 pytestmark = pytest.mark.django_db
@@ -58,7 +58,7 @@ def test_the_first_user_gets_a_key_of_the_documented_shape(first: Any) -> None:
 
 def test_the_key_opens_the_installation_and_is_shown_once(first: Any) -> None:
     key = first.json()["programmaticApiKey"]
-    caller = ApiClient(Key(key["id"], key["publicKey"], key["privateKey"]))
+    caller = ApiClient(KeyPair(key["id"], key["publicKey"], key["privateKey"]))
     shown = caller.get(f"/admin/apiKeys/{key['id']}").json()
     assert shown == {**key, "privateKey": "******" + key["privateKey"][-4:]}
     assert caller.get(f"/users/{first.json()['user']['id']}").json() == first.json()["user"]

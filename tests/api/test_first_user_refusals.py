@@ -8,7 +8,7 @@ from pytest_django import Settings
 from accesslist.models import AccessListEntry, User
 from events.models import Event
 from tests.api import bodies
-from tests.api.people import fields, refusal
+from tests.api.recipients import fields, refusal
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import UserFactory

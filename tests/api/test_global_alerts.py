@@ -10,7 +10,7 @@ from alerting.models import Alert
 from events.models import Event
 from opsapi.clock import wire_time
 from opsapi.roles import Role
-from tests.api.people import client, fields, group, refusal
+from tests.api.recipients import client, fields, group, refusal
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key

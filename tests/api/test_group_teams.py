@@ -8,7 +8,7 @@ from accesslist.models import Project, RoleGrant
 from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
-from tests.api.people import client, fields, named, refusal, since, statuses
+from tests.api.recipients import client, fields, named, refusal, since, statuses
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_team

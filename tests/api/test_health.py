@@ -19,8 +19,8 @@ from opsapi.postgresql.faults import DatabaseFault, database_fault
 from tests.client import ApiClient
 from tests.each import each
 from tests.integration.embedded.sql import tell
-from tests.once import run_directory
 from tests.racing import on_own_connection
+from tests.shared import run_directory
 
 SERVER = Layout(run_directory())
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from events.models import Event
 from tests.api import bodies
 from tests.api.bodies import new_host, report
 from tests.api.hosts import hosts_of, made, recorded, relations
-from tests.api.people import refusal
+from tests.api.recipients import refusal
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory

@@ -11,20 +11,20 @@ from opsapi.roles import Grant, Role
 from tests.api.access_lists import NOON, ON, PLACES, admin_path, blocks, group_path, org_path, refusal, told
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key, ProjectFactory, make_entry, make_key
+from tests.factories.accesslist import KeyPair, ProjectFactory, make_entry, make_key
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def key(project: Project) -> Key:
+def key(project: Project) -> KeyPair:
     """A key with a role in the project."""
     return make_key(Grant(Role.GROUP_READ_ONLY, group_id=project.id))
 
 
 @PLACES
 def test_a_keys_entries_are_added_listed_read_and_removed(
-    owner: ApiClient, project: Project, key: Key, path_of: Any
+    owner: ApiClient, project: Project, key: KeyPair, path_of: Any
 ) -> None:
     path = path_of(project, key)
     with time_machine.travel(NOON, tick=False):
@@ -59,7 +59,7 @@ def test_a_keys_entries_are_added_listed_read_and_removed(
     assert blocks() == []
 
 
-def test_what_no_entry_has_yet_may_be_null(owner: ApiClient, project: Project, key: Key) -> None:
+def test_what_no_entry_has_yet_may_be_null(owner: ApiClient, project: Project, key: KeyPair) -> None:
     item: dict[str, Any] = {"ipAddress": ON, "expires": None, "lastUsed": NOON, "links": []}
     answer = owner.post(org_path(project, key), [item])
     assert (answer.status_code, answer.json()["results"][0]["lastUsed"]) == (201, None)
@@ -67,7 +67,7 @@ def test_what_no_entry_has_yet_may_be_null(owner: ApiClient, project: Project, k
 
 @each("path_of", [group_path, org_path], ids=["project", "organization"])
 def test_the_event_of_the_first_and_of_the_last_entry_says_so(
-    owner: ApiClient, project: Project, key: Key, path_of: Any
+    owner: ApiClient, project: Project, key: KeyPair, path_of: Any
 ) -> None:
     entry = owner.post(path_of(project, key), [{"ipAddress": ON}]).json()["results"][0]
     owner.delete(f"{path_of(project, key)}/{entry['id']}")
@@ -80,7 +80,7 @@ def test_the_event_of_the_first_and_of_the_last_entry_says_so(
     assert list(told) == ["ACCESS_LIST_ENTRY_REMOVED_AUDIT", "ACCESS_LIST_ENTRY_ADDED_AUDIT"]
 
 
-def test_the_events_name_the_key_and_the_place(owner: ApiClient, project: Project, key: Key) -> None:
+def test_the_events_name_the_key_and_the_place(owner: ApiClient, project: Project, key: KeyPair) -> None:
     places = {org_path: ("", project.org_id), group_path: (project.id, ""), admin_path: ("", "")}
     for path_of, (group_id, org_id) in places.items():
         made = owner.post(path_of(project, key), [{"ipAddress": "192.0.2.7"}]).json()["results"]
@@ -116,7 +116,7 @@ def test_the_events_name_the_key_and_the_place(owner: ApiClient, project: Projec
     ],
 )
 def test_one_wrong_item_refuses_them_all(
-    owner: ApiClient, project: Project, key: Key, items: list[Any], fault: tuple[str, str]
+    owner: ApiClient, project: Project, key: KeyPair, items: list[Any], fault: tuple[str, str]
 ) -> None:
     answer = owner.post(org_path(project, key), items)
     code, field = fault
@@ -126,7 +126,7 @@ def test_one_wrong_item_refuses_them_all(
 
 
 def test_a_range_is_on_a_keys_list_once_and_on_every_list(
-    owner: ApiClient, project: Project, key: Key
+    owner: ApiClient, project: Project, key: KeyPair
 ) -> None:
     make_entry("10.0.0.0/8")
     path = org_path(project, key)
@@ -137,7 +137,7 @@ def test_a_range_is_on_a_keys_list_once_and_on_every_list(
     assert blocks(key) == ["10.0.0.0/8"]
 
 
-def test_a_key_without_a_role_there_is_not_found(owner: ApiClient, project: Project, key: Key) -> None:
+def test_a_key_without_a_role_there_is_not_found(owner: ApiClient, project: Project, key: KeyPair) -> None:
     other = ProjectFactory.create()
     for path_of in (org_path, group_path):
         for method, body in (("GET", None), ("POST", [{"ipAddress": ON}])):
@@ -145,7 +145,7 @@ def test_a_key_without_a_role_there_is_not_found(owner: ApiClient, project: Proj
             assert refusal(answer) == (404, "API_KEY_NOT_FOUND")
 
 
-def test_an_entry_of_another_key_is_not_found(owner: ApiClient, project: Project, key: Key) -> None:
+def test_an_entry_of_another_key_is_not_found(owner: ApiClient, project: Project, key: KeyPair) -> None:
     other = make_key(Grant(Role.GROUP_OWNER, group_id=project.id))
     entry = make_entry("10.0.0.0/8", other.id)
     for method in ("GET", "DELETE"):

@@ -7,7 +7,7 @@ from accesslist.serializers.teams import MOST_JOINING
 from accesslist.services import teams
 from events.models import Event
 from opsapi.roles import Grant, Role
-from tests.api.people import client, fields, make_user, org, refusal
+from tests.api.recipients import client, fields, make_user, org, refusal
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, UserFactory, make_key, make_team

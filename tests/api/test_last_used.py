@@ -18,7 +18,7 @@ from opsapi.roles import Grant, Role
 from tests.api.access_lists import NOON, OFF, ON
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key, make_entry, make_key
+from tests.factories.accesslist import KeyPair, make_entry, make_key
 from tests.racing import THREADS, at_once
 
 MINUTE = timedelta(minutes=1)
@@ -31,12 +31,12 @@ def _no_exemption(settings: Settings) -> None:
 
 
 @pytest.fixture
-def key(db: None) -> Key:
+def key(db: None) -> KeyPair:
     """A key with a global role."""
     return make_key(Role.GLOBAL_READ_ONLY)
 
 
-def call(key: Key, address: str = ON, **headers: str) -> list[str]:
+def call(key: KeyPair, address: str = ON, **headers: str) -> list[str]:
     """A call; the writes it made to access lists."""
     with CaptureQueriesContext(connection) as queries:
         ApiClient(key).get("/groups", REMOTE_ADDR=address, **headers)
@@ -48,7 +48,7 @@ def used() -> Mapping[str, datetime | None]:
     return dict(AccessListEntry.objects.values_list("cidr_block", "last_used"))
 
 
-def test_every_entry_that_covers_the_caller_is_used(key: Key) -> None:
+def test_every_entry_that_covers_the_caller_is_used(key: KeyPair) -> None:
     make_entry("192.0.2.0/24")
     make_entry("0.0.0.0/0")
     make_entry("198.51.100.0/24")
@@ -71,7 +71,7 @@ def test_every_entry_that_covers_the_caller_is_used(key: Key) -> None:
     [(timedelta(seconds=1), 0), (MINUTE - timedelta(microseconds=1), 0), (MINUTE, 1), (2 * MINUTE, 1)],
     ids=str,
 )
-def test_a_use_is_written_once_a_minute(key: Key, later: timedelta, writes: int) -> None:
+def test_a_use_is_written_once_a_minute(key: KeyPair, later: timedelta, writes: int) -> None:
     make_entry("192.0.2.0/24")
     make_entry("192.0.2.7/32", key.id)
     with time_machine.travel(NOON, tick=False) as moment:
@@ -82,7 +82,7 @@ def test_a_use_is_written_once_a_minute(key: Key, later: timedelta, writes: int)
     assert set(used().values()) == {first + later if writes else first}
 
 
-def test_only_the_entries_that_are_due_are_written(key: Key) -> None:
+def test_only_the_entries_that_are_due_are_written(key: KeyPair) -> None:
     with time_machine.travel(NOON, tick=False):
         now = clock.now()
         make_entry("192.0.2.0/24", last_used=now - MINUTE / 2)
@@ -97,30 +97,30 @@ def test_the_global_list_is_used_by_keys_with_a_global_role(project: Project) ->
     assert used() == {"192.0.2.0/24": None}
 
 
-def test_a_call_that_is_refused_uses_nothing(key: Key) -> None:
+def test_a_call_that_is_refused_uses_nothing(key: KeyPair) -> None:
     make_entry("0.0.0.0/0")
     make_entry("192.0.2.0/24", key.id)
     assert call(key, OFF) == []
-    wrong = Key(key.id, key.public_key, "wrong")
+    wrong = KeyPair(key.id, key.public_key, "wrong")
     assert call(wrong) == []
     assert set(used().values()) == {None}
 
 
-def test_an_exempt_caller_uses_what_covers_them(key: Key, settings: Settings) -> None:
+def test_an_exempt_caller_uses_what_covers_them(key: KeyPair, settings: Settings) -> None:
     settings.OPSAPI_ACCESS_LIST_EXEMPT = [ip_network(ON), ip_network(OFF)]
     make_entry("192.0.2.0/24")
     assert call(key, OFF) == []
     assert len(call(key)) == 1
 
 
-def test_it_is_shown(key: Key) -> None:
+def test_it_is_shown(key: KeyPair) -> None:
     entry = make_entry("192.0.2.0/24")
     with time_machine.travel(NOON, tick=False):
         shown: Any = ApiClient(key).get(f"/admin/accessList/{entry.id}", REMOTE_ADDR=ON)
     assert shown.json()["lastUsed"] == NOON
 
 
-def rows_written(key: Key, now: datetime) -> int:
+def rows_written(key: KeyPair, now: datetime) -> int:
     """How many entries a use at that moment writes."""
     counted: list[int] = []
 
@@ -154,7 +154,7 @@ def test_nobody_waits_for_a_use_that_is_being_written(transactional_db: None) ->
     assert rows_written(key, clock.now()) == 1
 
 
-def _without_waiting(key: Key) -> int:
+def _without_waiting(key: KeyPair) -> int:
     with connection.cursor() as cursor:
         cursor.execute("SET lock_timeout = '2s'")
     return rows_written(key, clock.now())

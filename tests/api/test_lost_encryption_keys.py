@@ -7,7 +7,7 @@ import pytest
 
 from accesslist.models import ApiKey, Project
 from alerting.models import NotificationSetting
-from alerting.selectors.settings import setting_values
+from alerting.selectors.notification_settings import setting_values
 from automation.models import AutomationRevision
 from events.models import Event
 from integrations.models import Integration
@@ -18,7 +18,7 @@ from opsapi.api.links import DISCOVERY
 from opsapi.roles import Role
 from tests.api import bodies
 from tests.api.automation import named, path, published, publisher
-from tests.api.notifications import Place, longest
+from tests.api.notifications import ConfigPath, longest
 from tests.api.routes import KEYED
 from tests.api.test_scrapers import ask
 from tests.client import ApiClient
@@ -33,9 +33,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(params=["project", "global"])
-def place(request: pytest.FixtureRequest, owner: ApiClient, project: Project) -> Place:
+def place(request: pytest.FixtureRequest, owner: ApiClient, project: Project) -> ConfigPath:
     """Configurations of either kind."""
-    return Place(owner, project, is_global=request.param == "global")
+    return ConfigPath(owner, project, is_global=request.param == "global")
 
 
 def state() -> list[Any]:
@@ -94,7 +94,7 @@ class TestIntegrations:
 class TestConfigurations:
     """The secrets of their notifications."""
 
-    def test_one_that_is_kept_by_its_redacted_form_has_to_be_sent_anew(self, place: Place) -> None:
+    def test_one_that_is_kept_by_its_redacted_form_has_to_be_sent_anew(self, place: ConfigPath) -> None:
         made = place.post(longest("EMAIL"), longest("WEBHOOK")).json()
         lose_key(NotificationSetting)
         before = state()
@@ -105,14 +105,14 @@ class TestConfigurations:
     def test_so_it_has_in_a_change_of_the_notifications_alone(
         self, owner: ApiClient, project: Project
     ) -> None:
-        place = Place(owner, project, is_global=False)
+        place = ConfigPath(owner, project, is_global=False)
         made = place.post(longest("WEBHOOK")).json()
         lose_key(NotificationSetting)
         sent = {"notifications": made["notifications"]}
         answer = owner.patch(f"{place.path}/{made['id']}", sent)
         assert unreadable(answer) == ["notifications[0].webhookUrl", "notifications[0].webhookSecret"]
 
-    def test_one_sent_anew_replaces_it_in_its_place(self, place: Place) -> None:
+    def test_one_sent_anew_replaces_it_in_its_place(self, place: ConfigPath) -> None:
         made = place.post(longest("WEBHOOK")).json()
         lose_key(NotificationSetting)
         (shown,) = made["notifications"]
@@ -122,13 +122,13 @@ class TestConfigurations:
         (change,) = Event.objects.filter(event_type="ALERT_CONFIG_CHANGED_AUDIT")
         assert "****** (replaced)" in str(change.diffs)
 
-    def test_one_sent_without_an_id_is_a_new_notification(self, place: Place) -> None:
+    def test_one_sent_without_an_id_is_a_new_notification(self, place: ConfigPath) -> None:
         made = place.post(longest("WEBHOOK")).json()
         lose_key(NotificationSetting)
         (shown,) = place.put(made, longest("WEBHOOK")).json()["notifications"]
         assert shown["id"] != made["notifications"][0]["id"]
 
-    def test_all_else_of_it_goes_on(self, place: Place) -> None:
+    def test_all_else_of_it_goes_on(self, place: ConfigPath) -> None:
         made = place.post(longest("WEBHOOK")).json()
         lose_key(NotificationSetting)
         where = f"{place.path}/{made['id']}"

@@ -20,7 +20,7 @@ SECRET = {"ldap": {"bindPassword": "very secret"}, "number": 1.50}
 # Read by the rule of masking, but nothing of what is masked is decided in them.
 HARMLESS = {
     "automation.document.partners",
-    "automation.document.parts",
+    "automation.document.sections",
     "automation.document.pointers",
     "automation.document.text",
     "opsapi.api.catalogue",
@@ -102,9 +102,9 @@ def test_what_another_rule_masked_is_never_shown(
 
 
 def test_it_is_sealed_as_the_document_is(revision: AutomationRevision) -> None:
-    for sealed in (revision.document, revision.masked):
-        assert sealed
-        assert "bindPassword" not in sealed
+    for encrypted in (revision.document, revision.masked):
+        assert encrypted
+        assert "bindPassword" not in encrypted
 
 
 def test_a_document_without_secrets_is_kept_once(

@@ -8,7 +8,7 @@ from accesslist.models import Project
 from alerting.models import AlertConfig, NotificationSetting
 from integrations.models import Integration
 from integrations.types import INTEGRATION_TYPES
-from tests.api.notifications import SERVICES, SHORTEST, TOKEN, URL, Place, faults, longest, shortest
+from tests.api.notifications import SERVICES, SHORTEST, TOKEN, URL, ConfigPath, faults, longest, shortest
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
@@ -25,9 +25,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def place(owner: ApiClient, project: Project) -> Place:
+def place(owner: ApiClient, project: Project) -> ConfigPath:
     """A project's configurations."""
-    return Place(owner, project, is_global=False)
+    return ConfigPath(owner, project, is_global=False)
 
 
 def bare(name: str, **fields: Any) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def fields() -> dict[str, Any]:
 
 @each("name", SERVICES)
 def test_they_can_be_left_out_where_the_project_has_an_integration(
-    place: Place, project: Project, name: str
+    place: ConfigPath, project: Project, name: str
 ) -> None:
     make_integration(project, name)
     answer = place.post(bare(name))
@@ -54,7 +54,7 @@ def test_they_can_be_left_out_where_the_project_has_an_integration(
 
 @each("name", SERVICES)
 def test_an_integration_of_another_project_or_type_does_not_count(
-    place: Place, project: Project, name: str
+    place: ConfigPath, project: Project, name: str
 ) -> None:
     make_integration(ProjectFactory.create(), name)
     for other in INTEGRATION_TYPES:
@@ -66,14 +66,16 @@ def test_an_integration_of_another_project_or_type_does_not_count(
 
 
 @each("name", BESIDE)
-def test_the_rest_is_the_notifications_own(place: Place, project: Project, name: str) -> None:
+def test_the_rest_is_the_notifications_own(place: ConfigPath, project: Project, name: str) -> None:
     make_integration(project, name)
     assert place.post(bare(name, **BESIDE[name])).status_code == 201
     assert set(fields()) == set(BESIDE[name])
 
 
 @each("name", ["CHAT_SERVICE", "GROUP_CHAT_SERVICE"])
-def test_with_a_credential_of_its_own_it_has_to_be_whole(place: Place, project: Project, name: str) -> None:
+def test_with_a_credential_of_its_own_it_has_to_be_whole(
+    place: ConfigPath, project: Project, name: str
+) -> None:
     make_integration(project, name)
     first, second = SHORTEST[name]
     answer = place.post(shortest(name, **{second: None}))
@@ -83,7 +85,7 @@ def test_with_a_credential_of_its_own_it_has_to_be_whole(place: Place, project: 
 
 @each("integrated", [True, False])
 def test_a_webhooks_secret_goes_with_its_own_url_only(
-    place: Place, project: Project, integrated: bool
+    place: ConfigPath, project: Project, integrated: bool
 ) -> None:
     if integrated:
         make_integration(project, "WEBHOOK")
@@ -98,14 +100,14 @@ def test_a_webhooks_secret_goes_with_its_own_url_only(
 def test_a_global_configuration_takes_what_each_project_has(
     owner: ApiClient, project: Project, name: str
 ) -> None:
-    answer = Place(owner, project, is_global=True).post(bare(name))
+    answer = ConfigPath(owner, project, is_global=True).post(bare(name))
     assert answer.status_code == 201, answer.json()
     assert fields() == {}
 
 
 @each("name", SERVICES)
 def test_it_can_be_written_back_when_the_integration_is_gone(
-    place: Place, project: Project, name: str
+    place: ConfigPath, project: Project, name: str
 ) -> None:
     make_integration(project, name)
     made = place.post(bare(name)).json()
@@ -115,7 +117,7 @@ def test_it_can_be_written_back_when_the_integration_is_gone(
 
 
 @each("name", SERVICES)
-def test_credentials_of_its_own_can_come_and_go(place: Place, project: Project, name: str) -> None:
+def test_credentials_of_its_own_can_come_and_go(place: ConfigPath, project: Project, name: str) -> None:
     make_integration(project, name)
     made = place.post(longest(name)).json()
     (notification,) = made["notifications"]
@@ -126,7 +128,7 @@ def test_credentials_of_its_own_can_come_and_go(place: Place, project: Project, 
     assert again["notifications"] == [notification]
 
 
-def test_the_region_is_that_of_the_key(place: Place, project: Project) -> None:
+def test_the_region_is_that_of_the_key(place: ConfigPath, project: Project) -> None:
     example = INTEGRATION_TYPES["OPS_ALERT_SERVICE"].example
     make_integration(project, "OPS_ALERT_SERVICE")
     assert example["region"] == "EU"
@@ -134,7 +136,7 @@ def test_the_region_is_that_of_the_key(place: Place, project: Project) -> None:
     assert [one.get("opsAlertRegion") for one in made["notifications"]] == ["US", None]
 
 
-def test_a_url_of_an_integration_is_not_shown(place: Place, project: Project) -> None:
+def test_a_url_of_an_integration_is_not_shown(place: ConfigPath, project: Project) -> None:
     make_integration(project, "WEBHOOK", url=URL)
     made = place.post(bare("WEBHOOK")).json()
     assert "webhookUrl" not in made["notifications"][0]

@@ -15,7 +15,7 @@ from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.outbound.errors import UNREACHABLE
 from opsapi.roles import Grant, Role
-from tests.api.people import refusal
+from tests.api.recipients import refusal
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
@@ -42,10 +42,10 @@ def alert(project: Project) -> Alert:
 @pytest.fixture
 def event(project: Project) -> Event:
     """One that opens nothing."""
-    return told_once(project)
+    return one_shot(project)
 
 
-def told_once(project: Project) -> Event:
+def one_shot(project: Project) -> Event:
     """An event of the project that opens nothing."""
     with transaction.atomic():
         return event_record(
@@ -188,7 +188,7 @@ def test_an_alert_has_its_own_log_only(reader: ApiClient, project: Project, aler
 
 def test_an_event_told_once_has_its_log(reader: ApiClient, project: Project, event: Event) -> None:
     made = make_notification(project, event_id=event.id, kind="alert.inform")
-    make_notification(project, event_id=told_once(project).id, kind="alert.inform")
+    make_notification(project, event_id=one_shot(project).id, kind="alert.inform")
     make_notification(ProjectFactory.create(), event_id=event.id, kind="alert.inform")
     assert [one["id"] for one in log(reader, path_of_event(event))] == [made.id]
 
@@ -199,7 +199,7 @@ def test_an_event_nobody_was_told_of_has_an_empty_log(reader: ApiClient, event: 
 
 
 def test_an_event_of_another_project_is_not_found(reader: ApiClient, project: Project) -> None:
-    other = told_once(ProjectFactory.create())
+    other = one_shot(ProjectFactory.create())
     answer = reader.get(f"/groups/{project.id}/events/{other.id}/notifications")
     assert refusal(answer) == (404, "EVENT_NOT_FOUND")
 

@@ -7,7 +7,7 @@ from django.db import connection
 
 from accesslist.models import Project
 from alerting.models import AlertConfig, NotificationSetting
-from alerting.selectors.settings import setting_values
+from alerting.selectors.notification_settings import setting_values
 from events.models import Event
 from tests.api.canary import SECRET_FIELDS
 from tests.api.notifications import (
@@ -16,7 +16,7 @@ from tests.api.notifications import (
     SHOWN_URL,
     TOKEN,
     URL,
-    Place,
+    ConfigPath,
     faults,
     longest,
     make_people,
@@ -35,10 +35,10 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(params=["project", "global"])
-def place(request: pytest.FixtureRequest, owner: ApiClient, project: Project) -> Place:
+def place(request: pytest.FixtureRequest, owner: ApiClient, project: Project) -> ConfigPath:
     """Configurations of either kind."""
     make_people(project)
-    return Place(owner, project, is_global=request.param == "global")
+    return ConfigPath(owner, project, is_global=request.param == "global")
 
 
 def stored(config: dict[str, Any], place: int = 0) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def test_the_table_has_every_secret_field() -> None:
 
 
 @each("field", SECRETS)
-def test_a_secret_is_shown_redacted_and_kept_sealed(place: Place, field: str) -> None:
+def test_a_secret_is_shown_redacted_and_kept_sealed(place: ConfigPath, field: str) -> None:
     name, shown = SECRETS[field]
     made = place.post(longest(name)).json()
     assert made["notifications"][0][field] == shown
@@ -71,7 +71,7 @@ def test_a_secret_is_shown_redacted_and_kept_sealed(place: Place, field: str) ->
 
 
 @each("field", SECRETS)
-def test_a_secret_sent_back_as_shown_stays_while_the_rest_changes(place: Place, field: str) -> None:
+def test_a_secret_sent_back_as_shown_stays_while_the_rest_changes(place: ConfigPath, field: str) -> None:
     name, _ = SECRETS[field]
     made = place.post(longest(name)).json()
     (notification,) = made["notifications"]
@@ -82,7 +82,7 @@ def test_a_secret_sent_back_as_shown_stays_while_the_rest_changes(place: Place, 
 
 
 @each("field", SECRETS)
-def test_what_names_its_owner_wrongly_means_nothing(place: Place, field: str) -> None:
+def test_what_names_its_owner_wrongly_means_nothing(place: ConfigPath, field: str) -> None:
     name, shown = SECRETS[field]
     made = place.post(longest(name), longest(name)).json()
     other = place.post(longest(name)).json()
@@ -101,7 +101,7 @@ def test_what_names_its_owner_wrongly_means_nothing(place: Place, field: str) ->
 
 
 @each("field", SECRETS)
-def test_a_new_configuration_has_no_secret_yet(place: Place, field: str) -> None:
+def test_a_new_configuration_has_no_secret_yet(place: ConfigPath, field: str) -> None:
     name, shown = SECRETS[field]
     place.post(longest(name))
     before = state()
@@ -111,7 +111,7 @@ def test_a_new_configuration_has_no_secret_yet(place: Place, field: str) -> None
     assert state() == before
 
 
-def test_a_secret_is_that_of_its_type_and_field(place: Place) -> None:
+def test_a_secret_is_that_of_its_type_and_field(place: ConfigPath) -> None:
     made = place.post(longest("ON_CALL_SERVICE"), shortest("WEBHOOK")).json()
     on_call, webhook = made["notifications"]
     swapped = {**on_call, "typeName": "METRICS_SERVICE", "metricsServiceApiKey": SHOWN_TOKEN}
@@ -137,7 +137,7 @@ def test_a_secret_is_that_of_its_type_and_field(place: Place) -> None:
     ],
 )
 def test_a_webhooks_secret_goes_to_no_other_url(
-    place: Place, url: str | None, secret: str, accepted: bool
+    place: ConfigPath, url: str | None, secret: str, accepted: bool
 ) -> None:
     made = place.post(longest("WEBHOOK")).json()
     sent = {**made["notifications"][0], "webhookUrl": url, "webhookSecret": secret}
@@ -155,7 +155,7 @@ def test_a_webhooks_secret_goes_to_no_other_url(
 
 @each("field", SECRETS)
 def test_a_secret_replaced_by_one_that_looks_the_same_is_a_change_the_log_tells(
-    place: Place, field: str
+    place: ConfigPath, field: str
 ) -> None:
     name, shown = SECRETS[field]
     made = place.post(shortest("EMAIL"), longest(name)).json()
@@ -170,7 +170,7 @@ def test_a_secret_replaced_by_one_that_looks_the_same_is_a_change_the_log_tells(
     assert not [one for one in (*LOOKS_THE_SAME.values(), TOKEN, URL) if one in str(event.diffs)]
 
 
-def test_a_secret_left_out_is_taken_away(place: Place) -> None:
+def test_a_secret_left_out_is_taken_away(place: ConfigPath) -> None:
     made = place.post(longest("ON_CALL_SERVICE")).json()
     (notification,) = made["notifications"]
     del notification["onCallRoutingKey"]
@@ -179,7 +179,7 @@ def test_a_secret_left_out_is_taken_away(place: Place) -> None:
     assert stored(answer) == {"onCallApiKey": TOKEN}
 
 
-def test_one_of_another_type_is_another_notification(place: Place) -> None:
+def test_one_of_another_type_is_another_notification(place: ConfigPath) -> None:
     made = place.post(longest("PAGER_SERVICE"), shortest("EMAIL")).json()
     pager, email = made["notifications"]
     answer = place.put(made, longest("METRICS_SERVICE", id=pager["id"]), email).json()
@@ -189,7 +189,7 @@ def test_one_of_another_type_is_another_notification(place: Place) -> None:
     assert [one.id for one in NotificationSetting.with_removed.filter(removed=True)] == [pager["id"]]
 
 
-def test_an_unknown_id_is_named_and_so_is_one_that_stands_twice(place: Place) -> None:
+def test_an_unknown_id_is_named_and_so_is_one_that_stands_twice(place: ConfigPath) -> None:
     made = place.post(shortest("EMAIL"), shortest("SMS")).json()
     email, sms = made["notifications"]
     before = state()
@@ -205,8 +205,8 @@ def test_an_unknown_id_is_named_and_so_is_one_that_stands_twice(place: Place) ->
 
 
 def test_a_secret_of_another_project_is_none_of_ours(owner: ApiClient, project: Project) -> None:
-    theirs = Place(owner, ProjectFactory.create(), is_global=False).post(longest("PAGER_SERVICE")).json()
-    place = Place(owner, project, is_global=False)
+    theirs = ConfigPath(owner, ProjectFactory.create(), is_global=False).post(longest("PAGER_SERVICE")).json()
+    place = ConfigPath(owner, project, is_global=False)
     made = place.post(shortest("EMAIL")).json()
     answer = place.put(made, theirs["notifications"][0])
     assert dict(faults(answer))["notifications[0].serviceKey"] == "REDACTED_VALUE_UNKNOWN"

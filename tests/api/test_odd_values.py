@@ -11,7 +11,7 @@ from automation.serializers.automation_config import AutomationConfigDocument
 from events.models import Event
 from tests.api import bodies
 from tests.api.automation import path, publisher
-from tests.api.people import fields, refusal
+from tests.api.recipients import fields, refusal
 from tests.api.routes import ROUTES, Route
 from tests.architecture.test_writes_are_recorded import ANOTHER, BODIES
 from tests.client import ApiClient

@@ -14,7 +14,7 @@ from opsapi.roles import IMPLIED, Grant, Role
 from tests.api.routes import KEYED, OPEN_ROUTES, ROUTES, Route
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key, ProjectFactory, make_entry, make_key
+from tests.factories.accesslist import KeyPair, ProjectFactory, make_entry, make_key
 
 ADDRESS = "203.0.113.9"
 WITH_ROLES = [route for route in KEYED if route.access.roles]
@@ -38,14 +38,14 @@ def project(known: Mapping[str, str], db: None) -> Project:
     return Project.objects.get(id=known["group_id"])
 
 
-def call(route: Route, known: Mapping[str, str], key: Key, **options: Any) -> tuple[int, str | None]:
+def call(route: Route, known: Mapping[str, str], key: KeyPair, **options: Any) -> tuple[int, str | None]:
     """Status and error code, for a body no route takes: who is admitted gets further than 403."""
     body = b"nonsense" if route.takes_body else None
     answer = ApiClient(key).request(route.method, route.path(known), body, base="", **options)
     return answer.status_code, answer.json()["errorCode"] if answer.status_code >= 400 else None
 
 
-def is_admitted(route: Route, known: Mapping[str, str], key: Key) -> bool:
+def is_admitted(route: Route, known: Mapping[str, str], key: KeyPair) -> bool:
     """Whether it is a matter of the request only, and no longer of who calls."""
     status, _ = call(route, known, key)
     assert status < 500

@@ -7,8 +7,8 @@ import pytest
 from django.db import connection, transaction
 
 from accesslist.models import ApiKey, Project, Team, User
-from accesslist.services.locks import actor_hold, holders_alone
-from accesslist.services.revoking import keys_revoke
+from accesslist.services.locks import actor_lock_shared, identities_lock_exclusive
+from accesslist.services.revocations import keys_revoke
 from alerting.models import MaintenanceWindow
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
@@ -20,13 +20,13 @@ from tests.admin.writing import confirm
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.eventually import eventually
-from tests.factories.accesslist import Key, make_entry, make_key, make_team
+from tests.factories.accesslist import KeyPair, make_entry, make_key, make_team
 from tests.meanwhile import meanwhile
 from tests.racing import THREADS, at_once, on_own_connection, while_it_waits
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ELSEWHERE = "198.51.100.0/24"
-Revocation = Callable[[ApiClient, Project, Key], object]
+Revocation = Callable[[ApiClient, Project, KeyPair], object]
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def _described() -> None:
 
 
 @pytest.fixture
-def key(project: Project) -> Key:
+def key(project: Project) -> KeyPair:
     """A key that writes maintenance windows, and holds another role elsewhere."""
     return make_key(
         Grant(Role.GROUP_MONITORING_ADMIN, group_id=project.id),
@@ -50,24 +50,24 @@ def windows(project: Project) -> str:
     return f"/groups/{project.id}/maintenanceWindows"
 
 
-def _delete_everywhere(owner: ApiClient, project: Project, key: Key) -> object:
+def _delete_everywhere(owner: ApiClient, project: Project, key: KeyPair) -> object:
     return owner.delete(f"/admin/apiKeys/{key.id}").status_code
 
 
-def _take_the_roles_of_the_project(owner: ApiClient, project: Project, key: Key) -> object:
+def _take_the_roles_of_the_project(owner: ApiClient, project: Project, key: KeyPair) -> object:
     return owner.delete(f"/groups/{project.id}/apiKeys/{key.id}").status_code
 
 
-def _give_a_lesser_role(owner: ApiClient, project: Project, key: Key) -> object:
+def _give_a_lesser_role(owner: ApiClient, project: Project, key: KeyPair) -> object:
     path = f"/groups/{project.id}/apiKeys/{key.id}"
     return owner.patch(path, {"roles": ["GROUP_READ_ONLY"]}).status_code
 
 
-def _begin_its_list(owner: ApiClient, project: Project, key: Key) -> object:
+def _begin_its_list(owner: ApiClient, project: Project, key: KeyPair) -> object:
     return owner.post(f"/admin/apiKeys/{key.id}/accessList", [{"cidrBlock": ELSEWHERE}]).status_code
 
 
-def _delete_the_project(owner: ApiClient, project: Project, key: Key) -> object:
+def _delete_the_project(owner: ApiClient, project: Project, key: KeyPair) -> object:
     return owner.delete(f"/groups/{project.id}").status_code
 
 
@@ -85,7 +85,7 @@ def test_a_key_writes_nothing_after_the_answer_to_its_revocation(
     *,
     owner: ApiClient,
     project: Project,
-    key: Key,
+    key: KeyPair,
     windows: str,
     monkeypatch: pytest.MonkeyPatch,
     revoke: Revocation,
@@ -109,7 +109,7 @@ def test_a_global_key_writes_nothing_after_the_global_list_keeps_it_out(
 
 
 def test_a_key_that_may_write_still_does(
-    owner: ApiClient, project: Project, key: Key, windows: str, monkeypatch: pytest.MonkeyPatch
+    owner: ApiClient, project: Project, key: KeyPair, windows: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     meanwhile(
         monkeypatch,
@@ -120,13 +120,13 @@ def test_a_key_that_may_write_still_does(
 
 
 def test_a_revocation_waits_for_the_write_in_hand_and_the_next_write_waits_for_it(
-    owner: ApiClient, key: Key, windows: str
+    owner: ApiClient, key: KeyPair, windows: str
 ) -> None:
     """A stream of writes cannot keep it waiting: what comes after it stands behind it."""
     actor = Actor(ActorKind.KEY, key.id, key.public_key, revocations=0)
     with ThreadPoolExecutor(2) as pool:
         with transaction.atomic():
-            actor_hold(actor)
+            actor_lock_shared(actor)
             revoked = pool.submit(on_own_connection, lambda: owner.delete(f"/admin/apiKeys/{key.id}"))
             eventually(lambda: _waiting() == 1)
             later = pool.submit(on_own_connection, lambda: ApiClient(key).post(windows, bodies.window()))
@@ -136,15 +136,15 @@ def test_a_revocation_waits_for_the_write_in_hand_and_the_next_write_waits_for_i
     assert not MaintenanceWindow.objects.exists()
 
 
-def test_a_write_that_waited_for_a_revocation_is_refused(key: Key) -> None:
+def test_a_write_that_waited_for_a_revocation_is_refused(key: KeyPair) -> None:
     actor = Actor(ActorKind.KEY, key.id, key.public_key, revocations=0)
 
     def write() -> None:
         with transaction.atomic():
-            actor_hold(actor)
+            actor_lock_shared(actor)
 
     def revoke() -> None:
-        holders_alone([key.id])
+        identities_lock_exclusive([key.id])
         keys_revoke(ids=[key.id], actor=SYSTEM)
 
     with pytest.raises(ApiError) as refused:
@@ -152,7 +152,7 @@ def test_a_write_that_waited_for_a_revocation_is_refused(key: Key) -> None:
     assert refused.value.code is ErrorCode.SERVICE_UNAVAILABLE
 
 
-def test_keys_that_add_to_one_list_do_not_get_in_each_others_way(owner: ApiClient, key: Key) -> None:
+def test_keys_that_add_to_one_list_do_not_get_in_each_others_way(owner: ApiClient, key: KeyPair) -> None:
     make_entry("127.0.0.0/8")
     answers = at_once(
         lambda n: owner.post("/admin/accessList", bodies.entry(cidrBlock=f"10.0.{n}.0/24")).status_code
@@ -181,7 +181,7 @@ def test_of_two_keys_that_delete_each_other_exactly_one_does(db: None) -> None:
         with transaction.atomic():
             # Both have been let in when the first of them begins to write.
             for one in keys:
-                actor_hold(Actor(ActorKind.KEY, one.id, one.public_key, revocations=0))
+                actor_lock_shared(Actor(ActorKind.KEY, one.id, one.public_key, revocations=0))
             answers = [pool.submit(on_own_connection, lambda n=n: delete_the_other(n)) for n in range(2)]
             eventually(lambda: _waiting() == 2)
         assert sorted(answer.result() for answer in answers) == [204, 401]

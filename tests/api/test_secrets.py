@@ -123,10 +123,10 @@ def test_no_event_and_no_row_holds_a_secret_in_plain(witness: Witness, places: M
     assert len({table for table, _ in rows}) > 10
     for table, row in rows:
         assert not [one for one in witness.secrets if one in row], table
-    sealed = kept_secrets()
+    encrypted = kept_secrets()
     for table, row in rows:
         if table.startswith("events_") or table == "alerting_notification":
-            assert not [one for one in sealed if one in row], table
+            assert not [one for one in encrypted if one in row], table
 
 
 def _rows() -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from tests.receivers import HttpReceiver, ReceivedRequest
 pytestmark = pytest.mark.django_db
 
 
-class Case(NamedTuple):
+class ServiceCase(NamedTuple):
     """One service: its settings, what a notification and an integration say of it, and what tells them apart.
 
     `{url}` stands for the receiver's address; `seen` are texts of the request, for a notification's own
@@ -27,25 +27,25 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "CHAT_SERVICE": Case(
+    "CHAT_SERVICE": ServiceCase(
         ("OPSAPI_CHAT_BASE_URL",),
         {"apiToken": "token-of-the-notification", "channelName": "own"},
         {"apiToken": "token-of-the-integration", "channelName": "shared", "teamName": "ops"},
         ("Bearer token-of-the-notification", "Bearer token-of-the-integration"),
     ),
-    "GROUP_CHAT_SERVICE": Case(
+    "GROUP_CHAT_SERVICE": ServiceCase(
         ("OPSAPI_GROUP_CHAT_BASE_URL",),
         {"notificationToken": "token-of-the-notification", "roomName": "own"},
         {"notificationToken": "token-of-the-integration", "roomName": "shared"},
         ("/v2/room/own/notification", "/v2/room/shared/notification"),
     ),
-    "METRICS_SERVICE": Case(
+    "METRICS_SERVICE": ServiceCase(
         ("OPSAPI_METRICS_US_BASE_URL", "OPSAPI_METRICS_EU_BASE_URL"),
         {"metricsServiceApiKey": "key-of-the-notification"},
         {"apiKey": "key-of-the-integration", "region": "EU"},
         ("/OPSAPI_METRICS_US_BASE_URL/api/v1/events", "/OPSAPI_METRICS_EU_BASE_URL/api/v1/events"),
     ),
-    "TEAM_CHAT_SERVICE": Case(
+    "TEAM_CHAT_SERVICE": ServiceCase(
         (),
         {"teamChatWebhookUrl": "{url}/workflows/own"},
         {"webhookUrl": "{url}/workflows/shared"},

@@ -8,7 +8,7 @@ from accesslist.models import Project, User
 from events.models import Event
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
-from tests.api.people import client, fields, group, held, is_member, make_user, org, refusal, wire
+from tests.api.recipients import client, fields, group, held, is_member, make_user, org, refusal, wire
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key, make_team

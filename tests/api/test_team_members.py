@@ -10,7 +10,7 @@ from events.models import Event
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.roles import Role
-from tests.api.people import client, fields, is_member, make_user, named, org, refusal, since, statuses
+from tests.api.recipients import client, fields, is_member, make_user, named, org, refusal, since, statuses
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key, make_team

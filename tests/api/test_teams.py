@@ -12,7 +12,7 @@ from events.models import Event
 from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.api import bodies
-from tests.api.people import client, fields, is_member, make_user, named, org, refusal, since, statuses
+from tests.api.recipients import client, fields, is_member, make_user, named, org, refusal, since, statuses
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_team
 

@@ -11,9 +11,9 @@ import time_machine
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting import testing
+from alerting import notification_tests
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
-from alerting.rules.delivery_policy import SECRETS_SEALED
+from alerting.rules.delivery_policy import SECRETS_UNREADABLE
 from events.models import Event, Signal
 from opsapi.outbound.errors import UNREACHABLE
 from tests.api.bodies import SECRET, alert_config, email, webhook
@@ -201,9 +201,9 @@ def test_secrets_that_cannot_be_opened_fail_with_that_reason(
     admin: ApiClient, path: str, http_receiver: HttpReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = make(admin, path, told_by(http_receiver))
-    NotificationSetting.objects.update(secrets="not sealed by us")
+    NotificationSetting.objects.update(secrets="not encrypted by us")
     (result,) = admin.request("POST", f"{path}/{made['id']}/test").json()["results"]
-    assert result["reason"] == SECRETS_SEALED
+    assert result["reason"] == SECRETS_UNREADABLE
     assert http_receiver.requests == []
 
 
@@ -314,12 +314,12 @@ def test_more_tests_than_a_process_takes_at_once_are_refused(
     admin: ApiClient, path: str, http_receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = BoundedSemaphore(1)
-    monkeypatch.setattr(testing, "_places", places)
+    monkeypatch.setattr(notification_tests, "_places", places)
     made = make(admin, path, told_by(http_receiver))
     with places:
         answer = admin.request("POST", f"{path}/{made['id']}/test")
     assert (answer.status_code, answer.json()["errorCode"]) == (429, "RATE_LIMITED")
-    assert answer["Retry-After"] == str(testing.FULL_RETRY_SECONDS)
+    assert answer["Retry-After"] == str(notification_tests.FULL_RETRY_SECONDS)
     assert not http_receiver.requests
     for _ in range(2):
         assert admin.request("POST", f"{path}/{made['id']}/test").status_code == 200

@@ -17,7 +17,7 @@ from opsapi.api.links import PUBLIC
 from opsapi.roles import Role
 from tests.api import bodies
 from tests.client import ApiClient, authorization
-from tests.factories.accesslist import Key, make_key
+from tests.factories.accesslist import KeyPair, make_key
 
 PATH, FIRST_USER = f"{PUBLIC}/groups", "/unauth/users"
 LIMIT = 3
@@ -35,7 +35,7 @@ def moment(settings: Settings) -> Iterator[Any]:
 
 
 @pytest.fixture
-def key(db: None, moment: Any) -> Key:
+def key(db: None, moment: Any) -> KeyPair:
     """A Global Owner's key."""
     return make_key(Role.GLOBAL_OWNER)
 
@@ -46,21 +46,23 @@ def send(credentials: str | None, address: str = HERE, path: str = PATH, **heade
     return ApiClient().request("GET", path, base="", REMOTE_ADDR=address, **named, **headers)
 
 
-def right(key: Key) -> str:
+def right(key: KeyPair) -> str:
     """Credentials that get in."""
     return authorization(key, "GET", PATH)
 
 
-def wrong(key: Key, kind: str = "response") -> str:
+def wrong(key: KeyPair, kind: str = "response") -> str:
     """Credentials that do not."""
     forged = nonces.mint(b"another key", clock.now())
     return {
-        "response": right(Key(key.id, key.public_key, "wrong")),
-        "key": right(Key("", "nobody", "wrong")),
+        "response": right(KeyPair(key.id, key.public_key, "wrong")),
+        "key": right(KeyPair("", "nobody", "wrong")),
         "uri": authorization(key, "GET", f"{PATH}?x=1"),
         "method": authorization(key, "POST", PATH),
         "realm": right(key).replace("Ops Public API", "Another API"),
-        "response and nonce": authorization(Key(key.id, key.public_key, "wrong"), "GET", PATH, nonce=forged),
+        "response and nonce": authorization(
+            KeyPair(key.id, key.public_key, "wrong"), "GET", PATH, nonce=forged
+        ),
         "garbage": "Digest nonsense",
         "scheme": "Basic azA6cHc=",
         "empty": "",
@@ -71,7 +73,7 @@ KINDS = ["response", "key", "uri", "method", "realm", "response and nonce", "gar
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_wrong_credentials_beyond_the_limit_are_429(key: Key, kind: str, moment: Any) -> None:
+def test_wrong_credentials_beyond_the_limit_are_429(key: KeyPair, kind: str, moment: Any) -> None:
     assert [send(wrong(key, kind)).status_code for _ in range(LIMIT)] == [401] * LIMIT
     moment.shift(20)
     answer = send(wrong(key, kind))
@@ -80,26 +82,26 @@ def test_wrong_credentials_beyond_the_limit_are_429(key: Key, kind: str, moment:
     assert "WWW-Authenticate" not in answer.headers
 
 
-def test_all_kinds_count_together(key: Key) -> None:
+def test_all_kinds_count_together(key: KeyPair) -> None:
     statuses = [send(wrong(key, kind)).status_code for kind in KINDS]
     assert statuses == [401] * LIMIT + [429] * (len(KINDS) - LIMIT)
 
 
-def test_right_credentials_always_pass(key: Key) -> None:
+def test_right_credentials_always_pass(key: KeyPair) -> None:
     for _ in range(LIMIT + 1):
         send(wrong(key))
     assert send(wrong(key)).status_code == 429
     assert send(right(key)).status_code == 200
 
 
-def test_a_request_without_credentials_never_counts(key: Key) -> None:
+def test_a_request_without_credentials_never_counts(key: KeyPair) -> None:
     assert [send(None).status_code for _ in range(2 * LIMIT)] == [401] * 2 * LIMIT
     assert [send(wrong(key)).status_code for _ in range(LIMIT)] == [401] * LIMIT
     assert send(wrong(key)).status_code == 429
     assert send(None).status_code == 401
 
 
-def test_a_nonce_too_old_used_or_not_ours_does_not_count(key: Key) -> None:
+def test_a_nonce_too_old_used_or_not_ours_does_not_count(key: KeyPair) -> None:
     old = nonces.mint(nonce_key(_secret()), clock.now() - nonces.LIFETIME)
     replayed = right(key)
     assert send(replayed).status_code == 200
@@ -112,20 +114,20 @@ def test_a_nonce_too_old_used_or_not_ours_does_not_count(key: Key) -> None:
     assert not RateWindow.objects.exists()
 
 
-def test_each_address_counts_for_itself(key: Key) -> None:
+def test_each_address_counts_for_itself(key: KeyPair) -> None:
     for _ in range(LIMIT + 1):
         send(wrong(key))
     assert send(wrong(key), THERE).status_code == 401
     assert send(wrong(key), f"::ffff:{HERE}").status_code == 429
 
 
-def test_an_ipv6_network_counts_as_one(key: Key) -> None:
+def test_an_ipv6_network_counts_as_one(key: KeyPair) -> None:
     statuses = [send(wrong(key), f"2001:db8:0:1::{number}").status_code for number in range(LIMIT + 1)]
     assert statuses == [401] * LIMIT + [429]
     assert send(wrong(key), "2001:db8:0:2::1").status_code == 401
 
 
-def test_the_window_ends(key: Key, moment: Any) -> None:
+def test_the_window_ends(key: KeyPair, moment: Any) -> None:
     for _ in range(LIMIT + 1):
         send(wrong(key))
     moment.shift(59.5)
@@ -134,14 +136,14 @@ def test_the_window_ends(key: Key, moment: Any) -> None:
     assert send(wrong(key)).status_code == 401
 
 
-def test_nought_is_no_limit(key: Key, stranger: ApiClient, settings: Settings) -> None:
+def test_nought_is_no_limit(key: KeyPair, stranger: ApiClient, settings: Settings) -> None:
     settings.OPSAPI_RATE_FAILED_AUTH = settings.OPSAPI_RATE_FIRST_USER = 0
     assert {send(wrong(key)).status_code for _ in range(2 * LIMIT)} == {401}
     assert {stranger.post(FIRST_USER, {}).status_code for _ in range(2 * LIMIT)} == {400}
     assert not RateWindow.objects.exists()
 
 
-def test_the_limit_holds_for_every_path(key: Key) -> None:
+def test_the_limit_holds_for_every_path(key: KeyPair) -> None:
     paths = [PATH, f"{PUBLIC}/nope", f"{PUBLIC}/groups/malformed", f"{PUBLIC}/eventTypes"]
     statuses = [send("Digest nonsense", path=path).status_code for path in paths]
     assert statuses == [401] * LIMIT + [429]
@@ -170,13 +172,13 @@ def test_429_comes_before_everything_else(stranger: ApiClient, settings: Setting
     assert statuses == [403] * LIMIT + [429]
 
 
-def test_attempts_of_both_kinds_do_not_count_for_each_other(key: Key, stranger: ApiClient) -> None:
+def test_attempts_of_both_kinds_do_not_count_for_each_other(key: KeyPair, stranger: ApiClient) -> None:
     for _ in range(LIMIT + 1):
         send(wrong(key))
     assert stranger.post(FIRST_USER, {}, REMOTE_ADDR=HERE).status_code == 400
 
 
-def test_the_rows_hold_no_more_than_the_address(key: Key, stranger: ApiClient) -> None:
+def test_the_rows_hold_no_more_than_the_address(key: KeyPair, stranger: ApiClient) -> None:
     send(wrong(key, "key"), "2001:db8:0:1::7")
     stranger.post(FIRST_USER, bodies.user(), REMOTE_ADDR=HERE)
     assert set(RateWindow.objects.values_list("bucket", flat=True)) == {

@@ -7,8 +7,8 @@ from accesslist.models import Project, RoleGrant
 from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
-from tests.api.people import client as make_client
-from tests.api.people import group, make_user, org, refusal, since, statuses, told, wire
+from tests.api.recipients import client as make_client
+from tests.api.recipients import group, make_user, org, refusal, since, statuses, told, wire
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_key, make_team
 from tests.racing import at_once

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project, User
-from accesslist.rules.granting import RoleRequest, asked_roles
+from accesslist.rules.role_requests import RoleRequest, asked_roles
 from accesslist.selectors.users import EVERYTHING
 from accesslist.services.user_roles import user_roles_replace
 from accesslist.services.users import user_delete
@@ -15,7 +15,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.ids import new_id
 from opsapi.roles import INSTALLATION, Grant, Role
-from tests.api.people import client, fields, group, held, make_user, org, refusal, since, told, wire
+from tests.api.recipients import client, fields, group, held, make_user, org, refusal, since, told, wire
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_team

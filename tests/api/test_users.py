@@ -10,7 +10,7 @@ from accesslist.models import Project, User
 from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
-from tests.api.people import client, fields, group, held, make_user, org, refusal, since, told, wire
+from tests.api.recipients import client, fields, group, held, make_user, org, refusal, since, told, wire
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_team

@@ -14,7 +14,17 @@ from django.urls import reverse
 from opsapi import metric_files
 from opsapi.environment import READ
 from opsapi.supervisor.arrival import LONGEST_REQUEST
-from tests.deployment import AGENT_UNIT, ENVIRONMENT, HOME, NGINX, PYTHON, Unit, environment, read_unit, units
+from tests.deployment import (
+    AGENT_UNIT,
+    ENVIRONMENT,
+    HOME,
+    NGINX,
+    PYTHON,
+    SystemdUnit,
+    environment,
+    read_unit,
+    units,
+)
 from tests.documents import DEPLOY, ROOT, shell_blocks
 from tests.each import each
 
@@ -35,7 +45,7 @@ def test_there_is_a_unit_for_each_part() -> None:
 
 
 @each_unit
-def test_its_command_exists(unit: Unit) -> None:
+def test_its_command_exists(unit: SystemdUnit) -> None:
     program, *words = unit.command
     assert (program, unit.one("Service", "WorkingDirectory")) == (PYTHON, HOME)
     if words[0] == "-m":
@@ -50,7 +60,7 @@ def test_its_command_exists(unit: Unit) -> None:
 
 
 @each_unit
-def test_its_settings_are_those_of_the_example(unit: Unit) -> None:
+def test_its_settings_are_those_of_the_example(unit: SystemdUnit) -> None:
     given = _given(unit)
     assert given.keys() <= READ.keys() | {metric_files.VARIABLE}
     assert given["OPSAPI_ENV_FILE"] == unit.one("Unit", "AssertPathExists") == "/etc/opsapi/opsapi.env"
@@ -58,7 +68,7 @@ def test_its_settings_are_those_of_the_example(unit: Unit) -> None:
 
 
 @each_unit
-def test_it_may_do_no_more_than_it_needs(unit: Unit) -> None:
+def test_it_may_do_no_more_than_it_needs(unit: SystemdUnit) -> None:
     hardened = {name: unit.one("Service", name) for name in ("User", "ProtectSystem", "NoNewPrivileges")}
     assert hardened == {"User": "opsapi", "ProtectSystem": "strict", "NoNewPrivileges": "true"}
     assert unit.one("Service", "CapabilityBoundingSet") == ""
@@ -82,7 +92,7 @@ def test_web_and_workers_count_in_one_directory_in_memory() -> None:
         assert unit.one("Service", "RuntimeDirectoryPreserve") == "yes"
 
 
-def _given(unit: Unit) -> dict[str, str]:
+def _given(unit: SystemdUnit) -> dict[str, str]:
     """Its environment."""
     return dict(word.split("=", 1) for word in unit.one("Service", "Environment").split())
 

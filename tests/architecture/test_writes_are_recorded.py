@@ -374,7 +374,7 @@ def test_what_a_service_refuses_records_nothing(
 def test_every_write_is_refused_when_something_of_the_key_was_revoked_since_it_was_let_in(
     owner: ApiClient, known: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every service that a route reaches begins with `actor_hold` or `actor_in_line`."""
+    """Every service that a route reaches begins with `actor_lock_shared` or `actor_lock_in_turn`."""
     check = DeclaredAccess.has_permission
 
     def has_permission(*arguments: Any) -> bool:

@@ -25,13 +25,13 @@ from tests.benchmarks import (
     signal_cost,
 )
 from tests.benchmarks.figures import Line, table
-from tests.benchmarks.scene import Scene, scene
+from tests.benchmarks.scene import BenchmarkScene, scene
 from tests.benchmarks.size import FULL, QUICK, Pace
 
 # These need no platform, and are measured before there is one.
 ALONE: Mapping[str, Callable[[Pace], list[Line]]] = {"agent": agent_cost.measure}
 # In this order: memory comes after the load.
-ROWS: Mapping[str, Callable[[Scene], list[Line]]] = {
+ROWS: Mapping[str, Callable[[BenchmarkScene], list[Line]]] = {
     "alerts": alert_list.measure,
     "events": event_pages.measure,
     "notifications": notifications.measure,

@@ -19,7 +19,7 @@ from tests.benchmarks.members import SET_SIZE, members
 from tests.benchmarks.memory import by_kind
 from tests.benchmarks.size import Pace
 from tests.eventually import eventually
-from tests.processes.agent import Agent, running
+from tests.processes.agent import RunningAgent, running
 from tests.processes.platform import ROOT
 from tests.unit.automation.agent.stand_ins import platform
 
@@ -72,7 +72,9 @@ def _agent(ports: Sequence[int], rounds: int, *program: Sequence[str]) -> tuple[
     """Milliseconds of a poll, once every host was found and its databases were measured, and MiB."""
     seeds = " ".join(f"mongodb://127.0.0.1:{port}/" for port in ports[::SET_SIZE])
     with tempfile.TemporaryDirectory() as directory, platform(202) as (url, _):
-        agent = Agent(Path(directory), *program, URL=url, MONGODB=seeds, INTERVAL=str(INTERVAL), **_KEYS)
+        agent = RunningAgent(
+            Path(directory), *program, URL=url, MONGODB=seeds, INTERVAL=str(INTERVAL), **_KEYS
+        )
         with running(agent):
             assert agent.process is not None
             pid = agent.process.pid
@@ -82,7 +84,7 @@ def _agent(ports: Sequence[int], rounds: int, *program: Sequence[str]) -> tuple[
             return (cpu_seconds([pid]) - before) * 1000 / (rounds * len(ports)), sum(by_kind(pid).values())
 
 
-def _wait(agent: Agent, hosts: int, rounds: int) -> None:
+def _wait(agent: RunningAgent, hosts: int, rounds: int) -> None:
     def done() -> bool:
         return (
             len([line for line in agent.rounds() if f" hosts={hosts} reachable={hosts} late=0 " in line])

@@ -6,11 +6,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from statistics import median
 
-from tests.benchmarks.client import Address, Connection, UnexpectedAnswer, request
+from tests.benchmarks.client import Address, LoadConnection, UnexpectedAnswer, request
 from tests.benchmarks.cpu import cpu_seconds
 from tests.benchmarks.figures import Line, percentile
 from tests.benchmarks.load import Load, saturate
-from tests.benchmarks.scene import Scene
+from tests.benchmarks.scene import BenchmarkScene
 from tests.benchmarks.signer import Signer
 
 ROW = "alert list"
@@ -18,7 +18,7 @@ AGAINST = "bare function"
 WARM_UP_SECONDS = 1.0
 
 
-def measure(scene: Scene) -> list[Line]:
+def measure(scene: BenchmarkScene) -> list[Line]:
     """Rounds of platform and limit in turn, so that both see the same machine; medians of the rounds."""
     target = f"/api/public/v1.0/groups/{scene.filled.group_id}/alerts?itemsPerPage=100"
     _check_bytes(scene, target)
@@ -32,7 +32,7 @@ def measure(scene: Scene) -> list[Line]:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class ListRound:
     """One round of load, and the CPU that web servers and database together spent on it, in seconds."""
 
     load: Load
@@ -43,39 +43,39 @@ class Round:
         return seconds * 1000 / len(self.load.latencies)
 
 
-def _platform_round(scene: Scene, target: str, seconds: float) -> Round:
+def _platform_round(scene: BenchmarkScene, target: str, seconds: float) -> ListRound:
     signed = Signer(scene.address, scene.reader).repeated(target)
     return _round(scene, scene.address, signed, seconds)
 
 
-def _bare_round(scene: Scene, target: str, seconds: float) -> Round:
+def _bare_round(scene: BenchmarkScene, target: str, seconds: float) -> ListRound:
     return _round(scene, scene.bare_address, itertools.repeat(_plain(scene, target)), seconds)
 
 
-def _round(scene: Scene, address: Address, requests: Iterator[bytes], seconds: float) -> Round:
+def _round(scene: BenchmarkScene, address: Address, requests: Iterator[bytes], seconds: float) -> ListRound:
     processes = (scene.platform.pid, scene.bare_pid)
     before = cpu_seconds(processes)
     load = saturate(address, requests, connections=scene.pace.connections, seconds=seconds)
-    return Round(load, cpu_seconds(processes) - before)
+    return ListRound(load, cpu_seconds(processes) - before)
 
 
-def _plain(scene: Scene, target: str) -> bytes:
+def _plain(scene: BenchmarkScene, target: str) -> bytes:
     # The platform's host, so that the links are the same.
     return request("GET", target, f"{scene.address[0]}:{scene.address[1]}")
 
 
-def _check_bytes(scene: Scene, target: str) -> None:
+def _check_bytes(scene: BenchmarkScene, target: str) -> None:
     """A limit that answers something else is none: raises UnexpectedAnswer."""
-    with closing(Connection(scene.address)) as connection:
+    with closing(LoadConnection(scene.address)) as connection:
         ours = connection.exchange(Signer(scene.address, scene.reader).signed("GET", target))
-    with closing(Connection(scene.bare_address)) as connection:
+    with closing(LoadConnection(scene.bare_address)) as connection:
         bare = connection.exchange(_plain(scene, target))
     if ours.body != bare.body:
         raise UnexpectedAnswer(f"platform and limit differ:\n{ours.body[:600]!r}\n{bare.body[:600]!r}")
 
 
-def _lines(ours: list[Round], bare: list[Round]) -> list[Line]:
-    figures: list[tuple[str, str, Callable[[Round], float]]] = [
+def _lines(ours: list[ListRound], bare: list[ListRound]) -> list[Line]:
+    figures: list[tuple[str, str, Callable[[ListRound], float]]] = [
         ("requests at saturation", "1/s", lambda one: one.load.rate),
         ("latency at 50%", "ms", lambda one: percentile(one.load.latencies, 0.5)),
         ("latency at 95%", "ms", lambda one: percentile(one.load.latencies, 0.95)),

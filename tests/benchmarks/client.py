@@ -17,7 +17,7 @@ class UnexpectedAnswer(Exception):  # noqa: N818 - an answer, not an error
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LoadAnswer:
     """One response."""
 
     status: int
@@ -25,7 +25,7 @@ class Answer:
     body: bytes
 
 
-class Connection:
+class LoadConnection:
     """A keep-alive connection that carries one request at a time."""
 
     def __init__(self, address: Address) -> None:
@@ -40,7 +40,7 @@ class Connection:
         self.sent = time.monotonic()
         self.socket.sendall(request)
 
-    def receive(self) -> Answer | None:
+    def receive(self) -> LoadAnswer | None:
         """Read what has come; None while the answer is not whole. Raises UnexpectedAnswer at its end."""
         piece = self.socket.recv(_PIECE)
         if not piece:
@@ -50,7 +50,7 @@ class Connection:
             return None
         return self._answer() if len(self._arrived) >= self._ends else None
 
-    def exchange(self, request: bytes) -> Answer:
+    def exchange(self, request: bytes) -> LoadAnswer:
         """Send and wait for the answer."""
         self.send(request)
         while (answer := self.receive()) is None:
@@ -71,11 +71,11 @@ class Connection:
         self._ends = self._head_ends + int(length[1])
         return True
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> LoadAnswer:
         head, body = bytes(self._arrived[: self._head_ends]), bytes(self._arrived[self._head_ends :])
         self._arrived.clear()
         self._head_ends = self._ends = 0
-        return Answer(int(head[9:12]), head, body)
+        return LoadAnswer(int(head[9:12]), head, body)
 
 
 def request(

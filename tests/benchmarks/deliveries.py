@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler
 from opsapi.embedded.layout import Layout
 from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import held_worker
-from tests.benchmarks.scene import Scene
+from tests.benchmarks.scene import BenchmarkScene
 from tests.eventually import eventually
 from tests.integration.embedded.sql import ask, tell
 from tests.processes.platform import ROOT
@@ -34,7 +34,7 @@ _DUE = "import django; django.setup(); from tests.benchmarks import due; due.mai
 _FORGET = "UPDATE alerting_notification SET status = 'DROPPED' WHERE status = 'PENDING'"
 
 
-class Told:
+class Received:
     """When each delivery first came in, at any of the receivers, in seconds of Unix time."""
 
     def __init__(self, receivers: Sequence[HttpReceiver]) -> None:
@@ -68,10 +68,10 @@ class Told:
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
 
-def measure(scene: Scene) -> list[Line]:
+def measure(scene: BenchmarkScene) -> list[Line]:
     """All of it; nothing of it is left to be sent."""
     with ExitStack() as stack:
-        told = Told([stack.enter_context(HttpReceiver(keeps_alive=True).running()) for _ in range(LIVE)])
+        told = Received([stack.enter_context(HttpReceiver(keeps_alive=True).running()) for _ in range(LIVE)])
         dead = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1024))
         bare = _bare_rate(scene, told)
         one = _rate(scene, told)
@@ -94,7 +94,7 @@ def measure(scene: Scene) -> list[Line]:
     ]
 
 
-def _rate(scene: Scene, told: Told) -> float:
+def _rate(scene: BenchmarkScene, told: Received) -> float:
     """Of as many as are due at once, all receivers alive."""
     told.forget()
     with held_worker(scene):
@@ -103,7 +103,7 @@ def _rate(scene: Scene, told: Told) -> float:
     return told.rate()
 
 
-def _one_in_ten_dead(scene: Scene, told: Told, dead: str) -> float:
+def _one_in_ten_dead(scene: BenchmarkScene, told: Received, dead: str) -> float:
     """Seconds from when all were due until nine tenths were told."""
     told.forget()
     due = _make_due(scene, [*told.urls, dead], scene.pace.due)
@@ -111,7 +111,7 @@ def _one_in_ten_dead(scene: Scene, told: Told, dead: str) -> float:
     return max(told.times.values()) - due
 
 
-def _bare_rate(scene: Scene, told: Told) -> float:
+def _bare_rate(scene: BenchmarkScene, told: Received) -> float:
     told.forget()
     arguments = [str(scene.platform.data_dir), str(_THREADS), str(scene.pace.deliveries), *told.urls]
     command = [sys.executable, "-m", "tests.benchmarks.bare_deliveries", *arguments]
@@ -119,7 +119,7 @@ def _bare_rate(scene: Scene, told: Told) -> float:
     return told.rate()
 
 
-def _make_due(scene: Scene, urls: Sequence[str], count: int) -> float:
+def _make_due(scene: BenchmarkScene, urls: Sequence[str], count: int) -> float:
     command = [sys.executable, "-c", _DUE, json.dumps(urls), str(count)]
     environment = scene.platform.environment
     done = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, check=True)
@@ -127,7 +127,7 @@ def _make_due(scene: Scene, urls: Sequence[str], count: int) -> float:
 
 
 @contextmanager
-def _more_workers(scene: Scene, count: int) -> Iterator[None]:
+def _more_workers(scene: BenchmarkScene, count: int) -> Iterator[None]:
     """Beside the platform's own, as on other machines with the same database."""
     command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
     environment = scene.platform.environment
@@ -144,6 +144,6 @@ def _more_workers(scene: Scene, count: int) -> Iterator[None]:
             process.wait(_SECONDS)
 
 
-def _are_at_work(scene: Scene, names: set[str]) -> bool:
+def _are_at_work(scene: BenchmarkScene, names: set[str]) -> bool:
     seen = ask(Layout(scene.platform.data_dir), "SELECT array_agg(name) FROM alerting_workerheartbeat")
     return names <= set(seen)

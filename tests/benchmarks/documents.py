@@ -8,14 +8,14 @@ import time
 from typing import Any
 
 from automation.document.changes import process_changes
-from automation.document.complete import completed
+from automation.document.defaults import completed
 from automation.document.effects import effects
 from automation.document.rules import document_faults
 from automation.document.secrets import redacted, restored
 from automation.document.text import read, write
 from opsapi.clock import parse_time
 from tests.benchmarks.figures import Line
-from tests.benchmarks.scene import Scene
+from tests.benchmarks.scene import BenchmarkScene
 from tests.factories.documents import build, document, full_process, version
 
 ROW = "document"
@@ -24,7 +24,7 @@ _ROUNDS = 3
 _NOW = parse_time("2099-11-21T12:00:00Z")
 
 
-def measure(_scene: Scene | None = None) -> list[Line]:
+def measure(_scene: BenchmarkScene | None = None) -> list[Line]:
     """Microseconds of the processor per process; the limit is the cost in the smallest document."""
     texts = {count: (write(_document(count, "east")), write(_document(count, "west"))) for count in COUNTS}
     # In turn, so that all see the same machine; the best round is the least disturbed.

@@ -3,9 +3,9 @@
 import time
 from contextlib import closing
 
-from tests.benchmarks.client import Connection, UnexpectedAnswer
+from tests.benchmarks.client import LoadConnection, UnexpectedAnswer
 from tests.benchmarks.figures import Line, percentile
-from tests.benchmarks.scene import Scene
+from tests.benchmarks.scene import BenchmarkScene
 from tests.benchmarks.signer import Signer
 
 ROW = "event list"
@@ -14,13 +14,13 @@ _WARM_UP = 5
 _REQUESTS_PER_ROUND = 20
 
 
-def measure(scene: Scene) -> list[Line]:
+def measure(scene: BenchmarkScene) -> list[Line]:
     """Both pages in turn; the first is what the deep one is compared with."""
     deep = scene.size.events // _PAGE
     signer = Signer(scene.address, scene.reader)
     first_times: list[float] = []
     deep_times: list[float] = []
-    with closing(Connection(scene.address)) as connection:
+    with closing(LoadConnection(scene.address)) as connection:
         for _ in range(_WARM_UP + scene.pace.rounds * _REQUESTS_PER_ROUND):
             first_times.append(_milliseconds(connection, signer, _target(scene, 1)))
             deep_times.append(_milliseconds(connection, signer, _target(scene, deep)))
@@ -37,11 +37,11 @@ def measure(scene: Scene) -> list[Line]:
     ]
 
 
-def _target(scene: Scene, page: int) -> str:
+def _target(scene: BenchmarkScene, page: int) -> str:
     return f"/api/public/v1.0/groups/{scene.filled.group_id}/events?pageNum={page}&itemsPerPage={_PAGE}"
 
 
-def _milliseconds(connection: Connection, signer: Signer, target: str) -> float:
+def _milliseconds(connection: LoadConnection, signer: Signer, target: str) -> float:
     signed = signer.signed("GET", target)
     answer = connection.exchange(signed)
     if answer.status != 200:

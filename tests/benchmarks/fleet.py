@@ -17,12 +17,12 @@ import orjson
 
 from automation.metrics import Metric
 from tests.benchmarks.bare_rows import BareRows
-from tests.benchmarks.client import Connection, UnexpectedAnswer
+from tests.benchmarks.client import LoadConnection, UnexpectedAnswer
 from tests.benchmarks.cpu import cpu_seconds
 from tests.benchmarks.figures import Line, percentile
 from tests.benchmarks.load import saturate
 from tests.benchmarks.memory import by_kind
-from tests.benchmarks.scene import Scene
+from tests.benchmarks.scene import BenchmarkScene
 from tests.benchmarks.signer import Signer
 from tests.eventually import eventually
 
@@ -36,9 +36,9 @@ _DRAIN_SECONDS = 600.0
 _WORKER = "worker"
 
 
-def measure(scene: Scene) -> list[Line]:
+def measure(scene: BenchmarkScene) -> list[Line]:
     """Everything of the fleet; memory last."""
-    fleet = Fleet(scene)
+    fleet = BenchmarkFleet(scene)
     with closing(BareRows(scene.platform.data_dir)) as bare:
         fleet.report_all()
         eventually(lambda: bare.waiting(fleet.group_id) == 0, _DRAIN_SECONDS, message="no signal waits")
@@ -46,10 +46,10 @@ def measure(scene: Scene) -> list[Line]:
         return [*lines, *_memory(scene, fleet, bare)]
 
 
-class Fleet:
+class BenchmarkFleet:
     """A thousand hosts and the agent that reports them."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: BenchmarkScene) -> None:
         self.group_id = scene.filled.fleet_group_id
         self._scene = scene
         self._target = f"/agents/v1.0/groups/{self.group_id}/reports"
@@ -66,7 +66,7 @@ class Fleet:
     def agent(self) -> Iterator[Callable[[Sequence[int]], None]]:
         """Reports the hosts of these numbers; for 300 s, as long as a nonce lives."""
         signer = self._signer()
-        with closing(Connection(self._scene.address)) as connection:
+        with closing(LoadConnection(self._scene.address)) as connection:
 
             def report(numbers: Sequence[int]) -> None:
                 answer = connection.exchange(self._signed(signer, numbers))
@@ -103,7 +103,7 @@ class Fleet:
         }
 
 
-def _throughput(scene: Scene, fleet: Fleet, bare: BareRows) -> list[Line]:
+def _throughput(scene: BenchmarkScene, fleet: BenchmarkFleet, bare: BareRows) -> list[Line]:
     """Reports first, the worker held: what it leaves waiting is then evaluated in one go."""
     with held_worker(scene):
         before = cpu_seconds([scene.platform.pid])
@@ -125,7 +125,7 @@ def _throughput(scene: Scene, fleet: Fleet, bare: BareRows) -> list[Line]:
     ]
 
 
-def _lag(scene: Scene, fleet: Fleet, bare: BareRows) -> list[Line]:
+def _lag(scene: BenchmarkScene, fleet: BenchmarkFleet, bare: BareRows) -> list[Line]:
     """At a thousand hosts a minute, one a report: from the answer to the end of its signal."""
     per_second = scene.size.fleet_hosts / 60
     lags: list[float] = []
@@ -141,7 +141,7 @@ def _lag(scene: Scene, fleet: Fleet, bare: BareRows) -> list[Line]:
     return [Line(ROW, f"lag at {share:.0%}", "ms", percentile(lags, share)) for share in (0.5, 0.95)]
 
 
-def _memory(scene: Scene, fleet: Fleet, bare: BareRows) -> list[Line]:
+def _memory(scene: BenchmarkScene, fleet: BenchmarkFleet, bare: BareRows) -> list[Line]:
     """The worker's memory after so many minutes' worth of reports, as fast as they go."""
     before = by_kind(scene.platform.pid)[_WORKER]
     for _ in range(scene.pace.fleet_minutes):
@@ -153,7 +153,7 @@ def _memory(scene: Scene, fleet: Fleet, bare: BareRows) -> list[Line]:
 
 
 @contextmanager
-def held_worker(scene: Scene) -> Iterator[None]:
+def held_worker(scene: BenchmarkScene) -> Iterator[None]:
     """The platform's worker stands still meanwhile."""
     worker = scene.platform.child("run_worker")
     os.kill(worker, signal.SIGSTOP)

@@ -10,11 +10,11 @@ from typing import Any
 
 import orjson
 
-from tests.benchmarks.client import Connection, UnexpectedAnswer
+from tests.benchmarks.client import LoadConnection, UnexpectedAnswer
 from tests.benchmarks.cpu import cpu_seconds
 from tests.benchmarks.figures import Line
-from tests.benchmarks.scene import Scene
-from tests.benchmarks.signer import Key, Signer
+from tests.benchmarks.scene import BenchmarkScene
+from tests.benchmarks.signer import Signer, SigningKey
 from tests.eventually import eventually
 
 ROW = "HTTPS"
@@ -24,7 +24,7 @@ _ROUNDS = 3
 _WAIT_SECONDS = 120.0
 
 
-def measure(scene: Scene) -> list[Line]:
+def measure(scene: BenchmarkScene) -> list[Line]:
     """Milliseconds a notification beside the promised six."""
     return [
         Line(ROW, f"CPU a notification, {kind}", "ms", _cost(scene, per_report), LIMIT_MS, "promise")
@@ -32,15 +32,15 @@ def measure(scene: Scene) -> list[Line]:
     ]
 
 
-def _cost(scene: Scene, per_report: int) -> float:
+def _cost(scene: BenchmarkScene, per_report: int) -> float:
     target = f"/agents/v1.0/groups/{scene.filled.secure_group_id}/reports"
-    signer = Signer(scene.address, Key(*scene.filled.secure_agent))
+    signer = Signer(scene.address, SigningKey(*scene.filled.secure_agent))
 
     def report(*, reachable: bool) -> None:
         for first in range(0, _HOSTS, per_report):
             hosts = [_host(number, reachable=reachable) for number in range(first, first + per_report)]
             body = {"agentType": "MONITORING", "hostname": "agent1", "version": "1.0", "hosts": hosts}
-            with closing(Connection(scene.address)) as connection:  # the platform closes idle connections
+            with closing(LoadConnection(scene.address)) as connection:  # the platform closes idle connections
                 answer = connection.exchange(signer.signed("POST", target, orjson.dumps(body)))
             if answer.status != 202:
                 raise UnexpectedAnswer(f"status {answer.status}: {answer.body[:300]!r}")

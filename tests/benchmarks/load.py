@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from tests.benchmarks.client import TIMEOUT_SECONDS, Address, Connection, UnexpectedAnswer
+from tests.benchmarks.client import TIMEOUT_SECONDS, Address, LoadConnection, UnexpectedAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def saturate(
     with ExitStack() as ends, selectors.DefaultSelector() as selector:
         cpu, begin = time.process_time(), time.monotonic()
         for _ in range(connections):
-            connection = Connection(address)
+            connection = LoadConnection(address)
             ends.callback(connection.close)
             selector.register(connection.socket, selectors.EVENT_READ, connection)
             connection.send(next(requests))
@@ -49,7 +49,7 @@ def saturate(
 
 
 def _step(
-    connection: Connection, requests: Iterator[bytes], latencies: list[float], end: float, status: int
+    connection: LoadConnection, requests: Iterator[bytes], latencies: list[float], end: float, status: int
 ) -> bool:
     """Take what has come and ask again; answers whether this connection's time is over."""
     answer = connection.receive()

@@ -33,7 +33,7 @@ _HEADER = struct.Struct("<iiii")
 Document = dict[str, Any]
 
 
-class Member:
+class BenchmarkMember:
     """A member of a set: the first is primary, the others follow it."""
 
     def __init__(self, recorded: Mapping[str, Document], port: int, ports: Sequence[int]) -> None:
@@ -106,7 +106,7 @@ def _grown(numbers: Document, by: int) -> Document:
 class _Connection(asyncio.Protocol):
     """A client of a member."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: BenchmarkMember) -> None:
         self._member = member
         self._octets = bytearray()
 
@@ -142,7 +142,7 @@ async def serve(count: int) -> None:
     answers = recorded()
     for place, listening in enumerate(sockets):
         first = place - place % SET_SIZE
-        member = Member(answers, ports[place], ports[first : first + SET_SIZE])
+        member = BenchmarkMember(answers, ports[place], ports[first : first + SET_SIZE])
         await loop.create_server(partial(_Connection, member), sock=listening)
     sys.stdout.write(json.dumps(ports) + "\n")
     sys.stdout.flush()

@@ -4,7 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from tests.benchmarks.figures import Line
-from tests.benchmarks.scene import Scene
+from tests.benchmarks.scene import BenchmarkScene
 from tests.processes.platform import command_line, descendants
 
 ROW = "memory"
@@ -13,7 +13,7 @@ _WEB = "web"
 _MIB = 1024
 
 
-def measure(scene: Scene) -> list[Line]:
+def measure(scene: BenchmarkScene) -> list[Line]:
     """Mebibytes per kind of process and in all; the bare server's beside the web server's."""
     found = by_kind(scene.platform.pid)
     bare = sum(by_kind(scene.bare_pid).values())

@@ -17,9 +17,9 @@ import orjson
 
 from automation.metrics import Metric
 from tests.benchmarks.bare_outbox import BareOutbox, subject
-from tests.benchmarks.client import Connection, UnexpectedAnswer
+from tests.benchmarks.client import LoadConnection, UnexpectedAnswer
 from tests.benchmarks.figures import Line, percentile
-from tests.benchmarks.scene import Scene
+from tests.benchmarks.scene import BenchmarkScene
 from tests.benchmarks.signer import Signer
 from tests.eventually import eventually
 from tests.receivers import HttpReceiver
@@ -59,11 +59,11 @@ class Arrivals:
         handler.end_headers()
 
 
-def measure(scene: Scene) -> list[Line]:
+def measure(scene: BenchmarkScene) -> list[Line]:
     """Reports without and with measurements, and the bare way in the same run."""
     with closing(BareOutbox(scene.platform.data_dir, scene.receiver.url())) as outbox:
         bare = _latencies(scene, outbox.send)
-    with closing(Agent(scene)) as agent:
+    with closing(BenchmarkAgent(scene)) as agent:
         agent.report_all()
         plain = _latencies(scene, agent.send)
         agent.metrics = _METRICS
@@ -93,14 +93,14 @@ def _busy_processors() -> Iterator[None]:
             other.wait()
 
 
-class Agent:
+class BenchmarkAgent:
     """Reports one host at a time, down and then up."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: BenchmarkScene) -> None:
         self._hosts = scene.pace.reports // 2
         self._target = f"/agents/v1.0/groups/{scene.filled.report_group_id}/reports"
         self._signer = Signer(scene.address, scene.agent)
-        self._connection = Connection(scene.address)
+        self._connection = LoadConnection(scene.address)
         self.metrics: list[str] = []
 
     def report_all(self) -> None:
@@ -128,7 +128,7 @@ class Agent:
             raise UnexpectedAnswer(f"status {answer.status}: {answer.body[:300]!r}")
 
 
-def _latencies(scene: Scene, send: Callable[[int, str], None]) -> list[float]:
+def _latencies(scene: BenchmarkScene, send: Callable[[int, str], None]) -> list[float]:
     """Milliseconds from before a message is sent until it arrives: every host down, then every host up."""
     arrivals = Arrivals(scene.receiver)
     planned = [(number, event) for event in (OPEN, CLOSE) for number in range(scene.pace.reports // 2)]

@@ -9,17 +9,17 @@ from contextlib import closing
 from tests.benchmarks.bare_rows import BareRows
 from tests.benchmarks.cpu import cpu_seconds
 from tests.benchmarks.figures import Line
-from tests.benchmarks.fleet import ACCEPTED, HOSTS_PER_REPORT, METRICS, Fleet, held_worker
+from tests.benchmarks.fleet import ACCEPTED, HOSTS_PER_REPORT, METRICS, BenchmarkFleet, held_worker
 from tests.benchmarks.load import saturate
-from tests.benchmarks.scene import Scene
+from tests.benchmarks.scene import BenchmarkScene
 
 ROW = "samples"
 _BYTES_OF_A_NUMBER = 8
 
 
-def measure(scene: Scene) -> list[Line]:
+def measure(scene: BenchmarkScene) -> list[Line]:
     """Samples accepted in a second of one processor, and bytes on disk of each, indexes included."""
-    fleet = Fleet(scene)
+    fleet = BenchmarkFleet(scene)
     with closing(BareRows(scene.platform.data_dir)) as bare, held_worker(scene):
         fleet.report_all()
         size, cpu = bare.readings_size(), cpu_seconds([scene.platform.pid])

@@ -15,12 +15,12 @@ import requests
 
 from tests.benchmarks.bare import TOTAL_VARIABLE
 from tests.benchmarks.client import Address
-from tests.benchmarks.signer import Key
+from tests.benchmarks.signer import SigningKey
 from tests.benchmarks.size import Filled, Pace, Size
 from tests.eventually import eventually
 from tests.plugin import FOREIGN
 from tests.processes.certificates import make_certificate
-from tests.processes.platform import ROOT, Platform, free_port, installation
+from tests.processes.platform import ROOT, RunningPlatform, free_port, installation
 from tests.receivers import HttpReceiver
 
 HOST = "127.0.0.1"
@@ -37,10 +37,10 @@ ENVIRONMENT = {
 
 
 @dataclass(frozen=True)
-class Scene:
+class BenchmarkScene:
     """Everything a row needs."""
 
-    platform: Platform
+    platform: RunningPlatform
     bare_port: int
     bare_pid: int
     receiver: HttpReceiver
@@ -60,23 +60,23 @@ class Scene:
         return HOST, self.bare_port
 
     @property
-    def reader(self) -> Key:
+    def reader(self) -> SigningKey:
         """May read the measured project."""
-        return Key(*self.filled.reader)
+        return SigningKey(*self.filled.reader)
 
     @property
-    def agent(self) -> Key:
+    def agent(self) -> SigningKey:
         """May report for the project of the reports."""
-        return Key(*self.filled.agent)
+        return SigningKey(*self.filled.agent)
 
     @property
-    def fleet_agent(self) -> Key:
+    def fleet_agent(self) -> SigningKey:
         """May report for the project of the fleet."""
-        return Key(*self.filled.fleet_agent)
+        return SigningKey(*self.filled.fleet_agent)
 
 
 @contextmanager
-def scene(size: Size, pace: Pace) -> Iterator[Scene]:
+def scene(size: Size, pace: Pace) -> Iterator[BenchmarkScene]:
     """Starts everything, and leaves nothing behind."""
     forget_foreign_settings()
     with (
@@ -88,7 +88,7 @@ def scene(size: Size, pace: Pace) -> Iterator[Scene]:
         platform.start()
         filled = _fill(platform, size, receiver.url(), secure_receiver.url())
         with _bare(platform, size, filled) as (port, pid):
-            yield Scene(platform, port, pid, receiver, secure_receiver, filled, size, pace)
+            yield BenchmarkScene(platform, port, pid, receiver, secure_receiver, filled, size, pace)
         platform.stop()
 
 
@@ -108,14 +108,14 @@ def forget_foreign_settings() -> None:
         del os.environ[name]
 
 
-def _fill(platform: Platform, size: Size, *receivers: str) -> Filled:
+def _fill(platform: RunningPlatform, size: Size, *receivers: str) -> Filled:
     command = [sys.executable, "-c", _FILL, json.dumps(asdict(size)), *receivers]
     done = subprocess.run(command, env=platform.environment, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     return Filled(**json.loads(done.stdout))
 
 
 @contextmanager
-def _bare(platform: Platform, size: Size, filled: Filled) -> Iterator[tuple[int, int]]:
+def _bare(platform: RunningPlatform, size: Size, filled: Filled) -> Iterator[tuple[int, int]]:
     """The bare limit behind the platform's gunicorn configuration; gives its port and process id."""
     port = free_port()
     environment = {

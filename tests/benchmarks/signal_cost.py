@@ -6,14 +6,14 @@ import sys
 
 from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import held_worker
-from tests.benchmarks.scene import Scene
+from tests.benchmarks.scene import BenchmarkScene
 from tests.processes.platform import ROOT
 
 ROW = "signal"
 _EVALUATE = "import django; django.setup(); from tests.benchmarks import evaluation; evaluation.main()"
 
 
-def measure(scene: Scene) -> list[Line]:
+def measure(scene: BenchmarkScene) -> list[Line]:
     """Milliseconds per signal; the limit is the cost beside the fewest configurations."""
     with held_worker(scene):
         done = subprocess.run(

@@ -7,14 +7,14 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from accesslist import digest
-from tests.benchmarks.client import Address, Connection, UnexpectedAnswer, request
+from tests.benchmarks.client import Address, LoadConnection, UnexpectedAnswer, request
 
 _NONCE = re.compile(rb'nonce="([^"]+)"')
 _CNONCE = "c0ffee"
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class SigningKey:
     """An API key."""
 
     public_key: str
@@ -24,7 +24,7 @@ class Key:
 class Signer:
     """Signs requests of one key with one nonce, which is fetched when it is made (valid 300 s)."""
 
-    def __init__(self, address: Address, key: Key) -> None:
+    def __init__(self, address: Address, key: SigningKey) -> None:
         self.host = f"{address[0]}:{address[1]}"
         self._key = key
         self._ha1 = digest.ha1(key.public_key, digest.REALM, key.private_key)
@@ -47,7 +47,7 @@ class Signer:
             yield self.signed("GET", target)
 
     def _fetch_nonce(self, address: Address) -> str:
-        with closing(Connection(address)) as connection:
+        with closing(LoadConnection(address)) as connection:
             answer = connection.exchange(request("GET", "/api/public/v1.0", self.host))
         found = _NONCE.search(answer.head)
         if found is None:

@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 import orjson
 
 from tests.benchmarks.bare_rows import BareRows
-from tests.benchmarks.client import Address, Connection
+from tests.benchmarks.client import Address, LoadConnection
 from tests.benchmarks.cpu import cpu_seconds_by_kind
 from tests.benchmarks.figures import percentile
 from tests.benchmarks.fleet import ACCEPTED, HOSTS_PER_REPORT, METRICS
 from tests.benchmarks.scene import ENVIRONMENT, HOST, forget_foreign_settings
-from tests.benchmarks.signer import Key, Signer
-from tests.processes.platform import ROOT, Platform, installation
+from tests.benchmarks.signer import Signer, SigningKey
+from tests.processes.platform import ROOT, RunningPlatform, installation
 
 CONFIGS = 500
 MINUTE = 60.0
@@ -47,7 +47,7 @@ class Fleet:
 
     groups: Sequence[str]
     hosts_of_each: int
-    key: Key
+    key: SigningKey
 
     def reports(self) -> Iterator[tuple[str, range]]:
         """The reports of a minute: project and numbers of hosts, projects in turn."""
@@ -110,15 +110,15 @@ def _simulate(hosts: int, projects: int, seconds: float) -> Sequence[str]:
     )
 
 
-def _fill(platform: Platform, projects: int, hosts_of_each: int) -> Fleet:
+def _fill(platform: RunningPlatform, projects: int, hosts_of_each: int) -> Fleet:
     command = [sys.executable, "-c", _FILL, str(projects), str(CONFIGS)]
     done = subprocess.run(command, env=platform.environment, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     filled = json.loads(done.stdout)
-    return Fleet(filled["groups"], hosts_of_each, Key(*filled["key"]))
+    return Fleet(filled["groups"], hosts_of_each, SigningKey(*filled["key"]))
 
 
 def _send(
-    platform: Platform,
+    platform: RunningPlatform,
     fleet: Fleet,
     seconds: float,
     database: BareRows | None = None,
@@ -143,7 +143,7 @@ def _send(
             planned = begin + place * gap
             time.sleep(max(0.0, planned - time.monotonic()))
             sending.late.append(time.monotonic() - planned)
-            with closing(Connection(address)) as connection:
+            with closing(LoadConnection(address)) as connection:
                 status = connection.exchange(request).status
             if status != ACCEPTED:
                 sending.refused.append(status)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, BrowserContext, StorageState, expect, sync_playwright
 
-from tests.browser.looks import Look
+from tests.browser.viewports import Viewport
 
 DEADLINE = 60_000.0
 """How long an action waits for what it acts on, and `expect` for what it expects, in milliseconds."""
@@ -28,7 +28,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def new_context(
-    browser: Browser, url: str, look: Look, session: StorageState | None = None
+    browser: Browser, url: str, look: Viewport, session: StorageState | None = None
 ) -> BrowserContext:
     """A browser that was never here before, or has the cookies of a session; paths are those below `url`."""
     context = browser.new_context(

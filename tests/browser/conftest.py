@@ -9,9 +9,9 @@ from accesslist.models import Project, User
 from tests.admin.rows import make_operator
 from tests.browser.chromium import chromium, new_context
 from tests.browser.faults import Faults
-from tests.browser.looks import LIGHT, Look
 from tests.browser.sessions import enter
 from tests.browser.site import Site
+from tests.browser.viewports import LIGHT, Viewport
 
 
 # Of the package and not of the session: playwright runs an event loop in this thread until it ends, with
@@ -34,13 +34,13 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture
-def look() -> Look:
+def look() -> Viewport:
     """How pages are looked at; a test that parametrizes `look` says otherwise."""
     return LIGHT
 
 
 @pytest.fixture
-def context(browser: Browser, site: Site, look: Look, transactional_db: None) -> Iterator[BrowserContext]:
+def context(browser: Browser, site: Site, look: Viewport, transactional_db: None) -> Iterator[BrowserContext]:
     """A browser that was never here before, on a database with nothing in it."""
     made = new_context(browser, site.url, look)
     yield made

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, StorageState, exp
 from tests.benchmarks.scene import forget_foreign_settings
 from tests.browser.chromium import chromium, new_context
 from tests.browser.faults import Faults
-from tests.browser.looks import DARK, LIGHT, PHONE, Look
 from tests.browser.people import LOGIN, START, log_in
+from tests.browser.viewports import DARK, LIGHT, PHONE, Viewport
 from tests.processes.platform import ROOT, installation
 
 DIRECTORY = ROOT / "docs" / "screenshots"
@@ -31,7 +31,7 @@ class Shot:
 
     name: str
     path: str
-    look: Look = _LIGHT
+    look: Viewport = _LIGHT
     opens_first_row: bool = False
     logged_in: bool = True
 
@@ -48,7 +48,7 @@ SHOTS = (
 
 
 @dataclass(frozen=True)
-class Operator:
+class ScreenshotOperator:
     """Who logs in to what is served at `url`."""
 
     url: str
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.stdout.write(f"{path}\n")
 
 
-def take(shots: Iterable[Shot], browser: Browser, operator: Operator, into: Path) -> Iterator[Path]:
+def take(shots: Iterable[Shot], browser: Browser, operator: ScreenshotOperator, into: Path) -> Iterator[Path]:
     """Each as `<name>.png`; AssertionError when a page does what none may."""
     session = _log_in(browser, operator)
     for shot in shots:
@@ -79,7 +79,7 @@ def take(shots: Iterable[Shot], browser: Browser, operator: Operator, into: Path
         yield path
 
 
-def _log_in(browser: Browser, operator: Operator) -> StorageState:
+def _log_in(browser: Browser, operator: ScreenshotOperator) -> StorageState:
     with closing(new_context(browser, operator.url, _LIGHT)) as context:
         log_in(context.new_page(), operator.username, operator.password)
         return context.storage_state()
@@ -98,14 +98,14 @@ def _open(shot: Shot, context: BrowserContext) -> Page:
 
 
 @contextmanager
-def _demonstration() -> Iterator[Operator]:
+def _demonstration() -> Iterator[ScreenshotOperator]:
     forget_foreign_settings()
     with installation(OPSAPI_ENV_FILE=os.devnull) as platform:
         platform.start()
         filled = platform.manage("demo")
         told = _TOLD.search(filled.stdout)
         assert told, filled.stderr
-        yield Operator(platform.base_url, *told.groups())
+        yield ScreenshotOperator(platform.base_url, *told.groups())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -5,9 +5,9 @@ from playwright.sync_api import Page, expect
 
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow
-from opsapi.console.places import list_url
+from opsapi.console.admin_urls import list_url
 from tests.browser.accessibility import fits_its_window, no_serious_faults, tab_to
-from tests.browser.looks import LOOKS, PHONE
+from tests.browser.viewports import PHONE, VIEWPORTS
 from tests.factories.alerting import make_alert
 from tests.factories.automation import make_host
 
@@ -19,7 +19,7 @@ def _skip(page: Page) -> None:
     page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("look", [LOOKS[0], PHONE], ids=str)
+@pytest.mark.parametrize("look", [VIEWPORTS[0], PHONE], ids=str)
 def test_filters_are_opened_closed_chosen_and_taken_off_by_keyboard(console: Page, project: Project) -> None:
     make_alert(project, facts={"hostname": "open.example.com", "port": 27017})
     make_alert(project, status="CLOSED", facts={"hostname": "closed.example.com", "port": 27017})
@@ -70,7 +70,7 @@ def test_filters_are_opened_closed_chosen_and_taken_off_by_keyboard(console: Pag
     expect(chip).to_have_count(0)
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
 def test_open_filters_and_chips_are_accessible(console: Page, project: Project) -> None:
     make_alert(project)
     console.goto(f"{list_url(Alert)}?status=OPEN&group__id__exact={project.id}")
@@ -79,7 +79,7 @@ def test_open_filters_and_chips_are_accessible(console: Page, project: Project) 
     fits_its_window(console)
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
 def test_a_new_window_says_what_it_mutes_while_it_is_filled_in(console: Page, project: Project) -> None:
     for name in ("db1", "db2"):
         make_host(project, name)

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from accesslist.models import Project, User
 from alerting.models import Alert, AlertConfig, MaintenanceWindow
 from opsapi import clock
-from opsapi.console.places import list_url, page_url
+from opsapi.console.admin_urls import list_url, page_url
 from opsapi.roles import Role
 from tests.admin.rows import record_event
 from tests.browser.faults import Faults

@@ -7,19 +7,19 @@ from playwright.sync_api import Page, expect
 
 from accesslist.models import ApiKey, Project
 from automation.models import Agent, Host
-from opsapi.console.places import page_url
+from opsapi.console.admin_urls import page_url
 from tests.api.bodies import host, report
 from tests.browser.accessibility import fits_its_window, no_serious_faults
-from tests.browser.looks import LOOKS, Look
 from tests.browser.people import START
+from tests.browser.viewports import VIEWPORTS, Viewport
 from tests.client import ApiClient
-from tests.factories.accesslist import Key
+from tests.factories.accesslist import KeyPair
 
 pytestmark = pytest.mark.chromium
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
-def test_an_agent_is_added_and_what_it_found_appears(look: Look, console: Page, project: Project) -> None:
+@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
+def test_an_agent_is_added_and_what_it_found_appears(look: Viewport, console: Page, project: Project) -> None:
     console.goto(f"{START}automation/agent/")
     console.get_by_role("link", name="Add agent").first.click()
     console.get_by_label("PostgreSQL").check()
@@ -35,7 +35,7 @@ def test_an_agent_is_added_and_what_it_found_appears(look: Look, console: Page, 
     private = dict(re.findall(r'(\w+)="(.*)"', settings))["OPSAPI_AGENT_PRIVATE_KEY"]
     key = ApiKey.objects.get()
     sent = report(host(hostname="db1"), host(hostname="db2", reachable=False), hostname="agent1")
-    assert ApiClient(Key(key.id, key.public_key, private)).report(project.id, sent).status_code == 202
+    assert ApiClient(KeyPair(key.id, key.public_key, private)).report(project.id, sent).status_code == 202
     expect(console.get_by_role("link", name="db2")).to_be_visible()
     expect(console.get_by_role("link", name="Check again")).to_have_count(0)
     no_serious_faults(console)
@@ -44,9 +44,9 @@ def test_an_agent_is_added_and_what_it_found_appears(look: Look, console: Page, 
     expect(console).to_have_url(page_url(Host.objects.get(hostname="db1")))
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
 def test_what_an_agent_watches_and_cannot_report_can_be_read(
-    look: Look, console: Page, agent: ApiClient, project: Project
+    look: Viewport, console: Page, agent: ApiClient, project: Project
 ) -> None:
     longest = f"db1.{'a-long-label-of-a-name.' * 8}example.com"
     asked = [{"hostname": longest, "port": 5432, "metricSet": 0}, {"hostname": "db2", "port": 5432}]

@@ -8,10 +8,10 @@ from playwright.sync_api import Locator, Page, expect
 from accesslist.models import ApiKey, Project, User
 from alerting.models import Alert, MaintenanceWindow
 from opsapi import clock
-from opsapi.console.places import list_url
+from opsapi.console.admin_urls import list_url
 from tests.browser.accessibility import tab_to
-from tests.browser.looks import PHONE
 from tests.browser.people import LOGIN, START, account_menu
+from tests.browser.viewports import PHONE
 from tests.factories.accesslist import PASSWORD
 from tests.factories.alerting import make_alert, make_config
 

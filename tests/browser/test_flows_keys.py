@@ -5,10 +5,10 @@ from playwright.sync_api import Page, expect
 
 from accesslist.models import ApiKey, Project, User
 from opsapi import clock
-from opsapi.console.places import page_url
+from opsapi.console.admin_urls import page_url
 from tests.browser.people import START, account_menu, log_in, log_out, type_credentials
 from tests.client import ApiClient
-from tests.factories.accesslist import PASSWORD, Key
+from tests.factories.accesslist import PASSWORD, KeyPair
 from tests.factories.second_factors import STEP, code_at
 
 pytestmark = pytest.mark.chromium
@@ -39,7 +39,7 @@ def test_a_key_is_made_and_its_private_part_is_shown_once(console: Page, project
     private = console.evaluate("navigator.clipboard.readText()")
     expect(console.get_by_text(private, exact=True)).to_be_visible()
     key = ApiKey.objects.get()
-    client = ApiClient(Key(key.id, key.public_key, private))
+    client = ApiClient(KeyPair(key.id, key.public_key, private))
     assert [one["id"] for one in client.get("/groups").json()["results"]] == [project.id]
 
     console.get_by_role("link", name="I've saved it").click()

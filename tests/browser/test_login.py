@@ -7,8 +7,8 @@ from accesslist.models import Project, User
 from opsapi import clock
 from tests.browser.accessibility import fits_its_window, no_serious_faults, tab_to
 from tests.browser.faults import Faults
-from tests.browser.looks import LOOKS, Look
 from tests.browser.people import LOGIN, START, account_menu, log_in, log_out, type_credentials
+from tests.browser.viewports import VIEWPORTS, Viewport
 from tests.factories.accesslist import PASSWORD, ProjectFactory
 from tests.factories.second_factors import make_second_factor
 
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.chromium
 WRONG = "Incorrect username or password"
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
-def test_the_login_page_is_for_everybody(look: Look, page: Page, faults: Faults, operator: User) -> None:
+@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
+def test_the_login_page_is_for_everybody(look: Viewport, page: Page, faults: Faults, operator: User) -> None:
     page.goto(LOGIN)
     steps = page.get_by_role("listitem")
     expect(steps).to_have_count(3)
@@ -34,8 +34,8 @@ def test_the_login_page_is_for_everybody(look: Look, page: Page, faults: Faults,
     _is_for_everybody(page)
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
-def test_the_first_step_is_for_everybody(look: Look, page: Page, db: None) -> None:
+@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
+def test_the_first_step_is_for_everybody(look: Viewport, page: Page, db: None) -> None:
     page.goto(LOGIN)
     expect(page.get_by_role("listitem").first).to_contain_text("unauth/users")
     _is_for_everybody(page)

@@ -11,12 +11,12 @@ from alerting.models import Alert, AlertConfig, MaintenanceWindow
 from automation.models import AutomationRevision, Host
 from events.models import Event
 from integrations.models import Integration
-from opsapi.console.places import list_url, page_url
+from opsapi.console.admin_urls import list_url, page_url
 from tests.admin.operators import action_url
 from tests.admin.rows import fill, record_event
 from tests.browser.accessibility import fits_its_window, no_serious_faults
-from tests.browser.looks import LOOKS, Look
 from tests.browser.people import START
+from tests.browser.viewports import VIEWPORTS, Viewport
 from tests.factories.accesslist import PASSWORD
 
 pytestmark = pytest.mark.chromium
@@ -84,8 +84,8 @@ def _set_up_second_factor(page: Page) -> None:
     expect(page.get_by_role("img", name="QR code of the key below")).to_be_visible()
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
-def test_every_page_is_for_everybody(look: Look, console: Page, project: Project) -> None:
+@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
+def test_every_page_is_for_everybody(look: Viewport, console: Page, project: Project) -> None:
     fill(project)
     record_event(project)
     faults: list[str] = []

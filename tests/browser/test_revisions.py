@@ -6,14 +6,14 @@ import pytest
 from playwright.sync_api import Locator, Page
 
 from accesslist.models import Project
-from opsapi.console.places import page_url
+from opsapi.console.admin_urls import page_url
 from tests.browser.accessibility import fits_its_window, no_serious_faults
-from tests.browser.looks import DARK, LIGHT, PHONE, Look
+from tests.browser.viewports import DARK, LIGHT, PHONE, Viewport
 from tests.factories.automation import publish
 
 pytestmark = pytest.mark.chromium
 
-PHONE_IN_DARK = Look("dark phone", "dark", PHONE.width, PHONE.height, has_touch=True)
+PHONE_IN_DARK = Viewport("dark phone", "dark", PHONE.width, PHONE.height, has_touch=True)
 # Two lines that follow each other change.
 OLD = {"a": 1, "b": 1, "kept": True}
 NEW = {"a": 2, "b": 2, "kept": True}
@@ -30,7 +30,7 @@ def _line(table: Locator, text: str) -> Any:
 
 
 @pytest.mark.parametrize("look", [LIGHT, DARK], ids=str)
-def test_a_line_stands_beside_what_it_was(look: Look, console: Page, project: Project) -> None:
+def test_a_line_stands_beside_what_it_was(look: Viewport, console: Page, project: Project) -> None:
     table = _open(console, project)
     old, new = _line(table, '"a": 1'), _line(table, '"a": 2')
     assert old["y"] == new["y"]
@@ -39,7 +39,7 @@ def test_a_line_stands_beside_what_it_was(look: Look, console: Page, project: Pr
 
 
 @pytest.mark.parametrize("look", [PHONE, PHONE_IN_DARK], ids=str)
-def test_on_a_phone_what_is_follows_what_was(look: Look, console: Page, project: Project) -> None:
+def test_on_a_phone_what_is_follows_what_was(look: Viewport, console: Page, project: Project) -> None:
     table = _open(console, project)
     lines = [_line(table, text) for text in ('"a": 1', '"b": 1', '"a": 2', '"b": 2', '"kept"')]
     assert len({line["x"] for line in lines}) == 1

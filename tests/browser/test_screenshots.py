@@ -7,7 +7,7 @@ from playwright.sync_api import Browser
 
 from accesslist.models import Project, User
 from tests.api.bodies import metric_config
-from tests.browser.screenshots import SHOTS, Operator, take
+from tests.browser.screenshots import SHOTS, ScreenshotOperator, take
 from tests.browser.site import Site
 from tests.factories.accesslist import PASSWORD
 from tests.factories.alerting import WEBHOOK, make_alert, make_config
@@ -25,7 +25,7 @@ def test_every_picture_is_taken(
     )
     of_metric = {"event_type": config.event_type, "metric_name": "CONNECTIONS", "current_value": 120.0}
     make_alert(project, config_id=config.id, **of_metric)
-    person = Operator(site.url, operator.username, PASSWORD)
+    person = ScreenshotOperator(site.url, operator.username, PASSWORD)
     taken = list(take(SHOTS, browser, person, tmp_path))
     assert [path.name for path in taken] == [f"{shot.name}.png" for shot in SHOTS]
     assert all(path.read_bytes().startswith(PNG) for path in taken)

@@ -73,7 +73,7 @@ def make_team(project: Project, *members: User, team_id: str | None = None) -> T
 
 
 @dataclass(frozen=True)
-class Key:
+class KeyPair:
     """A key as a client holds it."""
 
     id: str
@@ -84,7 +84,7 @@ class Key:
 _made = iter(range(10**6))
 
 
-def make_key(*grants: Grant | Role) -> Key:
+def make_key(*grants: Grant | Role) -> KeyPair:
     """A key with these roles; a bare role is a global one."""
     key_id, public_key, private_key = new_id(), f"k{next(_made):05}", "11111111-2222-3333-444444444444"
     ApiKey.objects.create(
@@ -99,7 +99,7 @@ def make_key(*grants: Grant | Role) -> Key:
         RoleGrant.objects.create(
             role=grant.role.value, api_key_id=key_id, org_id=grant.org_id, project_id=grant.group_id
         )
-    return Key(key_id, public_key, private_key)
+    return KeyPair(key_id, public_key, private_key)
 
 
 def make_entry(cidr_block: str, key_id: str | None = None, **changes: Any) -> AccessListEntry:

@@ -93,7 +93,7 @@ def make_failed_notification(
 
 
 def make_destination(project: Project | None, **changes: Any) -> Destination:
-    """A webhook that answered 500 the last time; its configuration is what `config` seals, or gone."""
+    """A webhook that answered 500 the last time; its configuration is what `config` encrypts, or gone."""
     now = clock.now()
     values = {
         "id": new_id(),

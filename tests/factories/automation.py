@@ -13,10 +13,10 @@ from automation.models import AutomationRevision, FleetWatch, Host
 from automation.reports import Address, EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
 from automation.services.automation_config import automation_config_publish
 from automation.services.days import days_make
+from automation.services.heartbeats import heartbeats_sweep
 from automation.services.hosts import host_create
 from automation.services.ingest import report_ingest
 from automation.services.measurements import measurements_write
-from automation.services.silence import silence_sweep
 from automation.services.watch import SWEEP_GAP
 from opsapi import clock
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
@@ -114,7 +114,7 @@ def sweep(now: datetime, *, counting_since: datetime | None = None) -> None:
     """Look for who is silent, on a platform that has been running all the while."""
     watch = {"swept": now - SWEEP_GAP, "counting_since": counting_since or now - timedelta(days=1)}
     FleetWatch.objects.update_or_create(id=1, defaults=watch)
-    silence_sweep(clock=lambda: now)
+    heartbeats_sweep(clock=lambda: now)
 
 
 def make_host(project: Project, hostname: str = "db1", **changes: Any) -> Host:

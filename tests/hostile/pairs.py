@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 from tests.client import ApiClient
-from tests.factories.accesslist import Key
+from tests.factories.accesslist import KeyPair
 from tests.hostile.interleaving import Caller, Statement, moments, one_after_the_other, overlapping
-from tests.hostile.scene import Scene, State
+from tests.hostile.scene import HostileScene, State
 from tests.hostile.writes import Write
 
 Pair = tuple[Write, Write]
@@ -18,7 +18,7 @@ NOT_FOUND: Answer = (404, "")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PairOutcome:
     """What came of two writes: the answer of each, and what is in the database."""
 
     answers: tuple[Answer, Answer]
@@ -58,9 +58,9 @@ class Tally:
 class Pairs:
     """Tries pairs of writes with two callers, each with a key and a database connection of its own."""
 
-    scene: Scene
+    scene: HostileScene
     known: Mapping[str, str]
-    keys: tuple[Key, Key]
+    keys: tuple[KeyPair, KeyPair]
     alone: dict[str, list[Statement]] = field(default_factory=dict)
     """Write → what it executes when nothing else happens: the same in every scene."""
     tally: Tally = field(default_factory=Tally)
@@ -94,7 +94,9 @@ class Pairs:
                 if outcome.state != orders[first].state or outcome.is_fault:
                     yield self._described(pair, first, number, outcome, orders)
 
-    def _at_moments(self, pair: Pair, first: int, numbers: Sequence[int]) -> Iterator[tuple[int, Outcome]]:
+    def _at_moments(
+        self, pair: Pair, first: int, numbers: Sequence[int]
+    ) -> Iterator[tuple[int, PairOutcome]]:
         """What comes of the pair when the `first` is held at each of the moments.
 
         Once the other one waits for a lock, it waits for it at all later moments too: the last one is enough.
@@ -114,7 +116,7 @@ class Pairs:
             self.alone[str(write)] = statements
         return self.alone[str(write)]
 
-    def _in_turn(self, pair: Pair, first: int) -> Outcome:
+    def _in_turn(self, pair: Pair, first: int) -> PairOutcome:
         """What comes of the pair when the `first` is answered before the other is sent."""
         self.scene.put_back()
         order = (first, 1 - first)
@@ -123,7 +125,7 @@ class Pairs:
         )
         return self._outcome(answers, first)
 
-    def _at_once(self, pair: Pair, first: int, number: int) -> tuple[Outcome, bool]:
+    def _at_once(self, pair: Pair, first: int, number: int) -> tuple[PairOutcome, bool]:
         """What comes of the pair when the `first` is held after that statement; whether the other waited."""
         self.scene.put_back()
         second = 1 - first
@@ -137,14 +139,14 @@ class Pairs:
         self.tally.waited += overlap.waited
         return self._outcome(overlap.answers, first), overlap.waited
 
-    def _outcome(self, answers: Sequence[Answer], first: int) -> Outcome:
-        return Outcome((answers[first], answers[1 - first]), self.scene.state())
+    def _outcome(self, answers: Sequence[Answer], first: int) -> PairOutcome:
+        return PairOutcome((answers[first], answers[1 - first]), self.scene.state())
 
     def _call(self, write: Write, which: int) -> Callable[[], Answer]:
         return partial(_answer, ApiClient(self.keys[which]), write, self.known)
 
     def _described(
-        self, pair: Pair, first: int, number: int, outcome: Outcome, orders: Sequence[Outcome]
+        self, pair: Pair, first: int, number: int, outcome: PairOutcome, orders: Sequence[PairOutcome]
     ) -> str:
         sql = self._statements(pair[first])[number - 1].sql
         lines = [
@@ -167,7 +169,7 @@ def _answer(client: ApiClient, write: Write, known: Mapping[str, str]) -> Answer
     return answer.status_code, answer.json()["errorCode"] if answer.status_code >= 400 else ""
 
 
-def expected(orders: Sequence[Outcome], first: int) -> list[Outcome]:
+def expected(orders: Sequence[PairOutcome], first: int) -> list[PairOutcome]:
     """Both orders, and the order in which the other write deletes what the first is about to answer.
 
     The first write is held inside its transaction. When both go on, the other one may end before the first is
@@ -175,7 +177,7 @@ def expected(orders: Sequence[Outcome], first: int) -> list[Outcome]:
     """
     in_turn = orders[first]
     other = in_turn.answers[1 - first]
-    return [*orders, Outcome((NOT_FOUND, other) if first == 0 else (other, NOT_FOUND), in_turn.state)]
+    return [*orders, PairOutcome((NOT_FOUND, other) if first == 0 else (other, NOT_FOUND), in_turn.state)]
 
 
 def _differences(state: State, other: State) -> Iterator[str]:

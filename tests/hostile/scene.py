@@ -9,7 +9,7 @@ from django.apps import apps
 from django.db import connection
 
 from opsapi.encryption import CannotDecryptError, decrypt
-from opsapi.fields import SealedField
+from opsapi.fields import EncryptedField
 from tests.hostile.assailant import BESIDE, OURS
 
 State = Mapping[str, list[str]]
@@ -25,7 +25,7 @@ _PUBLIC_KEY = re.compile(r'("property": "publicKey", "new": |"targetPublicKey": 
 """The same in events."""
 
 
-class Scene:
+class HostileScene:
     """The rows that are in the database when it is made."""
 
     def __init__(self) -> None:
@@ -36,7 +36,9 @@ class Scene:
             if model.__module__.partition(".")[0] in OURS and model._meta.db_table not in BESIDE
         ]
         self._sealed = {
-            model._meta.db_table: {each.name for each in model._meta.fields if isinstance(each, SealedField)}
+            model._meta.db_table: {
+                each.name for each in model._meta.fields if isinstance(each, EncryptedField)
+            }
             for model in models
         }
         copies = [f'CREATE TABLE {_SCHEMA}."{name}" AS TABLE "{name}"' for name in every]
@@ -92,7 +94,7 @@ class Scene:
 
 
 def _opened(value: str | None, owner: str) -> str | None:
-    """What is sealed: sealed again it looks different."""
+    """What is encrypted: encrypted again it looks different."""
     try:
         return value and decrypt(value, owner=owner)
     except CannotDecryptError:

@@ -150,7 +150,7 @@ def test_a_reader_that_takes_its_time_gets_every_byte(
     slow = held.enter_context(chosen.connect())
     slow.sendall(get("/large") + get("/parts") + get("/small", close=True))
     assert chosen.answers(INNOCENT)
-    received = Received(everything(slow))
+    received = ReceivedBytes(everything(slow))
     assert [_body(received) for _ in range(3)] == [LARGE, PART * PARTS, SMALL]
 
 
@@ -176,10 +176,10 @@ def test_an_answer_that_fails_halfway_is_seen_to_have_failed(tmp_path: Path) -> 
         assert server.log.count("RuntimeError: halfway") == 1
 
 
-class Received(io.BytesIO):
+class ReceivedBytes(io.BytesIO):
     """What came on a connection, for a reader of answers who closes it after each of them."""
 
-    def makefile(self, _mode: str) -> "Received":
+    def makefile(self, _mode: str) -> "ReceivedBytes":
         """Itself."""
         return self
 

@@ -19,8 +19,8 @@ from tests.client import ApiClient
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, make_key
 from tests.hostile.budget import LONG
 from tests.hostile.interleaving import Statement
-from tests.hostile.pairs import NOT_FOUND, Answer, Outcome, Pair, Pairs, expected
-from tests.hostile.scene import Scene
+from tests.hostile.pairs import NOT_FOUND, Answer, Pair, PairOutcome, Pairs, expected
+from tests.hostile.scene import HostileScene
 from tests.hostile.writes import Write, writes
 
 RecordProperty = Callable[[str, object], None]
@@ -58,7 +58,7 @@ def pairs(record_property: RecordProperty) -> Iterator[Pairs]:
     keys = (make_key(Role.GLOBAL_OWNER), make_key(Role.GLOBAL_OWNER))
     known = one_of_everything(project, ApiClient(keys[0]))
     empty = OrganizationFactory.create()
-    made = Pairs(Scene(), {**known, "empty_org_id": empty.id}, keys)
+    made = Pairs(HostileScene(), {**known, "empty_org_id": empty.id}, keys)
     yield made
     made.close()
     made.scene.remove()
@@ -98,7 +98,7 @@ MISSING_LOCKS: list[tuple[str, Callable[..., object], Pair]] = [
         ),
     ),
     (
-        "accesslist.services.projects.organization_hold",
+        "accesslist.services.projects.organization_lock_shared",
         no_lock,
         (write_of("POST /groups", bodies.group(orgId="<empty_org_id>")), write_of("DELETE /orgs/<org_id>")),
     ),
@@ -132,10 +132,10 @@ def test_the_write_that_was_held_may_find_nothing_to_answer(
     answers: tuple[Answer, Answer], rows: list[str], is_expected: bool
 ) -> None:
     orders = [
-        Outcome((CHANGED, DELETED), {"events": ["changed"]}),
-        Outcome((NOT_FOUND, DELETED), {"events": ["deleted"]}),
+        PairOutcome((CHANGED, DELETED), {"events": ["changed"]}),
+        PairOutcome((NOT_FOUND, DELETED), {"events": ["deleted"]}),
     ]
-    assert (Outcome(answers, {"events": rows}) in expected(orders, first=0)) is is_expected
-    turned = [Outcome((order.answers[1], order.answers[0]), order.state) for order in orders[::-1]]
-    outcome = Outcome((answers[1], answers[0]), {"events": rows})
+    assert (PairOutcome(answers, {"events": rows}) in expected(orders, first=0)) is is_expected
+    turned = [PairOutcome((order.answers[1], order.answers[0]), order.state) for order in orders[::-1]]
+    outcome = PairOutcome((answers[1], answers[0]), {"events": rows})
     assert (outcome in expected(turned, first=1)) is is_expected

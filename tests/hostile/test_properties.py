@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accesslist import digest, nonces
-from alerting.rules.matching import compile_regex
+from alerting.rules.matchers import compile_regex
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
@@ -72,7 +72,7 @@ WHOLE = st.fixed_dictionaries(dict.fromkeys(("username", "realm", "nonce", "uri"
 @given(header=CREDENTIALS)
 def test_any_authorization_is_credentials_or_malformed(header: str) -> None:
     read, refusal = outcome(lambda: digest.parse(header), digest.MalformedCredentials)
-    assert isinstance(read, digest.Credentials) if refusal is None else refusal.reason
+    assert isinstance(read, digest.DigestCredentials) if refusal is None else refusal.reason
 
 
 @tries(25)

@@ -8,7 +8,7 @@ import pytest
 from tests.hostile.budget import COUNTED, budget
 from tests.hostile.wire import GOOD, converse, dialogue
 from tests.processes.conftest import running
-from tests.processes.platform import Platform
+from tests.processes.platform import RunningPlatform
 
 __all__ = ["running"]
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.processes
 
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_whatever_is_sent_the_server_serves_the_next_one(
-    running: Platform, number: int, record_property: RecordProperty
+    running: RunningPlatform, number: int, record_property: RecordProperty
 ) -> None:
     rng = random.Random(f"dialogue {number}")
     for _ in range(budget(DIALOGUES)):
@@ -34,7 +34,7 @@ def test_whatever_is_sent_the_server_serves_the_next_one(
     record_property(COUNTED, budget(DIALOGUES))
 
 
-def test_nothing_that_was_sent_was_a_fault_of_the_server(running: Platform) -> None:
+def test_nothing_that_was_sent_was_a_fault_of_the_server(running: RunningPlatform) -> None:
     assert "Traceback" not in running.log
     assert "unexpected error" not in running.log
     assert running.child("gunicorn worker")

@@ -14,7 +14,7 @@ from django.db import OperationalError, connection, transaction
 from django.test import Client
 
 from accesslist.models import Organization, Project, RateWindow
-from accesslist.services.locks import actor_hold
+from accesslist.services.locks import actor_lock_shared
 from alerting.choices import NotificationStatus
 from alerting.models import Notification
 from alerting.services.workers import worker_seen
@@ -44,7 +44,7 @@ _DEADLOCK = "DO $$ BEGIN RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40
 
 
 @dataclass(frozen=True)
-class Site:
+class LostSite:
     """Who asks, for what."""
 
     project: Project
@@ -52,7 +52,7 @@ class Site:
     browser: Client
 
 
-KINDS: dict[str, tuple[Callable[[Site], Any], int]] = {
+KINDS: dict[str, tuple[Callable[[LostSite], Any], int]] = {
     "ready": (lambda site: site.browser.get("/health/ready"), 200),
     "metrics": (lambda site: site.browser.get("/metrics"), 200),
     "root": (lambda site: site.api.get(""), 200),
@@ -74,17 +74,17 @@ KINDS: dict[str, tuple[Callable[[Site], Any], int]] = {
 
 
 @pytest.fixture
-def site() -> Site:
+def site() -> LostSite:
     """A project, and a Global Owner's key and session."""
     browser = Client(raise_request_exception=False)
     browser.force_login(make_operator(username="ada"))
     worker_seen(name="host:1", now=clock.now())
-    return Site(ProjectFactory.create(), ApiClient(make_key(Role.GLOBAL_OWNER)), browser)
+    return LostSite(ProjectFactory.create(), ApiClient(make_key(Role.GLOBAL_OWNER)), browser)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_connection_that_ended_between_requests_is_replaced_unnoticed(
-    kind: str, site: Site, caplog: pytest.LogCaptureFixture
+    kind: str, site: LostSite, caplog: pytest.LogCaptureFixture
 ) -> None:
     ask, right = KINDS[kind]
     ended = end_connection()
@@ -97,7 +97,7 @@ def test_a_connection_that_ended_between_requests_is_replaced_unnoticed(
 
 
 @pytest.mark.parametrize("table", ["accesslist_apikey", "accesslist_digestuse", "events_event"])
-def test_a_request_whose_connection_ends_before_it_wrote_is_begun_anew(table: str, site: Site) -> None:
+def test_a_request_whose_connection_ends_before_it_wrote_is_begun_anew(table: str, site: LostSite) -> None:
     answer = ended_while_it_waits(lambda: site.api.post("/groups", {"name": "shop"}), lambda: lock(table))
     assert answer.status_code == 201
     assert Project.objects.filter(name="shop").count() == 1
@@ -105,7 +105,7 @@ def test_a_request_whose_connection_ends_before_it_wrote_is_begun_anew(table: st
 
 @pytest.mark.parametrize(("times", "status"), [(1, 201), (2, 503)])
 def test_a_request_that_postgresql_ends_to_solve_a_deadlock_is_begun_anew_once(
-    times: int, status: int, site: Site, monkeypatch: pytest.MonkeyPatch
+    times: int, status: int, site: LostSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = ["another transaction"] * times
 
@@ -114,19 +114,19 @@ def test_a_request_that_postgresql_ends_to_solve_a_deadlock_is_begun_anew_once(
             waiting.pop()
             with connection.cursor() as cursor:
                 cursor.execute(_DEADLOCK)
-        actor_hold(actor)
+        actor_lock_shared(actor)
 
-    monkeypatch.setattr("accesslist.services.projects.actor_hold", fails_first)
+    monkeypatch.setattr("accesslist.services.projects.actor_lock_shared", fails_first)
     assert site.api.post("/groups", {"name": "shop"}).status_code == status
     assert Project.objects.filter(name="shop").count() == (status == 201)
 
 
-def test_a_page_whose_connection_ends_while_its_session_is_written_is_begun_anew(site: Site) -> None:
+def test_a_page_whose_connection_ends_while_its_session_is_written_is_begun_anew(site: LostSite) -> None:
     answer = ended_while_it_waits(lambda: site.browser.get("/admin/"), lock_sessions)
     assert answer.status_code == 200
 
 
-def test_a_request_that_has_written_is_not_begun_anew(site: Site) -> None:
+def test_a_request_that_has_written_is_not_begun_anew(site: LostSite) -> None:
     form = {"name": "once", "confirmed": "yes", "once": token(site.browser, ADD)}
 
     def end(execute: Any, sql: str, *arguments: Any) -> Any:
@@ -142,7 +142,7 @@ def test_a_request_that_has_written_is_not_begun_anew(site: Site) -> None:
     assert Organization.objects.filter(name="once").count() == 1
 
 
-def test_a_request_is_begun_anew_once(site: Site) -> None:
+def test_a_request_is_begun_anew_once(site: LostSite) -> None:
     tried = []
 
     def end(execute: Any, sql: str, *arguments: Any) -> Any:
@@ -171,7 +171,7 @@ def test_closing_a_cursor_of_a_connection_that_ended_is_an_error_of_the_database
     cursor.cursor._closed = True  # or it warns that nobody closed it
 
 
-def test_a_signal_whose_evaluation_lost_its_connection_is_evaluated_again(site: Site) -> None:
+def test_a_signal_whose_evaluation_lost_its_connection_is_evaluated_again(site: LostSite) -> None:
     config = make_config(site.project)
     ingest(site.project, host_report(reachable=False))
     evaluate()

@@ -13,7 +13,7 @@ from tests.processes.platform import ROOT
 STOP_SECONDS = 120.0
 
 
-class Agent:
+class RunningAgent:
     """The program with its settings; its log is in memory of no test, but in a file."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Agent:
 
 
 @contextmanager
-def running(agent: Agent) -> Iterator[Agent]:
+def running(agent: RunningAgent) -> Iterator[RunningAgent]:
     """It runs until the end of the block, and stops cleanly."""
     agent.start()
     try:

@@ -16,11 +16,11 @@ import requests
 from requests.auth import HTTPDigestAuth
 from yarl import URL
 
-from tests.processes.conftest import Caller
+from tests.processes.conftest import ProcessCaller
 
 
 @dataclass(frozen=True)
-class Call:
+class ClientCall:
     """One request a client is to make."""
 
     method: str
@@ -29,7 +29,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ClientAnswer:
     """The last answer to a call, and the Authorization it was given for."""
 
     status: int
@@ -53,7 +53,7 @@ def parameter(header: str, name: str) -> str:
     return found[1]
 
 
-def with_curl(owner: Caller, calls: Sequence[Call]) -> list[Answer]:
+def with_curl(owner: ProcessCaller, calls: Sequence[ClientCall]) -> list[ClientAnswer]:
     """The command curl, once for each call."""
     credentials = ["--digest", "--user", f"{owner.public_key}:{owner.private_key}"]
     command = ["curl", "--silent", "--verbose", *credentials, "--header", "Content-Type: application/json"]
@@ -66,11 +66,11 @@ def with_curl(owner: Caller, calls: Sequence[Call]) -> list[Answer]:
         )
         sent = re.findall(r"^> Authorization: (.*?)\r?$", done.stderr, re.MULTILINE)
         statuses = re.findall(r"^< HTTP/1.1 (\d+)", done.stderr, re.MULTILINE)
-        answers.append(Answer(int(statuses[-1]), sent[-1]))
+        answers.append(ClientAnswer(int(statuses[-1]), sent[-1]))
     return answers
 
 
-def with_requests(owner: Caller, calls: Sequence[Call]) -> list[Answer]:
+def with_requests(owner: ProcessCaller, calls: Sequence[ClientCall]) -> list[ClientAnswer]:
     """A session of requests."""
     with requests.Session() as session:
         session.auth = HTTPDigestAuth(owner.public_key, owner.private_key)
@@ -78,34 +78,34 @@ def with_requests(owner: Caller, calls: Sequence[Call]) -> list[Answer]:
             session.request(call.method, owner.platform.base_url + call.target, json=call.body)
             for call in calls
         ]
-    return [Answer(one.status_code, str(one.request.headers["Authorization"])) for one in made]
+    return [ClientAnswer(one.status_code, str(one.request.headers["Authorization"])) for one in made]
 
 
-def with_httpx(owner: Caller, calls: Sequence[Call]) -> list[Answer]:
+def with_httpx(owner: ProcessCaller, calls: Sequence[ClientCall]) -> list[ClientAnswer]:
     """A session of httpx."""
     auth = httpx.DigestAuth(owner.public_key, owner.private_key)
     with httpx.Client(auth=auth, base_url=owner.platform.base_url) as client:
         made = [client.request(call.method, call.target, json=call.body) for call in calls]
-    return [Answer(one.status_code, one.request.headers["Authorization"]) for one in made]
+    return [ClientAnswer(one.status_code, one.request.headers["Authorization"]) for one in made]
 
 
-def with_aiohttp(owner: Caller, calls: Sequence[Call]) -> list[Answer]:
+def with_aiohttp(owner: ProcessCaller, calls: Sequence[ClientCall]) -> list[ClientAnswer]:
     """A session of aiohttp."""
 
-    async def make() -> list[Answer]:
+    async def make() -> list[ClientAnswer]:
         auth = aiohttp.DigestAuthMiddleware(owner.public_key, owner.private_key)
         answers = []
         async with aiohttp.ClientSession(middlewares=(auth,)) as session:
             for call in calls:
                 url = URL(owner.platform.base_url + call.target, encoded=True)
                 async with session.request(call.method, url, json=call.body) as answer:
-                    answers.append(Answer(answer.status, answer.request_info.headers["Authorization"]))
+                    answers.append(ClientAnswer(answer.status, answer.request_info.headers["Authorization"]))
         return answers
 
     return asyncio.run(make())
 
 
-Client = Callable[[Caller, Sequence[Call]], list[Answer]]
+Client = Callable[[ProcessCaller, Sequence[ClientCall]], list[ClientAnswer]]
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 CLIENTS = [pytest.param(with_curl, marks=needs_curl), with_requests, with_httpx, with_aiohttp]
 # The command line of curl forgets the challenge after each URL.

@@ -8,25 +8,25 @@ import requests
 from requests.auth import HTTPDigestAuth
 
 from opsapi.api.links import AGENTS, PUBLIC
-from tests.processes.platform import Platform, installation, prepared_installation
+from tests.processes.platform import RunningPlatform, installation, prepared_installation
 
 
 @pytest.fixture
-def platform() -> Iterator[Platform]:
+def platform() -> Iterator[RunningPlatform]:
     """An installation of its own, not started."""
     with installation() as made:
         yield made
 
 
 @pytest.fixture
-def prepared() -> Iterator[Platform]:
+def prepared() -> Iterator[RunningPlatform]:
     """The same, which was started before: for tests that are not about the first start."""
     with prepared_installation() as made:
         yield made
 
 
 @pytest.fixture(scope="session")
-def running() -> Iterator[Platform]:
+def running() -> Iterator[RunningPlatform]:
     """A started one, for all tests that leave it as it is."""
     with prepared_installation() as made:
         made.start()
@@ -34,10 +34,10 @@ def running() -> Iterator[Platform]:
         made.stop()
 
 
-class Caller:
+class ProcessCaller:
     """Calls a platform with one key over HTTP Digest, each time on a new connection, and reads JSON."""
 
-    def __init__(self, platform: Platform, key: dict[str, Any]) -> None:
+    def __init__(self, platform: RunningPlatform, key: dict[str, Any]) -> None:
         """`key` is the document that made it, with the private part in full."""
         self.platform = platform
         self.public_key: str = key["publicKey"]
@@ -68,9 +68,9 @@ class Caller:
         """An agent's report, answered 202."""
         return self._request("POST", f"{AGENTS}/groups/{group_id}/reports", body, 202)
 
-    def with_key(self, key: dict[str, Any]) -> "Caller":
+    def with_key(self, key: dict[str, Any]) -> "ProcessCaller":
         """Somebody else at the same platform."""
-        return Caller(self.platform, key)
+        return ProcessCaller(self.platform, key)
 
     def _request(self, method: str, path: str, body: Any, status: int) -> Any:
         answer = requests.request(
@@ -80,7 +80,7 @@ class Caller:
         return answer.json() if answer.content else None
 
 
-def make_first_user(platform: Platform) -> Caller:
+def make_first_user(platform: RunningPlatform) -> ProcessCaller:
     """The first user of a running platform, a Global Owner, by endpoint 5."""
     user = {
         "username": "ada@example.com",
@@ -90,4 +90,4 @@ def make_first_user(platform: Platform) -> Caller:
     }
     answer = requests.post(f"{platform.base_url}{PUBLIC}/unauth/users", json=user, timeout=60)
     assert answer.status_code == 201, f"{answer.text}\n{platform.log}"
-    return Caller(platform, answer.json()["programmaticApiKey"])
+    return ProcessCaller(platform, answer.json()["programmaticApiKey"])

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.api import bodies
-from tests.processes.story import HOST, Story
+from tests.processes.scenario import HOST, Scenario
 
-Act = Callable[[Story], object]
+Act = Callable[[Scenario], object]
 Facts = Mapping[str, Any]
 
 SET: Facts = {"replicaSetName": "rs0"}
@@ -19,7 +19,7 @@ _NAMESPACE: Facts = {**AT_HOST, "database": "shop", "collection": "carts", "opTy
 
 
 @dataclass(frozen=True)
-class Row:
+class FamilyRow:
     """An event type, and what happens in a project: `end` closes the alert; without it it is told once.
 
     `about` are the fields of the alert, or of the event, that say what it concerns; `threshold` are those
@@ -42,7 +42,7 @@ NEVER_PRODUCED = frozenset({"ORG_PUBLIC_API_ACCESS_LIST_NOT_REQUIRED", "ORG_PUBL
 
 def hosts(*reported: dict[str, Any], **agent: str) -> Act:
     """An agent reports these hosts."""
-    return lambda story: story.send(hosts=reported, **agent)
+    return lambda scenario: scenario.send(hosts=reported, **agent)
 
 
 def agent(number: int, version: str, kind: str) -> Act:
@@ -52,12 +52,12 @@ def agent(number: int, version: str, kind: str) -> Act:
 
 def seen(event_type: str, facts: Facts) -> Act:
     """An agent reports what it saw."""
-    return lambda story: story.send(events=[{"eventTypeName": event_type, **facts}])
+    return lambda scenario: scenario.send(events=[{"eventTypeName": event_type, **facts}])
 
 
 def each(*acts: Act) -> Act:
     """One after the other."""
-    return lambda story: [act(story) for act in acts]
+    return lambda scenario: [act(scenario) for act in acts]
 
 
 def member(number: int, kind: str = "SECONDARY", **changes: Any) -> dict[str, Any]:
@@ -67,73 +67,73 @@ def member(number: int, kind: str = "SECONDARY", **changes: Any) -> dict[str, An
     )
 
 
-def _add_host(story: Story) -> str:
-    made: str = story.owner.post(f"{story.path}/hosts", AT_HOST)["id"]
+def _add_host(scenario: Scenario) -> str:
+    made: str = scenario.owner.post(f"{scenario.path}/hosts", AT_HOST)["id"]
     return made
 
 
-def _delete_host(story: Story) -> None:
-    story.owner.delete(f"{story.path}/hosts/{_add_host(story)}")
+def _delete_host(scenario: Scenario) -> None:
+    scenario.owner.delete(f"{scenario.path}/hosts/{_add_host(scenario)}")
 
 
-def _publish(story: Story) -> None:
-    story.owner.put(f"{story.path}/automationConfig", bodies.automation_config())
+def _publish(scenario: Scenario) -> None:
+    scenario.owner.put(f"{scenario.path}/automationConfig", bodies.automation_config())
 
 
-def _make_team(story: Story) -> str:
+def _make_team(scenario: Scenario) -> str:
     team = {"name": "on call", "usernames": ["ada@example.com"]}
-    made: str = story.owner.post(f"/orgs/{story.org}/teams", team)["id"]
+    made: str = scenario.owner.post(f"/orgs/{scenario.org}/teams", team)["id"]
     return made
 
 
-def _add_team(story: Story) -> str:
-    made = _make_team(story)
+def _add_team(scenario: Scenario) -> str:
+    made = _make_team(scenario)
     roles = [{"teamId": made, "roleNames": ["GROUP_READ_ONLY"]}]
-    story.owner.post(f"{story.path}/teams", roles)
+    scenario.owner.post(f"{scenario.path}/teams", roles)
     return made
 
 
-def _remove_team(story: Story) -> None:
-    story.owner.delete(f"{story.path}/teams/{_add_team(story)}")
+def _remove_team(scenario: Scenario) -> None:
+    scenario.owner.delete(f"{scenario.path}/teams/{_add_team(scenario)}")
 
 
 def _join(username: str) -> Act:
-    def act(story: Story) -> str:
-        role = {"roleName": "GROUP_READ_ONLY", "groupId": story.group}
-        made: str = story.owner.post("/users", bodies.user(username=username, roles=[role]))["id"]
+    def act(scenario: Scenario) -> str:
+        role = {"roleName": "GROUP_READ_ONLY", "groupId": scenario.group}
+        made: str = scenario.owner.post("/users", bodies.user(username=username, roles=[role]))["id"]
         return made
 
     return act
 
 
 def _leave(username: str) -> Act:
-    return lambda story: story.owner.delete(f"/users/{_join(username)(story)}")
+    return lambda scenario: scenario.owner.delete(f"/users/{_join(username)(scenario)}")
 
 
 def _join_org(username: str) -> Act:
-    def act(story: Story) -> None:
-        role = {"roleName": "ORG_MEMBER", "orgId": story.org}
-        story.owner.post("/users", bodies.user(username=username, roles=[role]))
+    def act(scenario: Scenario) -> None:
+        role = {"roleName": "ORG_MEMBER", "orgId": scenario.org}
+        scenario.owner.post("/users", bodies.user(username=username, roles=[role]))
 
     return act
 
 
-def _add_org_key(story: Story) -> str:
+def _add_org_key(scenario: Scenario) -> str:
     key = {"desc": "of the organization", "roles": ["ORG_MEMBER"]}
-    made: str = story.owner.post(f"/orgs/{story.org}/apiKeys", key)["id"]
+    made: str = scenario.owner.post(f"/orgs/{scenario.org}/apiKeys", key)["id"]
     return made
 
 
-def _delete_org_key(story: Story) -> None:
-    story.owner.delete(f"/orgs/{story.org}/apiKeys/{_add_org_key(story)}")
+def _delete_org_key(scenario: Scenario) -> None:
+    scenario.owner.delete(f"/orgs/{scenario.org}/apiKeys/{_add_org_key(scenario)}")
 
 
-def _rename_org(story: Story) -> None:
-    story.owner.patch(f"/orgs/{story.org}", {"name": f"renamed {story.org}"})
+def _rename_org(scenario: Scenario) -> None:
+    scenario.owner.patch(f"/orgs/{scenario.org}", {"name": f"renamed {scenario.org}"})
 
 
-def _delete_team(story: Story) -> None:
-    story.owner.delete(f"/orgs/{story.org}/teams/{_make_team(story)}")
+def _delete_team(scenario: Scenario) -> None:
+    scenario.owner.delete(f"/orgs/{scenario.org}/teams/{_make_team(scenario)}")
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -146,20 +146,20 @@ def _pair(
     about: Facts | None = None,
     *,
     known: dict[str, Any] | None = None,
-) -> Row:
+) -> FamilyRow:
     """Both are seen by an agent; `known` is a host that was reported before."""
     before = hosts(known) if known else hosts()
-    return Row(opening, each(before, seen(opening, facts)), seen(closing, facts), about or facts)
+    return FamilyRow(opening, each(before, seen(opening, facts)), seen(closing, facts), about or facts)
 
 
-def _once(event_type: str, facts: Facts) -> Row:
+def _once(event_type: str, facts: Facts) -> FamilyRow:
     """An agent sees it."""
-    return Row(event_type, seen(event_type, facts), about=facts)
+    return FamilyRow(event_type, seen(event_type, facts), about=facts)
 
 
-def _agent_behind(kind: str) -> Row:
+def _agent_behind(kind: str) -> FamilyRow:
     """A second agent is newer, until the first one is as new."""
-    return Row(
+    return FamilyRow(
         f"{kind}_AGENT_VERSION_BEHIND",
         each(agent(1, "1.9", kind), agent(2, "1.10", kind)),
         agent(1, "1.10", kind),
@@ -167,9 +167,9 @@ def _agent_behind(kind: str) -> Row:
     )
 
 
-def _turn(event_type: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
+def _turn(event_type: str, before: dict[str, Any], after: dict[str, Any]) -> FamilyRow:
     """The host is another one than it was."""
-    return Row(event_type, each(hosts(before), hosts(after)), about=AT_HOST)
+    return FamilyRow(event_type, each(hosts(before), hosts(after)), about=AT_HOST)
 
 
 _SHARD = bodies.host(typeName="SHARD_PRIMARY", **CLUSTER)
@@ -181,13 +181,13 @@ _FEWER_THAN_2 = {"threshold": {"operator": "LESS_THAN", "threshold": 2}}
 _MORE_THAN_0 = {"threshold": {"operator": "GREATER_THAN", "threshold": 0}}
 _OVER_100 = {"metricThreshold": {"metricName": "CONNECTIONS", "operator": "GREATER_THAN", "threshold": 100}}
 
-FAMILIES: Mapping[str, Sequence[Row]] = {
+FAMILIES: Mapping[str, Sequence[FamilyRow]] = {
     "AGENT": [
-        Row("NEW_AGENT", hosts(), about={"hostname": "agent1"}),
+        FamilyRow("NEW_AGENT", hosts(), about={"hostname": "agent1"}),
         _agent_behind("MONITORING"),
         _agent_behind("BACKUP"),
     ],
-    "AUTOMATION_CONFIG": [Row("AUTOMATION_CONFIG_PUBLISHED_AUDIT", _publish)],
+    "AUTOMATION_CONFIG": [FamilyRow("AUTOMATION_CONFIG_PUBLISHED_AUDIT", _publish)],
     "BACKUP": [
         _pair("OPLOG_BEHIND", "OPLOG_CURRENT", SET),
         _pair("RESYNC_REQUIRED", "RESYNC_PERFORMED", {**SET, "sourceTypeName": "REPLICA_SET"}),
@@ -203,20 +203,20 @@ FAMILIES: Mapping[str, Sequence[Row]] = {
     ],
     "DATA_EXPLORER": [_once("DATA_EXPLORER", _NAMESPACE), _once("DATA_EXPLORER_CRUD", _NAMESPACE)],
     "HOST": [
-        Row("HOST_DOWN", hosts(member(1, **_DOWN)), hosts(_SECONDARY), _OF_MEMBER),
-        Row(
+        FamilyRow("HOST_DOWN", hosts(member(1, **_DOWN)), hosts(_SECONDARY), _OF_MEMBER),
+        FamilyRow(
             "HOST_RECOVERING",
             hosts(bodies.host(typeName="RECOVERING")),
             hosts(bodies.host(typeName="REPLICA_SECONDARY")),
             _OF_HOST,
         ),
-        Row(
+        FamilyRow(
             "VERSION_BEHIND",
             hosts(member(1, version="7.0.9"), member(2, version="7.0.14")),
             hosts(member(1, version="7.0.14")),
             _OF_MEMBER,
         ),
-        Row(
+        FamilyRow(
             "OUTSIDE_METRIC_THRESHOLD",
             hosts(member(1, **_BUSY)),
             hosts(member(1, **_IDLE)),
@@ -224,9 +224,9 @@ FAMILIES: Mapping[str, Sequence[Row]] = {
             _OVER_100,
         ),
         _pair("HOST_SSL_CERTIFICATE_STALE", "HOST_SSL_CERTIFICATE_CURRENT", AT_HOST, _OF_HOST),
-        Row("NEW_HOST", hosts(_PRIMARY), about=AT_HOST),
-        Row("ADD_HOST_AUDIT", _add_host, about=AT_HOST),
-        Row("DELETE_HOST_AUDIT", _delete_host, about=AT_HOST),
+        FamilyRow("NEW_HOST", hosts(_PRIMARY), about=AT_HOST),
+        FamilyRow("ADD_HOST_AUDIT", _add_host, about=AT_HOST),
+        FamilyRow("DELETE_HOST_AUDIT", _delete_host, about=AT_HOST),
         _turn("HOST_RESTARTED", member(1, uptimeSeconds=900), member(1, uptimeSeconds=3)),
         _turn("HOST_NOW_PRIMARY", _SECONDARY, _PRIMARY),
         _turn("HOST_NOW_SECONDARY", _PRIMARY, _SECONDARY),
@@ -236,10 +236,10 @@ FAMILIES: Mapping[str, Sequence[Row]] = {
         _once("HOST_ROLLBACK", AT_HOST),
     ],
     "REPLICA_SET": [
-        Row("NO_PRIMARY", hosts(_SECONDARY), hosts(_PRIMARY), SET),
-        Row("MULTIPLE_PRIMARIES", hosts(_PRIMARY, member(2, "PRIMARY")), hosts(member(2)), SET),
-        Row("TOO_FEW_HEALTHY_MEMBERS", hosts(_PRIMARY), hosts(member(2)), SET, _FEWER_THAN_2),
-        Row(
+        FamilyRow("NO_PRIMARY", hosts(_SECONDARY), hosts(_PRIMARY), SET),
+        FamilyRow("MULTIPLE_PRIMARIES", hosts(_PRIMARY, member(2, "PRIMARY")), hosts(member(2)), SET),
+        FamilyRow("TOO_FEW_HEALTHY_MEMBERS", hosts(_PRIMARY), hosts(member(2)), SET, _FEWER_THAN_2),
+        FamilyRow(
             "TOO_MANY_UNHEALTHY_MEMBERS",
             hosts(_PRIMARY, member(2, **_DOWN)),
             hosts(member(2)),
@@ -249,16 +249,18 @@ FAMILIES: Mapping[str, Sequence[Row]] = {
         _once("PRIMARY_ELECTED", SET),
         _once("CONFIGURATION_CHANGED", SET),
     ],
-    "TEAM": [Row("TEAM_ADDED_TO_GROUP", _add_team), Row("TEAM_REMOVED_FROM_GROUP", _remove_team)],
+    "TEAM": [FamilyRow("TEAM_ADDED_TO_GROUP", _add_team), FamilyRow("TEAM_REMOVED_FROM_GROUP", _remove_team)],
     "USER": [
-        Row("JOINED_GROUP", _join("joiner@example.com"), about={"targetUsername": "joiner@example.com"}),
-        Row(
+        FamilyRow(
+            "JOINED_GROUP", _join("joiner@example.com"), about={"targetUsername": "joiner@example.com"}
+        ),
+        FamilyRow(
             "INVITED_TO_GROUP", _join("invited@example.com"), about={"targetUsername": "invited@example.com"}
         ),
-        Row(
+        FamilyRow(
             "REMOVED_FROM_GROUP", _leave("leaver@example.com"), about={"targetUsername": "leaver@example.com"}
         ),
-        Row(
+        FamilyRow(
             "USER_ROLES_CHANGED_AUDIT",
             _join("member@example.com"),
             about={"targetUsername": "member@example.com"},
@@ -266,13 +268,15 @@ FAMILIES: Mapping[str, Sequence[Row]] = {
     ],
 }
 
-OF_AN_ORGANIZATION: Sequence[Row] = (
-    Row("JOINED_ORG", _join_org("newcomer@example.com"), about={"targetUsername": "newcomer@example.com"}),
-    Row("ORG_API_KEY_ADDED", _add_org_key),
-    Row("ORG_API_KEY_DELETED", _delete_org_key),
-    Row("ORG_RENAMED", _rename_org),
-    Row("TEAM_CREATED", _make_team),
-    Row("TEAM_DELETED", _delete_team),
-    Row("USER_ADDED_TO_TEAM", _make_team, about={"targetUsername": "ada@example.com"}),
+OF_AN_ORGANIZATION: Sequence[FamilyRow] = (
+    FamilyRow(
+        "JOINED_ORG", _join_org("newcomer@example.com"), about={"targetUsername": "newcomer@example.com"}
+    ),
+    FamilyRow("ORG_API_KEY_ADDED", _add_org_key),
+    FamilyRow("ORG_API_KEY_DELETED", _delete_org_key),
+    FamilyRow("ORG_RENAMED", _rename_org),
+    FamilyRow("TEAM_CREATED", _make_team),
+    FamilyRow("TEAM_DELETED", _delete_team),
+    FamilyRow("USER_ADDED_TO_TEAM", _make_team, about={"targetUsername": "ada@example.com"}),
 )
 """Told once by the configurations of its projects, and by global ones that cover any of them."""

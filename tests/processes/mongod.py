@@ -167,7 +167,7 @@ ARBITER: Mapping[str, Any] = {"arbiterOnly": True}
 FULL = (PRIMARY, PRIMARY, HIDDEN, ARBITER)
 
 
-class ReplicaSet:
+class RunningReplicaSet:
     """Servers with authorization: two that can be primary, one that is hidden, and an arbiter."""
 
     def __init__(
@@ -281,10 +281,10 @@ def standalone(*options: str, **more: Any) -> Iterator[Mongod]:
 @contextmanager
 def replica_set(
     kinds: Sequence[Mapping[str, Any]] = FULL, version: str = VERSION, *, is_config: bool = False
-) -> Iterator[ReplicaSet]:
-    """A replica set that is ready, in a directory of its own; the arguments are those of `ReplicaSet`."""
+) -> Iterator[RunningReplicaSet]:
+    """A replica set that is ready, in a directory of its own; the arguments are those of `RunningReplicaSet`."""
     with _directory() as directory:
-        members = ReplicaSet(directory, kinds=kinds, version=version, is_config=is_config)
+        members = RunningReplicaSet(directory, kinds=kinds, version=version, is_config=is_config)
         try:
             members.start()
             yield members

@@ -11,7 +11,7 @@ from pathlib import Path
 import requests
 
 from tests.documents import ROOT, shell_blocks
-from tests.processes.platform import Platform
+from tests.processes.platform import RunningPlatform
 from tests.processes.terminal import Terminal
 
 README = ROOT / "README.md"
@@ -21,7 +21,7 @@ _COMMAND = re.compile(r'<pre[^>]* id="command-\d"[^>]*>(.*?)</pre>', re.DOTALL)
 
 
 @contextmanager
-def second_terminal(platform: Platform, directory: Path) -> Iterator[Terminal]:
+def second_terminal(platform: RunningPlatform, directory: Path) -> Iterator[Terminal]:
     """A terminal in the clone, next to the one in which the platform runs."""
     directory.mkdir(exist_ok=True)
     terminal = Terminal(directory, environment=platform.environment, at=ROOT)
@@ -39,7 +39,7 @@ def server_environment(document: Path) -> dict[str, str]:
     return dict(setting.split("=", 1) for setting in settings)
 
 
-def type_document(document: Path, terminal: Terminal, platform: Platform) -> list[str]:
+def type_document(document: Path, terminal: Terminal, platform: RunningPlatform) -> list[str]:
     """Types every block, waits for the words it names, and returns what each printed until its end."""
     printed = []
     for block in shell_blocks(document):
@@ -50,18 +50,18 @@ def type_document(document: Path, terminal: Terminal, platform: Platform) -> lis
     return printed
 
 
-def here(text: str, platform: Platform) -> str:
+def here(text: str, platform: RunningPlatform) -> str:
     """What the documents say, at the places of this run."""
     text = text.strip().replace(".venv/bin/python", sys.executable)
     return text.replace("127.0.0.1:8000", f"127.0.0.1:{platform.port}")
 
 
-def login_page_commands(platform: Platform) -> list[str]:
+def login_page_commands(platform: RunningPlatform) -> list[str]:
     """The commands of the login page, as its buttons copy them."""
     return [html.unescape(command) for command in _COMMAND.findall(platform.get(LOGIN).text)]
 
 
-def log_in(platform: Platform, username: str, password: str) -> int:
+def log_in(platform: RunningPlatform, username: str, password: str) -> int:
     """The status with which the console answers: 302 lets in."""
     with requests.Session() as browser:
         login = platform.base_url + LOGIN

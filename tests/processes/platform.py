@@ -16,7 +16,7 @@ import requests
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
 from tests.eventually import eventually, is_running
-from tests.once import made_once
+from tests.shared import made_once
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 READY = "Ops API is ready"
@@ -27,7 +27,7 @@ PORTS = range(20_000, 32_000)
 _claims: list[socket.socket] = []
 
 
-class Platform:
+class RunningPlatform:
     """One installation: a data directory, a port, and `manage.py serve` when it runs."""
 
     def __init__(self, directory: Path, **environment: str) -> None:
@@ -157,11 +157,11 @@ class Platform:
 
 
 @contextmanager
-def installation(**environment: str) -> Iterator[Platform]:
+def installation(**environment: str) -> Iterator[RunningPlatform]:
     """A platform in a directory of its own, which is removed with everything that runs in it."""
     directory = Path(tempfile.mkdtemp(prefix="opsapi-platform-"))
     directory.chmod(0o711)  # for root the database runs as another user, who must get through
-    platform = Platform(directory, **environment)
+    platform = RunningPlatform(directory, **environment)
     try:
         yield platform
     finally:
@@ -170,7 +170,7 @@ def installation(**environment: str) -> Iterator[Platform]:
 
 
 @contextmanager
-def prepared_installation(**environment: str) -> Iterator[Platform]:
+def prepared_installation(**environment: str) -> Iterator[RunningPlatform]:
     """An `installation` with an empty, migrated database.
 
     The first process of a test run prepares a data directory and all copy it: a start takes half the time.

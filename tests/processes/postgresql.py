@@ -57,7 +57,7 @@ _SETTINGS = {
 }
 
 
-class Server:
+class DebianServer:
     """A server on a port of its own, that runs as the user that the embedded one runs as."""
 
     def __init__(self, directory: Path, version: int, binaries: Path, **settings: str) -> None:
@@ -91,7 +91,7 @@ class Server:
         for statement in _ROLES.split(";\n")[:-1]:
             self.ask(statement)
 
-    def copy(self, primary: "Server") -> None:
+    def copy(self, primary: "DebianServer") -> None:
         """Be a standby of this server, which is stopped for it: not every version here has pg_basebackup."""
         primary.stop(signal.SIGINT)
         shutil.copytree(primary.data, self.data)
@@ -230,7 +230,7 @@ def _needed(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
 
 
 @contextmanager
-def servers(version: int) -> Iterator[tuple[Server, Server]]:
+def servers(version: int) -> Iterator[tuple[DebianServer, DebianServer]]:
     """A primary and its standby."""
     with _two(version) as (primary, standby):
         primary.create()
@@ -242,7 +242,7 @@ def servers(version: int) -> Iterator[tuple[Server, Server]]:
 
 
 @contextmanager
-def separate_servers(version: int) -> Iterator[tuple[Server, Server]]:
+def separate_servers(version: int) -> Iterator[tuple[DebianServer, DebianServer]]:
     """Two that have nothing to do with each other."""
     with _two(version) as made:
         for server in made:
@@ -251,15 +251,15 @@ def separate_servers(version: int) -> Iterator[tuple[Server, Server]]:
 
 
 @contextmanager
-def _two(version: int) -> Iterator[tuple[Server, Server]]:
+def _two(version: int) -> Iterator[tuple[DebianServer, DebianServer]]:
     """Two in a directory of their own, without clusters."""
     directory = Path(tempfile.mkdtemp(prefix="opsapi-pg-"))
     owner = server_owner()
     if owner.is_lent:
         os.chown(directory, owner.uid, owner.gid)
     programs = _programs(version, directory / "programs")
-    first = Server(directory / "first", version, programs)
-    second = Server(directory / "second", version, programs)
+    first = DebianServer(directory / "first", version, programs)
+    second = DebianServer(directory / "second", version, programs)
     try:
         yield first, second
     finally:

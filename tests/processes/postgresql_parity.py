@@ -12,7 +12,7 @@ from automation.agent.postgresql.metrics import DEAD_ROWS, SERVER, SIZE
 from automation.agent.rates import Why
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
-from tests.processes.postgresql import VERSIONS, Server, servers
+from tests.processes.postgresql import VERSIONS, DebianServer, servers
 
 PAGE = Path(ROOT) / "docs" / "reference" / "agent-metrics-postgresql.md"
 
@@ -46,13 +46,15 @@ def main() -> None:
     PAGE.write_text(page(columns))
 
 
-def columns_of(primary: Server, standby: Server) -> dict[str, Mapping[str, str]]:
+def columns_of(primary: DebianServer, standby: DebianServer) -> dict[str, Mapping[str, str]]:
     """By heading, whether each metric is reported of the two servers."""
     with closing(PostgreSQL([primary.uri(), standby.uri()])) as engine:
         return _columns(engine, primary, standby)
 
 
-def _columns(engine: PostgreSQL, primary: Server, standby: Server) -> dict[str, Mapping[str, str]]:
+def _columns(
+    engine: PostgreSQL, primary: DebianServer, standby: DebianServer
+) -> dict[str, Mapping[str, str]]:
     eventually(lambda: primary.ask("SELECT count(replay_lsn) FROM pg_stat_replication"))
     primary.ask("SELECT pg_create_physical_replication_slot('parity', true)")
 

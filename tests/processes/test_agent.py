@@ -16,11 +16,11 @@ import pytest
 from automation.metric_numbers import NUMBERS
 from automation.metrics import Metric
 from tests.eventually import eventually
-from tests.processes.agent import Agent, running
+from tests.processes.agent import RunningAgent, running
 from tests.processes.conftest import make_first_user
-from tests.processes.mongod import Mongod, ReplicaSet, replica_set
+from tests.processes.mongod import Mongod, RunningReplicaSet, replica_set
 from tests.processes.platform import prepared_installation
-from tests.processes.story import Site, Story
+from tests.processes.scenario import RunningSite, Scenario
 from tests.receivers import HttpReceiver, MailReceiver
 
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
@@ -30,14 +30,14 @@ STOPPED_SECONDS = 3.0
 
 
 @pytest.fixture(scope="module")
-def members() -> Iterator[ReplicaSet]:
+def members() -> Iterator[RunningReplicaSet]:
     """A replica set with a hidden member and an arbiter."""
     with replica_set() as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
+def site() -> Iterator[RunningSite]:
     """A platform."""
     with ExitStack() as stack:
         mail_server = stack.enter_context(MailReceiver().running())
@@ -47,21 +47,23 @@ def site() -> Iterator[Site]:
         }
         platform = stack.enter_context(prepared_installation(**environment))
         platform.start()
-        yield Site(platform, mail_server, make_first_user(platform))
+        yield RunningSite(platform, mail_server, make_first_user(platform))
 
 
-class Watch:
+class MongoWatch:
     """A project, an agent that watches the replica set, and a receiver that is told of two alerts."""
 
-    def __init__(self, site: Site, receiver: HttpReceiver, members: ReplicaSet, directory: Path) -> None:
+    def __init__(
+        self, site: RunningSite, receiver: HttpReceiver, members: RunningReplicaSet, directory: Path
+    ) -> None:
         self.site, self.members, self.receiver = site, members, receiver
-        self.story = Story(site, receiver)
-        self.story.configure({"eventTypeName": "NO_PRIMARY"})
-        agent = self.story.agent
-        self.agent = Agent(
+        self.scenario = Scenario(site, receiver)
+        self.scenario.configure({"eventTypeName": "NO_PRIMARY"})
+        agent = self.scenario.agent
+        self.agent = RunningAgent(
             directory,
             URL=site.platform.base_url,
-            GROUP_ID=self.story.group,
+            GROUP_ID=self.scenario.group,
             PUBLIC_KEY=agent.public_key,
             PRIVATE_KEY=agent.private_key,
             MONGODB=members.seed,
@@ -69,7 +71,7 @@ class Watch:
 
     def hosts(self) -> dict[int, dict[str, Any]]:
         """The hosts of the project, by port."""
-        found = self.story.owner.get(f"{self.story.path}/hosts")["results"]
+        found = self.scenario.owner.get(f"{self.scenario.path}/hosts")["results"]
         return {host["port"]: host for host in found}
 
     def wait_for_all(self) -> None:
@@ -98,7 +100,7 @@ class Watch:
         try:
             eventually(lambda: self.told()[kind, name] >= times, message=f"{kind} {name}, {times} times")
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.story.log()}\n{self.agent.log}") from None
+            raise AssertionError(f"{error}\n{self.scenario.log()}\n{self.agent.log}") from None
 
     def sampled(self, member: Mongod) -> list[str]:
         """The times of all samples of a metric of this member that the platform has, in order."""
@@ -113,10 +115,10 @@ class Watch:
 
 
 @pytest.fixture
-def watch(site: Site, members: ReplicaSet, tmp_path: Path) -> Iterator[Watch]:
+def watch(site: RunningSite, members: RunningReplicaSet, tmp_path: Path) -> Iterator[MongoWatch]:
     """An agent that is running, and has reported every member."""
     with HttpReceiver().running() as receiver:
-        made = Watch(site, receiver, members, tmp_path)
+        made = MongoWatch(site, receiver, members, tmp_path)
         with running(made.agent):
             made.wait_for_all()
             yield made
@@ -126,7 +128,9 @@ def _is_secondary(member: Mongod) -> bool:
     return bool(member.hello().get("secondary"))
 
 
-def test_every_member_is_reported_with_its_type_and_measurements(watch: Watch, members: ReplicaSet) -> None:
+def test_every_member_is_reported_with_its_type_and_measurements(
+    watch: MongoWatch, members: RunningReplicaSet
+) -> None:
     primary = members.primary()
     types = {port: host["typeName"] for port, host in watch.hosts().items()}
     assert types.pop(primary.port) == "REPLICA_PRIMARY"
@@ -137,7 +141,7 @@ def test_every_member_is_reported_with_its_type_and_measurements(watch: Watch, m
     def measured() -> dict[str, list[Any]]:
         host = watch.hosts()[primary.port]["id"]
         query = "granularity=PT1M&period=PT1H&m=CONNECTIONS&m=OPCOUNTER_CMD&m=DB_DATA_SIZE_TOTAL"
-        answer = watch.story.owner.get(f"{watch.story.path}/hosts/{host}/measurements?{query}")
+        answer = watch.scenario.owner.get(f"{watch.scenario.path}/hosts/{host}/measurements?{query}")
         return {
             one["name"]: [point["value"] for point in one["dataPoints"] if point["value"] is not None]
             for one in answer["measurements"]
@@ -147,11 +151,11 @@ def test_every_member_is_reported_with_its_type_and_measurements(watch: Watch, m
     assert min(measured()["CONNECTIONS"]) >= 1
     host = watch.hosts()[primary.port]
     assert (host["version"], host["replicaSetName"]) == ("6.0.5", "rs0")
-    databases = watch.story.owner.get(f"{watch.story.path}/hosts/{host['id']}/databases")["results"]
+    databases = watch.scenario.owner.get(f"{watch.scenario.path}/hosts/{host['id']}/databases")["results"]
     assert "shop" in {one["databaseName"] for one in databases}
 
 
-def test_a_primary_that_is_killed_is_told_once_until_the_election_and_its_restart(watch: Watch) -> None:
+def test_a_primary_that_is_killed_is_told_once_until_the_election_and_its_restart(watch: MongoWatch) -> None:
     for number in range(1, ROUNDS + 1):
         victim = watch.members.primary()
         victim.signal(signal.SIGKILL)
@@ -170,7 +174,7 @@ def test_a_primary_that_is_killed_is_told_once_until_the_election_and_its_restar
     assert watch.told() == {(kind, name): ROUNDS for kind in ("alert.open", "alert.close") for name in both}
 
 
-def test_a_member_that_is_stopped_for_three_seconds_is_no_alert(watch: Watch) -> None:
+def test_a_member_that_is_stopped_for_three_seconds_is_no_alert(watch: MongoWatch) -> None:
     watch.wait_for_rounds(1)
     member = watch.members.hidden
     member.signal(signal.SIGSTOP)
@@ -181,11 +185,11 @@ def test_a_member_that_is_stopped_for_three_seconds_is_no_alert(watch: Watch) ->
         member.signal(signal.SIGCONT)
     watch.wait_for_rounds(3)
     eventually(watch.site.is_idle)
-    assert "HOST_DOWN" not in watch.story.log()
+    assert "HOST_DOWN" not in watch.scenario.log()
     assert watch.told() == {}
 
 
-def test_while_the_platform_is_away_nothing_is_lost_or_stored_twice(watch: Watch) -> None:
+def test_while_the_platform_is_away_nothing_is_lost_or_stored_twice(watch: MongoWatch) -> None:
     primary = watch.members.primary()
     watch.wait_for_rounds(2)
     watch.site.platform.stop()
@@ -210,7 +214,7 @@ def test_while_the_platform_is_away_nothing_is_lost_or_stored_twice(watch: Watch
     assert not list(watch.agent.spool.glob("*.json"))
 
 
-def test_a_second_agent_in_its_directory_is_refused(watch: Watch) -> None:
+def test_a_second_agent_in_its_directory_is_refused(watch: MongoWatch) -> None:
     answer = watch.agent.run("--once")
     assert answer.returncode == 1
     assert "another agent uses" in answer.stderr

@@ -8,27 +8,27 @@ from typing import Any, Protocol
 import pytest
 
 from accesslist.models import Project
-from automation.agent.engine import Reading
+from automation.agent.engine import HostReading
 from automation.agent.postgresql.check import postgresql_steps
 from automation.agent.postgresql.connection import read
 from automation.agent.postgresql.engine import PostgreSQL
-from automation.agent.postgresql.host import Host
-from automation.agent.postgresql.metrics import DEAD_ROWS, SIZE, SOURCES, Source
+from automation.agent.postgresql.host import PostgresHost
+from automation.agent.postgresql.metrics import DEAD_ROWS, SIZE, SOURCES, MetricQuery
 from automation.agent.rates import Why
 from automation.agent.report import bodies_of
-from automation.models import Host as PlatformHost
+from automation.models import PostgresHost as PlatformHost
 from automation.models import ReplicaSet
 from tests.client import ApiClient
 from tests.eventually import eventually
 from tests.factories.alerting import make_config
 from tests.integration.alerting.pipeline import evaluate, statuses
-from tests.processes.postgresql import MONITOR, PASSWORD, STRANGER, Server, servers
+from tests.processes.postgresql import MONITOR, PASSWORD, STRANGER, DebianServer, servers
 from tests.processes.postgresql_parity import columns_of, columns_written
 
 pytestmark = pytest.mark.processes
 
 VERSIONS = [18, pytest.param(15, marks=pytest.mark.postgresql)]
-Pair = tuple[Server, Server]
+Pair = tuple[DebianServer, DebianServer]
 
 
 @pytest.fixture(scope="module", params=VERSIONS, ids=str)
@@ -38,19 +38,19 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
         yield made
 
 
-class Watch(Protocol):
+class AnyWatch(Protocol):
     """Makes engines, which are closed when the test ends."""
 
-    def __call__(self, *servers: Server, role: str = MONITOR) -> PostgreSQL:
+    def __call__(self, *servers: DebianServer, role: str = MONITOR) -> PostgreSQL:
         """An engine for these servers."""
 
 
 @pytest.fixture
-def watch() -> Iterator[Watch]:
+def watch() -> Iterator[AnyWatch]:
     """See there."""
     with ExitStack() as stack:
 
-        def made(*hosts: Server, role: str = MONITOR) -> PostgreSQL:
+        def made(*hosts: DebianServer, role: str = MONITOR) -> PostgreSQL:
             engine = PostgreSQL([server.uri(role) for server in hosts])
             stack.callback(engine.close)
             return engine
@@ -58,46 +58,46 @@ def watch() -> Iterator[Watch]:
         yield made
 
 
-def asked(engine: PostgreSQL) -> Mapping[int, Reading]:
+def asked(engine: PostgreSQL) -> Mapping[int, HostReading]:
     """A round; what is told, by port."""
     for host in engine.targets():
         engine.learn(host, host.poll())
     return {reading.address.port: reading for reading in engine.readings()}
 
 
-def values(reading: Reading) -> dict[str, float]:
+def values(reading: HostReading) -> dict[str, float]:
     """The newest value of each metric."""
     return {sample.metric: sample.number for sample in reading.samples}
 
 
-def lag(reading: Reading, unit: str = "TIME") -> float:
+def lag(reading: HostReading, unit: str = "TIME") -> float:
     """How far a standby is behind; -1 while that is not known."""
     return values(reading).get(f"PG_REPLICATION_LAG_{unit}", -1)
 
 
-def why(engine: PostgreSQL, server: Server) -> Mapping[str, Why]:
+def why(engine: PostgreSQL, server: DebianServer) -> Mapping[str, Why]:
     """Why each metric is or is not reported."""
     return {address.port: found for address, found in engine.why_missing().items()}[server.port]
 
 
-def missing(engine: PostgreSQL, server: Server, reason: Why) -> set[str]:
+def missing(engine: PostgreSQL, server: DebianServer, reason: Why) -> set[str]:
     """The metrics that are missing for this reason."""
     return {metric for metric, found in why(engine, server).items() if found is reason}
 
 
 @contextmanager
-def watch_only(server: Server, *sources: Source, **options: Any) -> Iterator[Host]:
+def watch_only(server: DebianServer, *sources: MetricQuery, **options: Any) -> Iterator[PostgresHost]:
     """A host of which these statements are asked."""
-    with closing(Host(read(server.uri())[0], sources, **options)) as host:
+    with closing(PostgresHost(read(server.uri())[0], sources, **options)) as host:
         yield host
 
 
-def source(section: str) -> Source:
+def source(section: str) -> MetricQuery:
     """A statement of the table."""
     return next(one for one in SOURCES if one.section == section)
 
 
-def test_each_server_is_told_with_its_role_set_version_and_uptime(watch: Watch, pair: Pair) -> None:
+def test_each_server_is_told_with_its_role_set_version_and_uptime(watch: AnyWatch, pair: Pair) -> None:
     primary, standby = pair
     readings = asked(watch(primary, standby))
     identifier = primary.ask("SELECT system_identifier::text FROM pg_control_system()")
@@ -116,7 +116,7 @@ def test_what_is_reported_of_each_version_is_what_the_page_says(pair: Pair) -> N
     assert {heading: written[heading] for heading in found} == found
 
 
-def test_counters_become_rates_once_there_are_two_samples(watch: Watch, pair: Pair) -> None:
+def test_counters_become_rates_once_there_are_two_samples(watch: AnyWatch, pair: Pair) -> None:
     primary, _ = pair
     engine = watch(primary)
     asked(engine)
@@ -129,7 +129,7 @@ def test_counters_become_rates_once_there_are_two_samples(watch: Watch, pair: Pa
     assert found["CONNECTIONS_PERCENT"] == found["CONNECTIONS"] * 2  # of 50
 
 
-def test_transactions_and_locks_are_seen_while_they_last(watch: Watch, pair: Pair) -> None:
+def test_transactions_and_locks_are_seen_while_they_last(watch: AnyWatch, pair: Pair) -> None:
     primary, _ = pair
     primary.ask("CREATE TABLE IF NOT EXISTS locked (number int)")
     engine = watch(primary)
@@ -148,7 +148,7 @@ def test_transactions_and_locks_are_seen_while_they_last(watch: Watch, pair: Pai
         eventually(lambda: seen() == (0, 0))
 
 
-def test_databases_are_told_with_their_sizes_and_dead_rows(watch: Watch, pair: Pair) -> None:
+def test_databases_are_told_with_their_sizes_and_dead_rows(watch: AnyWatch, pair: Pair) -> None:
     primary, standby = pair
     primary.ask("CREATE TABLE IF NOT EXISTS emptied WITH (autovacuum_enabled = off) AS SELECT 1 AS number")
     primary.ask("DELETE FROM emptied")
@@ -181,7 +181,7 @@ def test_databases_are_asked_every_ten_minutes(pair: Pair) -> None:
 
 
 def test_a_role_without_pg_monitor_loses_what_it_may_not_see_and_no_more(
-    watch: Watch, pair: Pair, caplog: pytest.LogCaptureFixture
+    watch: AnyWatch, pair: Pair, caplog: pytest.LogCaptureFixture
 ) -> None:
     primary, standby = pair
     engine = watch(primary, standby, role=STRANGER)
@@ -196,13 +196,13 @@ def test_a_role_without_pg_monitor_loses_what_it_may_not_see_and_no_more(
 
 
 def test_an_idle_primary_has_no_late_standby_and_a_standby_that_stops_to_replay_is_late(
-    watch: Watch, pair: Pair
+    watch: AnyWatch, pair: Pair
 ) -> None:
     primary, standby = pair
     engine = watch(primary, standby)
     primary.ask("CREATE TABLE IF NOT EXISTS late (number int)")
 
-    def lags(server: Server) -> tuple[float, float]:
+    def lags(server: DebianServer) -> tuple[float, float]:
         return lag(asked(engine)[server.port]), lag(asked(engine)[server.port], "BYTES")
 
     eventually(lambda: lags(standby) == (0, 0))
@@ -217,7 +217,7 @@ def test_an_idle_primary_has_no_late_standby_and_a_standby_that_stops_to_replay_
     eventually(lambda: lags(standby) == (0, 0))
 
 
-def test_a_standby_that_is_cut_off_is_as_late_as_what_it_replayed_last(watch: Watch, pair: Pair) -> None:
+def test_a_standby_that_is_cut_off_is_as_late_as_what_it_replayed_last(watch: AnyWatch, pair: Pair) -> None:
     primary, standby = pair
     engine = watch(standby)
     primary.ask("CREATE TABLE IF NOT EXISTS cut (number int)")
@@ -236,8 +236,8 @@ def test_a_column_that_is_gone_loses_its_own_metric_only(pair: Pair) -> None:
     primary, _ = pair
     kept = source("pg_stat_archiver")
     other = source("pg_locks")
-    gone = Source(kept.section, {**kept.columns, "gone": "sum(of_version_99)"}, kept.origin)
-    lost = Source(other.section, {"waiting": "count(of_version_99)"}, other.origin)
+    gone = MetricQuery(kept.section, {**kept.columns, "gone": "sum(of_version_99)"}, kept.origin)
+    lost = MetricQuery(other.section, {"waiting": "count(of_version_99)"}, other.origin)
     with watch_only(primary, gone, lost, source("pg_stat_wal")) as host:
         host.poll()
         host.poll()
@@ -247,7 +247,7 @@ def test_a_column_that_is_gone_loses_its_own_metric_only(pair: Pair) -> None:
 
 def test_a_statement_that_takes_too_long_loses_its_own_metrics_only(pair: Pair) -> None:
     primary, _ = pair
-    slow = Source("pg_locks", {"waiting": "1"}, "FROM pg_sleep(60)")
+    slow = MetricQuery("pg_locks", {"waiting": "1"}, "FROM pg_sleep(60)")
     with watch_only(primary, slow, source("pg_database")) as host:
         answer = host.poll()
     assert "pg_locks: canceling statement due to statement timeout" in answer.problem
@@ -255,7 +255,7 @@ def test_a_statement_that_takes_too_long_loses_its_own_metrics_only(pair: Pair) 
     assert host.missing["PG_XID_AGE"] is Why.REPORTED
 
 
-def test_counters_that_were_reset_lose_their_own_pair_only(watch: Watch, pair: Pair) -> None:
+def test_counters_that_were_reset_lose_their_own_pair_only(watch: AnyWatch, pair: Pair) -> None:
     primary, _ = pair
     engine = watch(primary)
     asked(engine)
@@ -265,7 +265,7 @@ def test_counters_that_were_reset_lose_their_own_pair_only(watch: Watch, pair: P
 
 
 def test_a_server_that_was_restarted_is_asked_in_the_same_round_and_begins_anew(
-    watch: Watch, pair: Pair
+    watch: AnyWatch, pair: Pair
 ) -> None:
     _, standby = pair
     engine = watch(standby)
@@ -280,7 +280,7 @@ def test_a_server_that_was_restarted_is_asked_in_the_same_round_and_begins_anew(
 
 
 def test_a_server_that_hangs_is_told_as_unreachable_and_goes_on_to_be_asked(
-    watch: Watch, pair: Pair, monkeypatch: pytest.MonkeyPatch
+    watch: AnyWatch, pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     primary, standby = pair
     monkeypatch.setattr("automation.agent.postgresql.host.ANSWER_SECONDS", 0.3)
@@ -345,7 +345,7 @@ def test_check_does_not_quote_a_wrong_password(pair: Pair) -> None:
 
 @pytest.mark.django_db
 def test_a_failover_closes_no_primary_when_the_standby_is_promoted(
-    watch: Watch, agent: ApiClient, project: Project
+    watch: AnyWatch, agent: ApiClient, project: Project
 ) -> None:
     config = make_config(project, eventTypeName="NO_PRIMARY")
 

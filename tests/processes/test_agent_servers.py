@@ -7,15 +7,15 @@ from urllib.parse import quote
 
 import pytest
 
-from automation.agent.addresses import Address
+from automation.agent.addresses import ServerAddress
 from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.mongodb.connection import read
-from automation.agent.mongodb.host import Host
+from automation.agent.mongodb.host import MongoHost
 from automation.agent.mongodb.metrics import SERVER
 from automation.agent.rates import Why
 from tests.eventually import eventually
-from tests.processes.agent import Agent
-from tests.processes.mongod import MONITOR, PASSWORD, VERSION, ReplicaSet, replica_set, standalone
+from tests.processes.agent import RunningAgent
+from tests.processes.mongod import MONITOR, PASSWORD, VERSION, RunningReplicaSet, replica_set, standalone
 from tests.processes.platform import free_port
 from tests.processes.watched import assert_as_recorded, host_of, measured
 
@@ -32,7 +32,7 @@ SECRETS = [
 
 
 @pytest.fixture(scope="module")
-def members() -> Iterator[ReplicaSet]:
+def members() -> Iterator[RunningReplicaSet]:
     """A replica set, and two users with fewer rights than the agent's."""
     with replica_set() as made, made.admin() as client:
         database = client.admin
@@ -49,7 +49,7 @@ def assert_no_secret(*texts: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["primary", "hidden"])
-def test_a_member_has_what_its_recording_has(members: ReplicaSet, kind: str) -> None:
+def test_a_member_has_what_its_recording_has(members: RunningReplicaSet, kind: str) -> None:
     host = host_of(members.primary() if kind == "primary" else members.hidden)
     assert_as_recorded(host, kind)
     assert Why.REFUSED not in host.missing.values()
@@ -58,7 +58,7 @@ def test_a_member_has_what_its_recording_has(members: ReplicaSet, kind: str) -> 
 
 def test_a_server_without_a_set_has_what_its_recording_has() -> None:
     with standalone() as server:
-        host = Host(Address("127.0.0.1", server.port), read(f"mongodb://{server.address}"), str)
+        host = MongoHost(ServerAddress("127.0.0.1", server.port), read(f"mongodb://{server.address}"), str)
         assert_as_recorded(host, "standalone")
 
         server.signal(signal.SIGKILL)
@@ -68,7 +68,7 @@ def test_a_server_without_a_set_has_what_its_recording_has() -> None:
         host.close()
 
 
-def test_an_arbiter_answers_without_credentials(members: ReplicaSet) -> None:
+def test_an_arbiter_answers_without_credentials(members: RunningReplicaSet) -> None:
     for is_arbiter in (True, False):
         host = host_of(members.arbiter, is_arbiter=is_arbiter)
         answer = host.poll()
@@ -80,7 +80,7 @@ def test_an_arbiter_answers_without_credentials(members: ReplicaSet) -> None:
 
 @pytest.mark.parametrize(("user", "password"), [("nobody", "x"), (MONITOR, "a-wrong-password")])
 def test_a_server_that_refuses_the_credentials_is_reachable(
-    members: ReplicaSet, user: str, password: str
+    members: RunningReplicaSet, user: str, password: str
 ) -> None:
     host = host_of(members.hidden, user, password)
     answer = host.poll()
@@ -91,7 +91,7 @@ def test_a_server_that_refuses_the_credentials_is_reachable(
     host.close()
 
 
-def test_a_user_without_roles_is_told_which_metrics_are_refused(members: ReplicaSet) -> None:
+def test_a_user_without_roles_is_told_which_metrics_are_refused(members: RunningReplicaSet) -> None:
     host = host_of(members.hidden, "nothing", "nothing")
     answer = host.poll()
     assert answer.hello is not None
@@ -104,7 +104,7 @@ def test_a_user_without_roles_is_told_which_metrics_are_refused(members: Replica
     host.close()
 
 
-def test_without_the_diagnostic_data_commands_of_their_own_are_asked(members: ReplicaSet) -> None:
+def test_without_the_diagnostic_data_commands_of_their_own_are_asked(members: RunningReplicaSet) -> None:
     host = host_of(members.hidden, "little", "little")
     answer = measured(host)
     assert answer.version == VERSION
@@ -116,7 +116,9 @@ def test_without_the_diagnostic_data_commands_of_their_own_are_asked(members: Re
     host.close()
 
 
-def test_check_finds_a_user_with_the_monitoring_role_enough_for_a_replica_set(members: ReplicaSet) -> None:
+def test_check_finds_a_user_with_the_monitoring_role_enough_for_a_replica_set(
+    members: RunningReplicaSet,
+) -> None:
     steps = list(mongodb_steps([members.seed]))
     assert [str(step) for step in steps if step.fault] == []
     assert any("replSetGetStatus" in step.tried for step in steps)
@@ -128,11 +130,11 @@ def test_check_finds_a_user_with_the_monitoring_role_enough_for_a_replica_set(me
     [(PASSWORD, "hosts=4 reachable=4"), (WRONG, "is not measured in full: Authentication failed")],
 )
 def test_while_the_platform_is_away_reports_wait_and_no_secret_is_told(
-    tmp_path: Path, members: ReplicaSet, password: str, told: str
+    tmp_path: Path, members: RunningReplicaSet, password: str, told: str
 ) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     uri = f"mongodb://{MONITOR}:{quote(password, safe='')}@{members.hidden.address}/"
-    agent = Agent(tmp_path, URL=url, MONGODB=uri, **KEYS)
+    agent = RunningAgent(tmp_path, URL=url, MONGODB=uri, **KEYS)
     agent.start()
     spooled = eventually(lambda: list(agent.spool.glob("*.json")))
     assert agent.process is not None
@@ -151,10 +153,10 @@ def test_while_the_platform_is_away_reports_wait_and_no_secret_is_told(
     ],
 )
 def test_check_tells_what_is_wrong_and_no_secret(
-    tmp_path: Path, members: ReplicaSet, password: str, told: str
+    tmp_path: Path, members: RunningReplicaSet, password: str, told: str
 ) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     uri = f"mongodb://{MONITOR}:{password}@{members.hidden.address}/"
-    done = Agent(tmp_path, URL=url, MONGODB=uri, **KEYS).run("--check")
+    done = RunningAgent(tmp_path, URL=url, MONGODB=uri, **KEYS).run("--check")
     assert (done.returncode, told in done.stdout) == (1, True)
     assert_no_secret(done.stdout, done.stderr)

@@ -16,10 +16,10 @@ from automation.metrics import Metric
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually
 from tests.integration.embedded.sql import ask
-from tests.processes.agent import Agent
-from tests.processes.conftest import Caller, make_first_user
+from tests.processes.agent import RunningAgent
+from tests.processes.conftest import ProcessCaller, make_first_user
 from tests.processes.platform import prepared_installation
-from tests.processes.postgresql import MONITOR, STRANGER, Server, separate_servers
+from tests.processes.postgresql import MONITOR, STRANGER, DebianServer, separate_servers
 
 pytestmark = pytest.mark.processes
 
@@ -39,17 +39,17 @@ SELECT coalesce(jsonb_agg(jsonb_build_array(name, taken, by_first) ORDER BY take
 """  # noqa: S608 - numbers of ours
 
 
-class Sample(NamedTuple):
+class SharedSample(NamedTuple):
     """When something was measured, and by which agent."""
 
     taken: datetime
     agent: str
 
 
-class Site:
+class SharingSite:
     """A platform and a project with two agents, which watch two servers by two names each."""
 
-    def __init__(self, owner: Caller, watched: Sequence[Server], directory: Path) -> None:
+    def __init__(self, owner: ProcessCaller, watched: Sequence[DebianServer], directory: Path) -> None:
         """The agents are not started."""
         self._owner, platform = owner, owner.platform
         self.group: str = owner.post("/groups", {"name": directory.name})["id"]
@@ -60,7 +60,7 @@ class Site:
         for name, role in ROLES.items():
             (directory / name).mkdir()
             uris = [one.uri(role) for one in watched]
-            self.agents[name] = Agent(
+            self.agents[name] = RunningAgent(
                 directory / name,
                 URL=platform.base_url,
                 GROUP_ID=self.group,
@@ -103,13 +103,13 @@ class Site:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.logs()}") from None
 
-    def samples(self) -> dict[str, list[Sample]]:
+    def samples(self) -> dict[str, list[SharedSample]]:
         """What is stored, by host, in order of time."""
         text = ask(Layout(self._owner.platform.data_dir), _SAMPLES.format(group=self.group))
-        found: dict[str, list[Sample]] = {}
+        found: dict[str, list[SharedSample]] = {}
         for host, taken, is_first in json.loads(text):
             agent = "agent1" if is_first else "agent2"
-            found.setdefault(host, []).append(Sample(datetime.fromisoformat(taken), agent))
+            found.setdefault(host, []).append(SharedSample(datetime.fromisoformat(taken), agent))
         return found
 
     def turns(self) -> dict[str, list[str]]:
@@ -125,14 +125,14 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def pair() -> Iterator[tuple[Server, Server]]:
+def pair() -> Iterator[tuple[DebianServer, DebianServer]]:
     """The servers to watch."""
     with separate_servers(18) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def owner() -> Iterator[Caller]:
+def owner() -> Iterator[ProcessCaller]:
     """The first user of a platform."""
     with prepared_installation() as platform:
         platform.start()
@@ -141,10 +141,12 @@ def owner() -> Iterator[Caller]:
 
 
 @pytest.fixture
-def site(owner: Caller, pair: tuple[Server, Server], tmp_path: Path) -> Iterator[Site]:
+def site(
+    owner: ProcessCaller, pair: tuple[DebianServer, DebianServer], tmp_path: Path
+) -> Iterator[SharingSite]:
     """Both agents run and share the hosts."""
     with ExitStack() as stack:
-        made = Site(owner, pair, tmp_path)
+        made = SharingSite(owner, pair, tmp_path)
         for agent in made.agents.values():
             agent.start()
             stack.callback(_end, agent)
@@ -152,25 +154,25 @@ def site(owner: Caller, pair: tuple[Server, Server], tmp_path: Path) -> Iterator
         yield made
 
 
-def _end(agent: Agent) -> None:
+def _end(agent: RunningAgent) -> None:
     if agent.process is not None and agent.process.poll() is None:
         agent.process.kill()
         agent.process.wait()
 
 
-def gaps(samples: Sequence[Sample]) -> list[timedelta]:
+def gaps(samples: Sequence[SharedSample]) -> list[timedelta]:
     """The times between samples."""
     return [later.taken - earlier.taken for earlier, later in pairwise(samples)]
 
 
-def with_part_again(site: Site, turns: Mapping[str, list[str]]) -> Mapping[str, list[str]]:
+def with_part_again(site: SharingSite, turns: Mapping[str, list[str]]) -> Mapping[str, list[str]]:
     """These turns, when the second agent measured all hosts, and then the first one those it watches now."""
     part = site.watched("agent1")
     return {host: [*turns[host], "agent1"] if host in part else turns[host] for host in turns}
 
 
 def test_when_an_agent_is_killed_the_other_takes_over_within_a_lease_and_no_host_is_watched_by_both(
-    site: Site,
+    site: SharingSite,
 ) -> None:
     lost, kept = site.watched("agent1"), site.watched("agent2")
     assert lost | kept == site.addresses
@@ -190,7 +192,9 @@ def test_when_an_agent_is_killed_the_other_takes_over_within_a_lease_and_no_host
     assert all(gap <= LEASE + slack for host in lost for gap in gaps(found[host])), site.logs()
 
 
-def test_an_agent_that_sleeps_past_its_lease_tells_nothing_of_hosts_that_another_has(site: Site) -> None:
+def test_an_agent_that_sleeps_past_its_lease_tells_nothing_of_hosts_that_another_has(
+    site: SharingSite,
+) -> None:
     sleeper = site.agents["agent1"].process
     assert sleeper is not None
     sleeper.send_signal(signal.SIGSTOP)
@@ -203,7 +207,9 @@ def test_an_agent_that_sleeps_past_its_lease_tells_nothing_of_hosts_that_another
     assert site.turns() == with_part_again(site, before)
 
 
-def test_an_agent_that_stops_gives_its_hosts_back_and_has_a_part_again_when_it_starts(site: Site) -> None:
+def test_an_agent_that_stops_gives_its_hosts_back_and_has_a_part_again_when_it_starts(
+    site: SharingSite,
+) -> None:
     stopped = site.agents["agent1"]
     assert stopped.stop() == 0
     assert site.watched("agent1") == set()  # at once: nobody waits for the end of its lease
@@ -215,7 +221,7 @@ def test_an_agent_that_stops_gives_its_hosts_back_and_has_a_part_again_when_it_s
     assert not list(stopped.spool.glob("*.json"))
 
 
-def test_an_agent_is_shown_with_what_its_role_may_not_see(site: Site) -> None:
+def test_an_agent_is_shown_with_what_its_role_may_not_see(site: SharingSite) -> None:
     def states_of(name: str) -> set[tuple[str, str, str | None]]:
         return {
             (metric["metricName"], metric["stateName"], metric.get("roleName"))

@@ -19,10 +19,10 @@ from accesslist.authentication import nonce_key
 from opsapi import clock
 from opsapi.api.links import PUBLIC
 from tests.client import authorization
-from tests.factories.accesslist import Key
-from tests.processes.clients import CLIENTS, CLIENTS_WITH_MEMORY, Call, Client, parameter
-from tests.processes.conftest import Caller, make_first_user
-from tests.processes.platform import Platform, prepared_installation
+from tests.factories.accesslist import KeyPair
+from tests.processes.clients import CLIENTS, CLIENTS_WITH_MEMORY, Client, ClientCall, parameter
+from tests.processes.conftest import ProcessCaller, make_first_user
+from tests.processes.platform import RunningPlatform, prepared_installation
 
 pytestmark = pytest.mark.processes
 
@@ -33,7 +33,7 @@ CONNECTIONS = 10
 
 
 @pytest.fixture(scope="module")
-def owner() -> Iterator[Caller]:
+def owner() -> Iterator[ProcessCaller]:
     """The first user of a platform with several web processes."""
     with prepared_installation(OPSAPI_WORKERS="2") as platform:
         platform.start()
@@ -45,16 +45,16 @@ def owner() -> Iterator[Caller]:
 @pytest.mark.parametrize(
     ("call", "status"),
     [
-        (Call("GET", LIST), 200),
-        (Call("GET", f"{LIST}/"), 200),
-        (Call("GET", ESCAPED_QUERY), 200),
-        (Call("GET", ESCAPED_SLASH), 404),
-        (Call("GET", f"{PUBLIC}/nothing/here"), 404),
+        (ClientCall("GET", LIST), 200),
+        (ClientCall("GET", f"{LIST}/"), 200),
+        (ClientCall("GET", ESCAPED_QUERY), 200),
+        (ClientCall("GET", ESCAPED_SLASH), 404),
+        (ClientCall("GET", f"{PUBLIC}/nothing/here"), 404),
     ],
-    ids=lambda value: value.target if isinstance(value, Call) else str(value),
+    ids=lambda value: value.target if isinstance(value, ClientCall) else str(value),
 )
 def test_it_knows_the_key_in_whatever_form_the_target_comes(
-    owner: Caller, client: Client, call: Call, status: int
+    owner: ProcessCaller, client: Client, call: ClientCall, status: int
 ) -> None:
     (answer,) = client(owner, [call])
     assert answer.status == status
@@ -62,22 +62,22 @@ def test_it_knows_the_key_in_whatever_form_the_target_comes(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_it_takes_a_body_with_the_credentials(owner: Caller, client: Client) -> None:
+def test_it_takes_a_body_with_the_credentials(owner: ProcessCaller, client: Client) -> None:
     name = f"made {client.__name__}"
-    (answer,) = client(owner, [Call("POST", LIST, {"name": name})])
+    (answer,) = client(owner, [ClientCall("POST", LIST, {"name": name})])
     assert answer.status == 201
     assert name in [group["name"] for group in owner.get("/groups")["results"]]
 
 
 @pytest.mark.parametrize("client", CLIENTS_WITH_MEMORY)
-def test_a_nonce_serves_again_with_a_growing_count(owner: Caller, client: Client) -> None:
-    answers = client(owner, [Call("GET", LIST)] * 4)
+def test_a_nonce_serves_again_with_a_growing_count(owner: ProcessCaller, client: Client) -> None:
+    answers = client(owner, [ClientCall("GET", LIST)] * 4)
     assert [one.status for one in answers] == [200] * 4
     assert len({one.nonce for one in answers}) == 1
     assert [one.count for one in answers] == [1, 2, 3, 4]
 
 
-def test_threads_that_share_a_session_are_all_served(owner: Caller) -> None:
+def test_threads_that_share_a_session_are_all_served(owner: ProcessCaller) -> None:
     with requests.Session() as session, ThreadPoolExecutor(20) as threads:
         session.auth = HTTPDigestAuth(owner.public_key, owner.private_key)
         session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=20))
@@ -86,7 +86,7 @@ def test_threads_that_share_a_session_are_all_served(owner: Caller) -> None:
     assert statuses == [200] * 200
 
 
-def test_calls_at_once_on_one_nonce_are_all_served(owner: Caller) -> None:
+def test_calls_at_once_on_one_nonce_are_all_served(owner: ProcessCaller) -> None:
     async def call_at_once() -> list[int]:
         auth = httpx.DigestAuth(owner.public_key, owner.private_key)
         async with httpx.AsyncClient(auth=auth, base_url=owner.platform.base_url, timeout=60) as client:
@@ -101,7 +101,7 @@ def test_calls_at_once_on_one_nonce_are_all_served(owner: Caller) -> None:
 
 
 @pytest.fixture
-def forger(owner: Caller) -> "Forger":
+def forger(owner: ProcessCaller) -> "Forger":
     """Somebody with a socket of their own."""
     return Forger(owner)
 
@@ -109,8 +109,8 @@ def forger(owner: Caller) -> "Forger":
 class Forger:
     """Makes requests by hand, each on a new connection; knows even the secret nonces are signed with."""
 
-    def __init__(self, owner: Caller) -> None:
-        self.key = Key("", owner.public_key, owner.private_key)
+    def __init__(self, owner: ProcessCaller) -> None:
+        self.key = KeyPair("", owner.public_key, owner.private_key)
         self._platform = owner.platform
         self._nonce_key = nonce_key((owner.platform.data_dir / "secret_key").read_text().strip())
 
@@ -224,7 +224,7 @@ def test_what_is_wrong_counts_in_all_web_processes_together() -> None:
         assert platform.stop() == 0
 
 
-def _call_first_user(platform: Platform) -> int:
+def _call_first_user(platform: RunningPlatform) -> int:
     """The status of a call without a body worth the name."""
     return requests.post(f"{platform.base_url}{PUBLIC}/unauth/users", json={}, timeout=60).status_code
 

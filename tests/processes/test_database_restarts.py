@@ -14,8 +14,8 @@ from opsapi.api.links import PUBLIC
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually, is_running
 from tests.integration.embedded.sql import ask
-from tests.processes.conftest import Caller, make_first_user
-from tests.processes.platform import Platform, prepared_installation
+from tests.processes.conftest import ProcessCaller, make_first_user
+from tests.processes.platform import RunningPlatform, prepared_installation
 
 pytestmark = pytest.mark.processes
 
@@ -34,7 +34,7 @@ Ask = Callable[[], int]
 
 
 @pytest.fixture(scope="module")
-def used() -> Iterator[Platform]:
+def used() -> Iterator[RunningPlatform]:
     """A started one with several web processes and threads."""
     with prepared_installation(OPSAPI_WORKERS=str(WORKERS), OPSAPI_THREADS=str(THREADS)) as made:
         made.start()
@@ -43,7 +43,7 @@ def used() -> Iterator[Platform]:
 
 
 @pytest.fixture(scope="module")
-def kinds(used: Platform) -> dict[str, tuple[Ask, int]]:
+def kinds(used: RunningPlatform) -> dict[str, tuple[Ask, int]]:
     """One request of every kind of page, with the status it answers when all is well."""
     owner = make_first_user(used)
     group = owner.post("/groups", {"name": "shop"})["id"]
@@ -66,7 +66,9 @@ def kinds(used: Platform) -> dict[str, tuple[Ask, int]]:
     }
 
 
-def test_nothing_fails_once_it_is_ready_again(used: Platform, kinds: dict[str, tuple[Ask, int]]) -> None:
+def test_nothing_fails_once_it_is_ready_again(
+    used: RunningPlatform, kinds: dict[str, tuple[Ask, int]]
+) -> None:
     assert _unexpected(kinds) == {}
     killed = used.child("postgres")
     os.kill(killed, signal.SIGKILL)
@@ -79,7 +81,7 @@ def test_nothing_fails_once_it_is_ready_again(used: Platform, kinds: dict[str, t
 
 
 def test_connections_that_the_server_closed_while_nobody_asked_are_replaced(
-    used: Platform, kinds: dict[str, tuple[Ask, int]]
+    used: RunningPlatform, kinds: dict[str, tuple[Ask, int]]
 ) -> None:
     assert _unexpected(kinds) == {}
     before = len(used.log.splitlines())
@@ -103,20 +105,20 @@ def _unexpected(kinds: dict[str, tuple[Ask, int]], each: int = EACH) -> dict[str
     return found
 
 
-def _with_key(caller: Caller, path: str, method: str = "GET", body: object = None) -> Ask:
+def _with_key(caller: ProcessCaller, path: str, method: str = "GET", body: object = None) -> Ask:
     url, auth = caller.platform.base_url + path, (caller.public_key, caller.private_key)
     return lambda: (
         requests.request(method, url, json=body, auth=HTTPDigestAuth(*auth), timeout=60).status_code
     )
 
 
-def _scrape(platform: Platform) -> int:
+def _scrape(platform: RunningPlatform) -> int:
     """The status; 503 where the database was not asked."""
     answer = platform.get("/metrics")
     return answer.status_code if "opsapi_database_up 1.0" in answer.text else 503
 
 
-def _log_in(platform: Platform) -> Callable[[str], int]:
+def _log_in(platform: RunningPlatform) -> Callable[[str], int]:
     session = requests.Session()
     login = f"{platform.base_url}/admin/login/"
     session.get(login, timeout=60)

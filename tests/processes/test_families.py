@@ -12,9 +12,9 @@ from events.types import EventType
 from tests.api import bodies
 from tests.eventually import eventually
 from tests.processes.conftest import make_first_user
-from tests.processes.families import FAMILIES, NEVER_PRODUCED, OF_AN_ORGANIZATION, Row, agent, seen
+from tests.processes.families import FAMILIES, NEVER_PRODUCED, OF_AN_ORGANIZATION, FamilyRow, agent, seen
 from tests.processes.platform import prepared_installation
-from tests.processes.story import Site, Story
+from tests.processes.scenario import RunningSite, Scenario
 from tests.receivers import HttpReceiver, MailReceiver
 
 pytestmark = pytest.mark.processes
@@ -23,7 +23,7 @@ SWEEP_SECONDS = 240.0
 """A worker looks for those who are silent four times a minute, and the machine may be busy."""
 ROWS = [row for rows in FAMILIES.values() for row in rows]
 OPENING = [row for row in ROWS if row.end]
-TOLD_ONCE = [row for row in ROWS if not row.end]
+ONE_SHOT = [row for row in ROWS if not row.end]
 REPORTED = [
     each for each in EventType if each.spec.reported and each.spec.alertable and not each.spec.global_only
 ]
@@ -32,7 +32,7 @@ TARGET = ("hostnameAndPort", "replicaSetName", "clusterName", "sourceTypeName", 
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
+def site() -> Iterator[RunningSite]:
     """One for all families: each row has a project and a receiver of its own."""
     with ExitStack() as stack:
         mail_server = stack.enter_context(MailReceiver().running())
@@ -42,7 +42,7 @@ def site() -> Iterator[Site]:
             )
         )
         platform.start()
-        yield Site(platform, mail_server, make_first_user(platform))
+        yield RunningSite(platform, mail_server, make_first_user(platform))
         assert platform.stop() == 0
         assert "Traceback" not in platform.log
 
@@ -54,123 +54,135 @@ def receiver() -> Iterator[HttpReceiver]:
         yield running
 
 
-def _story(site: Site, receiver: HttpReceiver, row: Row) -> Story:
-    return Story(site, receiver, {"eventTypeName": row.event_type, **row.threshold})
+def _story(site: RunningSite, receiver: HttpReceiver, row: FamilyRow) -> Scenario:
+    return Scenario(site, receiver, {"eventTypeName": row.event_type, **row.threshold})
 
 
 @pytest.mark.parametrize("row", OPENING, ids=[row.event_type for row in OPENING])
-def test_what_begins_is_told_and_so_is_its_end(site: Site, receiver: HttpReceiver, row: Row) -> None:
+def test_what_begins_is_told_and_so_is_its_end(
+    site: RunningSite, receiver: HttpReceiver, row: FamilyRow
+) -> None:
     assert row.end
-    story = _story(site, receiver, row)
+    scenario = _story(site, receiver, row)
 
-    row.cause(story)
-    _eventually_told(site, story, ["alert.open"])
-    opened = _alert(story)
+    row.cause(scenario)
+    _eventually_told(site, scenario, ["alert.open"])
+    opened = _alert(scenario)
     assert (opened["status"], opened["eventTypeName"]) == ("OPEN", row.event_type)
-    _assert_about(story, opened, row.about)
+    _assert_about(scenario, opened, row.about)
 
-    row.end(story)
-    _eventually_told(site, story, ["alert.open", "alert.close"])
-    closed = _alert(story)
+    row.end(scenario)
+    _eventually_told(site, scenario, ["alert.open", "alert.close"])
+    closed = _alert(scenario)
     assert (closed["id"], closed["status"]) == (opened["id"], "CLOSED")
-    _assert_about(story, closed, row.about)
+    _assert_about(scenario, closed, row.about)
     told = [json.loads(one.body) for one in receiver.requests]
     assert [(one["id"], one["status"]) for one in told] == [(closed["id"], "OPEN"), (closed["id"], "CLOSED")]
-    _assert_logged(story, row.event_type, closed["id"])
+    _assert_logged(scenario, row.event_type, closed["id"])
 
 
-@pytest.mark.parametrize("row", TOLD_ONCE, ids=[row.event_type for row in TOLD_ONCE])
-def test_what_happens_is_told_once(site: Site, receiver: HttpReceiver, row: Row) -> None:
-    story = _story(site, receiver, row)
-    row.cause(story)
-    _eventually_told(site, story, ["alert.inform"])
+@pytest.mark.parametrize("row", ONE_SHOT, ids=[row.event_type for row in ONE_SHOT])
+def test_what_happens_is_told_once(site: RunningSite, receiver: HttpReceiver, row: FamilyRow) -> None:
+    scenario = _story(site, receiver, row)
+    row.cause(scenario)
+    _eventually_told(site, scenario, ["alert.inform"])
     told = _informed(receiver)
-    assert (told["eventTypeName"], told["groupId"]) == (row.event_type, story.group)
+    assert (told["eventTypeName"], told["groupId"]) == (row.event_type, scenario.group)
     assert {name: told[name] for name in row.about} == row.about
-    assert story.log().count(row.event_type) == 1
-    assert story.owner.get(f"{story.path}/events/{told['id']}")["eventTypeName"] == row.event_type
-    assert story.alerts() == []
+    assert scenario.log().count(row.event_type) == 1
+    assert scenario.owner.get(f"{scenario.path}/events/{told['id']}")["eventTypeName"] == row.event_type
+    assert scenario.alerts() == []
 
 
 @pytest.mark.parametrize("row", OF_AN_ORGANIZATION, ids=[row.event_type for row in OF_AN_ORGANIZATION])
-def test_what_happens_to_an_organization_is_told_once(site: Site, receiver: HttpReceiver, row: Row) -> None:
-    story = _story(site, receiver, row)
-    beyond = {"eventTypeName": row.event_type, "forAllGroups": False, "groupIds": [story.group]}
-    _configure_globally(story, **beyond)
-    row.cause(story)
-    _eventually_told(site, story, ["alert.inform"] * 2)
+def test_what_happens_to_an_organization_is_told_once(
+    site: RunningSite, receiver: HttpReceiver, row: FamilyRow
+) -> None:
+    scenario = _story(site, receiver, row)
+    beyond = {"eventTypeName": row.event_type, "forAllGroups": False, "groupIds": [scenario.group]}
+    _configure_globally(scenario, **beyond)
+    row.cause(scenario)
+    _eventually_told(site, scenario, ["alert.inform"] * 2)
     first, second = [json.loads(one.body) for one in receiver.requests]
     assert first == second
-    assert (first["eventTypeName"], first["orgId"], "groupId" in first) == (row.event_type, story.org, False)
+    assert (first["eventTypeName"], first["orgId"], "groupId" in first) == (
+        row.event_type,
+        scenario.org,
+        False,
+    )
     assert {name: first[name] for name in row.about} == row.about
-    logged = story.owner.get(f"{story.path}/events/{first['id']}/notifications")["results"]
+    logged = scenario.owner.get(f"{scenario.path}/events/{first['id']}/notifications")["results"]
     assert {one["status"] for one in logged} == {"DELIVERED"}
-    assert story.owner.get(f"/orgs/{story.org}/events/{first['id']}")["eventTypeName"] == row.event_type
-    assert story.alerts() == []
+    assert scenario.owner.get(f"/orgs/{scenario.org}/events/{first['id']}")["eventTypeName"] == row.event_type
+    assert scenario.alerts() == []
 
 
 def test_what_happens_to_the_installation_is_told_by_a_global_configuration(
-    site: Site, receiver: HttpReceiver
+    site: RunningSite, receiver: HttpReceiver
 ) -> None:
-    story = Story(site, receiver, {"eventTypeName": "USER_CREATED_AUDIT"})
-    made = _configure_globally(story, eventTypeName="USER_CREATED_AUDIT", forAllGroups=True)
-    story.owner.post("/users", bodies.user(username="somebody@example.com"))
-    _eventually_told(site, story, ["alert.inform"])
+    scenario = Scenario(site, receiver, {"eventTypeName": "USER_CREATED_AUDIT"})
+    made = _configure_globally(scenario, eventTypeName="USER_CREATED_AUDIT", forAllGroups=True)
+    scenario.owner.post("/users", bodies.user(username="somebody@example.com"))
+    _eventually_told(site, scenario, ["alert.inform"])
     assert _informed(receiver)["targetUsername"] == "somebody@example.com"
     # It would be told of everybody the other tests make, where nobody listens any more.
-    story.owner.delete(f"/globalAlertConfigs/{made}")
+    scenario.owner.delete(f"/globalAlertConfigs/{made}")
 
 
-def test_everything_agents_may_report_is_told(site: Site, receiver: HttpReceiver) -> None:
-    story = Story(site, receiver)
+def test_everything_agents_may_report_is_told(site: RunningSite, receiver: HttpReceiver) -> None:
+    scenario = Scenario(site, receiver)
     for event_type in REPORTED:
-        story.configure({"eventTypeName": event_type})
+        scenario.configure({"eventTypeName": event_type})
 
-    story.send(events=[{"eventTypeName": event_type, **ANYWHERE} for event_type in REPORTED])
+    scenario.send(events=[{"eventTypeName": event_type, **ANYWHERE} for event_type in REPORTED])
     begun = {(each, "OPEN") if each.spec.closed_by else (each, None) for each in REPORTED}
     _eventually_all_told(site, receiver, begun)
 
     closing = [each.spec.closed_by for each in REPORTED if each.spec.closed_by]
-    story.send(events=[{"eventTypeName": event_type, **ANYWHERE} for event_type in closing])
+    scenario.send(events=[{"eventTypeName": event_type, **ANYWHERE} for event_type in closing])
     ended = {(each, "CLOSED") for each in REPORTED if each.spec.closed_by}
     _eventually_all_told(site, receiver, begun | ended)
 
 
-def test_agents_that_fall_silent_are_told_and_so_is_their_return(site: Site, receiver: HttpReceiver) -> None:
-    story = Story(site, receiver)
+def test_agents_that_fall_silent_are_told_and_so_is_their_return(
+    site: RunningSite, receiver: HttpReceiver
+) -> None:
+    scenario = Scenario(site, receiver)
     for kind in AgentType:
-        story.configure({"eventTypeName": f"{kind.value}_AGENT_DOWN"})
-        agent(1, "1.0", kind.value)(story)
+        scenario.configure({"eventTypeName": f"{kind.value}_AGENT_DOWN"})
+        agent(1, "1.0", kind.value)(scenario)
     # Somebody has to be heard: where nobody is, the platform takes itself for the one that was away.
-    agent(2, "1.0", "MONITORING")(story)
+    agent(2, "1.0", "MONITORING")(scenario)
     names = {EventType(f"{kind.value}_AGENT_DOWN") for kind in AgentType}
 
-    site.let_agent_fall_silent(story.group, "agent1")
+    site.let_agent_fall_silent(scenario.group, "agent1")
     begun = {(name, "OPEN") for name in names}
     _eventually_all_told(site, receiver, begun)
 
     for kind in AgentType:
-        agent(1, "1.0", kind.value)(story)
+        agent(1, "1.0", kind.value)(scenario)
     _eventually_all_told(site, receiver, begun | {(name, "CLOSED") for name in names})
-    assert {alert["hostnameAndPort"] for alert in story.alerts()} == {"agent1"}
+    assert {alert["hostnameAndPort"] for alert in scenario.alerts()} == {"agent1"}
 
 
-def test_a_new_project_is_told_by_a_global_configuration(site: Site, receiver: HttpReceiver) -> None:
-    story = Story(site, receiver)
-    _configure_globally(story, eventTypeName="GROUP_CREATED", forAllGroups=True, tags=[story.group])
-    made = story.owner.post("/groups", {"name": f"after {story.group}", "tags": [story.group]})
-    _eventually_told(site, story, ["alert.inform"])
+def test_a_new_project_is_told_by_a_global_configuration(site: RunningSite, receiver: HttpReceiver) -> None:
+    scenario = Scenario(site, receiver)
+    _configure_globally(scenario, eventTypeName="GROUP_CREATED", forAllGroups=True, tags=[scenario.group])
+    made = scenario.owner.post("/groups", {"name": f"after {scenario.group}", "tags": [scenario.group]})
+    _eventually_told(site, scenario, ["alert.inform"])
     told = _informed(receiver)
     assert (told["eventTypeName"], told["groupId"]) == ("GROUP_CREATED", made["id"])
 
 
-def test_what_only_global_configurations_name_is_told_by_one(site: Site, receiver: HttpReceiver) -> None:
-    story, event_type = Story(site, receiver), "BACKUP_AGENT_CONF_CALL_FAILURE"
-    _configure_globally(story, eventTypeName=event_type, forAllGroups=False, groupIds=[story.group])
-    seen(event_type, {"hostname": "agent1"})(story)
-    _eventually_told(site, story, ["alert.inform"])
+def test_what_only_global_configurations_name_is_told_by_one(
+    site: RunningSite, receiver: HttpReceiver
+) -> None:
+    scenario, event_type = Scenario(site, receiver), "BACKUP_AGENT_CONF_CALL_FAILURE"
+    _configure_globally(scenario, eventTypeName=event_type, forAllGroups=False, groupIds=[scenario.group])
+    seen(event_type, {"hostname": "agent1"})(scenario)
+    _eventually_told(site, scenario, ["alert.inform"])
     told = _informed(receiver)
-    assert (told["eventTypeName"], told["groupId"]) == (event_type, story.group)
+    assert (told["eventTypeName"], told["groupId"]) == (event_type, scenario.group)
 
 
 def test_no_event_type_of_configurations_is_forgotten() -> None:
@@ -195,30 +207,30 @@ def test_a_family_has_rows_of_its_category_only(category: str) -> None:
     assert {EventType(row.event_type).spec.category for row in FAMILIES[category]} == {category}
 
 
-def _alert(story: Story) -> dict[str, Any]:
+def _alert(scenario: Scenario) -> dict[str, Any]:
     """The one of its configuration; the default configurations of projects may have some beside."""
-    (alert,) = (one for one in story.alerts() if one["alertConfigId"] == story.config)
+    (alert,) = (one for one in scenario.alerts() if one["alertConfigId"] == scenario.config)
     return alert
 
 
-def _configure_globally(story: Story, **config: Any) -> str:
-    config = {**config, "notifications": story.notifications()}
-    made: str = story.owner.post("/globalAlertConfigs", config)["id"]
+def _configure_globally(scenario: Scenario, **config: Any) -> str:
+    config = {**config, "notifications": scenario.notifications()}
+    made: str = scenario.owner.post("/globalAlertConfigs", config)["id"]
     return made
 
 
-def _eventually_told(site: Site, story: Story, kinds: list[str]) -> None:
+def _eventually_told(site: RunningSite, scenario: Scenario, kinds: list[str]) -> None:
     """Exactly this is told, and nothing more is to come."""
 
     def done() -> bool:
-        return len(_kinds(story)) >= len(kinds) and site.is_idle()
+        return len(_kinds(scenario)) >= len(kinds) and site.is_idle()
 
     eventually(done, message=f"{kinds} told")
-    assert _kinds(story) == kinds
+    assert _kinds(scenario) == kinds
 
 
 def _eventually_all_told(
-    site: Site, receiver: HttpReceiver, told: Collection[tuple[EventType, str | None]]
+    site: RunningSite, receiver: HttpReceiver, told: Collection[tuple[EventType, str | None]]
 ) -> None:
     """Each of these types with that status of its alert, exactly once; events have none."""
 
@@ -232,8 +244,8 @@ def _eventually_all_told(
     )
 
 
-def _kinds(story: Story) -> list[str]:
-    return [one.headers["X-Ops-Event"] for one in story.receiver.requests]
+def _kinds(scenario: Scenario) -> list[str]:
+    return [one.headers["X-Ops-Event"] for one in scenario.receiver.requests]
 
 
 def _informed(receiver: HttpReceiver) -> dict[str, Any]:
@@ -241,20 +253,20 @@ def _informed(receiver: HttpReceiver) -> dict[str, Any]:
     return told
 
 
-def _assert_about(story: Story, alert: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+def _assert_about(scenario: Scenario, alert: Mapping[str, Any], about: Mapping[str, Any]) -> None:
     """It names its target and nothing else, with the ids of what the project knows by those names."""
     assert {name: alert[name] for name in TARGET if name in alert} == about
-    known = story.owner.get(f"{story.path}/hosts")["results"]
+    known = scenario.owner.get(f"{scenario.path}/hosts")["results"]
     hosts = {f"{host['hostname']}:{host['port']}": host["id"] for host in known}
     assert alert.get("hostId") == hosts.get(alert.get("hostnameAndPort", ""))
-    known = story.owner.get(f"{story.path}/clusters")["results"]
+    known = scenario.owner.get(f"{scenario.path}/clusters")["results"]
     clusters = {cluster["clusterName"]: cluster["id"] for cluster in known}
     assert alert.get("clusterId") == clusters.get(alert.get("clusterName", ""))
 
 
-def _assert_logged(story: Story, event_type: str, alert_id: str) -> None:
+def _assert_logged(scenario: Scenario, event_type: str, alert_id: str) -> None:
     """The log has the beginning and the end of the alert, in this order."""
-    events = story.owner.get(f"{story.path}/events")["results"]
+    events = scenario.owner.get(f"{scenario.path}/events")["results"]
     closing = EventType(event_type).spec.closed_by
     of_alert = [one["eventTypeName"] for one in reversed(events) if one.get("alertId") == alert_id]
     assert of_alert == [event_type, closing]

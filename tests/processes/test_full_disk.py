@@ -15,7 +15,7 @@ from opsapi.embedded.layout import Layout
 from tests.eventually import eventually, is_running
 from tests.hostile.budget import LONG
 from tests.integration.embedded.sql import connect
-from tests.processes.platform import Platform, copy_prepared
+from tests.processes.platform import RunningPlatform, copy_prepared
 
 pytestmark = pytest.mark.processes
 
@@ -53,7 +53,7 @@ class Disk:
 
 
 @pytest.fixture
-def disk(platform: Platform) -> Iterator[Disk]:
+def disk(platform: RunningPlatform) -> Iterator[Disk]:
     """That of the data directory."""
     platform.data_dir.mkdir(mode=0o711)
     made = Disk(platform.data_dir)
@@ -64,18 +64,18 @@ def disk(platform: Platform) -> Iterator[Disk]:
     subprocess.run(["umount", "--lazy", str(made.path)], check=True)
 
 
-def missing(platform: Platform) -> object:
+def missing(platform: RunningPlatform) -> object:
     """What readiness says is missing of the database."""
     return platform.get("/health/ready").json().get("missing", {}).get("database")
 
 
-def is_ready(platform: Platform) -> bool:
+def is_ready(platform: RunningPlatform) -> bool:
     """Whether a report can be stored."""
     return platform.get("/health/ready").status_code == 200
 
 
 def test_a_full_disk_is_named_kills_no_web_process_and_all_comes_back_with_the_space(
-    platform: Platform, disk: Disk
+    platform: RunningPlatform, disk: Disk
 ) -> None:
     platform.start()
     eventually(lambda: is_ready(platform))
@@ -106,7 +106,7 @@ def test_a_full_disk_is_named_kills_no_web_process_and_all_comes_back_with_the_s
     assert "Traceback" not in platform.log
 
 
-def _replace_web_process(platform: Platform, disk: Disk) -> None:
+def _replace_web_process(platform: RunningPlatform, disk: Disk) -> None:
     killed = platform.child("gunicorn worker")
     os.kill(killed, signal.SIGKILL)
 
@@ -117,7 +117,7 @@ def _replace_web_process(platform: Platform, disk: Disk) -> None:
     eventually(is_replaced, message="another web process answers")
 
 
-def _ended(platform: Platform, disk: Disk) -> int:
+def _ended(platform: RunningPlatform, disk: Disk) -> int:
     """How often PostgreSQL ended, having to lay a new piece of its log on the disk."""
     disk.fill()
     with suppress(psycopg.Error), connect(Layout(platform.data_dir), role="postgres") as connection:

@@ -13,10 +13,10 @@ from opsapi.api.links import PUBLIC
 from opsapi.embedded.layout import Layout
 from tests.documents import ROOT, shell_blocks
 from tests.integration.embedded.sql import tell
-from tests.once import run_directory
-from tests.processes.conftest import Caller, make_first_user
-from tests.processes.platform import Platform, assert_one_line, installation
+from tests.processes.conftest import ProcessCaller, make_first_user
+from tests.processes.platform import RunningPlatform, assert_one_line, installation
 from tests.processes.terminal import Terminal
+from tests.shared import run_directory
 
 SERVER = Layout(run_directory())
 HOW_TO = ROOT / "docs" / "how-to"
@@ -31,13 +31,13 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
-def platform(prepared: Platform) -> Platform:
+def platform(prepared: RunningPlatform) -> RunningPlatform:
     """The one the guides are followed on."""
     return prepared
 
 
 @pytest.fixture
-def owner(platform: Platform) -> Caller:
+def owner(platform: RunningPlatform) -> ProcessCaller:
     """A running installation's first user, with a project and a secret in it."""
     platform.environment["OPSAPI_ENV_FILE"] = str(platform.directory / "settings")
     platform.start()
@@ -48,14 +48,16 @@ def owner(platform: Platform) -> Caller:
 
 
 @pytest.fixture
-def terminal(platform: Platform, tmp_path: Path) -> Iterator[Terminal]:
+def terminal(platform: RunningPlatform, tmp_path: Path) -> Iterator[Terminal]:
     """In the checkout, with the installation's settings; its home is this test's."""
     made = Terminal(tmp_path, environment={**platform.environment, "HOME": str(tmp_path)}, at=ROOT)
     yield made
     made.end()
 
 
-def test_a_backup_is_restored(owner: Caller, platform: Platform, terminal: Terminal, tmp_path: Path) -> None:
+def test_a_backup_is_restored(
+    owner: ProcessCaller, platform: RunningPlatform, terminal: Terminal, tmp_path: Path
+) -> None:
     names, key, whole, dump, restore, lend, into_own = _blocks(HOW_TO / "back-up-and-restore.md", platform)
     for block in (names, key, whole, dump):
         terminal.run(block)
@@ -85,11 +87,11 @@ def _assert_kept_apart(home: Path) -> None:
         assert path.stat().st_mode & 0o077 == 0, path
 
 
-def _secret_key(platform: Platform) -> str:
+def _secret_key(platform: RunningPlatform) -> str:
     return (platform.data_dir / "secret_key").read_text()
 
 
-def _restore_dump(own: Platform, old: Platform, terminal: Terminal, block: str) -> None:
+def _restore_dump(own: RunningPlatform, old: RunningPlatform, terminal: Terminal, block: str) -> None:
     name = f"restored_{own.port}"
     tell(SERVER, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
     url = "postgresql://opsapi@db.example.com:5432/opsapi"
@@ -99,9 +101,9 @@ def _restore_dump(own: Platform, old: Platform, terminal: Terminal, block: str) 
     own.environment["OPSAPI_ENCRYPTION_KEYS"] = (old.data_dir / "encryption_key").read_text().strip()
 
 
-def _assert_restored(owner: Caller, platform: Platform) -> None:
-    """The old key opens it, so its sealed private part was opened; what was made later is not there."""
-    found = Caller(platform, {"publicKey": owner.public_key, "privateKey": owner.private_key})
+def _assert_restored(owner: ProcessCaller, platform: RunningPlatform) -> None:
+    """The old key opens it, so its encrypted private part was opened; what was made later is not there."""
+    found = ProcessCaller(platform, {"publicKey": owner.public_key, "privateKey": owner.private_key})
     # May be asked for another challenge once, as the guide says, and requests does not take it up.
     requests.get(platform.base_url + PUBLIC, auth=found.auth, timeout=60)
     groups = found.get("/groups")["results"]
@@ -110,7 +112,7 @@ def _assert_restored(owner: Caller, platform: Platform) -> None:
     assert CONFIG["eventTypeName"] in {config["eventTypeName"] for config in configs}
 
 
-def test_keys_are_rotated(owner: Caller, platform: Platform, terminal: Terminal) -> None:
+def test_keys_are_rotated(owner: ProcessCaller, platform: RunningPlatform, terminal: Terminal) -> None:
     add, seal, drop, forget, make = _blocks(HOW_TO / "rotate-keys.md", platform)
     terminal.run(add)
     _restart(platform)
@@ -133,18 +135,18 @@ def test_keys_are_rotated(owner: Caller, platform: Platform, terminal: Terminal)
     assert_one_line(refused.stderr, "no key in OPSAPI_ENCRYPTION_KEYS", "restore the key")
 
 
-def _restart(platform: Platform) -> None:
+def _restart(platform: RunningPlatform) -> None:
     assert platform.stop() == 0
     platform.start()
 
 
-def _key_in(printed: str, platform: Platform) -> Caller:
+def _key_in(printed: str, platform: RunningPlatform) -> ProcessCaller:
     """The key a command printed."""
     found = dict(re.findall(r"^(public|private) key +(\S+)$", printed, re.MULTILINE))
-    return Caller(platform, {"publicKey": found["public"], "privateKey": found["private"]})
+    return ProcessCaller(platform, {"publicKey": found["public"], "privateKey": found["private"]})
 
 
-def _blocks(document: Path, platform: Platform) -> list[str]:
+def _blocks(document: Path, platform: RunningPlatform) -> list[str]:
     """What to type, at the places of this run."""
     places: dict[str, Any] = {
         ".venv/bin/python": sys.executable,
@@ -159,7 +161,7 @@ def _blocks(document: Path, platform: Platform) -> list[str]:
     return typed
 
 
-def _at(block: str, old: Platform, new: Platform) -> str:
+def _at(block: str, old: RunningPlatform, new: RunningPlatform) -> str:
     """A block for the old installation, typed for the new one."""
     assert str(old.data_dir) in block
     return block.replace(str(old.data_dir), str(new.data_dir))

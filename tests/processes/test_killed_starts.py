@@ -15,8 +15,8 @@ from opsapi.embedded.layout import Layout
 from tests.eventually import eventually, is_running
 from tests.hostile.budget import LONG
 from tests.integration.embedded.sql import tell
-from tests.once import run_directory
-from tests.processes.platform import READY, ROOT, Platform, descendants
+from tests.processes.platform import READY, ROOT, RunningPlatform, descendants
+from tests.shared import run_directory
 
 pytestmark = pytest.mark.processes
 
@@ -38,7 +38,7 @@ _EVENTS = """
 @pytest.mark.skipif(not LONG, reason="takes minutes: make faults")
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_a_first_start_killed_at_random_moments_is_finished_by_the_next(
-    platform: Platform, seed: int
+    platform: RunningPlatform, seed: int
 ) -> None:
     random = Random(seed)
     for _ in range(KILLS):
@@ -51,7 +51,7 @@ def test_a_first_start_killed_at_random_moments_is_finished_by_the_next(
     assert "Traceback" not in platform.log
 
 
-def test_a_start_goes_on_when_its_database_and_its_preparation_are_killed(platform: Platform) -> None:
+def test_a_start_goes_on_when_its_database_and_its_preparation_are_killed(platform: RunningPlatform) -> None:
     platform.launch()
     for role in ("postgres", "prepare", "postgres"):
         eventually(lambda: platform.find_child("prepare"), message="the preparation runs")
@@ -65,7 +65,7 @@ def test_a_start_goes_on_when_its_database_and_its_preparation_are_killed(platfo
 
 
 @pytest.fixture
-def older(platform: Platform) -> Iterator[tuple[str, int]]:
+def older(platform: RunningPlatform) -> Iterator[tuple[str, int]]:
     """A database of the test run's own server, with rows and without the newest migrations.
 
     Its name, and how many migrations there are in all.
@@ -88,7 +88,7 @@ def older(platform: Platform) -> Iterator[tuple[str, int]]:
 @pytest.mark.skipif(not LONG, reason="takes minutes: make faults")
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_an_upgrade_killed_at_random_moments_is_finished_by_the_next_and_keeps_the_rows(
-    platform: Platform, older: tuple[str, int], seed: int
+    platform: RunningPlatform, older: tuple[str, int], seed: int
 ) -> None:
     random = Random(seed)
     database, migrations = older
@@ -130,7 +130,7 @@ def _connect(database: str, layout: Layout = SERVER) -> "psycopg.Connection[tupl
     return psycopg.connect(host=str(layout.socket_dir), dbname=database, user="opsapi", autocommit=True)
 
 
-def _kill_all(platform: Platform) -> None:
+def _kill_all(platform: RunningPlatform) -> None:
     processes = [platform.pid, *descendants(platform.pid)]
     for pid in processes:
         with suppress(ProcessLookupError):

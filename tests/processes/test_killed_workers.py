@@ -25,8 +25,8 @@ from tests.eventually import eventually
 from tests.hostile.budget import LONG
 from tests.integration.embedded.sql import connect
 from tests.processes.conftest import make_first_user
-from tests.processes.platform import ROOT, Platform, prepared_installation
-from tests.processes.story import Site, Story
+from tests.processes.platform import ROOT, RunningPlatform, prepared_installation
+from tests.processes.scenario import RunningSite, Scenario
 from tests.receivers import HttpReceiver, MailReceiver
 
 pytestmark = pytest.mark.processes
@@ -42,7 +42,7 @@ _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 class Workers:
     """One worker at a time beside the platform's own, which stands still: the one it starts is killed."""
 
-    def __init__(self, platform: Platform) -> None:
+    def __init__(self, platform: RunningPlatform) -> None:
         self._platform = platform
         self._log = platform.directory / "workers.txt"
         self._process: subprocess.Popen[bytes] | None = None
@@ -67,7 +67,7 @@ class Workers:
         self.start()
         return stopped
 
-    def start_another(self, site: Site) -> subprocess.Popen[bytes]:
+    def start_another(self, site: RunningSite) -> subprocess.Popen[bytes]:
         """Start the next one; the one before is the answer and works on until the caller ends it."""
         assert self._process is not None
         before = self._process
@@ -84,7 +84,7 @@ class Workers:
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
+def site() -> Iterator[RunningSite]:
     """A platform whose own worker stands still."""
     with ExitStack() as stack:
         mail_server = stack.enter_context(MailReceiver().running())
@@ -95,14 +95,14 @@ def site() -> Iterator[Site]:
             )
         )
         platform.start()
-        made = Site(platform, mail_server, make_first_user(platform))
+        made = RunningSite(platform, mail_server, make_first_user(platform))
         eventually(made.is_idle)
         stack.enter_context(_standing_still(made, platform.child("run_worker")))
         yield made
 
 
 @pytest.fixture(scope="module")
-def workers(site: Site) -> Iterator[Workers]:
+def workers(site: RunningSite) -> Iterator[Workers]:
     """Those that are killed."""
     made = Workers(site.platform)
     made.start()
@@ -111,14 +111,14 @@ def workers(site: Site) -> Iterator[Workers]:
 
 
 @pytest.fixture
-def story(site: Site) -> Iterator[Story]:
+def scenario(site: RunningSite) -> Iterator[Scenario]:
     """A new project with its receiver."""
     with HttpReceiver().running() as receiver:
-        yield Story(site, receiver)
+        yield Scenario(site, receiver)
 
 
 @contextmanager
-def _standing_still(site: Site, pid: int) -> Iterator[None]:
+def _standing_still(site: RunningSite, pid: int) -> Iterator[None]:
     """The process stands still and has nothing in hand."""
 
     def is_still() -> bool:
@@ -142,7 +142,7 @@ def _standing_still(site: Site, pid: int) -> Iterator[None]:
 class Hold:
     """Locks of a table that the worker will wait for, until they are released."""
 
-    def __init__(self, site: Site, receiver: HttpReceiver) -> None:
+    def __init__(self, site: RunningSite, receiver: HttpReceiver) -> None:
         self._site, self.receiver = site, receiver
         self._connection: psycopg.Connection[Any] = connect(Layout(site.platform.data_dir))
         self._connection.autocommit = False
@@ -171,7 +171,7 @@ _CLAIMED = f"{_DUE} AND lease_token IS NOT NULL"
 
 
 @dataclass(frozen=True)
-class Step:
+class KillStep:
     """A step of a delivery: how a worker is held in it, and how often a webhook is sent then.
 
     `hold` answers how to see that the worker is there.
@@ -218,86 +218,91 @@ def _once_answered(hold: Hold) -> Callable[[], bool]:
 
 
 STEPS = [
-    Step("evaluating", partial(_waiting_for, "alerting_alert", "SHARE", _SIGNAL), 1),
-    Step("claiming", partial(_waiting_for, "alerting_unreachablehost", "ACCESS EXCLUSIVE", _DUE), 1),
-    Step("claimed", partial(_waiting_for, "alerting_maintenancewindow", "ACCESS EXCLUSIVE", _CLAIMED), 1),
-    Step("sending", _while_sending, 2),
-    Step("answered", _once_answered, 2),
-    Step("recording", _recording, 2),
+    KillStep("evaluating", partial(_waiting_for, "alerting_alert", "SHARE", _SIGNAL), 1),
+    KillStep("claiming", partial(_waiting_for, "alerting_unreachablehost", "ACCESS EXCLUSIVE", _DUE), 1),
+    KillStep("claimed", partial(_waiting_for, "alerting_maintenancewindow", "ACCESS EXCLUSIVE", _CLAIMED), 1),
+    KillStep("sending", _while_sending, 2),
+    KillStep("answered", _once_answered, 2),
+    KillStep("recording", _recording, 2),
 ]
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
 def test_a_worker_killed_at_a_step_loses_nothing_and_repeats_under_the_same_id(
-    site: Site, workers: Workers, story: Story, step: Step, number: int
+    site: RunningSite, workers: Workers, scenario: Scenario, step: KillStep, number: int
 ) -> None:
-    with closing(Hold(site, story.receiver)) as hold:
+    with closing(Hold(site, scenario.receiver)) as hold:
         is_there = step.hold(hold)
-        story.report(reachable=False)
+        scenario.report(reachable=False)
         eventually(is_there, SECONDS, message=f"a worker is {step.name}")
         workers.kill()
-        story.receiver.answer(200)
+        scenario.receiver.answer(200)
         hold.release()
     workers.start()
-    _eventually_told(site, story, "alert.open", "OPEN")
-    assert len(story.webhooks("alert.open")) == step.sent
-    (alert,) = story.alerts()
+    _eventually_told(site, scenario, "alert.open", "OPEN")
+    assert len(scenario.webhooks("alert.open")) == step.sent
+    (alert,) = scenario.alerts()
     assert alert["status"] == "OPEN"
-    assert story.log().count("HOST_DOWN of alert") == 1
+    assert scenario.log().count("HOST_DOWN of alert") == 1
 
-    story.report(reachable=True)
-    _eventually_told(site, story, "alert.close", "CLOSED")
-    assert len(story.webhooks("alert.close")) == 1
-    assert [one["status"] for one in story.alerts()] == ["CLOSED"]
-    assert _log_of(story, alert["id"]) == {"alert.open": ["DELIVERED"] * 2, "alert.close": ["DELIVERED"] * 2}
+    scenario.report(reachable=True)
+    _eventually_told(site, scenario, "alert.close", "CLOSED")
+    assert len(scenario.webhooks("alert.close")) == 1
+    assert [one["status"] for one in scenario.alerts()] == ["CLOSED"]
+    assert _log_of(scenario, alert["id"]) == {
+        "alert.open": ["DELIVERED"] * 2,
+        "alert.close": ["DELIVERED"] * 2,
+    }
 
 
 @pytest.mark.parametrize("beyond", [False, True], ids=["in-its-project", "passing-it-on"])
 def test_an_event_of_an_organization_is_told_once_whatever_worker_is_killed(
-    site: Site, workers: Workers, story: Story, beyond: bool
+    site: RunningSite, workers: Workers, scenario: Scenario, beyond: bool
 ) -> None:
     added = {"eventTypeName": "ORG_API_KEY_ADDED"}
-    story.configure(added)
+    scenario.configure(added)
     if beyond:
-        scope = {"forAllGroups": False, "groupIds": [story.group]}
-        story.owner.post("/globalAlertConfigs", {**added, **scope, "notifications": story.notifications()})
+        scope = {"forAllGroups": False, "groupIds": [scenario.group]}
+        scenario.owner.post(
+            "/globalAlertConfigs", {**added, **scope, "notifications": scenario.notifications()}
+        )
     eventually(site.is_idle, SECONDS)
-    with closing(Hold(site, story.receiver)) as hold:
+    with closing(Hold(site, scenario.receiver)) as hold:
         hold.lock("alerting_notification", "SHARE")
-        story.owner.post(f"/orgs/{story.org}/apiKeys", {"desc": "new", "roles": ["ORG_MEMBER"]})
+        scenario.owner.post(f"/orgs/{scenario.org}/apiKeys", {"desc": "new", "roles": ["ORG_MEMBER"]})
         is_there = partial(hold.is_waited_for, "alerting_notification", _SIGNAL)
         eventually(is_there, SECONDS, message="a worker is about to write whom to tell")
         workers.kill()
         hold.release()
     workers.start()
     told = 1 + beyond
-    eventually(lambda: len(story.webhooks("alert.inform")) >= told and site.is_idle(), SECONDS)
-    assert len(story.webhooks("alert.inform")) == told
+    eventually(lambda: len(scenario.webhooks("alert.inform")) >= told and site.is_idle(), SECONDS)
+    assert len(scenario.webhooks("alert.inform")) == told
 
 
 # --- what another worker takes up ---------------------------------------------------------------
 
 
 @pytest.fixture
-def held(story: Story) -> Iterator[Story]:
+def held(scenario: Scenario) -> Iterator[Scenario]:
     """Its receiver has a webhook and answers it when the test ends; those that come later at once."""
     released = threading.Event()
 
     def hold(handler: BaseHTTPRequestHandler) -> None:
-        story.receiver.answer(200)
+        scenario.receiver.answer(200)
         released.wait(SECONDS)
         handler.wfile.write(_OK)
 
-    story.receiver.behave(hold)
-    story.report(reachable=False)
-    eventually(lambda: story.webhooks("alert.open"), SECONDS, message="a webhook is in hand")
-    yield story
+    scenario.receiver.behave(hold)
+    scenario.report(reachable=False)
+    eventually(lambda: scenario.webhooks("alert.open"), SECONDS, message="a webhook is in hand")
+    yield scenario
     released.set()
 
 
 def test_what_a_killed_worker_had_in_hand_another_sends_long_before_the_lease_ends(
-    site: Site, workers: Workers, held: Story
+    site: RunningSite, workers: Workers, held: Scenario
 ) -> None:
     killed = workers.start_another(site)
     killed.kill()
@@ -307,13 +312,13 @@ def test_what_a_killed_worker_had_in_hand_another_sends_long_before_the_lease_en
 
 
 def test_a_worker_that_stands_still_keeps_what_it_has_in_hand_while_a_dead_one_loses_it(
-    site: Site, workers: Workers, held: Story
+    site: RunningSite, workers: Workers, held: Scenario
 ) -> None:
     lease = _lease(site, held)
     stopped = workers.stop()
     try:
         with HttpReceiver().running() as receiver:
-            lost = Story(site, receiver)
+            lost = Scenario(site, receiver)
 
             def say_nothing(handler: BaseHTTPRequestHandler) -> None:
                 receiver.answer(200)
@@ -334,7 +339,7 @@ def test_a_worker_that_stands_still_keeps_what_it_has_in_hand_while_a_dead_one_l
 
 
 def test_a_worker_ends_while_a_receiver_hangs_and_leaves_the_message_to_another(
-    site: Site, workers: Workers, held: Story
+    site: RunningSite, workers: Workers, held: Scenario
 ) -> None:
     workers.end()
     workers.start()
@@ -347,26 +352,26 @@ def test_a_worker_ends_while_a_receiver_hangs_and_leaves_the_message_to_another(
     assert first == NO_OUTCOME
 
 
-def _lease(site: Site, story: Story) -> object:
+def _lease(site: RunningSite, scenario: Scenario) -> object:
     """Of the webhook that is in hand."""
     return site.ask(
         "SELECT lease_token FROM alerting_notification WHERE channel = 'WEBHOOK' "  # noqa: S608 - the test's own
-        f"AND lease_token IS NOT NULL AND group_id = '{story.group}'"
+        f"AND lease_token IS NOT NULL AND group_id = '{scenario.group}'"
     )
 
 
-def _eventually_told(site: Site, story: Story, kind: str, label: str) -> None:
+def _eventually_told(site: RunningSite, scenario: Scenario, kind: str, label: str) -> None:
     """Both receivers know, nothing more is to come, and however often it was sent it was one delivery."""
 
-    eventually(lambda: story.is_told(kind, label) and site.is_idle(), SECONDS, message=f"{kind} told")
-    assert len({one.headers["X-Ops-Delivery"] for one in story.webhooks(kind)}) == 1
-    assert len({one.message["Message-ID"] for one in story.mails(label)}) == 1
+    eventually(lambda: scenario.is_told(kind, label) and site.is_idle(), SECONDS, message=f"{kind} told")
+    assert len({one.headers["X-Ops-Delivery"] for one in scenario.webhooks(kind)}) == 1
+    assert len({one.message["Message-ID"] for one in scenario.mails(label)}) == 1
 
 
-def _log_of(story: Story, alert_id: str) -> dict[str, list[str]]:
+def _log_of(scenario: Scenario, alert_id: str) -> dict[str, list[str]]:
     """What the log says of the alert, but for repeats to come: kind → the states of its notifications."""
     found: dict[str, list[str]] = {}
-    for entry in story.owner.get(f"{story.path}/alerts/{alert_id}/notifications")["results"]:
+    for entry in scenario.owner.get(f"{scenario.path}/alerts/{alert_id}/notifications")["results"]:
         if entry["kind"] != "alert.update":
             found.setdefault(entry["kind"], []).append(entry["status"])
     return found

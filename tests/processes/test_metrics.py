@@ -9,8 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.eventually import eventually
 from tests.processes.conftest import make_first_user
-from tests.processes.platform import Platform, prepared_installation
-from tests.processes.story import Site, Story
+from tests.processes.platform import RunningPlatform, prepared_installation
+from tests.processes.scenario import RunningSite, Scenario
 from tests.receivers import HttpReceiver, MailReceiver
 
 pytestmark = pytest.mark.processes
@@ -26,7 +26,7 @@ def mail_server() -> Iterator[MailReceiver]:
 
 
 @pytest.fixture(scope="module")
-def platform(mail_server: MailReceiver) -> Iterator[Platform]:
+def platform(mail_server: MailReceiver) -> Iterator[RunningPlatform]:
     """A platform with two web processes."""
     environment = {
         "OPSAPI_OUTBOUND_ALLOW": "127.0.0.0/8",
@@ -38,7 +38,7 @@ def platform(mail_server: MailReceiver) -> Iterator[Platform]:
         yield made
 
 
-def told(platform: Platform, name: str, **labels: str) -> float:
+def told(platform: RunningPlatform, name: str, **labels: str) -> float:
     """One value; 0 while it is not told."""
     answer = platform.get("/metrics")
     assert answer.status_code == 200, answer.text
@@ -48,13 +48,13 @@ def told(platform: Platform, name: str, **labels: str) -> float:
 
 
 def test_what_web_processes_and_worker_count_is_added_up_and_outlives_them(
-    platform: Platform, mail_server: MailReceiver
+    platform: RunningPlatform, mail_server: MailReceiver
 ) -> None:
-    site = Site(platform, mail_server, make_first_user(platform))
+    site = RunningSite(platform, mail_server, make_first_user(platform))
     with HttpReceiver().running() as receiver:
-        story = Story(site, receiver)
-        story.report(reachable=False)
-        eventually(lambda: story.is_told("alert.open", "OPEN") and site.is_idle())
+        scenario = Scenario(site, receiver)
+        scenario.report(reachable=False)
+        eventually(lambda: scenario.is_told("alert.open", "OPEN") and site.is_idle())
     for channel in ("WEBHOOK", "EMAIL"):
         labels = {"channel": channel, "outcome": "delivered"}
         assert eventually(lambda labels=labels: told(platform, "delivery_attempts_total", **labels)) == 1  # type: ignore[misc]  # a default binds the loop's value
@@ -72,7 +72,7 @@ def test_what_web_processes_and_worker_count_is_added_up_and_outlives_them(
     assert told(platform, "http_requests_total", **not_found) == before + REQUESTS
 
 
-def test_a_new_start_counts_from_the_beginning(platform: Platform) -> None:
+def test_a_new_start_counts_from_the_beginning(platform: RunningPlatform) -> None:
     assert platform.get("/nowhere").status_code == 404
     platform.stop()
     platform.start()

@@ -21,10 +21,10 @@ from tests.database import copy_migrated
 from tests.deployment import NGINX
 from tests.documents import ROOT, blocks
 from tests.eventually import eventually
-from tests.once import run_directory
 from tests.processes import deployed
 from tests.processes.certificates import make_certificate
 from tests.processes.deployed import NAME, Deployed
+from tests.shared import run_directory
 
 SERVER = Layout(run_directory())
 GUIDE = ROOT / "docs" / "how-to" / "deploy.md"

@@ -9,9 +9,9 @@ from opsmanager import OpsManagerClient
 
 from opsapi.api.links import PUBLIC
 from tests.eventually import eventually
-from tests.processes.conftest import Caller, make_first_user
+from tests.processes.conftest import ProcessCaller, make_first_user
 from tests.processes.outside_client import CALLS, NOT_OURS, OTHERWISE, SERVICES_NOT_OURS, Scene
-from tests.processes.platform import Platform, prepared_installation
+from tests.processes.platform import RunningPlatform, prepared_installation
 
 pytestmark = pytest.mark.processes
 
@@ -19,7 +19,7 @@ NOBODY = "0123456789abcdef01234567"
 
 
 @pytest.fixture(scope="module")
-def owner() -> Iterator[Caller]:
+def owner() -> Iterator[ProcessCaller]:
     """The first user of a platform of its own."""
     with prepared_installation(OPSAPI_RATE_FIRST_USER="2") as platform:
         platform.start()
@@ -28,19 +28,19 @@ def owner() -> Iterator[Caller]:
 
 
 @pytest.fixture(scope="module")
-def client(owner: Caller) -> Iterator[OpsManagerClient]:
+def client(owner: ProcessCaller) -> Iterator[OpsManagerClient]:
     """The outside client with the first user's key."""
     with connect(owner.platform, owner.public_key, owner.private_key) as made:
         yield made
 
 
-def connect(platform: Platform, public_key: str, private_key: str) -> OpsManagerClient:
+def connect(platform: RunningPlatform, public_key: str, private_key: str) -> OpsManagerClient:
     """The client as its README says, without its pauses."""
     return OpsManagerClient(platform.base_url, public_key, private_key, rate_limit=0, retry_count=0)
 
 
 @pytest.fixture(scope="module")
-def scene(owner: Caller, client: OpsManagerClient) -> Scene:
+def scene(owner: ProcessCaller, client: OpsManagerClient) -> Scene:
     """Something of everything, and of most things two, so that pages follow each other."""
     made = _Maker(client)
     group_name = "päyments eu 1"
@@ -302,14 +302,14 @@ def test_a_refusal_is_its_own_error(
     assert raised.value.detail
 
 
-def test_a_wrong_key_is_an_authentication_error(owner: Caller) -> None:
+def test_a_wrong_key_is_an_authentication_error(owner: ProcessCaller) -> None:
     refused = pytest.raises(opsmanager.OpsManagerAuthenticationError)
     with connect(owner.platform, owner.public_key, "x") as stranger, refused as raised:
         stranger.projects.list()
     assert raised.value.error_code == "UNAUTHORIZED"
 
 
-def test_a_missing_role_is_a_forbidden_error(owner: Caller, scene: Scene) -> None:
+def test_a_missing_role_is_a_forbidden_error(owner: ProcessCaller, scene: Scene) -> None:
     key = owner.post(f"/groups/{scene.group}/apiKeys", {"desc": "reader", "roles": ["GROUP_READ_ONLY"]})
     with connect(owner.platform, key["publicKey"], key["privateKey"]) as reader:
         assert [project.id for project in reader.projects.list()] == [scene.group]

@@ -8,8 +8,8 @@ import pytest
 from opsapi.embedded.layout import Layout
 from tests.database import copy_migrated
 from tests.integration.embedded.sql import ask, tell
-from tests.once import run_directory
-from tests.processes.platform import ROOT, Platform
+from tests.processes.platform import ROOT, RunningPlatform
+from tests.shared import run_directory
 
 SERVER = Layout(run_directory())
 
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
-def outside(platform: Platform, django_db_setup: None) -> Platform:
+def outside(platform: RunningPlatform, django_db_setup: None) -> RunningPlatform:
     """An installation on a database of the test run's own server, which a test makes."""
     platform.environment["DATABASE_URL"] = f"postgresql://opsapi@/{SERVER.socket_dir}/{_name(platform)}"
     return platform
 
 
-def test_many_machines_may_migrate_at_once(outside: Platform) -> None:
+def test_many_machines_may_migrate_at_once(outside: RunningPlatform) -> None:
     tell(SERVER, f"CREATE DATABASE {_name(outside)}")
     command = [sys.executable, str(ROOT / "manage.py"), "prepare"]
     machines = [
@@ -36,7 +36,7 @@ def test_many_machines_may_migrate_at_once(outside: Platform) -> None:
     assert outside.manage("migrate", "--check").returncode == 0
 
 
-def test_an_outside_database_is_served_without_an_embedded_one(outside: Platform) -> None:
+def test_an_outside_database_is_served_without_an_embedded_one(outside: RunningPlatform) -> None:
     copy_migrated(_name(outside))
     outside.start()
     assert outside.get("/health/live").status_code == 200
@@ -45,12 +45,12 @@ def test_an_outside_database_is_served_without_an_embedded_one(outside: Platform
     assert outside.stop() == 0
 
 
-def test_the_lock_ends_with_its_transaction(outside: Platform) -> None:
+def test_the_lock_ends_with_its_transaction(outside: RunningPlatform) -> None:
     copy_migrated(_name(outside))
     assert outside.manage("prepare").returncode == 0
     held = "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database WHERE locktype = 'advisory'"
     assert ask(SERVER, f"{held} AND datname = '{_name(outside)}'") == 0
 
 
-def _name(platform: Platform) -> str:
+def _name(platform: RunningPlatform) -> str:
     return f"outside_{platform.port}"

@@ -13,8 +13,8 @@ import requests
 from opsapi.api.links import DISCOVERY
 from tests.api import bodies
 from tests.eventually import eventually
-from tests.processes.conftest import Caller, make_first_user
-from tests.processes.platform import Platform, free_port
+from tests.processes.conftest import ProcessCaller, make_first_user
+from tests.processes.platform import RunningPlatform, free_port
 
 pytestmark = [pytest.mark.processes, pytest.mark.prometheus]
 
@@ -69,7 +69,7 @@ class Prometheus:
         return any(float(count) > 0 for count in counts)
 
 
-def job(name: str, platform: Platform, group: str, password: str = PASSWORD) -> dict[str, Any]:
+def job(name: str, platform: RunningPlatform, group: str, password: str = PASSWORD) -> dict[str, Any]:
     """What somebody writes into prometheus.yml; JSON is YAML."""
     discovery = {
         "url": f"{platform.base_url}{DISCOVERY}/groups/{group}/discovery",
@@ -79,12 +79,12 @@ def job(name: str, platform: Platform, group: str, password: str = PASSWORD) -> 
     return {"job_name": name, "http_sd_configs": [discovery]}
 
 
-def report(owner: Caller, group: str, *hosts: dict[str, Any]) -> None:
+def report(owner: ProcessCaller, group: str, *hosts: dict[str, Any]) -> None:
     """A report of an agent."""
     owner.report(group, bodies.report(*hosts))
 
 
-def test_it_lists_the_projects_hosts_with_their_labels(running: Platform, tmp_path: Path) -> None:
+def test_it_lists_the_projects_hosts_with_their_labels(running: RunningPlatform, tmp_path: Path) -> None:
     owner, prometheus = make_first_user(running), Prometheus(tmp_path)
     group = owner.post("/groups", {"name": "päyments"})
     scraper = {"username": USERNAME, "password": PASSWORD, "listenAddress": "0.0.0.0:9100"}

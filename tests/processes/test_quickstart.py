@@ -21,7 +21,7 @@ from tests.processes.newcomer import (
     server_environment,
     type_document,
 )
-from tests.processes.platform import Platform
+from tests.processes.platform import RunningPlatform
 from tests.processes.terminal import Terminal
 
 _missing = [name for name in ("bash", "curl") if shutil.which(name) is None]
@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 
-def test_they_answer_what_they_say(platform: Platform, tmp_path: Path) -> None:
+def test_they_answer_what_they_say(platform: RunningPlatform, tmp_path: Path) -> None:
     assert server_environment(README) == {}
     platform.start()
     with second_terminal(platform, tmp_path) as terminal:
@@ -45,7 +45,7 @@ def test_they_answer_what_they_say(platform: Platform, tmp_path: Path) -> None:
     assert log_in(platform, "ada", password) == 302
 
 
-def _assert_it_can_be_typed_again(terminal: Terminal, platform: Platform) -> None:
+def _assert_it_can_be_typed_again(terminal: Terminal, platform: RunningPlatform) -> None:
     """The quickstart in another terminal, and `make demo` beside what it made."""
     before = len(terminal.text)
     terminal.run("unset PUBLIC_KEY PRIVATE_KEY")
@@ -56,7 +56,7 @@ def _assert_it_can_be_typed_again(terminal: Terminal, platform: Platform) -> Non
     assert (again.returncode, "nothing changed" in again.stdout) == (0, True), again.stderr
 
 
-def _assert_begun(printed: list[str], platform: Platform) -> str:
+def _assert_begun(printed: list[str], platform: RunningPlatform) -> str:
     """The README's commands answer what it prints, links aside; the password of the first user."""
     first_user, project, root = printed
     (password,) = re.findall(r"(?m)^password +(\S+)$", first_user)

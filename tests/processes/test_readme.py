@@ -14,12 +14,12 @@ from tests.processes.newcomer import (
     login_page_commands,
     second_terminal,
 )
-from tests.processes.platform import Platform
+from tests.processes.platform import RunningPlatform
 
 pytestmark = pytest.mark.processes
 
 
-def test_start_up_line_and_login_page_say_the_same(prepared: Platform, tmp_path: Path) -> None:
+def test_start_up_line_and_login_page_say_the_same(prepared: RunningPlatform, tmp_path: Path) -> None:
     bootstrap, project, _ = (block.text.strip() for block in shell_blocks(README) if block.kind == "run")
     assert (bootstrap, project) == (BOOTSTRAP, first_project_call("http://127.0.0.1:8000/api/public/v1.0"))
     prepared.start()
@@ -33,7 +33,9 @@ def test_start_up_line_and_login_page_say_the_same(prepared: Platform, tmp_path:
     assert log_in(prepared, "ada", password) == 302
 
 
-def test_the_login_page_is_enough_without_a_shell_on_the_server(prepared: Platform, tmp_path: Path) -> None:
+def test_the_login_page_is_enough_without_a_shell_on_the_server(
+    prepared: RunningPlatform, tmp_path: Path
+) -> None:
     prepared.start()
     with second_terminal(prepared, tmp_path) as terminal:
         first_user, project = login_page_commands(prepared)

@@ -17,8 +17,8 @@ import pytest
 from tests.eventually import eventually, is_running
 from tests.hostile.budget import LONG
 from tests.processes.conftest import make_first_user
-from tests.processes.platform import Platform, descendants, prepared_installation
-from tests.processes.story import HOST, SECRET, Site, Story
+from tests.processes.platform import RunningPlatform, descendants, prepared_installation
+from tests.processes.scenario import HOST, SECRET, RunningSite, Scenario
 from tests.receivers import HttpReceiver, MailReceiver, ReceivedRequest
 
 pytestmark = pytest.mark.processes
@@ -29,7 +29,7 @@ ALERT = ["HOST_DOWN of alert", "HOST_UP of alert"]
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
+def site() -> Iterator[RunningSite]:
     """One for all tests here: each has a project, an address and a receiver of its own."""
     with ExitStack() as stack:
         mail_server = stack.enter_context(MailReceiver().running())
@@ -41,55 +41,55 @@ def site() -> Iterator[Site]:
             )
         )
         platform.start()
-        yield Site(platform, mail_server, make_first_user(platform))
+        yield RunningSite(platform, mail_server, make_first_user(platform))
         assert platform.stop() == 0
 
 
 @pytest.fixture
-def story(site: Site) -> Iterator[Story]:
+def scenario(site: RunningSite) -> Iterator[Scenario]:
     """A new project, and a receiver that is there before it is asked and after."""
     with HttpReceiver().running() as receiver:
-        yield Story(site, receiver)
+        yield Scenario(site, receiver)
 
 
-def test_a_host_that_goes_down_and_comes_up_is_told_signed_and_logged(story: Story) -> None:
-    story.report(reachable=False)
-    eventually(lambda: story.is_told("alert.open", "OPEN"))
-    (alert,) = story.alerts()
+def test_a_host_that_goes_down_and_comes_up_is_told_signed_and_logged(scenario: Scenario) -> None:
+    scenario.report(reachable=False)
+    eventually(lambda: scenario.is_told("alert.open", "OPEN"))
+    (alert,) = scenario.alerts()
     assert (alert["status"], alert["hostnameAndPort"]) == ("OPEN", HOST)
-    _assert_told_once(story, "alert.open", "OPEN", alert)
+    _assert_told_once(scenario, "alert.open", "OPEN", alert)
 
-    story.report(reachable=True)
-    eventually(lambda: story.is_told("alert.close", "CLOSED"))
-    (closed,) = story.alerts()
+    scenario.report(reachable=True)
+    eventually(lambda: scenario.is_told("alert.close", "CLOSED"))
+    (closed,) = scenario.alerts()
     assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
-    _assert_told_once(story, "alert.close", "CLOSED", closed)
-    assert len(story.receiver.requests) == 2
+    _assert_told_once(scenario, "alert.close", "CLOSED", closed)
+    assert len(scenario.receiver.requests) == 2
 
 
-def test_every_step_stands_in_the_log(site: Site, story: Story) -> None:
-    story.report(reachable=False)
-    story.report(reachable=True)
+def test_every_step_stands_in_the_log(site: RunningSite, scenario: Scenario) -> None:
+    scenario.report(reachable=False)
+    scenario.report(reachable=True)
     eventually(site.is_idle)
     defaults = ["ALERT_CONFIG_ADDED_AUDIT"] * 3
     setup = ["GROUP_CREATED", *defaults, "API_KEY_CREATED_AUDIT", "ALERT_CONFIG_ADDED_AUDIT"]
-    assert [name for name in story.log() if name in setup] == setup
-    assert [name for name in story.log() if name in FLEET] == FLEET
-    assert sorted(name for name in story.log() if name in ALERT) == ALERT
-    everywhere = story.owner.get("/globalEvents?eventType=USER_CREATED_AUDIT")["results"]
+    assert [name for name in scenario.log() if name in setup] == setup
+    assert [name for name in scenario.log() if name in FLEET] == FLEET
+    assert sorted(name for name in scenario.log() if name in ALERT) == ALERT
+    everywhere = scenario.owner.get("/globalEvents?eventType=USER_CREATED_AUDIT")["results"]
     assert [event["targetUsername"] for event in everywhere] == ["ada@example.com"]
 
 
-def _assert_told_once(story: Story, kind: str, label: str, alert: dict[str, Any]) -> None:
+def _assert_told_once(scenario: Scenario, kind: str, label: str, alert: dict[str, Any]) -> None:
     """One signed webhook and one mail, about this alert."""
-    (webhook,) = story.webhooks(kind)
+    (webhook,) = scenario.webhooks(kind)
     _assert_signed(webhook)
     assert len(webhook.headers["X-Ops-Delivery"]) == 24
     document = json.loads(webhook.body)
     assert {name: document[name] for name in ("id", "status", "hostnameAndPort", "groupId")} == {
         name: alert[name] for name in ("id", "status", "hostnameAndPort", "groupId")
     }
-    (mail,) = story.mails(label)
+    (mail,) = scenario.mails(label)
     assert HOST in mail.message["Subject"]
 
 
@@ -103,16 +103,16 @@ def _assert_signed(webhook: ReceivedRequest) -> None:
 # --- kill -9 --------------------------------------------------------------------------------------
 
 
-def _web_and_worker(platform: Platform) -> list[int]:
+def _web_and_worker(platform: RunningPlatform) -> list[int]:
     web = platform.child("gunicorn")
     return [platform.child("run_worker"), web, *descendants(web)]
 
 
-def _everything_but_the_supervisor(platform: Platform) -> list[int]:
+def _everything_but_the_supervisor(platform: RunningPlatform) -> list[int]:
     return descendants(platform.pid)
 
 
-def _everything(platform: Platform) -> list[int]:
+def _everything(platform: RunningPlatform) -> list[int]:
     return [platform.pid, *descendants(platform.pid)]
 
 
@@ -122,23 +122,23 @@ VICTIMS = [_web_and_worker, _everything_but_the_supervisor, _everything]
 
 @pytest.mark.parametrize("victims", VICTIMS if LONG else VICTIMS[:1])
 def test_a_kill_while_a_webhook_is_sent_repeats_it_under_the_same_delivery_id(
-    site: Site, story: Story, victims: Callable[[Platform], list[int]]
+    site: RunningSite, scenario: Scenario, victims: Callable[[RunningPlatform], list[int]]
 ) -> None:
-    with _holding(story.receiver):
-        story.report(reachable=False)
-        eventually(lambda: story.webhooks("alert.open"), message="the webhook is on its way")
+    with _holding(scenario.receiver):
+        scenario.report(reachable=False)
+        eventually(lambda: scenario.webhooks("alert.open"), message="the webhook is on its way")
         _kill_and_bring_back(site, victims)
-    _assert_it_ends_as_if_nothing_had_happened(site, story)
-    assert len(story.webhooks("alert.open")) >= 2
+    _assert_it_ends_as_if_nothing_had_happened(site, scenario)
+    assert len(scenario.webhooks("alert.open")) >= 2
 
 
 @pytest.mark.parametrize("victims", VICTIMS if LONG else VICTIMS[1:])
 def test_a_kill_right_after_a_report_was_accepted_loses_nothing(
-    site: Site, story: Story, victims: Callable[[Platform], list[int]]
+    site: RunningSite, scenario: Scenario, victims: Callable[[RunningPlatform], list[int]]
 ) -> None:
-    story.report(reachable=False)
+    scenario.report(reachable=False)
     _kill_and_bring_back(site, victims)
-    _assert_it_ends_as_if_nothing_had_happened(site, story)
+    _assert_it_ends_as_if_nothing_had_happened(site, scenario)
 
 
 @contextmanager
@@ -158,7 +158,7 @@ def _holding(receiver: HttpReceiver) -> Iterator[None]:
         released.set()
 
 
-def _kill_and_bring_back(site: Site, victims: Callable[[Platform], list[int]]) -> None:
+def _kill_and_bring_back(site: RunningSite, victims: Callable[[RunningPlatform], list[int]]) -> None:
     """SIGKILL to all at once; the supervisor starts them again, or we start the supervisor again."""
     platform = site.platform
     killed = victims(platform)
@@ -174,30 +174,30 @@ def _kill_and_bring_back(site: Site, victims: Callable[[Platform], list[int]]) -
     eventually(partial(_is_ready, platform), message="the platform is ready again")
 
 
-def _is_ready(platform: Platform) -> bool:
+def _is_ready(platform: RunningPlatform) -> bool:
     return platform.answers() and platform.get("/health/ready").status_code == 200
 
 
-def _assert_it_ends_as_if_nothing_had_happened(site: Site, story: Story) -> None:
-    _eventually_told(site, story, "alert.open", "OPEN")
-    (alert,) = story.alerts()
+def _assert_it_ends_as_if_nothing_had_happened(site: RunningSite, scenario: Scenario) -> None:
+    _eventually_told(site, scenario, "alert.open", "OPEN")
+    (alert,) = scenario.alerts()
     assert alert["status"] == "OPEN"
-    story.report(reachable=True)
-    _eventually_told(site, story, "alert.close", "CLOSED")
-    (closed,) = story.alerts()
+    scenario.report(reachable=True)
+    _eventually_told(site, scenario, "alert.close", "CLOSED")
+    (closed,) = scenario.alerts()
     assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
-    assert [name for name in story.log() if name in FLEET] == FLEET
-    assert [name for name in story.log() if name in ALERT] == ALERT
+    assert [name for name in scenario.log() if name in FLEET] == FLEET
+    assert [name for name in scenario.log() if name in ALERT] == ALERT
 
 
-def _eventually_told(site: Site, story: Story, kind: str, label: str) -> None:
+def _eventually_told(site: RunningSite, scenario: Scenario, kind: str, label: str) -> None:
     """Both receivers know and nothing more is to come: however often, it was one delivery each."""
 
     def done() -> bool:
-        return story.is_told(kind, label) and site.is_idle()
+        return scenario.is_told(kind, label) and site.is_idle()
 
     eventually(done, LOST_WORK_SECONDS, message=f"{kind} delivered")
-    assert len({one.headers["X-Ops-Delivery"] for one in story.webhooks(kind)}) == 1
-    assert len({one.message["Message-ID"] for one in story.mails(label)}) == 1
-    for webhook in story.webhooks(kind):
+    assert len({one.headers["X-Ops-Delivery"] for one in scenario.webhooks(kind)}) == 1
+    assert len({one.message["Message-ID"] for one in scenario.mails(label)}) == 1
+    for webhook in scenario.webhooks(kind):
         _assert_signed(webhook)

@@ -14,18 +14,24 @@ from opsapi.embedded.layout import Layout
 from opsapi.first_steps import BOOTSTRAP
 from tests.eventually import eventually, is_running
 from tests.integration.embedded.sql import ask
-from tests.processes.platform import ROOT, Platform, assert_one_line, descendants, prepared_installation
+from tests.processes.platform import (
+    ROOT,
+    RunningPlatform,
+    assert_one_line,
+    descendants,
+    prepared_installation,
+)
 
 pytestmark = pytest.mark.processes
 
 
-def test_it_says_where_it_is_and_how_to_make_the_first_user(running: Platform) -> None:
+def test_it_says_where_it_is_and_how_to_make_the_first_user(running: RunningPlatform) -> None:
     assert f"Ops API is ready: {running.base_url}/\n" in running.output
     assert BOOTSTRAP in running.output
     assert running.get("/health/live").status_code == 200
 
 
-def test_its_log_is_lines_with_a_time(running: Platform) -> None:
+def test_its_log_is_lines_with_a_time(running: RunningPlatform) -> None:
     running.get("/health/live")
     lines = running.log.splitlines()
     assert lines
@@ -33,14 +39,14 @@ def test_its_log_is_lines_with_a_time(running: Platform) -> None:
 
 
 @pytest.fixture(scope="module")
-def installed() -> Iterator[Platform]:
+def installed() -> Iterator[RunningPlatform]:
     """An installation that each test may end in its own way."""
     with prepared_installation() as made:
         yield made
 
 
 @pytest.fixture
-def serving(installed: Platform) -> Platform:
+def serving(installed: RunningPlatform) -> RunningPlatform:
     """The same, started."""
     if not installed.is_up:
         installed.start()
@@ -48,7 +54,9 @@ def serving(installed: Platform) -> Platform:
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_everything_in_order_when_told_to_stop(serving: Platform, signum: signal.Signals) -> None:
+def test_it_ends_everything_in_order_when_told_to_stop(
+    serving: RunningPlatform, signum: signal.Signals
+) -> None:
     with ExitStack() as connections:
         idle = [
             connections.enter_context(socket.create_connection(("127.0.0.1", serving.port))) for _ in range(3)
@@ -62,13 +70,13 @@ def test_it_ends_everything_in_order_when_told_to_stop(serving: Platform, signum
     assert [line for line in log.splitlines() if "is killed" in line] == []
 
 
-def test_it_can_be_stopped_while_it_starts(platform: Platform) -> None:
+def test_it_can_be_stopped_while_it_starts(platform: RunningPlatform) -> None:
     platform.launch()
     eventually(lambda: "creating the database" in platform.log)
     assert platform.stop() == 0
 
 
-def test_it_replaces_every_child_that_is_killed(serving: Platform) -> None:
+def test_it_replaces_every_child_that_is_killed(serving: RunningPlatform) -> None:
     for role in ("postgres", "gunicorn", "gunicorn worker", "run_worker"):
         killed = serving.child(role)
         os.kill(killed, signal.SIGKILL)
@@ -78,7 +86,7 @@ def test_it_replaces_every_child_that_is_killed(serving: Platform) -> None:
         eventually(lambda: _has_database(serving))
 
 
-def test_it_starts_at_once_after_it_was_killed(serving: Platform) -> None:
+def test_it_starts_at_once_after_it_was_killed(serving: RunningPlatform) -> None:
     assert serving.manage("bootstrap", "ada").returncode == 0
     for signum in (signal.SIGKILL, signal.SIGTERM):
         before = descendants(serving.pid)
@@ -93,7 +101,7 @@ def test_it_starts_at_once_after_it_was_killed(serving: Platform) -> None:
     assert serving.stop() == 0
 
 
-def test_it_ends_with_the_parent_it_was_given_and_starts_at_once(prepared: Platform) -> None:
+def test_it_ends_with_the_parent_it_was_given_and_starts_at_once(prepared: RunningPlatform) -> None:
     serve = f"{sys.executable} {ROOT / 'manage.py'} serve --parent $$"
     prepared.launch("sh", "-c", f"{serve}; true")
     prepared.wait_ready()
@@ -104,13 +112,13 @@ def test_it_ends_with_the_parent_it_was_given_and_starts_at_once(prepared: Platf
     assert prepared.answers()
 
 
-def test_a_second_one_on_the_same_directory_is_refused(running: Platform) -> None:
-    second = Platform(running.directory / "second", OPSAPI_DATA_DIR=str(running.data_dir))
+def test_a_second_one_on_the_same_directory_is_refused(running: RunningPlatform) -> None:
+    second = RunningPlatform(running.directory / "second", OPSAPI_DATA_DIR=str(running.data_dir))
     second.directory.mkdir()
     assert_one_line(second.fail_to_start(), f"in use by a running platform, process {running.pid}")
 
 
-def _has_database(platform: Platform) -> bool:
+def _has_database(platform: RunningPlatform) -> bool:
     try:
         return bool(ask(Layout(platform.data_dir), "SELECT true"))
     except psycopg.OperationalError:

@@ -7,7 +7,7 @@ import pytest
 import requests
 
 from tests.processes.certificates import make_certificate
-from tests.processes.platform import Platform
+from tests.processes.platform import RunningPlatform
 
 pytestmark = pytest.mark.processes
 
@@ -15,7 +15,7 @@ PATIENCE = 30.0
 """Seconds. Held up by twenty silent handshakes, ten seconds each on four threads, it takes longer."""
 
 
-def test_it_speaks_tls_and_slow_handshakes_do_not_stop_it(prepared: Platform) -> None:
+def test_it_speaks_tls_and_slow_handshakes_do_not_stop_it(prepared: RunningPlatform) -> None:
     certificate, key = make_certificate(prepared.directory)
     prepared.environment |= {"OPSAPI_TLS_CERT": str(certificate), "OPSAPI_TLS_KEY": str(key)}
     prepared.start()

@@ -9,7 +9,7 @@ from http.client import HTTPResponse
 import pytest
 
 from tests.eventually import eventually
-from tests.processes.platform import Platform
+from tests.processes.platform import RunningPlatform
 
 pytestmark = pytest.mark.processes
 
@@ -52,7 +52,7 @@ MALFORMED = [
 
 
 @pytest.fixture
-def connect(running: Platform) -> Iterator[ExitStack]:
+def connect(running: RunningPlatform) -> Iterator[ExitStack]:
     """Connections that are closed with the test."""
     with ExitStack() as stack:
         yield stack
@@ -60,7 +60,7 @@ def connect(running: Platform) -> Iterator[ExitStack]:
 
 @pytest.mark.parametrize("start", SLOW, ids=range(len(SLOW)))
 def test_twenty_clients_that_stop_halfway_do_not_stop_the_api(
-    running: Platform, connect: ExitStack, start: bytes
+    running: RunningPlatform, connect: ExitStack, start: bytes
 ) -> None:
     for _ in range(20):
         connect.enter_context(_open(running)).sendall(start)
@@ -69,7 +69,7 @@ def test_twenty_clients_that_stop_halfway_do_not_stop_the_api(
 
 @pytest.mark.parametrize(("request_", "statuses"), MALFORMED, ids=range(len(MALFORMED)))
 def test_a_malformed_request_is_refused_at_once(
-    running: Platform, connect: ExitStack, request_: bytes, statuses: set[int]
+    running: RunningPlatform, connect: ExitStack, request_: bytes, statuses: set[int]
 ) -> None:
     connection = connect.enter_context(_open(running))
     connection.sendall(request_)
@@ -84,7 +84,7 @@ def test_a_malformed_request_is_refused_at_once(
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
-def test_a_request_may_arrive_in_pieces(running: Platform, connect: ExitStack, size: int) -> None:
+def test_a_request_may_arrive_in_pieces(running: RunningPlatform, connect: ExitStack, size: int) -> None:
     connection = connect.enter_context(_open(running))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     whole = POST + JSON + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x=y\r\n}\r\n0\r\nTrailer: 1\r\n\r\n"
@@ -93,14 +93,16 @@ def test_a_request_may_arrive_in_pieces(running: Platform, connect: ExitStack, s
     assert _status(connection) == 401
 
 
-def test_requests_may_follow_each_other_before_their_answers(running: Platform, connect: ExitStack) -> None:
+def test_requests_may_follow_each_other_before_their_answers(
+    running: RunningPlatform, connect: ExitStack
+) -> None:
     connection = connect.enter_context(_open(running))
     connection.sendall((GET + b"\r\n") * 5 + GET + b"Connection: close\r\n\r\n")
     assert _all(connection).count(b"HTTP/1.1 200 OK") == 6
 
 
 def test_a_large_body_that_was_refused_unread_does_not_end_the_connection(
-    running: Platform, connect: ExitStack
+    running: RunningPlatform, connect: ExitStack
 ) -> None:
     connection = connect.enter_context(_open(running))
     body = b"x" * (3 << 20)
@@ -114,7 +116,7 @@ def test_a_large_body_that_was_refused_unread_does_not_end_the_connection(
     assert answer.status == 200
 
 
-def test_a_client_that_waits_to_continue_is_told_once(running: Platform, connect: ExitStack) -> None:
+def test_a_client_that_waits_to_continue_is_told_once(running: RunningPlatform, connect: ExitStack) -> None:
     connection = connect.enter_context(_open(running))
     head = POST + JSON + b"Content-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"
     connection.sendall(head)
@@ -126,7 +128,7 @@ def test_a_client_that_waits_to_continue_is_told_once(running: Platform, connect
 
 
 def test_a_client_that_does_not_read_its_answers_is_one_line_in_the_log(
-    running: Platform, connect: ExitStack
+    running: RunningPlatform, connect: ExitStack
 ) -> None:
     client = connect.enter_context(_open(running))
     client.sendall(b"GET /api/schema/ HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
@@ -135,13 +137,13 @@ def test_a_client_that_does_not_read_its_answers_is_one_line_in_the_log(
     assert running.log.count("does not read its response") == 1
 
 
-def test_forwarding_headers_of_strangers_mean_nothing(running: Platform, connect: ExitStack) -> None:
+def test_forwarding_headers_of_strangers_mean_nothing(running: RunningPlatform, connect: ExitStack) -> None:
     connection = connect.enter_context(_open(running))
     connection.sendall(GET + b"X-Forwarded-Proto: https\r\nScript-Name: /x\r\nSCRIPT_NAME: /x\r\n\r\n")
     assert _status(connection) == 200
 
 
-def _open(platform: Platform) -> socket.socket:
+def _open(platform: RunningPlatform) -> socket.socket:
     return socket.create_connection(("127.0.0.1", platform.port), timeout=PATIENCE)
 
 

@@ -16,7 +16,7 @@ from requests.auth import HTTPDigestAuth
 
 from opsapi import VERSION
 from opsapi.first_steps import BOOTSTRAP
-from tests.processes.platform import ROOT, Platform, installation
+from tests.processes.platform import ROOT, RunningPlatform, installation
 
 pytestmark = pytest.mark.processes
 _PACKAGES = {"opsapi", "accesslist", "alerting", "automation", "events", "integrations"}
@@ -50,7 +50,7 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def installed(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Platform]:
+def installed(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningPlatform]:
     """A platform of the installed package, with nothing set but its port and its user's state directory."""
     monkeypatch.chdir(tmp_path)
     with installation() as platform:
@@ -78,7 +78,7 @@ def test_the_wheel_has_the_packages_and_no_tests(wheel: Path) -> None:
     assert {"opsapi/files/.env.example", "opsapi/files/deploy/nginx.conf"} <= set(names)
 
 
-def test_one_command_starts_it_and_the_first_steps_it_prints_work(installed: Platform) -> None:
+def test_one_command_starts_it_and_the_first_steps_it_prints_work(installed: RunningPlatform) -> None:
     installed.start()
     assert BOOTSTRAP.replace(".venv/bin/python manage.py", "opsapi") in installed.output
     assert (installed.data_dir / "postgres").is_dir()

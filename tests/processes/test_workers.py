@@ -12,8 +12,8 @@ import pytest
 from tests.eventually import eventually
 from tests.hostile.budget import LONG
 from tests.processes.conftest import make_first_user
-from tests.processes.platform import ROOT, Platform, prepared_installation
-from tests.processes.story import Site, Story
+from tests.processes.platform import ROOT, RunningPlatform, prepared_installation
+from tests.processes.scenario import RunningSite, Scenario
 from tests.receivers import HttpReceiver, MailReceiver
 
 pytestmark = pytest.mark.processes
@@ -24,7 +24,7 @@ START_SECONDS = 240.0
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
+def site() -> Iterator[RunningSite]:
     """A platform with WORKERS workers."""
     with ExitStack() as stack:
         mail_server = stack.enter_context(MailReceiver().running())
@@ -36,14 +36,14 @@ def site() -> Iterator[Site]:
             )
         )
         platform.start()
-        site = Site(platform, mail_server, make_first_user(platform))
+        site = RunningSite(platform, mail_server, make_first_user(platform))
         stack.enter_context(_more_workers(platform, WORKERS - 1))
         eventually(lambda: len(site.workers()) == WORKERS, START_SECONDS, message="all workers are seen")
         yield site
 
 
 @contextmanager
-def _more_workers(platform: Platform, count: int) -> Iterator[None]:
+def _more_workers(platform: RunningPlatform, count: int) -> Iterator[None]:
     """Workers beside the platform's own, as on other machines with the same database."""
     command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
     log = platform.directory / "more_workers.txt"
@@ -60,42 +60,44 @@ def _more_workers(platform: Platform, count: int) -> Iterator[None]:
         assert "Traceback" not in log.read_text()
 
 
-def test_many_workers_and_forty_racing_reports_make_one_alert_that_is_told_once(site: Site) -> None:
+def test_many_workers_and_forty_racing_reports_make_one_alert_that_is_told_once(site: RunningSite) -> None:
     with HttpReceiver().running() as receiver:
-        story = Story(site, receiver)
-        _race(story, reachable=False)
-        eventually(lambda: story.is_told("alert.open", "OPEN") and site.is_idle(), START_SECONDS)
-        (alert,) = story.alerts()
+        scenario = Scenario(site, receiver)
+        _race(scenario, reachable=False)
+        eventually(lambda: scenario.is_told("alert.open", "OPEN") and site.is_idle(), START_SECONDS)
+        (alert,) = scenario.alerts()
         assert alert["status"] == "OPEN"
-        logged = [name for name in story.log() if name.startswith("HOST_")]
+        logged = [name for name in scenario.log() if name.startswith("HOST_")]
         assert logged == ["HOST_DOWN", "HOST_DOWN of alert"]
 
-        _race(story, reachable=True)
-        eventually(lambda: story.is_told("alert.close", "CLOSED") and site.is_idle(), START_SECONDS)
-        (closed,) = story.alerts()
+        _race(scenario, reachable=True)
+        eventually(lambda: scenario.is_told("alert.close", "CLOSED") and site.is_idle(), START_SECONDS)
+        (closed,) = scenario.alerts()
         assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
 
         told = [one.headers["X-Ops-Event"] for one in receiver.requests]
         assert told == ["alert.open", "alert.close"]
-        assert [len(story.mails(label)) for label in ("OPEN", "CLOSED")] == [1, 1]
+        assert [len(scenario.mails(label)) for label in ("OPEN", "CLOSED")] == [1, 1]
         assert site.ask("SELECT count(*) FROM events_signal") == 0
 
 
-def test_many_workers_tell_each_event_of_an_organization_once(site: Site) -> None:
+def test_many_workers_tell_each_event_of_an_organization_once(site: RunningSite) -> None:
     with HttpReceiver().running() as receiver:
-        story = Story(site, receiver, {"eventTypeName": "ORG_API_KEY_ADDED"})
+        scenario = Scenario(site, receiver, {"eventTypeName": "ORG_API_KEY_ADDED"})
         key = {"desc": "one of many", "roles": ["ORG_MEMBER"]}
         with ThreadPoolExecutor(REPORTS) as threads:
             made = list(
-                threads.map(lambda _: story.owner.post(f"/orgs/{story.org}/apiKeys", key), range(REPORTS))
+                threads.map(
+                    lambda _: scenario.owner.post(f"/orgs/{scenario.org}/apiKeys", key), range(REPORTS)
+                )
             )
         eventually(lambda: len(receiver.requests) >= REPORTS and site.is_idle(), START_SECONDS)
         told = [json.loads(one.body)["targetPublicKey"] for one in receiver.requests]
         assert sorted(told) == sorted(one["publicKey"] for one in made)
 
 
-def _race(story: Story, *, reachable: bool) -> None:
+def _race(scenario: Scenario, *, reachable: bool) -> None:
     """Forty reports of the same host at once."""
     with ThreadPoolExecutor(REPORTS) as threads:
-        for report in [threads.submit(story.report, reachable=reachable) for _ in range(REPORTS)]:
+        for report in [threads.submit(scenario.report, reachable=reachable) for _ in range(REPORTS)]:
             report.result()

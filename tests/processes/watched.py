@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from automation.agent.addresses import Address
-from automation.agent.engine import Reading
+from automation.agent.addresses import ServerAddress
+from automation.agent.engine import HostReading
 from automation.agent.mongodb.connection import read
 from automation.agent.mongodb.engine import MongoDB
-from automation.agent.mongodb.host import Answer, Host
+from automation.agent.mongodb.host import MongoAnswer, MongoHost
 from automation.agent.mongodb.metrics import OF_DATABASES
 from automation.agent.rates import Why
 from tests.eventually import eventually
@@ -16,15 +16,15 @@ from tests.processes.mongod import MONITOR, PASSWORD, VERSION, Mongod
 from tests.unit.automation.agent.recorded import recording
 
 
-def host_of(server: Mongod, user: str = MONITOR, password: str = PASSWORD, **more: Any) -> Host:
+def host_of(server: Mongod, user: str = MONITOR, password: str = PASSWORD, **more: Any) -> MongoHost:
     """A host that is asked as this user."""
     access = read(f"mongodb://{server.address}/")
     options: Mapping[str, Any] = {"username": user, "password": password}
     access = type(access)(access.seeds, options)
-    return Host(Address("127.0.0.1", server.port), access, str, **more)
+    return MongoHost(ServerAddress("127.0.0.1", server.port), access, str, **more)
 
 
-def asked(connection_string: str) -> tuple[Reading, set[Why]]:
+def asked(connection_string: str) -> tuple[HostReading, set[Why]]:
     """What is reported of the only server of a deployment, and why metrics are missing, after a poll."""
     with closing(MongoDB([connection_string])) as engine:
         (host,) = eventually(engine.targets, message="the server is found")
@@ -35,10 +35,10 @@ def asked(connection_string: str) -> tuple[Reading, set[Why]]:
     return reading, set(host.missing.values())
 
 
-def measured(host: Host) -> Answer:
+def measured(host: MongoHost) -> MongoAnswer:
     """Its answer once there is a pair of polls: the server takes its numbers each second."""
 
-    def has_rates() -> Answer | None:
+    def has_rates() -> MongoAnswer | None:
         answer = host.poll()
         return answer if host.missing.get("NETWORK_NUM_REQUESTS") is Why.REPORTED else None
 
@@ -47,7 +47,7 @@ def measured(host: Host) -> Answer:
     return answer
 
 
-def assert_as_recorded(host: Host, kind: str, version: str = VERSION) -> None:
+def assert_as_recorded(host: MongoHost, kind: str, version: str = VERSION) -> None:
     """It has what its recording has, once the server took all of its numbers for the first time."""
     _, recorded = recording(kind, version).values()
     absent = {metric for metric, why in recorded.items() if why is Why.ABSENT} - OF_DATABASES

@@ -18,7 +18,7 @@ from alerting.rules import claim_order, destination_health
 from alerting.rules.claim_order import Candidate, InHand
 from alerting.rules.destination_health import Health
 from alerting.services import notification_rows
-from integrations.choices import DeliveryStatus, Fault
+from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.outcome import Outcome
 from tests.simulation import store
@@ -133,7 +133,7 @@ def _any_answer_shows_a_host_back(patch: Patch) -> None:
     ) -> dict[str, tuple[datetime, bool]]:
         answered = datetime.max.replace(tzinfo=UTC)
         return real(
-            (host, claimed if outcome.fault is Fault.HOST else answered, outcome)
+            (host, claimed if outcome.fault is DeliveryFault.HOST else answered, outcome)
             for host, claimed, outcome in attempts
         )
 
@@ -144,7 +144,7 @@ def _every_fault_is_the_hosts(patch: Patch) -> None:
     def host_is_at_fault(real: Callable[..., Outcome]) -> Callable[..., Outcome]:
         def send(*args: Any, **named: Any) -> Outcome:
             outcome = real(*args, **named)
-            return outcome if outcome.reason is None else replace(outcome, fault=Fault.HOST)
+            return outcome if outcome.reason is None else replace(outcome, fault=DeliveryFault.HOST)
 
         return send
 

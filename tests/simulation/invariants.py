@@ -9,10 +9,10 @@ from alerting.choices import AlertStatus, NotificationStatus
 from alerting.delivery import HELD_UP
 from alerting.models import Notification
 from alerting.rules.claim_order import AT_ONE_DESTINATION, BURST
-from integrations.choices import ENDS, TELLING, DeliveryStatus, Fault, MessageKind
+from integrations.choices import ENDS, OPEN_KINDS, DeliveryFault, DeliveryStatus, MessageKind
 from integrations.delivery import UNFORESEEN
 from tests.simulation.plans import HOUR
-from tests.simulation.world import BEGINNING, Request, World
+from tests.simulation.world import BEGINNING, SimulatedRequest, SimulatedWorld
 
 STARTS_WITHIN = 2.0
 BACK_WITHIN = 5.0
@@ -44,7 +44,7 @@ class Violation:
 class Watch:
     """Looks on while the run goes on."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self.world = world
         self.found: list[Violation] = []
         self._asked_to_wait: dict[str, tuple[float, float]] = {}
@@ -57,25 +57,25 @@ class Watch:
         self._due_back: dict[str, tuple[float, float]] = {}
         world.watchers.append(self._see)
 
-    def _see(self, what: str, request: Request) -> None:
+    def _see(self, what: str, request: SimulatedRequest) -> None:
         if what == "begins":
             self._begins(request)
         else:
             self._recorded(request)
 
-    def _note(self, promise: Promise, what: str, request: Request) -> None:
+    def _note(self, promise: Promise, what: str, request: SimulatedRequest) -> None:
         one = request.notification
         about = f"{one.kind} {one.id} to {request.receiver.name} at {request.began:.3f}"
         self.found.append(Violation(promise, f"{about}: {what}"))
 
-    def _begins(self, request: Request) -> None:
+    def _begins(self, request: SimulatedRequest) -> None:
         self._check_order(request)
         self._check_bounds(request)
         self._check_fairness(request)
         self._check_places(request)
         self._check_back(request)
 
-    def _check_order(self, request: Request) -> None:
+    def _check_order(self, request: SimulatedRequest) -> None:
         one = request.notification
         for other in self.world.in_flight:
             beside = other.notification
@@ -83,7 +83,7 @@ class Watch:
             if other is not request and same:
                 self._note(Promise.ORDER, f"{beside.kind} {beside.id} is in hand as well", request)
 
-    def _check_bounds(self, request: Request) -> None:
+    def _check_bounds(self, request: SimulatedRequest) -> None:
         flying = self.world.in_flight
         mine = sum(one.worker == request.worker for one in flying)
         at_place = sum(one.notification.destination == request.notification.destination for one in flying)
@@ -94,7 +94,7 @@ class Watch:
         if request.notification.attempts > MOST_ATTEMPTS:
             self._note(Promise.BOUNDED, f"{request.notification.attempts} attempts", request)
 
-    def _check_fairness(self, request: Request) -> None:
+    def _check_fairness(self, request: SimulatedRequest) -> None:
         if _project(request.notification) not in self.world.plan.sound:
             return
         late = request.began - self._undisturbed(request.ready, request.began)
@@ -109,7 +109,7 @@ class Watch:
         ends = [end for start, end in self.world.troubles if start <= until and end > since]
         return max([since, *ends])
 
-    def _check_places(self, request: Request) -> None:
+    def _check_places(self, request: SimulatedRequest) -> None:
         host, since = request.receiver.host, self._unreachable.get(request.receiver.host)
         if since is None or request.claimed < since:
             return
@@ -122,7 +122,7 @@ class Watch:
             what = f"{len(beside)} more probe {host}, which cannot be connected to"
             self._note(Promise.FAULT_IN_ITS_PLACE, what, request)
 
-    def _check_back(self, request: Request) -> None:
+    def _check_back(self, request: SimulatedRequest) -> None:
         one = request.notification
         answered, until = self._asked_to_wait.get(one.destination, (0.0, 0.0))
         if answered < request.claimed < until:
@@ -134,18 +134,18 @@ class Watch:
             if late > 0 and request.receiver.accepts_from(back) and not self._host_was_away(request, back):
                 self._note(Promise.BACK, f"its receiver is back since {back:.1f}", request)
 
-    def _host_was_away(self, request: Request, since: float) -> bool:
+    def _host_was_away(self, request: SimulatedRequest, since: float) -> bool:
         outages = self.world.plan.outages
         return any(one.host == request.receiver.host and one.end > since for one in outages)
 
-    def _recorded(self, request: Request) -> None:
+    def _recorded(self, request: SimulatedRequest) -> None:
         outcome, one = request.outcome, request.notification
         assert outcome is not None
         if outcome.reason == HELD_UP:
             return
         seconds = self.world.seconds
         host = request.receiver.host
-        attempt = (request.claimed, outcome.fault is not Fault.HOST)
+        attempt = (request.claimed, outcome.fault is not DeliveryFault.HOST)
         self._last_attempt[host] = max(attempt, self._last_attempt.get(host, attempt))
         if self._last_attempt[host][1]:
             self._unreachable.pop(host, None)
@@ -182,7 +182,7 @@ class Watch:
                 self._due_back.setdefault(row.id, (self.world.seconds, deadline))
 
 
-def violations(world: World, watch: Watch) -> list[Violation]:
+def violations(world: SimulatedWorld, watch: Watch) -> list[Violation]:
     """All that a finished run broke."""
     left = _Left(world)
     checks = [left.durable(), left.one_id(), left.bounded()]
@@ -195,13 +195,13 @@ def violations(world: World, watch: Watch) -> list[Violation]:
 class _Left:
     """What a run left behind: notifications, and all requests in the order in which they arrived."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self.world = world
         self.rows = world.store.notifications()
         self.statuses = world.store.statuses()
         self.ends = {(row.alert_id, row.destination): row for row in self.rows if row.kind in ENDS}
-        self.requests: dict[str, list[Request]] = defaultdict(list)
-        self.of_subject: dict[tuple[str, str], list[Request]] = defaultdict(list)
+        self.requests: dict[str, list[SimulatedRequest]] = defaultdict(list)
+        self.of_subject: dict[tuple[str, str], list[SimulatedRequest]] = defaultdict(list)
         for one in world.requests:
             self.requests[one.notification.id].append(one)
             if one.reached:
@@ -239,7 +239,7 @@ class _Left:
         if last is None or last.outcome is None or last.outcome.status is not DeliveryStatus.RETRY:
             return False
         wanted = row.kind in ENDS or (
-            row.kind in TELLING and self.statuses[str(row.alert_id)] == AlertStatus.OPEN.value
+            row.kind in OPEN_KINDS and self.statuses[str(row.alert_id)] == AlertStatus.OPEN.value
         )
         first = row.first_attempt
         hour_over = first is not None and (self.world.now - first).total_seconds() >= HOUR
@@ -282,7 +282,7 @@ class _Left:
                     what = f"{key}: the last message taken is {_named(last)}, its end is {end_is}"
                     yield Violation(Promise.ORDER, what)
 
-    def _between_openings(self, key: tuple[str, str], arrived: list[Request]) -> Iterator[Violation]:
+    def _between_openings(self, key: tuple[str, str], arrived: list[SimulatedRequest]) -> Iterator[Violation]:
         open_alert = None
         for one in arrived:
             row = one.notification

@@ -26,7 +26,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class SimulatedPhase:
     """From `start` on the receiver does this; `retry_after` goes with THROTTLE."""
 
     start: float
@@ -40,14 +40,14 @@ class Receiver:
 
     name: str
     host: str
-    phases: list[Phase] = field(default_factory=lambda: [Phase(0.0, Mode.ACCEPT)])
+    phases: list[SimulatedPhase] = field(default_factory=lambda: [SimulatedPhase(0.0, Mode.ACCEPT)])
 
     @property
     def url(self) -> str:
         """Its address, as a configuration names it."""
         return f"http://{self.host}/{self.name}"
 
-    def phase(self, moment: float) -> Phase:
+    def phase(self, moment: float) -> SimulatedPhase:
         """What it does then."""
         return next(one for one in reversed(self.phases) if one.start <= moment)
 
@@ -63,7 +63,7 @@ class Receiver:
 
 
 @dataclass(slots=True)
-class Setting:
+class SimulatedSetting:
     """One notification of a project's configuration."""
 
     project: int
@@ -101,7 +101,7 @@ class Plan:
     ends: float = 0.0
     projects: int = 0
     sound: set[int] = field(default_factory=set)
-    settings: list[Setting] = field(default_factory=list)
+    settings: list[SimulatedSetting] = field(default_factory=list)
     outages: list[Outage] = field(default_factory=list)
     acts: list[Act] = field(default_factory=list)
     failing_database: list[tuple[float, float]] = field(default_factory=list)
@@ -117,9 +117,9 @@ class Plan:
 def draw(seed: int, *, small: bool = False) -> Plan:
     """The plan of a seed; a `small` one is for the real database."""
     rng = Random(seed)
-    story = rng.choices([_crowd, _long, _busy, _restored], [1, 2, 7, 1] if not small else [0, 0, 1, 0])[0]
+    timeline = rng.choices([_crowd, _long, _busy, _restored], [1, 2, 7, 1] if not small else [0, 0, 1, 0])[0]
     plan = Plan(seed, slots=rng.choice([4, 8, 16]), workers=rng.choice([1, 1, 2, 3]))
-    story(plan, rng, small)
+    timeline(plan, rng, small)
     plan.acts.sort(key=lambda act: act.at)
     return plan
 
@@ -136,11 +136,11 @@ def _crowd(plan: Plan, rng: Random, small: bool) -> None:
         for _ in range(rng.randint(2, 6)):
             receiver = _receiver(plan, rng, f"p{project}.example.com" if rng.random() < 0.7 else "shared")
             if breaks:
-                receiver.phases.append(Phase(breaks, kind))
+                receiver.phases.append(SimulatedPhase(breaks, kind))
             else:
-                receiver.phases = [Phase(0.0, kind)]
-            receiver.phases.append(Phase(plan.ends, Mode.ACCEPT))
-            plan.settings.append(Setting(project, receiver, None, 0))
+                receiver.phases = [SimulatedPhase(0.0, kind)]
+            receiver.phases.append(SimulatedPhase(plan.ends, Mode.ACCEPT))
+            plan.settings.append(SimulatedSetting(project, receiver, None, 0))
         for target in range(rng.choice([1, 2, 3, 4, 12])):
             plan.acts.append(Act(rng.uniform(0, 10), "down", (project, target)))
             plan.acts.append(Act(breaks + rng.uniform(10, 20), "up", (project, target)))
@@ -160,10 +160,10 @@ def _long(plan: Plan, rng: Random, small: bool) -> None:
             start = rng.uniform(0, 5 * MINUTE)
             mode = rng.choice([Mode.HANG, Mode.FAIL, Mode.THROTTLE, Mode.LOSE, Mode.REFUSE])
             asked = rng.choice([None, 30, 600, 7200]) if mode is Mode.THROTTLE else None
-            receiver.phases.append(Phase(start, mode, asked))
+            receiver.phases.append(SimulatedPhase(start, mode, asked))
             if rng.random() < 0.8 or mode is not Mode.REFUSE:
-                receiver.phases.append(Phase(rng.uniform(start, plan.ends), Mode.ACCEPT))
-            plan.settings.append(Setting(project, receiver, rng.choice([None, None, 15]), 0))
+                receiver.phases.append(SimulatedPhase(rng.uniform(start, plan.ends), Mode.ACCEPT))
+            plan.settings.append(SimulatedSetting(project, receiver, rng.choice([None, None, 15]), 0))
         for target in range(rng.randint(1, 3)):
             _flap(plan, rng, project, target, longest=10 * MINUTE, most=6)
         _maintenance(plan, rng, project)
@@ -182,7 +182,7 @@ def _busy(plan: Plan, rng: Random, small: bool) -> None:
             receiver = _receiver(plan, rng, rng.choice(["shared", "common", f"p{project}.example.com"]))
             _unsteady(receiver, plan, rng)
             interval = None if small else rng.choice([None, 5, 5])
-            plan.settings.append(Setting(project, receiver, interval, rng.choice([0, 0, 0, 1])))
+            plan.settings.append(SimulatedSetting(project, receiver, interval, rng.choice([0, 0, 0, 1])))
         for target in range(rng.randint(1, 3)):
             _flap(plan, rng, project, target, longest=rng.choice([2.0, 20.0, 120.0]), most=8)
         if rng.random() < 0.5:
@@ -213,8 +213,12 @@ def _asks_to_wait(plan: Plan, rng: Random) -> None:
     project, at = _project(plan), rng.uniform(10, plan.ends / 2)
     receiver = _receiver(plan, rng, "busy.example.com")
     asked = rng.choice([60, rng.randint(3, 12)])
-    receiver.phases += [Phase(at, Mode.LATE), Phase(at + 1, Mode.THROTTLE, asked), Phase(at + 2, Mode.ACCEPT)]
-    plan.settings.append(Setting(project, receiver, None, 0))
+    receiver.phases += [
+        SimulatedPhase(at, Mode.LATE),
+        SimulatedPhase(at + 1, Mode.THROTTLE, asked),
+        SimulatedPhase(at + 2, Mode.ACCEPT),
+    ]
+    plan.settings.append(SimulatedSetting(project, receiver, None, 0))
     for target, after in enumerate([-5.0, 0.5, 0.6, 1.5, rng.uniform(3, 30), rng.uniform(15, 60)]):
         plan.acts.append(Act(at + after, "down", (project, target)))
 
@@ -236,7 +240,7 @@ def _add_sound(plan: Plan, rng: Random) -> None:
         host = rng.choice(["shared", f"p{project}.example.com"])
         if any(one.host == host for one in plan.outages):
             host = f"p{project}.example.com"
-        plan.settings.append(Setting(project, _receiver(plan, rng, host), rng.choice([None, 5]), 0))
+        plan.settings.append(SimulatedSetting(project, _receiver(plan, rng, host), rng.choice([None, 5]), 0))
         for target in range(rng.randint(1, 2)):
             _flap(plan, rng, project, target, longest=60.0, most=6)
 
@@ -259,9 +263,9 @@ def _unsteady(receiver: Receiver, plan: Plan, rng: Random) -> None:
             break
         mode = rng.choice(list(Mode))
         asked = rng.choice([None, 5, 60]) if mode is Mode.THROTTLE else None
-        receiver.phases.append(Phase(at, mode, asked))
+        receiver.phases.append(SimulatedPhase(at, mode, asked))
     if receiver.phases[-1].mode is not Mode.REFUSE or rng.random() < 0.7:
-        receiver.phases.append(Phase(plan.ends, Mode.ACCEPT))
+        receiver.phases.append(SimulatedPhase(plan.ends, Mode.ACCEPT))
 
 
 def _maintenance(plan: Plan, rng: Random, project: int) -> None:
@@ -289,7 +293,7 @@ def _redirect(plan: Plan, rng: Random) -> None:
     if rng.random() < 0.5:
         old = plan.settings[which].receiver
         before = [one for one in old.phases if one.start < at - 20]
-        old.phases = [*before, Phase(at - 20, Mode.HANG), Phase(plan.ends, Mode.ACCEPT)]
+        old.phases = [*before, SimulatedPhase(at - 20, Mode.HANG), SimulatedPhase(plan.ends, Mode.ACCEPT)]
         plan.acts.append(Act(at - 1.5, "die", (rng.randrange(plan.workers), 0.1)))
         target = rng.randint(0, 2)
         plan.acts.append(Act(at - 15, "down", (plan.settings[which].project, target)))

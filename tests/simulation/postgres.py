@@ -12,7 +12,7 @@ from alerting import delivery
 from alerting.choices import NotificationStatus
 from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, Notification, UnreachableHost
 from alerting.rules.transition import ConfigView
-from alerting.services.acknowledging import alert_acknowledge
+from alerting.services.acknowledgements import alert_acknowledge
 from alerting.services.alerts import AlertChanges, AlertEnd, NewAlert, alerts_change
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import leases_release
@@ -23,7 +23,7 @@ from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_config
-from tests.simulation.plans import Receiver, Setting
+from tests.simulation.plans import Receiver, SimulatedSetting
 
 _CATEGORY = EVENT_TYPES[EventType.HOST_DOWN].category.value
 
@@ -34,11 +34,11 @@ class PostgresStore:
     def __init__(self) -> None:
         self._projects: dict[int, Project] = {}
         self._configs: dict[int, AlertConfig] = {}
-        self._settings: Sequence[Setting] = ()
+        self._settings: Sequence[SimulatedSetting] = ()
         self._windows: dict[tuple[int, int], MaintenanceWindow] = {}
         self._signals = count()
 
-    def prepare(self, settings: Sequence[Setting], now: datetime) -> None:
+    def prepare(self, settings: Sequence[SimulatedSetting], now: datetime) -> None:
         self._settings = settings
         for number in sorted({one.project for one in settings}):
             # Its id is its number, as in memory.
@@ -123,7 +123,7 @@ class PostgresStore:
         return Destination.objects.filter(id=destination).first()
 
 
-def _document(setting: Setting) -> dict[str, object]:
+def _document(setting: SimulatedSetting) -> dict[str, object]:
     document: dict[str, object] = {
         "typeName": "WEBHOOK",
         "webhookUrl": setting.receiver.url,

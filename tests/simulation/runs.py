@@ -12,7 +12,7 @@ from tests.simulation.invariants import Violation, Watch, violations
 from tests.simulation.plans import Plan, draw
 from tests.simulation.store import MemoryStore
 from tests.simulation.stores import Store
-from tests.simulation.world import World
+from tests.simulation.world import SimulatedWorld
 
 _AT_ONCE = 100
 
@@ -24,7 +24,7 @@ def run(seed: int) -> list[Violation]:
 
 def simulate(plan: Plan, store: Store) -> list[Violation]:
     """A plan against a store: what it broke. Only the seam to the outside is replaced."""
-    world = World(plan, store)
+    world = SimulatedWorld(plan, store)
     watch = Watch(world)
     with patch("integrations.channels.http.post", world.post), _same_jitter(plan.seed):
         world.run()

@@ -16,19 +16,19 @@ from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitRe
 from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.rules import claim_order, delivery_policy, destination_health
 from alerting.rules.claim_order import Candidate, InHand
-from alerting.rules.delivery_policy import NO_OUTCOME, Silence, Step, Verdict, repeat_due
+from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Silence, repeat_due
 from alerting.rules.destination_health import PROBED_AFTER, Health
 from alerting.rules.windows import WindowSpan, covering
-from alerting.selectors.due import due_of
-from alerting.selectors.notified import Notified
+from alerting.selectors.due_notifications import due_of
+from alerting.selectors.notified_receivers import Notified
 from alerting.services import notification_rows
 from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED, leased_at
-from integrations.choices import ENDS, TELLING, MessageKind
+from integrations.choices import ENDS, OPEN_KINDS, MessageKind
 from integrations.messages import Message
 from integrations.outcome import Outcome
 from opsapi.ids import derived_id
 from opsapi.outbound.errors import NO_ANSWER
-from tests.simulation.plans import Receiver, Setting
+from tests.simulation.plans import Receiver, SimulatedSetting
 
 Row = TypeVar("Row", Notification, Alert, Destination, NotificationSetting, UnreachableHost)
 PENDING = NotificationStatus.PENDING.value
@@ -52,7 +52,7 @@ class MemoryStore:
 
     # --- what happens to alerts -----------------------------------------------------------------
 
-    def prepare(self, settings: Sequence[Setting], now: datetime) -> None:
+    def prepare(self, settings: Sequence[SimulatedSetting], now: datetime) -> None:
         for number, one in enumerate(settings):
             kept = NotificationSetting(
                 id=f"{number:024x}",
@@ -326,7 +326,7 @@ class MemoryStore:
         sent = []
         for one in claims:
             verdict = delivery_policy.decide_delivery(self._due(one, now), now)
-            if verdict.step is Step.SEND:
+            if verdict.step is DeliveryStep.SEND:
                 sent.append(one)
             else:
                 self._apply(verdict, one, now)
@@ -360,19 +360,19 @@ class MemoryStore:
         url: str = setting.fields["webhookUrl"]
         return destination_of(str(one.group_id), url), url
 
-    def _apply(self, verdict: Verdict, one: Notification, now: datetime) -> None:
+    def _apply(self, verdict: DeliveryVerdict, one: Notification, now: datetime) -> None:
         """`_apply`."""
         match verdict.step:
-            case Step.DROP:
+            case DeliveryStep.DROP:
                 self.finish(one, status=NotificationStatus.DROPPED.value, reason=verdict.reason)
-            case Step.REMOVE:
+            case DeliveryStep.REMOVE:
                 self._remove(one)
-            case Step.PUT_OFF:
+            case DeliveryStep.PUT_OFF:
                 self.finish(one, **delivery._put_off(verdict, one))
-            case Step.GIVE_UP:
+            case DeliveryStep.GIVE_UP:
                 if self.finish(one, status=NotificationStatus.FAILED.value, reason=verdict.reason):
                     self._follow_up(one, now)
-            case Step.ADDRESS:
+            case DeliveryStep.ADDRESS:
                 self._address(one, now)
 
     def _remove(self, one: Notification) -> None:
@@ -460,10 +460,10 @@ class MemoryStore:
         alert = self.alerts[str(one.alert_id)]
         setting = self.settings[int(one.setting_id, 16)]
         due = repeat_due(setting.interval, now)
-        if one.kind not in TELLING or alert.status != AlertStatus.OPEN.value or due is None:
+        if one.kind not in OPEN_KINDS or alert.status != AlertStatus.OPEN.value or due is None:
             return
         rows = [row for row in self.of_alert[alert.id] if row.setting_id == setting.id]
-        if any(row.kind in TELLING and row.status == PENDING for row in rows):
+        if any(row.kind in OPEN_KINDS and row.status == PENDING for row in rows):
             return
         kind = MessageKind.UPDATE
         number = sum(row.kind == kind for row in rows)

@@ -7,13 +7,13 @@ from typing import Protocol
 from alerting import delivery
 from alerting.models import Destination, Notification
 from integrations.outcome import Outcome
-from tests.simulation.plans import Receiver, Setting
+from tests.simulation.plans import Receiver, SimulatedSetting
 
 
 class Store(Protocol):
     """The tables, and the steps of delivery; each call is one transaction."""
 
-    def prepare(self, settings: Sequence[Setting], now: datetime) -> None:
+    def prepare(self, settings: Sequence[SimulatedSetting], now: datetime) -> None:
         """Projects with their configurations."""
 
     def open(self, project: int, target: str, number: int, now: datetime) -> str:

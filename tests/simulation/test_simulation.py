@@ -14,7 +14,7 @@ from tests.simulation.plans import draw
 from tests.simulation.reports import SIMULATED
 from tests.simulation.runs import broken_seeds, broken_seeds_by_all_processors
 from tests.simulation.store import MemoryStore
-from tests.simulation.world import World
+from tests.simulation.world import SimulatedWorld
 
 FIRST, _, LAST = os.environ.get("OPSAPI_TEST_SEEDS", "0-100000" if LONG else "0-100").partition("-")
 SEEDS = range(int(FIRST), int(LAST))
@@ -30,7 +30,7 @@ def test_the_promises_hold_whatever_happens(record_property: Any) -> None:
 
 def test_a_seed_gives_the_same_run_each_time() -> None:
     def trace(seed: int) -> list[tuple[float, str, str]]:
-        world = World(draw(seed), MemoryStore())
+        world = SimulatedWorld(draw(seed), MemoryStore())
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr("integrations.channels.http.post", world.post)
             patched.setattr("alerting.delivery.random", world.rng)

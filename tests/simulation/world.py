@@ -31,7 +31,7 @@ LONGEST_HOURS = 2.5
 
 
 @dataclass(slots=True)
-class Request:
+class SimulatedRequest:
     """One attempt, as the receiver and an onlooker see it; times are seconds since the beginning."""
 
     receiver: Receiver
@@ -57,19 +57,19 @@ class Request:
         )
 
 
-class World:
+class SimulatedWorld:
     """Runs a plan against a store; `requests` and what `watch` sees is what invariants are held against."""
 
     def __init__(self, plan: Plan, store: Store) -> None:
         self.plan, self.store = plan, store
         self.rng = random.Random(plan.seed + 1)
         self.seconds = 0.0
-        self.requests: list[Request] = []
-        self.in_flight: list[Request] = []
+        self.requests: list[SimulatedRequest] = []
+        self.in_flight: list[SimulatedRequest] = []
         self.troubles: list[tuple[float, float]] = []
         self.alerts: dict[tuple[int, int], str | None] = {}
         """The open alert of each host."""
-        self.watchers: list[Callable[[str, Request], None]] = []
+        self.watchers: list[Callable[[str, SimulatedRequest], None]] = []
         """Called with "begins" or "recorded"."""
         self.events = 0
         self._numbers: dict[tuple[int, int], int] = {}
@@ -79,7 +79,7 @@ class World:
         self._signals: list[tuple[float, int, int, str, bool]] = []
         self._answer = (0.0, False, False)
         self._over = False
-        self._workers = [Worker(self, number) for number in range(plan.workers)]
+        self._workers = [SimulatedWorker(self, number) for number in range(plan.workers)]
         self._next_key = plan.workers
 
     @property
@@ -206,14 +206,16 @@ class World:
 
     # --- receivers ------------------------------------------------------------------------------
 
-    def request(self, worker: int, job: delivery.Job) -> Request:
+    def request(self, worker: int, job: delivery.Job) -> SimulatedRequest:
         """One attempt, by the real channel up to the outside seam; `ended` says when its outcome is there."""
         one = job.notification
         claimed = (leased_at(one) - BEGINNING).total_seconds()
         ready = max(
             (one.due - BEGINNING).total_seconds(), self._last_end.get((one.destination, one.subject), 0.0)
         )
-        request = Request(self._receivers[job.config["url"]], one, worker, claimed, self.seconds, ready)
+        request = SimulatedRequest(
+            self._receivers[job.config["url"]], one, worker, claimed, self.seconds, ready
+        )
         self._answer = (0.0, False, False)
         outcome = delivery.send(job, now=self.now)
         seconds, request.reached, request.taken = self._answer
@@ -227,7 +229,7 @@ class World:
             watch("begins", request)
         return request
 
-    def recorded(self, request: Request) -> None:
+    def recorded(self, request: SimulatedRequest) -> None:
         """Its outcome is in the store."""
         one = request.notification
         request.recorded = True
@@ -235,7 +237,7 @@ class World:
         for watch in self.watchers:
             watch("recorded", request)
 
-    def gone(self, request: Request) -> None:
+    def gone(self, request: SimulatedRequest) -> None:
         """It is over, whatever came of it."""
         if request in self.in_flight:
             self.in_flight.remove(request)
@@ -283,10 +285,10 @@ class World:
                 return OutboundResponse(404, None, b"")
 
 
-class Worker:
+class SimulatedWorker:
     """`alerting.courier.Courier` step by step: each step is an event of its own."""
 
-    def __init__(self, world: World, number: int) -> None:
+    def __init__(self, world: SimulatedWorld, number: int) -> None:
         self._world = world
         self.key = number + 1
         self.trouble: Callable[[], None] | None = None
@@ -296,7 +298,7 @@ class Worker:
         self._is_woken = False
         """Somebody called since its last step began: it does not rest."""
         self._turn = 0
-        self._ended: list[tuple[delivery.Job, Request]] = []
+        self._ended: list[tuple[delivery.Job, SimulatedRequest]] = []
 
     @property
     def is_awake(self) -> bool:
@@ -367,7 +369,7 @@ class Worker:
             del self._ended[: len(ended)]
         self._next(0.001, self._claim)
 
-    def _record(self, ended: Sequence[tuple[delivery.Job, Request]]) -> None:
+    def _record(self, ended: Sequence[tuple[delivery.Job, SimulatedRequest]]) -> None:
         """What the lease still holds is recorded."""
         store = self._world.store
         held = [request for job, request in ended if store.holds(job.notification)]
@@ -396,7 +398,7 @@ class Worker:
         self._next(request.ended - request.began, lambda: self._arrive(job, request))
         self._world.at(request.ended, lambda: self._world.gone(request))
 
-    def _arrive(self, job: delivery.Job, request: Request) -> None:
+    def _arrive(self, job: delivery.Job, request: SimulatedRequest) -> None:
         self._ended.append((job, request))
         self.wake()
 

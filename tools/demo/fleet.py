@@ -67,12 +67,12 @@ HOSTS = (
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent; its last report was `silent_for` minutes ago."""
+    """An agent; its last report was `heartbeat_age` minutes ago."""
 
     group: str
     hostname: str
     agent_type: AgentType = AgentType.MONITORING
-    silent_for: int = 0
+    heartbeat_age: int = 0
 
 
 AGENTS = (
@@ -80,7 +80,7 @@ AGENTS = (
     Agent("customer-accounts", "agent-2.harbour.example"),
     Agent("catalogue", "agent-1.brightside.example"),
     Agent("recommendations", "agent-2.brightside.example"),
-    Agent("customer-accounts", "backup-1.harbour.example", AgentType.BACKUP, silent_for=95),
+    Agent("customer-accounts", "backup-1.harbour.example", AgentType.BACKUP, heartbeat_age=95),
     Agent("catalogue", "automation-1.brightside.example", AgentType.AUTOMATION),
 )
 
@@ -147,7 +147,7 @@ _LAGGING = (HostType.REPLICA_SECONDARY, HostType.SHARD_SECONDARY)
 def reports_at(agent: Agent, ago: int) -> bool:
     """Whether the agent reports at this one of `MOMENTS`."""
     watches = agent.agent_type is AgentType.MONITORING
-    return ago >= agent.silent_for and (ago % _ROUND == 0 or (watches and (agent.group, ago) in _TURNS))
+    return ago >= agent.heartbeat_age and (ago % _ROUND == 0 or (watches and (agent.group, ago) in _TURNS))
 
 
 def report(

@@ -8,7 +8,7 @@ from alerting.choices import NotificationStatus
 from alerting.delivery import claim, decide, record
 from alerting.models import Notification
 from alerting.rules.destination_health import PROBE_EVERY
-from integrations.choices import DeliveryStatus, Fault
+from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 
 FAILING_RECEIVER = "hooks.brightside.example"
@@ -50,7 +50,7 @@ def _outcome(notification: Notification) -> Outcome:
     attempt, recipient = notification.attempts, notification.recipient
     if FAILING_RECEIVER in recipient:
         reason = "the receiver could not be reached"
-        return Outcome(DeliveryStatus.RETRY, reason, 2000 + attempt, fault=Fault.HOST)
+        return Outcome(DeliveryStatus.RETRY, reason, 2000 + attempt, fault=DeliveryFault.HOST)
     if REFUSING_RECEIVER in recipient:
         return Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 95 + attempt)
     if STUMBLING_RECEIVER in recipient and attempt < 3:
@@ -58,7 +58,7 @@ def _outcome(notification: Notification) -> Outcome:
             DeliveryStatus.RETRY,
             "the receiver answered 503",
             420,
-            fault=Fault.DESTINATION,
+            fault=DeliveryFault.DESTINATION,
             perhaps_received=True,
         )
     return Outcome(DeliveryStatus.DELIVERED, None, 140 + 35 * attempt)

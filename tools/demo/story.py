@@ -7,9 +7,9 @@ from typing import Any
 from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.services.configs import alert_config_set_enabled
 from automation.reports import ProcessReport
-from automation.rules.silence import SILENCE
+from automation.rules.heartbeats import SILENCE
+from automation.services.heartbeats import group_timeouts_mark
 from automation.services.ingest import report_ingest
-from automation.services.silence import group_silence_mark
 from opsapi.roles import Role
 from tools.demo.fleet import (
     AGENTS,
@@ -122,9 +122,9 @@ def _starts_with(prefix: str) -> Mapping[str, str]:
     return {"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": prefix}
 
 
-def _find_silent(world: World) -> None:
+def _find_timeouts(world: World) -> None:
     group_id = world.groups["customer-accounts"].id
-    group_silence_mark(group_id=group_id, limit=world.moment - SILENCE, now=world.moment)
+    group_timeouts_mark(group_id=group_id, limit=world.moment - SILENCE, now=world.moment)
 
 
 def _switch(world: World, *, enabled: bool) -> None:
@@ -144,7 +144,7 @@ _ACTIONS: Mapping[int, Callable[[World], None]] = {
     420: lambda world: _switch(world, enabled=False),  # which cancels the alert
     335: lambda world: world.publish(_DEPLOYS, "catalogue", _automation(3)),
     200: lambda world: _switch(world, enabled=True),
-    75: _find_silent,
+    75: _find_timeouts,
     70: lambda world: world.acknowledge(
         _MIRA, "customer-accounts", "HOST_DOWN", 30, "Disk is being replaced, resync will take until tonight"
     ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from accesslist.rules.listing import AccessList, ListWriter, NewEntry
+from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
 from accesslist.selectors.users import EVERYTHING
 from accesslist.serializers.teams import AskedMember, AskedTeam
 from accesslist.services.access_lists import access_list_entries_create
@@ -20,7 +20,7 @@ from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig
 from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument
 from alerting.serializers.windows import WindowDocument
-from alerting.services.acknowledging import alert_acknowledge
+from alerting.services.acknowledgements import alert_acknowledge
 from alerting.services.configs import alert_config_create
 from alerting.services.windows import window_create
 from automation.services.automation_config import automation_config_publish

@@ -5,14 +5,14 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from accesslist.models import ApiKey
-from accesslist.rules.listing import GLOBAL_LIST, AccessList, ListWriter
+from accesslist.rules.access_lists import GLOBAL_LIST, AccessList, ListWriter
 from accesslist.selectors.access_lists import entries_of
 from accesslist.serializers.access_lists import KeyAccessListEntryInput, new_entries
 from accesslist.services.access_lists import access_list_clear, access_list_entries_create
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
-from opsapi.management.with_database import DatabaseCommand
+from opsapi.management.database_command import DatabaseCommand
 
 _SHELL = ListWriter(SYSTEM)
 

@@ -6,13 +6,13 @@ from django.core.management.base import CommandError, CommandParser
 
 from accesslist.management.keys import add_export_option, show_key
 from accesslist.management.passwords import password_asked
-from accesslist.rules.listing import read_asked_ranges
+from accesslist.rules.access_lists import read_asked_ranges
 from accesslist.selectors.users import any_user_exists
 from accesslist.serializers.users import UserInput
 from accesslist.services.users import NewUser, unauth_user_create
 from opsapi import clock
 from opsapi.api.errors import ApiError
-from opsapi.management.with_database import DatabaseCommand
+from opsapi.management.database_command import DatabaseCommand
 from opsapi.program import COMMAND
 
 

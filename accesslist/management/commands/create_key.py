@@ -5,14 +5,14 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from accesslist.management.keys import add_export_option, show_key
-from accesslist.rules.granting import RoleRequest, asked_roles
+from accesslist.rules.role_requests import RoleRequest, asked_roles
 from accesslist.serializers.keys import ApiKeyInput
 from accesslist.serializers.roles import ROLE_NAMES
 from accesslist.services.keys import api_key_issue
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
-from opsapi.management.with_database import DatabaseCommand
+from opsapi.management.database_command import DatabaseCommand
 from opsapi.roles import INSTALLATION, Grant, Role
 
 

@@ -10,7 +10,7 @@ from accesslist.services.passwords import user_password_reset
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
-from opsapi.management.with_database import DatabaseCommand
+from opsapi.management.database_command import DatabaseCommand
 from opsapi.roles import Grant, Role
 
 

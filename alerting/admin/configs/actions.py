@@ -9,7 +9,8 @@ from alerting.forms.configs.new import CopyForm, NewConfigForm
 from alerting.forms.configs.presets import PresetsForm
 from alerting.forms.configs.testing import TestNotificationForm, destinations_of
 from alerting.models import AlertConfig
-from alerting.selectors.people import unreachable
+from alerting.notification_tests import NotificationTest, alert_config_test, notification_of, tests_throttle
+from alerting.selectors.recipient_addresses import unreachable
 from alerting.services.configs import (
     alert_config_create,
     alert_config_delete,
@@ -17,12 +18,11 @@ from alerting.services.configs import (
     alert_config_set_enabled,
 )
 from alerting.services.presets import presets_create
-from alerting.testing import NotificationTest, alert_config_test, notification_of, tests_throttle
 from events.types import EVENT_TYPES, EventType
 from integrations.choices import DeliveryStatus
 from opsapi.api.permissions import Access, Where
-from opsapi.console.actions import Action, Call, Outcome
-from opsapi.console.places import action_url
+from opsapi.console.actions import Action, ActionCall, ActionOutcome
+from opsapi.console.admin_urls import action_url
 
 
 def _access(config: AlertConfig | None) -> Access:
@@ -30,38 +30,38 @@ def _access(config: AlertConfig | None) -> Access:
     return WRITE_GLOBAL if config is not None and config.group_id is None else WRITE
 
 
-def _create(call: Call) -> Outcome:
+def _create(call: ActionCall) -> ActionOutcome:
     config = alert_config_create(**call.values, actor=call.actor, now=call.now)
-    return Outcome(row=config, warnings=_warnings(config))
+    return ActionOutcome(row=config, warnings=_warnings(config))
 
 
-def _add_presets(call: Call) -> Outcome:
+def _add_presets(call: ActionCall) -> ActionOutcome:
     done = presets_create(**call.values, actor=call.actor, now=call.now)
-    number = len(done.made)
-    made = f"Added {number} alert configuration{'' if number == 1 else 's'}."
+    number = len(done.created)
+    created = f"Added {number} alert configuration{'' if number == 1 else 's'}."
     existing = f" The project already had: {', '.join(done.existing)}." if done.existing else ""
-    warnings = [warning for config in done.made for warning in _warnings(config)]
-    return Outcome(message=made + existing, warnings=warnings)
+    warnings = [warning for config in done.created for warning in _warnings(config)]
+    return ActionOutcome(message=created + existing, warnings=warnings)
 
 
-def _change(call: Call) -> Outcome:
+def _change(call: ActionCall) -> ActionOutcome:
     alert_config_replace(config=call.row, **call.values, actor=call.actor, now=call.now)
-    return Outcome(warnings=_warnings(call.row))
+    return ActionOutcome(warnings=_warnings(call.row))
 
 
-def _switch(*, enabled: bool) -> Callable[[Call], Outcome]:
-    def run(call: Call) -> Outcome:
+def _switch(*, enabled: bool) -> Callable[[ActionCall], ActionOutcome]:
+    def run(call: ActionCall) -> ActionOutcome:
         alert_config_set_enabled(config=call.row, enabled=enabled, actor=call.actor, now=call.now)
-        return Outcome(warnings=_warnings(call.row))
+        return ActionOutcome(warnings=_warnings(call.row))
 
     return run
 
 
-def _delete(call: Call) -> None:
+def _delete(call: ActionCall) -> None:
     alert_config_delete(config=call.row, actor=call.actor, now=call.now)
 
 
-def _test(call: Call) -> Outcome:
+def _test(call: ActionCall) -> ActionOutcome:
     destinations = {one.id: one for one in destinations_of(call.row)}
     chosen = call.values["notification_id"]
     only = notification_of(call.row, chosen) if chosen else None
@@ -73,7 +73,7 @@ def _test(call: Call) -> Outcome:
         "delivered": sum(map(_is_delivered, tests)),
         "again_url": action_url(AlertConfig, call.row.pk, "test", notification=chosen or ""),
     }
-    return Outcome(row=call.row, template="console/alert_config_tested.html", context=context)
+    return ActionOutcome(row=call.row, template="console/alert_config_tested.html", context=context)
 
 
 def _is_delivered(test: NotificationTest) -> bool:

@@ -35,7 +35,7 @@ class EventTypeFilter(ChoiceFilter):
         return rows.filter(event_type=value)
 
 
-class TellsFilter(ChoiceFilter):
+class RecipientFilter(ChoiceFilter):
     """Filter by notification type."""
 
     title = "notification type"

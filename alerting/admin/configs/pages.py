@@ -11,13 +11,13 @@ from django.utils.safestring import SafeString
 
 from accesslist.models import Project
 from alerting.admin.configs.actions import NEW, OF_LIST, OF_ROW
-from alerting.admin.configs.filters import CategoryFilter, EventTypeFilter, TellsFilter
+from alerting.admin.configs.filters import CategoryFilter, EventTypeFilter, RecipientFilter
 from alerting.forms.configs.testing import destinations_of
-from alerting.looks import alert_badge, alert_words
 from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.presentation import alert_badge, alert_words
 from alerting.rules.wording import condition_words, target_words
-from alerting.selectors.config_story import alerts_now, config_audits
+from alerting.selectors.config_activity import alerts_now, config_audits
 from alerting.selectors.config_views import config_view
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
@@ -25,10 +25,10 @@ from events.wording import acting, in_words
 from opsapi import clock
 from opsapi.clock import time_words
 from opsapi.console.actions import operator_of
+from opsapi.console.admin_urls import action_url, list_url, page_url
 from opsapi.console.display import EMPTY, Context, badge, json_field, link, named, project
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.places import action_url, list_url, page_url
 from opsapi.first_rows import first_rows, more_words
 
 _MOST_PROJECTS = 50
@@ -51,7 +51,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         "enabled",
         CategoryFilter,
         EventTypeFilter,
-        TellsFilter,
+        RecipientFilter,
     ]
     list_select_related = ["group"]
     search_fields = ["event_type", "group__name", "id__exact", "group__id__exact"]
@@ -129,7 +129,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         return format_html_join(" ", "{}", parts)
 
     @admin.display(description="notifications")
-    def told(self, config: AlertConfig) -> str | None:
+    def recipients(self, config: AlertConfig) -> str | None:
         """The types of its notifications."""
         names = dict.fromkeys(NOTIFICATION_TYPES[one.type_name].label for one in config.settings.all())
         return ", ".join(names) or None

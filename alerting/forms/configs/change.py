@@ -22,7 +22,7 @@ from alerting.forms.configs.fields import (
     notification_fields,
     threshold_fields,
 )
-from alerting.forms.configs.layout import Row, matcher_row, notification_row
+from alerting.forms.configs.layout import FormRow, matcher_row, notification_row
 from alerting.forms.configs.offers import (
     Offer,
     all_projects,
@@ -163,16 +163,16 @@ class ConfigForm(ConsoleForm):
             for part, inputs in THRESHOLD_INPUTS.items()
         ]
 
-    def matchers(self) -> list[Row]:
+    def matchers(self) -> list[FormRow]:
         """The rows of matchers."""
         return [matcher_row(self, name, self.part_faults) for name in self._row_names("matchers")]
 
-    def notifications(self) -> list[Row]:
+    def notifications(self) -> list[FormRow]:
         """The rows of notifications."""
         names = self._row_names("notifications")
         return [notification_row(self, name, self.typed, self.part_faults) for name in names]
 
-    def blanks(self) -> list[tuple[str, Row]]:
+    def blanks(self) -> list[tuple[str, FormRow]]:
         """An empty row of each part, for the script to copy."""
         form = forms.Form()
         matcher, notification = (f"{part}[{_BLANK}]" for part in PARTS)
@@ -207,7 +207,7 @@ class ConfigForm(ConsoleForm):
         try:
             self._values = self.checked()
         except ApiError as refusal:
-            self.tell(refusal)
+            self.add_refusal(refusal)
         return self.cleaned_data
 
     def checked(self) -> Mapping[str, Any]:
@@ -227,7 +227,7 @@ class ConfigForm(ConsoleForm):
         """The input of the action."""
         return self._values
 
-    def tell(self, refusal: ApiError) -> None:
+    def add_refusal(self, refusal: ApiError) -> None:
         """Show each error at its input, row or part."""
         rows = {f"{part}[{place}]" for part in PARTS for place in range(len(rows_of(self.typed, part)))}
         parts = {*PARTS, *THRESHOLD_INPUTS, *rows}

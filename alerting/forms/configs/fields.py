@@ -21,7 +21,7 @@ from alerting.config_form.rows import Typed
 from alerting.notification_types import NOTIFICATION_TYPES
 from automation.metric_spec import MetricKind
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
-from opsapi.console.fields import CLEAR, SecretField
+from opsapi.console.fields import CLEAR, SecretInput
 from opsapi.console.forms import themed
 
 _NONE_CHOSEN = ("", "–")
@@ -73,7 +73,7 @@ def field_of(one: Input, choices: Choices | None = None, stored: str | None = No
         case InputKind.LINES:
             return themed(forms.CharField(widget=forms.Textarea({"rows": 3}), **options))
         case InputKind.SECRET:
-            return SecretField(stored=stored, **options)
+            return SecretInput(stored=stored, **options)
         case _:
             mode = _INPUT_MODES.get(one.kind)
             attributes = {"inputmode": mode} if mode else {}
@@ -131,7 +131,7 @@ def notification_fields(
         field = field_of(shown.input, stored=secrets.get(name))
         field.initial = (shown.input.ticked and is_new) or None
         fields[name] = field
-        if isinstance(field, SecretField) and name in secrets:
+        if isinstance(field, SecretInput) and name in secrets:
             fields[name + CLEAR] = themed(field.removal())
         elif all(KINDS[kind].integrated for kind in shown.types):
             field.help_text = "Leave blank to use the integration of the project."

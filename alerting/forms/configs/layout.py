@@ -26,7 +26,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownInput:
     """An input of a row, and its notification types; `clear` removes the stored value."""
 
     field: forms.BoundField
@@ -36,34 +36,34 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FormRow:
     """A matcher or a notification; `setting_id` is the ID of a stored one, `faults` are errors of the row."""
 
     name: str
-    inputs: Sequence[Shown]
+    inputs: Sequence[ShownInput]
     setting_id: str = ""
     faults: Sequence[str] = ()
 
 
-def matcher_row(form: forms.BaseForm, name: str, faults: Faults) -> Row:
+def matcher_row(form: forms.BaseForm, name: str, faults: Faults) -> FormRow:
     """A matcher."""
-    inputs = [Shown(form[f"{name}.{one.name}"]) for one in MATCHER_INPUTS]
-    return Row(name, inputs, faults=faults.get(name, ()))
+    inputs = [ShownInput(form[f"{name}.{one.name}"]) for one in MATCHER_INPUTS]
+    return FormRow(name, inputs, faults=faults.get(name, ()))
 
 
-def notification_row(form: forms.BaseForm, name: str, typed: Typed, faults: Faults) -> Row:
+def notification_row(form: forms.BaseForm, name: str, typed: Typed, faults: Faults) -> FormRow:
     """A notification, with the inputs of all types."""
-    inputs = [Shown(form[f"{name}.typeName"])]
+    inputs = [ShownInput(form[f"{name}.typeName"])]
     inputs += [_shown(form, name, one, typed) for one in _IN_ORDER]
     setting_id = next(iter(typed.get(f"{name}.id", [])), "")
-    return Row(name, inputs, setting_id, faults.get(name, ()))
+    return FormRow(name, inputs, setting_id, faults.get(name, ()))
 
 
-def _shown(form: forms.BaseForm, row: str, one: RowInput, typed: Typed) -> Shown:
+def _shown(form: forms.BaseForm, row: str, one: RowInput, typed: Typed) -> ShownInput:
     name = f"{row}.{one.input.name}"
     clear = form[name + CLEAR] if name + CLEAR in form.fields else None
     boxes = _boxes(one, typed.get(name, ())) if one.is_list else ()
-    return Shown(form[name], " ".join(one.types), clear, boxes)
+    return ShownInput(form[name], " ".join(one.types), clear, boxes)
 
 
 def _boxes(one: RowInput, ticked: Sequence[str]) -> list[Box]:

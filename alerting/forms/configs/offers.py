@@ -45,6 +45,10 @@ def all_projects(named: Iterable[str], stored: Iterable[str]) -> list[Offer]:
 
 def offered_teams(operator: Operator) -> list[Offer]:
     """The teams that the operator can read."""
-    reach = operator.reach()
-    teams = Team.objects.all() if reach.everything else Team.objects.filter(org_id__in=reach.org_ids)
+    visible_scope = operator.visible_scope()
+    teams = (
+        Team.objects.all()
+        if visible_scope.everything
+        else Team.objects.filter(org_id__in=visible_scope.org_ids)
+    )
     return list(teams.order_by("name").values_list("id", "name")[:MOST_OFFERED])

@@ -13,8 +13,8 @@ from alerting.models import AlertConfig
 from alerting.rules.presets import Preset, presets_of
 from alerting.selectors.presets import configs_of_presets
 from automation.metric_spec import Engine
+from opsapi.console.admin_urls import page_url
 from opsapi.console.forms import ConsoleForm
-from opsapi.console.places import page_url
 from opsapi.roles import Scope
 
 _ENGINE_LABELS: Mapping[Engine, str] = {Engine.MONGODB: "MongoDB", Engine.POSTGRESQL: "PostgreSQL"}

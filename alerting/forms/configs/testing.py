@@ -13,7 +13,7 @@ from opsapi.console.forms import ConsoleForm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
+class NotificationChoice:
     """A notification in words: its number, recipient and schedule."""
 
     id: str
@@ -22,7 +22,7 @@ class Destination:
     rhythm: str
 
 
-def destinations_of(config: AlertConfig) -> list[Destination]:
+def destinations_of(config: AlertConfig) -> list[NotificationChoice]:
     """The notifications of a configuration, in their order.
 
     Raises:
@@ -30,7 +30,9 @@ def destinations_of(config: AlertConfig) -> list[Destination]:
             meantime.
     """
     return [
-        Destination(id=one["id"], number=number, receiver=receiver_sentence(one), rhythm=rhythm_sentence(one))
+        NotificationChoice(
+            id=one["id"], number=number, receiver=receiver_sentence(one), rhythm=rhythm_sentence(one)
+        )
         for number, one in enumerate(facts_of(config)["notifications"], start=1)
     ]
 

@@ -7,12 +7,18 @@ from collections.abc import Generator, Iterable, Iterator
 
 from pymongo.errors import OperationFailure, PyMongoError
 
-from automation.agent.addresses import Address
+from automation.agent.addresses import ServerAddress
 from automation.agent.mongodb.commands import NOT_FOUND, REFUSALS, Command, Document, all_of, ask_hello
-from automation.agent.mongodb.connection import ANSWER_SECONDS, Access, Session, read, without_secrets
+from automation.agent.mongodb.connection import (
+    ANSWER_SECONDS,
+    MongoAccess,
+    MongoSession,
+    read,
+    without_secrets,
+)
 from automation.agent.mongodb.topology import members_of_set
 from automation.agent.settings import PREFIX
-from automation.agent.steps import Step, reach
+from automation.agent.steps import CheckStep, visible_scope
 
 MOST_SERVERS = 100
 """Maximum number of servers to try per connection string; a replica set has at most 50 members."""
@@ -20,13 +26,13 @@ MOST_SERVERS = 100
 _GRANT = 'db.getSiblingDB("admin").grantRolesToUser(USER, ["clusterMonitor"])'
 
 
-def mongodb_steps(connection_strings: Iterable[str]) -> Iterator[Step]:
+def mongodb_steps(connection_strings: Iterable[str]) -> Iterator[CheckStep]:
     """Try the servers of all connection strings."""
     for number, text in enumerate(connection_strings, 1):
         try:
             access = read(text)
         except ValueError as error:
-            yield Step(f"{PREFIX}MONGODB: connection string {number}", str(error))
+            yield CheckStep(f"{PREFIX}MONGODB: connection string {number}", str(error))
             continue
         yield from _Deployment(text, access).steps()
 
@@ -34,15 +40,15 @@ def mongodb_steps(connection_strings: Iterable[str]) -> Iterator[Step]:
 class _Deployment:
     """The servers of a connection string."""
 
-    def __init__(self, text: str, access: Access) -> None:
+    def __init__(self, text: str, access: MongoAccess) -> None:
         self._text, self._access = text, access
         options = {name.lower(): value for name, value in access.options.items()}
         self._is_tls = bool(options.get("tls"))
         self._has_user = "username" in options or "authmechanism" in options
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[CheckStep]:
         """Try the seeds, then the members of their replica sets, each once."""
-        seen: list[Address] = []
+        seen: list[ServerAddress] = []
         waiting = list(self._access.seeds)
         while waiting and len(seen) < MOST_SERVERS:
             address = waiting.pop(0)
@@ -52,19 +58,19 @@ class _Deployment:
             hello = yield from self._server(address)
             waiting += [member.address for member in members_of_set(hello, None, None).members]
 
-    def _server(self, address: Address) -> Generator[Step, None, Document]:
+    def _server(self, address: ServerAddress) -> Generator[CheckStep, None, Document]:
         """Try a server. Returns its answer to `hello`, empty if there is none."""
         what = f"mongodb {address}"
-        if not (yield from reach(what, *address)):
+        if not (yield from visible_scope(what, *address)):
             return {}
         hello = yield from self._hello(what, address)
         if hello.get("arbiterOnly"):
-            yield Step(f"{what}: arbiter, no more checks")
+            yield CheckStep(f"{what}: arbiter, no more checks")
         elif hello:
             yield from self._asked(what, address, hello)
         return hello
 
-    def _hello(self, what: str, address: Address) -> Generator[Step, None, Document]:
+    def _hello(self, what: str, address: ServerAddress) -> Generator[CheckStep, None, Document]:
         """Connect without credentials, to tell connection problems from log-in problems."""
         tried = f"{what}: TLS and hello" if self._is_tls else f"{what}: hello, without TLS"
         try:
@@ -72,9 +78,9 @@ class _Deployment:
             with contextlib.closing(session):
                 hello = ask_hello(session.command)
         except (PyMongoError, OSError, ValueError) as error:
-            yield Step(tried, f"{self._told(error)}: {self._todo(error)}")
+            yield CheckStep(tried, f"{self._explain(error)}: {self._todo(error)}")
             return {}
-        yield Step(tried)
+        yield CheckStep(tried)
         return hello
 
     def _todo(self, error: Exception) -> str:
@@ -88,12 +94,12 @@ class _Deployment:
             return "check that the server accepts TLS, and check the tls options of the connection string"
         return "check that a MongoDB server listens on this port; if it requires TLS, add tls=true"
 
-    def _asked(self, what: str, address: Address, hello: Document) -> Iterator[Step]:
+    def _asked(self, what: str, address: ServerAddress, hello: Document) -> Iterator[CheckStep]:
         """Log in, and check the permission for each command."""
         try:
             session = self._access.session(address, with_credentials=True)
         except (PyMongoError, OSError, ValueError) as error:
-            yield Step(f"{what}: log-in", f"{self._told(error)}: check the connection string")
+            yield CheckStep(f"{what}: log-in", f"{self._explain(error)}: check the connection string")
             return
         with contextlib.closing(session):
             log_in = self._log_in(what, session)
@@ -102,38 +108,38 @@ class _Deployment:
                 for command in all_of(hello):
                     yield self._command(what, session, command)
 
-    def _log_in(self, what: str, session: Session) -> Step:
+    def _log_in(self, what: str, session: MongoSession) -> CheckStep:
         if not self._has_user:
-            return Step(f"{what}: no log-in, because the connection string has no user")
+            return CheckStep(f"{what}: no log-in, because the connection string has no user")
         tried = f"{what}: log-in"
         try:
             session.command({"ping": 1}, ANSWER_SECONDS)
         except OperationFailure as error:
             todo = "check the user, the password (percent-encoded) and authSource in the connection string"
-            return Step(tried, f"{self._told(error)}: {todo}")
+            return CheckStep(tried, f"{self._explain(error)}: {todo}")
         except PyMongoError as error:
-            return Step(tried, f"{self._told(error)}: try again")
-        return Step(tried)
+            return CheckStep(tried, f"{self._explain(error)}: try again")
+        return CheckStep(tried)
 
-    def _command(self, what: str, session: Session, asked: Command) -> Step:
+    def _command(self, what: str, session: MongoSession, asked: Command) -> CheckStep:
         tried = f"{what}: {next(iter(asked.command))}"
         try:
             session.command(asked.command, ANSWER_SECONDS, asked.database)
         except OperationFailure as error:
             if error.code == NOT_FOUND:
-                return Step(f"{tried} is not supported by this server, skipped")
+                return CheckStep(f"{tried} is not supported by this server, skipped")
             todo = (
                 _GRANT
                 if self._has_user
                 else ("add a user with the role clusterMonitor to the connection string")
             )
             refused = error.code in REFUSALS
-            return Step(tried, f"{self._told(error)}{f': {todo}' if refused else ''}")
+            return CheckStep(tried, f"{self._explain(error)}{f': {todo}' if refused else ''}")
         except PyMongoError as error:
-            return Step(tried, f"{self._told(error)}: try again")
-        return Step(tried)
+            return CheckStep(tried, f"{self._explain(error)}: try again")
+        return CheckStep(tried)
 
-    def _told(self, error: Exception) -> str:
+    def _explain(self, error: Exception) -> str:
         """The first part of an error, without secrets: pymongo adds time-outs and the topology."""
         text = without_secrets(str(error), self._text) or type(error).__name__
         for rest in (", full error: ", ", Timeout: ", " (configured timeouts: "):

@@ -19,7 +19,7 @@ from pymongo.errors import ConfigurationError, InvalidURI
 from pymongo.pool_options import PoolOptions
 from pymongo.synchronous.pool import Pool
 
-from automation.agent.addresses import Address, address_of
+from automation.agent.addresses import ServerAddress, address_of
 from automation.agent.mongodb.commands import Document
 from automation.agent.mongodb.topology import DEFAULT_PORT
 from automation.agent.steps import CONNECT_SECONDS
@@ -53,16 +53,16 @@ _EXTERNAL = frozenset({"MONGODB-X509", "GSSAPI", "MONGODB-AWS", "MONGODB-OIDC"})
 
 
 @dataclass(frozen=True)
-class Access:
+class MongoAccess:
     """Access to the servers of a deployment: pymongo options, including secrets."""
 
-    seeds: Sequence[Address]
+    seeds: Sequence[ServerAddress]
     options: Mapping[str, Any] = field(repr=False)
     replica_set: str | None = None
-    _made: dict[tuple[object, ...], PoolOptions] = field(default_factory=dict, repr=False, compare=False)
+    _options: dict[tuple[object, ...], PoolOptions] = field(default_factory=dict, repr=False, compare=False)
     _guard: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def session(self, address: Address, *, with_credentials: bool) -> Session:
+    def session(self, address: ServerAddress, *, with_credentials: bool) -> MongoSession:
         """A session with a single server, which connects on first use.
 
         Raises: PyMongoError, OSError, ValueError: a file of the TLS options cannot be used.
@@ -71,11 +71,11 @@ class Access:
         files = [Path(str(value)) for name, value in self.options.items() if name.endswith("File")]
         marks = (with_credentials, *(file.stat().st_mtime_ns for file in files))
         with self._guard:
-            if marks not in self._made:
-                self._made.clear()
+            if marks not in self._options:
+                self._options.clear()
                 for with_them in (True, False):
-                    self._made[(with_them, *marks[1:])] = self._pool_options(with_credentials=with_them)
-            return Session(address, self._made[marks])
+                    self._options[(with_them, *marks[1:])] = self._pool_options(with_credentials=with_them)
+            return MongoSession(address, self._options[marks])
 
     def _pool_options(self, *, with_credentials: bool) -> PoolOptions:
         options = {
@@ -96,14 +96,14 @@ class Access:
         return client.options.pool_options
 
 
-class Session:
+class MongoSession:
     """Sends commands to a server over a single connection, opened on demand. Not thread-safe.
 
     This is the pool of a `MongoClient` without the client. The client would monitor the server with another
     connection and two threads that wake up twice a second, which costs more than a poll.
     """
 
-    def __init__(self, address: Address, options: PoolOptions) -> None:
+    def __init__(self, address: ServerAddress, options: PoolOptions) -> None:
         """Does not connect yet."""
         self._pool = Pool(address, options)
         self._pool.ready()
@@ -130,7 +130,7 @@ def check(text: str) -> None:
         raise ValueError("is not a connection string: mongodb+srv://[USER:PASSWORD@]NAME/[?OPTIONS]")
 
 
-def read(text: str) -> Access:
+def read(text: str) -> MongoAccess:
     """Parse a connection string. For `mongodb+srv://` this queries DNS, for up to ANSWER_SECONDS.
 
     Raises: ValueError: the text is not a connection string, or has a server name that the platform does not
@@ -166,7 +166,7 @@ def read(text: str) -> Access:
             and mechanism not in _EXTERNAL
         ):
             options["authSource"] = parsed["database"]
-    return Access(seeds, options, said.get("replicaSet"))
+    return MongoAccess(seeds, options, said.get("replicaSet"))
 
 
 def without_secrets(message: str, connection_string: str) -> str:
@@ -188,6 +188,6 @@ def without_secrets(message: str, connection_string: str) -> str:
     return " ".join(message.split())[:500]
 
 
-def probe(address: Address) -> None:
+def probe(address: ServerAddress) -> None:
     """Raise OSError if nothing listens; after CONNECT_SECONDS if nothing answers."""
     socket.create_connection(address, timeout=CONNECT_SECONDS).close()

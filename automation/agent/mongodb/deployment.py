@@ -7,16 +7,16 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from automation.agent.addresses import Address
-from automation.agent.engine import Reading, joined
+from automation.agent.addresses import ServerAddress
+from automation.agent.engine import HostReading, joined
 from automation.agent.faults import Problems, log_unforeseen, printable, shown
-from automation.agent.mongodb.connection import Access, check, read, without_secrets
-from automation.agent.mongodb.host import Answer, Host
+from automation.agent.mongodb.connection import MongoAccess, check, read, without_secrets
+from automation.agent.mongodb.host import MongoAnswer, MongoHost
 from automation.agent.mongodb.topology import (
     ARBITER,
     STANDALONE,
-    Member,
-    Named,
+    NamedMember,
+    NamedServers,
     Shard,
     members_of_set,
     own_address,
@@ -44,7 +44,7 @@ class _Names:
     """The servers that a server named, and on whose behalf: its replica set, or the routers."""
 
     group: str
-    members: frozenset[Address]
+    members: frozenset[ServerAddress]
 
 
 class Deployment:
@@ -62,14 +62,14 @@ class Deployment:
         """
         self._text = connection_string
         self._stopped = threading.Event()
-        self._access: Access | None = None
-        self._hosts: dict[Address, Host] = {}
-        self._members: dict[Address, Member] = {}
-        self._named_by: dict[Address, _Names] = {}
-        self._heard: set[Address] = set()
+        self._access: MongoAccess | None = None
+        self._hosts: dict[ServerAddress, MongoHost] = {}
+        self._members: dict[ServerAddress, NamedMember] = {}
+        self._named_by: dict[ServerAddress, _Names] = {}
+        self._heard: set[ServerAddress] = set()
         self._shards: dict[str, Shard] = {}
-        self._last: dict[Address, Reading] = {}
-        self._fresh: dict[Address, Reading] = {}
+        self._last: dict[ServerAddress, HostReading] = {}
+        self._fresh: dict[ServerAddress, HostReading] = {}
         self._problems = Problems()
         if connection_string.startswith("mongodb+srv://"):
             check(connection_string)
@@ -82,7 +82,7 @@ class Deployment:
         """The first server of the connection string, which identifies the deployment; empty while unknown."""
         return str(self._access.seeds[0]) if self._access else ""
 
-    def targets(self) -> Sequence[Host]:
+    def targets(self) -> Sequence[MongoHost]:
         """The servers to poll in the next round."""
         if self._access is None:
             return []
@@ -96,7 +96,7 @@ class Deployment:
         """The cluster names of its servers, including servers that another agent watches."""
         return dict.fromkeys(one.cluster for one in self._last.values() if one.cluster)
 
-    def sets(self) -> Mapping[Address, str]:
+    def sets(self) -> Mapping[ServerAddress, str]:
         """The replica set of each member, with its cluster if it has one."""
         return {
             address: f"{member.cluster or ''}/{member.replica_set}"[:LONGEST_SET]
@@ -104,11 +104,11 @@ class Deployment:
             if member.replica_set
         }
 
-    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
+    def why_missing(self) -> Mapping[ServerAddress, Mapping[str, Why]]:
         """By server and metric: whether the metric was reported last time, or why not."""
         return {address: host.missing for address, host in self._hosts.items()}
 
-    def learn(self, answer: Answer) -> Sequence[Host]:
+    def learn(self, answer: MongoAnswer) -> Sequence[MongoHost]:
         """Process the answer of a server. Returns newly found servers."""
         if not answer.is_look:
             self._log(answer)
@@ -118,7 +118,7 @@ class Deployment:
         self._take_members(answer)
         return [self._host(address) for address in self._members if address not in known]
 
-    def take(self, answers: Iterable[Answer]) -> None:
+    def take(self, answers: Iterable[MongoAnswer]) -> None:
         """Keep the results of a round for `readings`."""
         for answer in answers:
             reading = self._reading(answer)
@@ -130,7 +130,7 @@ class Deployment:
                 reading = replace(reading, samples=samples, databases=databases)
                 self._fresh[reading.address] = reading
 
-    def readings(self) -> Sequence[Reading]:
+    def readings(self) -> Sequence[HostReading]:
         """The results since the last call."""
         fresh, self._fresh = self._fresh, {}
         return list(fresh.values())
@@ -141,23 +141,23 @@ class Deployment:
 
     # --- members ----------------------------------------------------------------------------------
 
-    def _take_members(self, answer: Answer) -> None:
+    def _take_members(self, answer: MongoAnswer) -> None:
         hello = answer.hello or {}
         address = self._name_of(answer)
         named = members_of_set(hello, answer.status, self._shards.get(str(hello.get("setName"))))
         if answer.cluster is not None:
-            named = Named(
+            named = NamedServers(
                 (*named.members, *answer.cluster.members), (*named.unreadable, *answer.cluster.unreadable)
             )
             self._shards = dict(answer.cluster.shards or self._shards)
         for text in named.unreadable[:MOST_MEMBERS]:
             allowed = "host names of RFC 1123 and IP addresses"
-            self._problems.tell(
+            self._problems.report(
                 shown(text), "name", f"{shown(text)} is not reported: the platform takes {allowed}"
             )
         if len(named.members) > MOST_MEMBERS and answer.cluster is None:
             most = f"{answer.address} names {len(named.members)} members of its set, {MOST_MEMBERS} are asked"
-            self._problems.tell((answer.address, "members"), "many", most)
+            self._problems.report((answer.address, "members"), "many", most)
             named = replace(named, members=named.members[:MOST_MEMBERS])
         # A server that was removed from its set is not a member; only seeds count on their own.
         is_seed = self._access is not None and answer.address in self._access.seeds
@@ -166,7 +166,7 @@ class Deployment:
             and not hello.get("setName")
             and address not in {member.address for member in named.members}
         ):
-            own = Member(address, type_of(hello, is_shard=False))
+            own = NamedMember(address, type_of(hello, is_shard=False))
             named = replace(named, members=(*named.members, own))
         self._heard.add(address)
         group = "routers" if answer.cluster else str(hello.get("setName"))
@@ -176,9 +176,9 @@ class Deployment:
                 self._members[member.address] = self._better(member)
             else:
                 most = f"{self.seed} leads to more than {MOST_HOSTS} servers; the others are not monitored"
-                self._problems.tell("servers", "many", most)
+                self._problems.report("servers", "many", most)
 
-    def _better(self, member: Member) -> Member:
+    def _better(self, member: NamedMember) -> NamedMember:
         """A router knows the shard of a member, its replica set may not."""
         known = self._members.get(member.address)
         if known is not None and known.cluster and not member.cluster:
@@ -198,7 +198,7 @@ class Deployment:
             for by, names in self._named_by.items()
             if by in self._heard or names.group not in answered
         }
-        named = frozenset[Address]().union(*(names.members for names in self._named_by.values()))
+        named = frozenset[ServerAddress]().union(*(names.members for names in self._named_by.values()))
         for address in self._members.keys() - named:
             log.info("%s is no longer a member", address)
             self._last.pop(address, None)
@@ -207,17 +207,17 @@ class Deployment:
             if address in self._hosts:
                 self._hosts.pop(address).close()
 
-    def _host(self, address: Address) -> Host:
+    def _host(self, address: ServerAddress) -> MongoHost:
         access = self._access
         if access is None:
             raise RuntimeError("the connection string has not been read yet")
         if address not in self._hosts:
             member = self._members.get(address)
             is_arbiter = member is not None and member.type_name == ARBITER
-            self._hosts[address] = Host(address, access, self._told, is_arbiter=is_arbiter)
+            self._hosts[address] = MongoHost(address, access, self._explain, is_arbiter=is_arbiter)
         return self._hosts[address]
 
-    def _name_of(self, answer: Answer) -> Address:
+    def _name_of(self, answer: MongoAnswer) -> ServerAddress:
         """The address under which others know the server that answered."""
         hello = answer.hello or {}
         own = own_address(hello)
@@ -228,7 +228,7 @@ class Deployment:
 
     # --- readings ---------------------------------------------------------------------------------
 
-    def _reading(self, answer: Answer) -> Reading | None:
+    def _reading(self, answer: MongoAnswer) -> HostReading | None:
         """The result to report; None for a seed that is another name of a member."""
         if answer.hello is None:
             return self._unreachable(answer.address)
@@ -240,7 +240,7 @@ class Deployment:
         member = self._members.get(address)
         in_shard = shard.name if shard else (member.shard if member else None)
         cluster = shard.cluster if shard else (member.cluster if member and member.cluster else set_name)
-        return Reading(
+        return HostReading(
             address=address,
             type_name=type_of(answer.hello, is_shard=in_shard is not None),
             reachable=True,
@@ -253,13 +253,13 @@ class Deployment:
             databases=answer.databases,
         )
 
-    def _unreachable(self, address: Address) -> Reading | None:
+    def _unreachable(self, address: ServerAddress) -> HostReading | None:
         last, member = self._last.get(address), self._members.get(address)
         if last is not None:
             return replace(last, reachable=False, uptime=None)
         if member is not None:
             cluster = member.cluster or member.replica_set
-            return Reading(
+            return HostReading(
                 address,
                 member.type_name,
                 reachable=False,
@@ -270,7 +270,7 @@ class Deployment:
         if self._members or self._access is None:
             return None
         set_name = self._access.replica_set
-        return Reading(
+        return HostReading(
             address,
             "REPLICA_SECONDARY" if set_name else STANDALONE,
             reachable=False,
@@ -280,16 +280,16 @@ class Deployment:
 
     # --- log --------------------------------------------------------------------------------------
 
-    def _log(self, answer: Answer) -> None:
+    def _log(self, answer: MongoAnswer) -> None:
         if answer.hello is None:
             line = f"{answer.address} does not answer: {answer.problem}"
             # Log it once, because the wording of the driver varies.
-            self._problems.tell(answer.address, "silent", line)
+            self._problems.report(answer.address, "silent", line)
         else:
             line = f"{answer.address} is not measured in full: {answer.problem}"
-            self._problems.tell(answer.address, answer.problem, line)
+            self._problems.report(answer.address, answer.problem, line)
 
-    def _told(self, error: Exception) -> str:
+    def _explain(self, error: Exception) -> str:
         return without_secrets(str(error), self._text) or type(error).__name__
 
     def _look_up(self) -> None:

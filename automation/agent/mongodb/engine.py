@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Callable
 from weakref import WeakKeyDictionary
 
-from automation.agent.addresses import Address
-from automation.agent.engine import Reading
+from automation.agent.addresses import ServerAddress
+from automation.agent.engine import HostReading
 from automation.agent.mongodb.deployment import Deployment
-from automation.agent.mongodb.host import Answer, Host
+from automation.agent.mongodb.host import MongoAnswer, MongoHost
 from automation.agent.rates import Why
 
 log = logging.getLogger("opsapi.agent")
@@ -34,47 +34,47 @@ class MongoDB:
             except ValueError as error:
                 raise ValueError(f"connection string {number} {error}") from None
         # The entry of a server disappears with the server, once nobody polls it.
-        self._owners: WeakKeyDictionary[Host, Deployment] = WeakKeyDictionary()
+        self._owners: WeakKeyDictionary[MongoHost, Deployment] = WeakKeyDictionary()
         self._names: dict[tuple[str, str], str] = {}
 
-    def targets(self) -> Sequence[Host]:
+    def targets(self) -> Sequence[MongoHost]:
         """The servers of all deployments, each once."""
         return self._mine(((one, host) for one in self._deployments for host in one.targets()), {})
 
-    def look(self, target: Host) -> Callable[[], Answer]:
+    def look(self, target: MongoHost) -> Callable[[], MongoAnswer]:
         """A function that polls a server of another agent for the servers it names."""
         return target.look
 
-    def sets(self) -> Mapping[Address, str]:
+    def sets(self) -> Mapping[ServerAddress, str]:
         """The replica set of each member."""
         return {address: name for one in self._deployments for address, name in one.sets().items()}
 
-    def learn(self, target: Host, answer: Answer) -> Sequence[Host]:
+    def learn(self, target: MongoHost, answer: MongoAnswer) -> Sequence[MongoHost]:
         """Process an answer. Returns newly found servers."""
         owner = self._owners[target]
         fresh = owner.learn(answer)
         owner.take([answer])
         return self._mine(((owner, host) for host in fresh), {})
 
-    def readings(self) -> Sequence[Reading]:
+    def readings(self) -> Sequence[HostReading]:
         """The results since the last call.
 
         If two clusters have the same name, the second one gets a new name.
         """
-        found: dict[Address, Reading] = {}
-        taken: dict[str, Deployment] = {}
+        found: dict[ServerAddress, HostReading] = {}
+        chosen: dict[str, Deployment] = {}
         for deployment in self._deployments:
             for name in deployment.clusters:
-                taken.setdefault(name, deployment)
+                chosen.setdefault(name, deployment)
         for deployment in self._deployments:
             for reading in deployment.readings():
                 cluster = reading.cluster
-                if cluster and taken.setdefault(cluster, deployment) is not deployment:
+                if cluster and chosen.setdefault(cluster, deployment) is not deployment:
                     cluster = self._other_name(cluster, deployment.seed)
                 found.setdefault(reading.address, replace(reading, cluster=cluster))
         return list(found.values())
 
-    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
+    def why_missing(self) -> Mapping[ServerAddress, Mapping[str, Why]]:
         """By server and metric: whether the metric was reported last time, or why not."""
         return {address: found for one in self._deployments for address, found in one.why_missing().items()}
 
@@ -83,7 +83,9 @@ class MongoDB:
         for deployment in self._deployments:
             deployment.close()
 
-    def _mine(self, hosts: Iterable[tuple[Deployment, Host]], seen: dict[Address, Host]) -> Sequence[Host]:
+    def _mine(
+        self, hosts: Iterable[tuple[Deployment, MongoHost]], seen: dict[ServerAddress, MongoHost]
+    ) -> Sequence[MongoHost]:
         for owner, host in hosts:
             if seen.setdefault(host.address, host) is host:
                 self._owners[host] = owner

@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 
-from automation.agent.addresses import Address
+from automation.agent.addresses import ServerAddress
 from automation.agent.engine import Sample
 from automation.agent.faults import log_unforeseen, printable
 from automation.agent.mongodb.commands import (
@@ -27,12 +27,12 @@ from automation.agent.mongodb.commands import (
     sections_of,
     sizes_of,
 )
-from automation.agent.mongodb.connection import ANSWER_SECONDS, Access, Session, probe
+from automation.agent.mongodb.connection import ANSWER_SECONDS, MongoAccess, MongoSession, probe
 from automation.agent.mongodb.metrics import DATABASE, OF_DATABASES, SERVER
 from automation.agent.mongodb.numbers import Answers, numbers_of, restart_mark, space
-from automation.agent.mongodb.topology import Named, members_of_cluster
-from automation.agent.rates import Moment, Why, values_of
-from automation.agent.turns import MOST_DATABASES, Turns
+from automation.agent.mongodb.topology import NamedServers, members_of_cluster
+from automation.agent.rates import NumbersAt, Why, values_of
+from automation.agent.turns import MOST_DATABASES, DatabaseTurns
 
 log = logging.getLogger("opsapi.agent")
 
@@ -43,15 +43,15 @@ _SIZES = ("dataSize", "storageSize", "indexSize", "avgObjSize", "objects", "coll
 
 
 @dataclass(frozen=True)
-class Answer:
+class MongoAnswer:
     """The result of a poll. If the server does not answer, `hello` is None and `problem` says why."""
 
-    address: Address
+    address: ServerAddress
     hello: Mapping[str, Any] | None = None
     version: str | None = None
     uptime: int | None = None
     status: Mapping[str, Any] | None = None
-    cluster: Named | None = None
+    cluster: NamedServers | None = None
     own_name: str | None = None
     samples: Sequence[Sample] = ()
     databases: Mapping[str, Sequence[Sample]] | None = None
@@ -60,37 +60,37 @@ class Answer:
     """Whether the server was only polled for the servers it names."""
 
 
-class Host:
+class MongoHost:
     """A server at an address. One thread at a time polls it; any thread can read `missing`."""
 
     def __init__(
         self,
-        address: Address,
-        access: Access,
-        told: Callable[[Exception], str],
+        address: ServerAddress,
+        access: MongoAccess,
+        explain: Callable[[Exception], str],
         *,
         is_arbiter: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`told` writes an error without secrets. `clock` returns monotonic seconds."""
+        """`explain` writes an error without secrets. `clock` returns monotonic seconds."""
         self.address = address
         self.missing: Mapping[str, Why] = {}
-        self._access, self._told, self._clock = access, told, clock
+        self._access, self._explain, self._clock = access, explain, clock
         # Arbiters have no users: they accept no credentials and answer `hello` to everybody.
         self._with_credentials = not is_arbiter
-        self._session: Session | None = None
-        self._before: Moment | None = None
-        self._databases = _Databases()
+        self._session: MongoSession | None = None
+        self._before: NumbersAt | None = None
+        self._databases = _MongoDatabases()
 
-    def poll(self) -> Answer:
+    def poll(self) -> MongoAnswer:
         """Poll the server: CONNECT_SECONDS if nothing listens, otherwise ANSWER_SECONDS for each part."""
         return self._asked(self._measured)
 
-    def look(self) -> Answer:
+    def look(self) -> MongoAnswer:
         """Ask only which servers it names."""
         return replace(self._asked(self._named), is_look=True)
 
-    def _asked(self, then: Callable[[Mapping[str, Any], str], Answer]) -> Answer:
+    def _asked(self, then: Callable[[Mapping[str, Any], str], MongoAnswer]) -> MongoAnswer:
         """Ask `hello` and the rest. Returns an answer, whatever happens."""
         try:
             hello, note = self._hello()
@@ -98,13 +98,13 @@ class Host:
             if not isinstance(error, (OSError, PyMongoError)):
                 log_unforeseen(self.address, error)
             self.close()  # The next poll first checks whether anything listens.
-            return Answer(self.address, problem=self._brief(error))
+            return MongoAnswer(self.address, problem=self._brief(error))
         try:
             return then(hello, note)
         except Exception as error:
             if not isinstance(error, PyMongoError):
                 log_unforeseen(self.address, error)
-            return Answer(self.address, hello, problem=self._brief(error))
+            return MongoAnswer(self.address, hello, problem=self._brief(error))
 
     def close(self) -> None:
         """Close the connection."""
@@ -114,7 +114,7 @@ class Host:
 
     def _brief(self, error: Exception) -> str:
         """An error without the pymongo additions: its settings and the state of the deployment."""
-        return self._told(error).split(" (configured timeouts")[0].split(", Timeout:")[0]
+        return self._explain(error).split(" (configured timeouts")[0].split(", Timeout:")[0]
 
     # --- hello ------------------------------------------------------------------------------------
 
@@ -163,26 +163,26 @@ class Host:
 
     # --- what it names ----------------------------------------------------------------------------
 
-    def _named(self, hello: Mapping[str, Any], note: str) -> Answer:
+    def _named(self, hello: Mapping[str, Any], note: str) -> MongoAnswer:
         if hello.get("arbiterOnly") or note:
-            return Answer(self.address, hello, problem=note)
+            return MongoAnswer(self.address, hello, problem=note)
         end = self._clock() + ANSWER_SECONDS
         status = None
         if hello.get("setName"):
             asked = Command("replSetGetStatus", {"replSetGetStatus": 1})
             status = self._section(asked, end, set())
         cluster = self._cluster({}) if is_router(hello) else None
-        return Answer(self.address, hello, status=status, cluster=cluster)
+        return MongoAnswer(self.address, hello, status=status, cluster=cluster)
 
     # --- measurements -----------------------------------------------------------------------------
 
-    def _measured(self, hello: Mapping[str, Any], note: str) -> Answer:
+    def _measured(self, hello: Mapping[str, Any], note: str) -> MongoAnswer:
         if hello.get("arbiterOnly"):
             self.missing = {row.metric: Why.ABSENT for row in SERVER}
-            return Answer(self.address, hello, version=self._version())
+            return MongoAnswer(self.address, hello, version=self._version())
         if note:
             self.missing = {row.metric: Why.REFUSED for row in SERVER}
-            return Answer(self.address, hello, problem=note)
+            return MongoAnswer(self.address, hello, problem=note)
         taken = datetime.now(timezone.utc)
         end = self._clock() + ANSWER_SECONDS
         routes = is_router(hello)
@@ -190,13 +190,13 @@ class Host:
         databases = None if routes else self._database_samples()
         numbers = {**numbers_of(answers), **self._databases.totals()}
         process, seconds = restart_mark(answers)
-        now = Moment(numbers, process, seconds or 0.0)
+        now = NumbersAt(numbers, process, seconds or 0.0)
         refused = answers.refused | self._databases.refused
         values, reasons = values_of(SERVER, self._before, now, refused)
         self.missing = {**reasons, **self._measured_before(reasons)}
         self._before = now if seconds is not None else None
         status = answers.sections.get("serverStatus", {})
-        return Answer(
+        return MongoAnswer(
             self.address,
             hello,
             version=_text(status.get("version")) or self._version(),
@@ -265,7 +265,7 @@ class Host:
         except OperationFailure:
             return None
 
-    def _cluster(self, status: Mapping[str, Any]) -> Named | None:
+    def _cluster(self, status: Mapping[str, Any]) -> NamedServers | None:
         """The cluster data of a router; None if the router refuses it."""
         end = self._clock() + ANSWER_SECONDS
         refused: set[str] = set()
@@ -296,8 +296,8 @@ class Host:
         except PyMongoError as error:
             is_refused = isinstance(error, OperationFailure) and error.code in REFUSALS
             known.refused = frozenset({"dbStats"} if is_refused else ())
-            log.warning("%s: no database sizes: %s", self.address, self._told(error))
-        return known.turns.told()
+            log.warning("%s: no database sizes: %s", self.address, self._explain(error))
+        return known.turns.explain()
 
     def _database_names(self) -> Sequence[str]:
         answer = self._command(DATABASES.command, ANSWER_SECONDS)
@@ -314,15 +314,15 @@ class Host:
             if isinstance(answer.get(field), (int, float))
         }
         self._databases.sizes[name] = answer
-        values, _ = values_of(DATABASE, None, Moment(numbers, None, 0.0))
+        values, _ = values_of(DATABASE, None, NumbersAt(numbers, None, 0.0))
         return [Sample(metric, number, taken) for metric, number in values.items()]
 
 
 @dataclass
-class _Databases:
+class _MongoDatabases:
     """The databases of a server and their last sizes."""
 
-    turns: Turns = field(default_factory=Turns)
+    turns: DatabaseTurns = field(default_factory=DatabaseTurns)
     sizes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
     path: str | None = None

@@ -6,22 +6,22 @@ capitals are computed from other numbers (`numbers`).
 
 from __future__ import annotations
 
-from automation.agent.rates import Kind, Row
+from automation.agent.rates import RateKind, RateRow
 
 MIB = 1_048_576.0
 
 
-def _gauge(metric: str, *sources: str, scale: float = 1.0) -> Row:
-    return Row(metric, Kind.GAUGE, sources, None, scale)
+def _gauge(metric: str, *sources: str, scale: float = 1.0) -> RateRow:
+    return RateRow(metric, RateKind.GAUGE, sources, None, scale)
 
 
-def _rate(metric: str, *sources: str, scale: float = 1.0, by: str | None = None) -> Row:
-    return Row(metric, Kind.RATE, sources, by, scale)
+def _rate(metric: str, *sources: str, scale: float = 1.0, by: str | None = None) -> RateRow:
+    return RateRow(metric, RateKind.RATE, sources, by, scale)
 
 
-def _rows(kind: Kind, names: str, sources: str, parts: dict[str, str]) -> tuple[Row, ...]:
+def _rows(kind: RateKind, names: str, sources: str, parts: dict[str, str]) -> tuple[RateRow, ...]:
     """A row for each part: `{}` stands for the name of the part and its place in the source."""
-    return tuple(Row(names.format(name), kind, (sources.format(place),)) for name, place in parts.items())
+    return tuple(RateRow(names.format(name), kind, (sources.format(place),)) for name, place in parts.items())
 
 
 _CACHE = "serverStatus/wiredTiger/cache/"
@@ -31,7 +31,7 @@ _READ_WRITE = {"READ": "read", "WRITE": "write"}
 
 SERVER = (
     *_rows(
-        Kind.RATE,
+        RateKind.RATE,
         "ASSERT_{}",
         "serverStatus/asserts/{}",
         {"REGULAR": "regular", "WARNING": "warning", "MSG": "msg", "USER": "user"},
@@ -40,15 +40,15 @@ SERVER = (
     _rate("CACHE_BYTES_WRITTEN_FROM", _CACHE + "bytes written from cache"),
     _gauge("CACHE_DIRTY_BYTES", _CACHE + "tracked dirty bytes in the cache"),
     _gauge("CACHE_USED_BYTES", _CACHE + "bytes currently in the cache"),
-    Row(
+    RateRow(
         "CACHE_FILL_RATIO",
-        Kind.SHARE,
+        RateKind.SHARE,
         (_CACHE + "bytes currently in the cache",),
         _CACHE + "maximum bytes configured",
     ),
-    Row(
+    RateRow(
         "DIRTY_FILL_RATIO",
-        Kind.SHARE,
+        RateKind.SHARE,
         (_CACHE + "tracked dirty bytes in the cache",),
         _CACHE + "maximum bytes configured",
     ),
@@ -64,9 +64,9 @@ SERVER = (
         "serverStatus/wiredTiger/concurrentTransactions/write/available",
     ),
     _gauge("CONNECTIONS", "serverStatus/connections/current"),
-    Row(
+    RateRow(
         "CONNECTIONS_PERCENT",
-        Kind.SHARE,
+        RateKind.SHARE,
         ("serverStatus/connections/current",),
         "serverStatus/connections/TOTAL",
     ),
@@ -74,7 +74,7 @@ SERVER = (
     _rate("CURSORS_TOTAL_TIMED_OUT", "serverStatus/metrics/cursor/timedOut"),
     _rate("EXTRA_INFO_PAGE_FAULTS", "serverStatus/extra_info/page_faults"),
     *_rows(
-        Kind.GAUGE,
+        RateKind.GAUGE,
         "GLOBAL_LOCK_CURRENT_QUEUE_{}",
         "serverStatus/globalLock/currentQueue/{}",
         {"TOTAL": "total", "READERS": "readers", "WRITERS": "writers"},
@@ -84,7 +84,7 @@ SERVER = (
     _gauge("MEMORY_MAPPED", "serverStatus/mem/mapped", scale=MIB),
     _gauge("COMPUTED_MEMORY", "serverStatus/mem/COMPUTED", scale=MIB),
     *_rows(
-        Kind.RATE,
+        RateKind.RATE,
         "NETWORK_{}",
         "serverStatus/network/{}",
         {"BYTES_IN": "bytesIn", "BYTES_OUT": "bytesOut", "NUM_REQUESTS": "numRequests"},
@@ -94,7 +94,7 @@ SERVER = (
     _gauge("OPLOG_MASTER_LAG_TIME_DIFF", "oplog/HEADROOM"),
     _gauge("OPLOG_RATE_GB_PER_HOUR", "oplog/GB_PER_HOUR"),
     *_rows(
-        Kind.RATE,
+        RateKind.RATE,
         "OPCOUNTER_{}",
         "serverStatus/opcounters/{}",
         {
@@ -107,13 +107,13 @@ SERVER = (
         },
     ),
     *_rows(
-        Kind.RATE,
+        RateKind.RATE,
         "OPCOUNTER_REPL_{}",
         "serverStatus/opcountersRepl/{}",
         {"CMD": "command", "UPDATE": "update", "DELETE": "delete", "INSERT": "insert"},
     ),
     *_rows(
-        Kind.RATE,
+        RateKind.RATE,
         "DOCUMENT_METRICS_{}",
         "serverStatus/metrics/document/{}",
         {"RETURNED": "returned", "INSERTED": "inserted", "UPDATED": "updated", "DELETED": "deleted"},
@@ -121,9 +121,9 @@ SERVER = (
     _rate("OPERATIONS_SCAN_AND_ORDER", "serverStatus/metrics/operation/scanAndOrder"),
     # Microseconds to milliseconds.
     *(
-        Row(
+        RateRow(
             f"OP_EXECUTION_TIME_{name}",
-            Kind.PER,
+            RateKind.PER,
             (f"serverStatus/opLatencies/{place}/latency",),
             f"serverStatus/opLatencies/{place}/ops",
             0.001,
@@ -133,9 +133,9 @@ SERVER = (
     _rate("QUERY_EXECUTOR_SCANNED", "serverStatus/metrics/queryExecutor/scanned"),
     _rate("QUERY_EXECUTOR_SCANNED_OBJECTS", "serverStatus/metrics/queryExecutor/scannedObjects"),
     *(
-        Row(
+        RateRow(
             f"QUERY_TARGETING_{name}_PER_RETURNED",
-            Kind.PER,
+            RateKind.PER,
             (f"serverStatus/metrics/queryExecutor/{place}",),
             "serverStatus/metrics/document/returned",
         )
@@ -169,18 +169,21 @@ SERVER = (
     # The server does not say which disk holds the data: operations are of all disks, the utilization is of
     # the busiest disk.
     *_rows(
-        Kind.RATE, "DISK_PARTITION_IOPS_{}", "systemMetrics/DISKS/{}s", {**_READ_WRITE, "TOTAL": "operation"}
+        RateKind.RATE,
+        "DISK_PARTITION_IOPS_{}",
+        "systemMetrics/DISKS/{}s",
+        {**_READ_WRITE, "TOTAL": "operation"},
     ),
     *(
-        Row(
+        RateRow(
             f"DISK_PARTITION_LATENCY_{name}",
-            Kind.PER,
+            RateKind.PER,
             (f"systemMetrics/DISKS/{place}_time_ms",),
             f"systemMetrics/DISKS/{place}s",
         )
         for name, place in _READ_WRITE.items()
     ),
-    Row("DISK_PARTITION_UTILIZATION", Kind.BUSIEST, ("systemMetrics/disks/*/io_time_ms",), None, 0.1),
+    RateRow("DISK_PARTITION_UTILIZATION", RateKind.BUSIEST, ("systemMetrics/disks/*/io_time_ms",), None, 0.1),
     _gauge("DB_DATA_SIZE_TOTAL", "dbStats/DATA_SIZE"),
     _gauge("DB_STORAGE_TOTAL", "dbStats/STORAGE_SIZE"),
 )

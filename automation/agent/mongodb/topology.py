@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from automation.agent.addresses import Address, read_address
+from automation.agent.addresses import ServerAddress, read_address
 from automation.agent.faults import printable
 
 DEFAULT_PORT = 27017
@@ -23,10 +23,10 @@ ROUTER_GONE = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class Member:
+class NamedMember:
     """A server as named by others. `type_name` is assumed until the server answers."""
 
-    address: Address
+    address: ServerAddress
     type_name: str
     replica_set: str | None = None
     shard: str | None = None
@@ -42,10 +42,10 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedServers:
     """The servers that a server names, invalid addresses, and the sets of a sharded cluster."""
 
-    members: tuple[Member, ...] = ()
+    members: tuple[NamedMember, ...] = ()
     unreadable: tuple[str, ...] = ()
     shards: Mapping[str, Shard] | None = None
 
@@ -67,17 +67,19 @@ def type_of(hello: Mapping[str, Any], *, is_shard: bool) -> str:
     return f"{prefix}_SECONDARY" if hello.get("secondary") else RECOVERING
 
 
-def own_address(hello: Mapping[str, Any]) -> Address | None:
+def own_address(hello: Mapping[str, Any]) -> ServerAddress | None:
     """The address of the server in its replica set; None if unknown."""
     me = hello.get("me")
     return read_address(str(me), DEFAULT_PORT) if me else None
 
 
-def members_of_set(hello: Mapping[str, Any], status: Mapping[str, Any] | None, shard: Shard | None) -> Named:
+def members_of_set(
+    hello: Mapping[str, Any], status: Mapping[str, Any] | None, shard: Shard | None
+) -> NamedServers:
     """The members of a replica set: `hello` lists all but the hidden members, which the status lists."""
     set_name = printable(hello.get("setName"))
     if not set_name:
-        return Named()
+        return NamedServers()
     arbiters = set(_texts(hello.get("arbiters")))
     texts = {one for part in ("hosts", "passives") for one in _texts(hello.get(part))} | arbiters
     told = (status or {}).get("members")
@@ -90,7 +92,7 @@ def members_of_set(hello: Mapping[str, Any], status: Mapping[str, Any] | None, s
     usual = _type_in(shard, is_config="configsvr" in hello)
     return _named(
         texts,
-        lambda address, text: Member(
+        lambda address, text: NamedMember(
             address,
             ARBITER if text in arbiters else usual,
             set_name,
@@ -105,7 +107,7 @@ def members_of_cluster(
     shard_map: Mapping[str, Any],
     routers: Iterable[Mapping[str, Any]],
     now: datetime,
-) -> Named:
+) -> NamedServers:
     """The servers of a sharded cluster, as reported by a router.
 
     `shards` is `listShards.shards`, `shard_map` is `getShardMap.map`, `routers` are rows of `config.mongos`;
@@ -115,10 +117,12 @@ def members_of_cluster(
     config_set, config_hosts = _set_and_hosts(str(shard_map.get("config", "")))
     cluster = config_set or "sharded cluster"
     found = [
-        _named(config_hosts, lambda address, _: Member(address, CONFIG_SERVER, config_set, None, cluster)),
+        _named(
+            config_hosts, lambda address, _: NamedMember(address, CONFIG_SERVER, config_set, None, cluster)
+        ),
         _named(
             [str(one.get("_id")) for one in routers if _is_there(one, now)],
-            lambda address, _: Member(address, ROUTER, None, None, cluster),
+            lambda address, _: NamedMember(address, ROUTER, None, None, cluster),
         ),
     ]
     places = {config_set: Shard(cluster, None)} if config_set else {}
@@ -129,7 +133,7 @@ def members_of_cluster(
             places[set_name] = Shard(cluster, name)
         type_name = "SHARD_SECONDARY" if set_name else "SHARD_STANDALONE"
         found.append(_in_shard(hosts, type_name, set_name, name, cluster))
-    return Named(
+    return NamedServers(
         tuple(member for part in found for member in part.members),
         tuple(text for part in found for text in part.unreadable),
         places,
@@ -141,8 +145,10 @@ def _texts(value: object) -> Sequence[str]:
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
-def _in_shard(hosts: Iterable[str], type_name: str, set_name: str | None, shard: str, cluster: str) -> Named:
-    return _named(hosts, lambda address, _: Member(address, type_name, set_name, shard, cluster))
+def _in_shard(
+    hosts: Iterable[str], type_name: str, set_name: str | None, shard: str, cluster: str
+) -> NamedServers:
+    return _named(hosts, lambda address, _: NamedMember(address, type_name, set_name, shard, cluster))
 
 
 def _type_in(shard: Shard | None, *, is_config: bool) -> str:
@@ -151,7 +157,7 @@ def _type_in(shard: Shard | None, *, is_config: bool) -> str:
     return "SHARD_SECONDARY" if shard else "REPLICA_SECONDARY"
 
 
-def _named(texts: Iterable[str], member: Any) -> Named:
+def _named(texts: Iterable[str], member: Any) -> NamedServers:
     found, unreadable = {}, []
     for text in sorted(texts):
         address = read_address(text, DEFAULT_PORT)
@@ -159,7 +165,7 @@ def _named(texts: Iterable[str], member: Any) -> Named:
             unreadable.append(text)
         else:
             found[address] = member(address, text)
-    return Named(tuple(found.values()), tuple(unreadable))
+    return NamedServers(tuple(found.values()), tuple(unreadable))
 
 
 def _set_and_hosts(text: str) -> tuple[str | None, list[str]]:

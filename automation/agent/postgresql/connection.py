@@ -15,7 +15,7 @@ from psycopg import errors, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 
-from automation.agent.addresses import Address, address_of
+from automation.agent.addresses import ServerAddress, address_of
 from automation.agent.steps import CONNECT_SECONDS
 
 STATEMENT_SECONDS = 2
@@ -47,13 +47,13 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Access:
+class PostgresAccess:
     """Access to a server: libpq parameters, including secrets."""
 
-    address: Address
+    address: ServerAddress
     parameters: Mapping[str, Any] = field(repr=False)
 
-    def session(self, database: str | None = None) -> Session:
+    def session(self, database: str | None = None) -> PostgresSession:
         """A session with this server only, in the database of the URI or in `database`.
 
         Raises: psycopg.Error: no session; after CONNECT_SECONDS for each address of the host name.
@@ -61,7 +61,7 @@ class Access:
         parameters = dict(self.parameters)
         if database is not None:
             parameters["dbname"] = database
-        return Session(parameters)
+        return PostgresSession(parameters)
 
     def lets_in(self, error: psycopg.Error) -> bool:
         """Whether a server that refused a session accepts sessions of other users or other parameters."""
@@ -73,7 +73,7 @@ class Access:
         asked.update(hostaddr=found.hostaddr.decode(), passfile=_NO_FILE, sslmode="prefer")
         return pq.PGconn.ping(make_conninfo("", **asked).encode()) == pq.Ping.OK
 
-    def told(self, error: Exception) -> str:
+    def explain(self, error: Exception) -> str:
         """An error for the log, without secrets."""
         message = " ".join(str(error).split())
         for name in _SECRETS:
@@ -82,7 +82,7 @@ class Access:
         return message[:500] or type(error).__name__
 
 
-class Session:
+class PostgresSession:
     """An open connection. Not thread-safe."""
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
@@ -138,7 +138,7 @@ class Session:
             self._socket.shutdown(socket.SHUT_RDWR)
 
 
-def read(text: str) -> Sequence[Access]:
+def read(text: str) -> Sequence[PostgresAccess]:
     """The servers of a connection URI (PostgreSQL 34.1.1.2). Resolves no names.
 
     Raises: ValueError: not a URI, or a server name that the platform does not accept. The message quotes
@@ -172,7 +172,7 @@ def read(text: str) -> Sequence[Access]:
     return [_access(*one, common) for one in zip(hosts, ports, exact)]
 
 
-def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any]) -> Access:
+def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any]) -> PostgresAccess:
     name, number = host or hostaddr, port or _DEFAULT_PORT
     address = address_of(name, int(number)) if name and number.isascii() and number.isdigit() else None
     if address is None:
@@ -180,7 +180,7 @@ def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any]) -> A
             "has a server that is not a host name (RFC 1123) or an IP address with a port from 1 to 65535"
         )
     place = {"host": host or hostaddr, "port": number}
-    return Access(address, {**common, **place, **({"hostaddr": hostaddr} if hostaddr else {})})
+    return PostgresAccess(address, {**common, **place, **({"hostaddr": hostaddr} if hostaddr else {})})
 
 
 def _spread(text: str, count: int) -> Sequence[str] | None:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from automation.agent.addresses import Address
-from automation.agent.engine import Reading, joined
+from automation.agent.addresses import ServerAddress
+from automation.agent.engine import HostReading, joined
 from automation.agent.faults import Problems, log_unforeseen
-from automation.agent.postgresql.connection import Access, read
-from automation.agent.postgresql.host import ROLE, Answer, Hello, Host
+from automation.agent.postgresql.connection import PostgresAccess, read
+from automation.agent.postgresql.host import ROLE, Hello, PostgresAnswer, PostgresHost
 from automation.agent.rates import Why
 
 log = logging.getLogger("opsapi.agent")
@@ -32,30 +32,30 @@ class PostgreSQL:
 
         Raises: ValueError: with the number of the URI that is invalid or repeats a server, without secrets.
         """
-        self._hosts: dict[Address, Host] = {}
-        self._together: dict[Address, Sequence[Address]] = {}
+        self._hosts: dict[ServerAddress, PostgresHost] = {}
+        self._together: dict[ServerAddress, Sequence[ServerAddress]] = {}
         for number, text in enumerate(uris, 1):
             try:
                 self._add(read(text))
             except ValueError as error:
                 raise ValueError(f"connection URI {number} {error}") from None
-        self._seen: dict[Address, Hello] = {}
+        self._seen: dict[ServerAddress, Hello] = {}
         self._replicated: set[str] = set()
-        self._fresh: dict[Address, Answer] = {}
+        self._fresh: dict[ServerAddress, PostgresAnswer] = {}
         self._problems = Problems()
         self._warned: set[str] = set()
 
-    def targets(self) -> Sequence[Host]:
+    def targets(self) -> Sequence[PostgresHost]:
         """All servers."""
         return list(self._hosts.values())
 
-    def look(self, target: Host) -> None:
+    def look(self, target: PostgresHost) -> None:
         """Close the session with a server of another agent. It names no others."""
         target.close()
 
-    def sets(self) -> Mapping[Address, str]:
+    def sets(self) -> Mapping[ServerAddress, str]:
         """The set of each server that was seen in a set, and of the servers in the same URI."""
-        found: dict[Address, str] = {}
+        found: dict[ServerAddress, str] = {}
         for address, together in self._together.items():
             seen = [self._seen[one] for one in (address, *together) if one in self._seen]
             name = next((set_of(one) for one in seen if self._type(one) != STANDALONE), None)
@@ -63,7 +63,7 @@ class PostgreSQL:
                 found[address] = name[:200]
         return found
 
-    def learn(self, target: Host, answer: Answer) -> Sequence[Host]:
+    def learn(self, target: PostgresHost, answer: PostgresAnswer) -> Sequence[PostgresHost]:
         """Process an answer.
 
         A server names no other servers to poll: a primary knows the address a standby connects from, but not
@@ -82,10 +82,10 @@ class PostgreSQL:
         self._fresh[target.address] = answer
         return []
 
-    def readings(self) -> Sequence[Reading]:
+    def readings(self) -> Sequence[HostReading]:
         """The results since the last call."""
         fresh, self._fresh = self._fresh, {}
-        readings: list[Reading] = []
+        readings: list[HostReading] = []
         for address, answer in fresh.items():
             try:
                 reading = self._reading(address, answer)
@@ -95,7 +95,7 @@ class PostgreSQL:
                 readings.extend([reading] if reading else [])
         return readings
 
-    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
+    def why_missing(self) -> Mapping[ServerAddress, Mapping[str, Why]]:
         """By server and metric: whether the metric was reported last time, or why not."""
         return {address: host.missing for address, host in self._hosts.items()}
 
@@ -104,20 +104,20 @@ class PostgreSQL:
         for host in self._hosts.values():
             host.close()
 
-    def _add(self, found: Sequence[Access]) -> None:
+    def _add(self, found: Sequence[PostgresAccess]) -> None:
         addresses = [access.address for access in found]
         for access in found:
             if access.address in self._hosts:
                 raise ValueError(f"names {access.address} again")
-            self._hosts[access.address] = Host(access)
+            self._hosts[access.address] = PostgresHost(access)
             self._together[access.address] = addresses
 
-    def _reading(self, address: Address, answer: Answer) -> Reading | None:
+    def _reading(self, address: ServerAddress, answer: PostgresAnswer) -> HostReading | None:
         hello = answer.hello or self._seen.get(address)
         if hello is None:
             return self._never_seen(address, answer)
         name = set_of(hello) if self._type(hello) != STANDALONE else None
-        return Reading(
+        return HostReading(
             address=address,
             type_name=self._type(hello),
             reachable=answer.reachable,
@@ -129,13 +129,13 @@ class PostgreSQL:
             databases=answer.databases,
         )
 
-    def _never_seen(self, address: Address, answer: Answer) -> Reading | None:
+    def _never_seen(self, address: ServerAddress, answer: PostgresAnswer) -> HostReading | None:
         """Whether a server has never accepted our session. If it accepts others, a report would be wrong."""
         if answer.reachable:
             return None
         others = [self._seen[one] for one in self._together[address] if one in self._seen]
         name = set_of(others[0]) if others else None
-        return Reading(
+        return HostReading(
             address, STANDBY if name else STANDALONE, reachable=False, replica_set=name, cluster=name
         )
 
@@ -150,9 +150,9 @@ class PostgreSQL:
 
     # --- log --------------------------------------------------------------------------------------
 
-    def _log(self, address: Address, answer: Answer) -> None:
+    def _log(self, address: ServerAddress, answer: PostgresAnswer) -> None:
         what = "is not measured in full" if answer.hello else "cannot be measured"
-        self._problems.tell(address, answer.problem, f"{address} {what}: {answer.problem}")
+        self._problems.report(address, answer.problem, f"{address} {what}: {answer.problem}")
 
     def _warn_of_names(self, hello: Hello) -> None:
         same = {set_of(one) for one in self._seen.values() if one.identifier == hello.identifier}

@@ -13,10 +13,10 @@ import psycopg
 
 from automation.agent.engine import Sample
 from automation.agent.faults import log_unforeseen, printable
-from automation.agent.postgresql.connection import ANSWER_SECONDS, Access, Row, Session
-from automation.agent.postgresql.metrics import DEAD_ROWS, RESET, SERVER, SIZE, SOURCES, Source
-from automation.agent.rates import Moment, Numbers, Why, values_of
-from automation.agent.turns import MOST_DATABASES, Turns
+from automation.agent.postgresql.connection import ANSWER_SECONDS, PostgresAccess, PostgresSession, Row
+from automation.agent.postgresql.metrics import DEAD_ROWS, RESET, SERVER, SIZE, SOURCES, MetricQuery
+from automation.agent.rates import Numbers, NumbersAt, Why, values_of
+from automation.agent.turns import MOST_DATABASES, DatabaseTurns
 
 MOST_CONNECTED = 20
 """Number of databases whose dead rows are counted: each takes its own session."""
@@ -71,7 +71,7 @@ class Hello:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PostgresAnswer:
     """The result of a poll. Without a session, `hello` is None and `problem` says why.
 
     `reachable` is also True for a server that accepts other sessions and rejects ours.
@@ -84,38 +84,41 @@ class Answer:
     problem: str = ""
 
 
-class Host:
+class PostgresHost:
     """A server at an address. One thread at a time polls it; any thread can read `missing`."""
 
     def __init__(
-        self, access: Access, sources: Sequence[Source] = SOURCES, clock: Callable[[], float] = time.monotonic
+        self,
+        access: PostgresAccess,
+        sources: Sequence[MetricQuery] = SOURCES,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`clock` returns monotonic seconds."""
         self.address = access.address
         self.missing: Mapping[str, Why] = {}
         self._access, self._sources, self._clock = access, sources, clock
-        self._session: Session | None = None
+        self._session: PostgresSession | None = None
         self._identifier: str | None = None
         self._absent: dict[str, dict[str, str]] = {}
-        self._before: Moment | None = None
-        self._databases = _Databases()
+        self._before: NumbersAt | None = None
+        self._databases = _PostgresDatabases()
 
-    def poll(self) -> Answer:
+    def poll(self) -> PostgresAnswer:
         """Poll the server: CONNECT_SECONDS if nothing answers, otherwise ANSWER_SECONDS for each part."""
         try:
             session, hello = self._hello()
         except psycopg.Error as error:
-            return Answer(reachable=self._access.lets_in(error), problem=self._access.told(error))
+            return PostgresAnswer(reachable=self._access.lets_in(error), problem=self._access.explain(error))
         except Exception as error:  # An error in our code is logged with the host and affects no other host.
             log_unforeseen(self.address, error)
-            return Answer(reachable=False, problem=type(error).__name__)
+            return PostgresAnswer(reachable=False, problem=type(error).__name__)
         try:
             return self._measured(session, hello)
         except Exception as error:
             if not isinstance(error, psycopg.Error):
                 log_unforeseen(self.address, error)
-                return Answer(reachable=True, hello=hello, problem=type(error).__name__)
-            return Answer(reachable=True, hello=hello, problem=self._access.told(error))
+                return PostgresAnswer(reachable=True, hello=hello, problem=type(error).__name__)
+            return PostgresAnswer(reachable=True, hello=hello, problem=self._access.explain(error))
 
     def close(self) -> None:
         """Close the session."""
@@ -125,7 +128,7 @@ class Host:
 
     # --- hello ------------------------------------------------------------------------------------
 
-    def _hello(self) -> tuple[Session, Hello]:
+    def _hello(self) -> tuple[PostgresSession, Hello]:
         """A session and the server's description; the stored session may have ended meanwhile.
 
         Raises: psycopg.Error: no session.
@@ -143,7 +146,7 @@ class Host:
             self.close()
             raise
 
-    def _ask_hello(self, session: Session) -> Hello:
+    def _ask_hello(self, session: PostgresSession) -> Hello:
         with session.within(ANSWER_SECONDS):
             said = session.row(_HELLO)
             if self._identifier is None:
@@ -154,12 +157,12 @@ class Host:
 
     # --- measurements -----------------------------------------------------------------------------
 
-    def _measured(self, session: Session, hello: Hello) -> Answer:
+    def _measured(self, session: PostgresSession, hello: Hello) -> PostgresAnswer:
         taken = datetime.now(timezone.utc)
-        reader = _Reader(self._sources, self._absent, hello, self._access.told)
+        reader = _MetricReader(self._sources, self._absent, hello, self._access.explain)
         with session.within(ANSWER_SECONDS):
             numbers = reader.read(session, self._clock, self._clock() + ANSWER_SECONDS)
-        now = Moment(numbers, hello.started, hello.uptime or 0.0)
+        now = NumbersAt(numbers, hello.started, hello.uptime or 0.0)
         values, reasons = values_of(SERVER, _not_reset(self._before, now), now, reader.refused)
         self._before = now
         databases = self._database_samples(session, hello)
@@ -167,7 +170,7 @@ class Host:
             **{row.metric: reader.reason(row.sources, reasons[row.metric]) for row in SERVER},
             **self._databases.reasons,
         }
-        return Answer(
+        return PostgresAnswer(
             reachable=True,
             hello=hello,
             samples=[Sample(metric, number, taken) for metric, number in values.items()],
@@ -177,7 +180,9 @@ class Host:
 
     # --- databases --------------------------------------------------------------------------------
 
-    def _database_samples(self, session: Session, hello: Hello) -> Mapping[str, Sequence[Sample]] | None:
+    def _database_samples(
+        self, session: PostgresSession, hello: Hello
+    ) -> Mapping[str, Sequence[Sample]] | None:
         """The samples of all databases measured now; None if none was due."""
         known = self._databases
         with session.within(ANSWER_SECONDS):
@@ -187,9 +192,9 @@ class Host:
                 lambda: known.names_in(session.rows(_DATABASES, MOST_DATABASES)),
                 lambda name, _: list(self._database(session, name, hello)),
             )
-        return known.turns.told()
+        return known.turns.explain()
 
-    def _database(self, session: Session, name: str, hello: Hello) -> Iterator[Sample]:
+    def _database(self, session: PostgresSession, name: str, hello: Hello) -> Iterator[Sample]:
         questions: dict[str, Callable[[], Row]] = {SIZE: lambda: session.row(_SIZE, name)}
         if not hello.in_recovery and name in self._databases.counted:
             questions[DEAD_ROWS] = lambda: self._dead_rows(session, name)
@@ -202,12 +207,12 @@ class Host:
             except psycopg.Error as error:
                 if session.is_lost:
                     raise
-                self._databases.notes[metric, name] = (_why(error), self._access.told(error))
+                self._databases.notes[metric, name] = (_why(error), self._access.explain(error))
             else:
                 self._databases.reported.add(metric)
                 yield Sample(metric, number, taken)
 
-    def _dead_rows(self, session: Session, name: str) -> Row:
+    def _dead_rows(self, session: PostgresSession, name: str) -> Row:
         if session.database == name:
             return session.row(_DEAD_ROWS)
         other = self._access.session(name)
@@ -218,21 +223,21 @@ class Host:
             other.close()
 
 
-class _Reader:
+class _MetricReader:
     """Runs the statements of a round one by one, and records why numbers are missing."""
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[MetricQuery],
         absent: dict[str, dict[str, str]],
         hello: Hello,
-        told: Callable[[Exception], str],
+        explain: Callable[[Exception], str],
     ) -> None:
         """`absent` has, by section and column, the SQLSTATE of columns that are not asked again."""
         applying = [one for one in sources if one.applies(hello.number, in_recovery=hello.in_recovery)]
         self._hidden = {one.section for one in applying if one.of_others and not hello.sees_others}
         self._sources = [one for one in applying if one.section not in self._hidden]
-        self._absent, self._told = absent, told
+        self._absent, self._explain = absent, explain
         self._failed: dict[str, str] = {}
 
     @property
@@ -241,7 +246,7 @@ class _Reader:
         refused = {section for section, columns in self._absent.items() if _REFUSED in columns.values()}
         return frozenset(self._hidden | refused)
 
-    def read(self, session: Session, clock: Callable[[], float], end: float) -> Numbers:
+    def read(self, session: PostgresSession, clock: Callable[[], float], end: float) -> Numbers:
         """Path → value of everything that was answered before `end`."""
         numbers: dict[str, float] = {}
         for source in self._sources:
@@ -251,7 +256,7 @@ class _Reader:
             try:
                 row = self._row(session, source)
             except psycopg.Error as error:
-                self._failed[source.section] = self._told(error)
+                self._failed[source.section] = self._explain(error)
                 continue
             numbers.update(
                 {f"{source.section}/{name}": value for name, value in row.items() if value is not None}
@@ -270,7 +275,7 @@ class _Reader:
         for section, problem in self._failed.items():
             yield f"{section}: {problem}"
 
-    def _row(self, session: Session, source: Source) -> Row:
+    def _row(self, session: PostgresSession, source: MetricQuery) -> Row:
         """The available columns, asked one by one if the server does not know or refuses one of them."""
         absent = self._absent.setdefault(source.section, {})
         columns = {name: text for name, text in source.columns.items() if name not in absent}
@@ -291,10 +296,10 @@ class _Reader:
 
 
 @dataclass
-class _Databases:
+class _PostgresDatabases:
     """The databases of a server, and why some of their metrics are missing."""
 
-    turns: Turns = field(default_factory=Turns)
+    turns: DatabaseTurns = field(default_factory=DatabaseTurns)
     counted: frozenset[str] = frozenset()
     """The databases whose dead rows are counted."""
     reported: set[str] = field(default_factory=set)
@@ -346,7 +351,7 @@ def read_hello(said: Row, identifier: object, *, has_standbys: bool) -> Hello:
     )
 
 
-def _asked(session: Session, statement: str) -> Row:
+def _asked(session: PostgresSession, statement: str) -> Row:
     """The answer to a query that the server may refuse; empty if refused."""
     try:
         return session.row(statement)
@@ -356,7 +361,7 @@ def _asked(session: Session, statement: str) -> Row:
         return {}
 
 
-def _not_reset(before: Moment | None, now: Moment) -> Moment | None:
+def _not_reset(before: NumbersAt | None, now: NumbersAt) -> NumbersAt | None:
     """The previous sample, without sections whose counters were reset since."""
     if before is None:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from automation.agent.rates import Kind, Row
+from automation.agent.rates import RateKind, RateRow
 
 RESET = "stats_reset"
 """The column with the time of the last counter reset, in seconds."""
@@ -19,7 +19,7 @@ FIRST = 140_000
 
 
 @dataclass(frozen=True)
-class Source:
+class MetricQuery:
     """A statement with one row: expressions by column, and their source.
 
     It is asked of servers whose `server_version_num` is at least `since` and below `before`; `in_recovery`
@@ -75,7 +75,7 @@ _OWN_POSITION = f"""CASE WHEN pg_is_in_recovery()
     THEN coalesce({_RECEIVED}, {_REPLAYED}) ELSE pg_current_wal_lsn() END"""
 
 SOURCES = (
-    Source(
+    MetricQuery(
         "pg_stat_activity",
         {
             "connections": "count(*) FILTER (WHERE backend_type = 'client backend')",
@@ -86,8 +86,8 @@ SOURCES = (
         "FROM pg_stat_activity",
         of_others=True,
     ),
-    Source("pg_locks", {"waiting": "count(*)"}, "FROM pg_locks WHERE NOT granted"),
-    Source(
+    MetricQuery("pg_locks", {"waiting": "count(*)"}, "FROM pg_locks WHERE NOT granted"),
+    MetricQuery(
         "pg_stat_database",
         {
             **_sums(
@@ -108,7 +108,7 @@ SOURCES = (
         },
         "FROM pg_stat_database",
     ),
-    Source(
+    MetricQuery(
         "pg_stat_replication",
         {
             # A standby that has replayed everything has no lag after a while, rather than a lag of 0.
@@ -119,7 +119,7 @@ SOURCES = (
         in_recovery=False,
         of_others=True,
     ),
-    Source(
+    MetricQuery(
         "recovery",
         {
             # An idle primary sends nothing, so a standby that replayed everything it received is not late.
@@ -131,46 +131,48 @@ SOURCES = (
         },
         in_recovery=True,
     ),
-    Source(
+    MetricQuery(
         "pg_replication_slots",
         {"retained": f"max(greatest(pg_wal_lsn_diff({_OWN_POSITION}, restart_lsn), 0))"},
         "FROM pg_replication_slots",
     ),
-    Source(
+    MetricQuery(
         "pg_database",
         {"xid_age": "max(age(datfrozenxid))", "mxid_age": "max(mxid_age(datminmxid))"},
         "FROM pg_database",
     ),
-    Source("pg_stat_wal", _sums("wal_bytes"), "FROM pg_stat_wal"),
-    Source(
+    MetricQuery("pg_stat_wal", _sums("wal_bytes"), "FROM pg_stat_wal"),
+    MetricQuery(
         "pg_stat_checkpointer",
         _sums("num_timed", "num_requested", "write_time"),
         "FROM pg_stat_checkpointer",
         since=170_000,
     ),
-    Source(
+    MetricQuery(
         "pg_stat_bgwriter",
         _sums("checkpoints_timed", "checkpoints_req", "checkpoint_write_time"),
         "FROM pg_stat_bgwriter",
         before=170_000,
     ),
-    Source("pg_stat_io", _sums("reads", "writes", "fsyncs"), "FROM pg_stat_io", since=160_000),
-    Source("pg_stat_archiver", _sums("failed_count"), "FROM pg_stat_archiver"),
+    MetricQuery("pg_stat_io", _sums("reads", "writes", "fsyncs"), "FROM pg_stat_io", since=160_000),
+    MetricQuery("pg_stat_archiver", _sums("failed_count"), "FROM pg_stat_archiver"),
 )
 """The statements of a round."""
 
 
-def _gauge(metric: str, *sources: str) -> Row:
-    return Row(metric, Kind.GAUGE, sources)
+def _gauge(metric: str, *sources: str) -> RateRow:
+    return RateRow(metric, RateKind.GAUGE, sources)
 
 
-def _rate(metric: str, *sources: str) -> Row:
-    return Row(metric, Kind.RATE, sources)
+def _rate(metric: str, *sources: str) -> RateRow:
+    return RateRow(metric, RateKind.RATE, sources)
 
 
 SERVER = (
     _gauge("CONNECTIONS", "pg_stat_activity/connections"),
-    Row("CONNECTIONS_PERCENT", Kind.SHARE, ("pg_stat_activity/connections",), "pg_stat_activity/allowed"),
+    RateRow(
+        "CONNECTIONS_PERCENT", RateKind.SHARE, ("pg_stat_activity/connections",), "pg_stat_activity/allowed"
+    ),
     _gauge("PG_LONGEST_TRANSACTION", "pg_stat_activity/oldest"),
     _gauge("PG_IDLE_IN_TRANSACTION", "pg_stat_activity/idle"),
     _gauge("PG_LOCKS_WAITING", "pg_locks/waiting"),
@@ -180,7 +182,9 @@ SERVER = (
     _rate("PG_CONFLICTS", "pg_stat_database/conflicts"),
     _rate("PG_CHECKSUM_FAILURES", "pg_stat_database/checksum_failures"),
     _rate("PG_TEMP_BYTES", "pg_stat_database/temp_bytes"),
-    Row("PG_CACHE_HIT_RATIO", Kind.PER, ("pg_stat_database/blks_hit",), "pg_stat_database/blocks", 100.0),
+    RateRow(
+        "PG_CACHE_HIT_RATIO", RateKind.PER, ("pg_stat_database/blks_hit",), "pg_stat_database/blocks", 100.0
+    ),
     _rate("PG_ROWS_RETURNED", "pg_stat_database/tup_returned"),
     _rate("PG_ROWS_FETCHED", "pg_stat_database/tup_fetched"),
     _rate("PG_ROWS_INSERTED", "pg_stat_database/tup_inserted"),

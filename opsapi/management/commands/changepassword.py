@@ -1,10 +1,10 @@
 """`manage.py changepassword` is disabled."""
 
-from opsapi.management.left_out import LeftOutCommand
+from opsapi.management.disabled_command import DisabledCommand
 from opsapi.program import COMMAND
 
 
-class Command(LeftOutCommand):
+class Command(DisabledCommand):
     """Replaces Django's command."""
 
     help = f"Use `{COMMAND} reset_password <username>`, which records an event."

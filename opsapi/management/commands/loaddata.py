@@ -1,9 +1,9 @@
 """`manage.py loaddata` is disabled."""
 
-from opsapi.management.left_out import LeftOutCommand
+from opsapi.management.disabled_command import DisabledCommand
 
 
-class Command(LeftOutCommand):
+class Command(DisabledCommand):
     """In place of Django's."""
 
     help = (

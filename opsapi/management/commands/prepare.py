@@ -14,11 +14,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, OperationalError, connection
 
 from opsapi.console.path import CONSOLE_PATH
+from opsapi.encrypted_columns import encrypted_columns, is_key_lost
 from opsapi.faults import first_line
 from opsapi.first_steps import BOOTSTRAP
 from opsapi.postgresql.faults import database_fault
 from opsapi.postgresql.schema import unapplied_migrations
-from opsapi.sealed import is_key_lost, sealed_columns
 from opsapi.secret_files import secret_from_file
 from opsapi.supervisor.keeper import restart_delay
 
@@ -69,7 +69,7 @@ class Command(BaseCommand):
         with _migration_lock():
             _check_encryption_keys()
             _migrate()
-        _tell_of_missing_keys()
+        _report_missing_keys()
         if not get_user_model()._default_manager.exists():
             self.stdout.write(FIRST_USER, ending="")
 
@@ -125,9 +125,9 @@ def _migrate() -> None:
         call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
 
 
-def _tell_of_missing_keys() -> None:
+def _report_missing_keys() -> None:
     """The platform starts anyway: secrets of known keys work, and the missing key may still be found."""
-    for column in sealed_columns():
+    for column in encrypted_columns():
         if count := column.count_without_key():
             log.error(
                 "%s: %d values cannot be decrypted, their key is not in OPSAPI_ENCRYPTION_KEYS", column, count

@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import models, transaction
 
+from opsapi.encrypted_columns import EncryptedColumn, encrypted_columns
 from opsapi.encryption import CannotDecryptError, decrypt, encrypt, is_current
-from opsapi.management.with_database import DatabaseCommand
-from opsapi.sealed import SealedColumn, sealed_columns
+from opsapi.management.database_command import DatabaseCommand
 
 ROWS_AT_ONCE = 20
 """Number of rows in memory and locked at a time: a row may contain a document of 16 MiB."""
@@ -19,7 +19,7 @@ class Done(Enum):
     """The result for a value; CURRENT values already use the newest key."""
 
     CURRENT = auto()
-    SEALED_ANEW = auto()
+    ENCRYPTED_AGAIN = auto()
     UNREADABLE = auto()
 
 
@@ -36,20 +36,20 @@ class Command(DatabaseCommand):
 
         Raises CommandError, one line, if there are such values: they need the missing key.
         """
-        unreadable = {column: self._reseal(column) for column in sealed_columns()}
+        unreadable = {column: self._reseal(column) for column in encrypted_columns()}
         if any(unreadable.values()):
             where = ", ".join(f"{column}: {count}" for column, count in unreadable.items() if count)
             raise CommandError(
                 f"values that no key in OPSAPI_ENCRYPTION_KEYS decrypts were left unchanged ({where})"
             )
 
-    def _reseal(self, column: SealedColumn) -> int:
+    def _reseal(self, column: EncryptedColumn) -> int:
         done = _reseal(column)
-        self.stdout.write(f"{column}: {done[Done.SEALED_ANEW]} encrypted again")
+        self.stdout.write(f"{column}: {done[Done.ENCRYPTED_AGAIN]} encrypted again")
         return done[Done.UNREADABLE]
 
 
-def _reseal(column: SealedColumn) -> Counter[Done]:
+def _reseal(column: EncryptedColumn) -> Counter[Done]:
     done: Counter[Done] = Counter()
     last = ""
     rows = column.rows().order_by("pk")
@@ -62,13 +62,13 @@ def _reseal(column: SealedColumn) -> Counter[Done]:
 
 
 def _reseal_row(row: models.Model, name: str) -> Done:
-    sealed, owner = getattr(row, name), str(row.pk)
-    if is_current(sealed):
+    encrypted, owner = getattr(row, name), str(row.pk)
+    if is_current(encrypted):
         return Done.CURRENT
     try:
-        opened = decrypt(sealed, owner=owner)
+        opened = decrypt(encrypted, owner=owner)
     except CannotDecryptError:
         return Done.UNREADABLE
     setattr(row, name, encrypt(opened, owner=owner))
     row.save(update_fields=[name])
-    return Done.SEALED_ANEW
+    return Done.ENCRYPTED_AGAIN

@@ -11,7 +11,7 @@ from django.utils.log import configure_logging
 
 from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.supervisor.errors import StartError
-from opsapi.supervisor.platform import Plan, Platform
+from opsapi.supervisor.platform import Platform, PlatformPlan
 
 
 class Command(BaseCommand):
@@ -38,8 +38,8 @@ def run(argv: Sequence[str]) -> None:
     Command().run_from_argv([*argv])
 
 
-def _plan(parent: int | None) -> Plan:
-    return Plan(
+def _plan(parent: int | None) -> PlatformPlan:
+    return PlatformPlan(
         data_dir=settings.OPSAPI_DATA_DIR,
         bind=settings.OPSAPI_BIND,
         certificate=_file(settings.OPSAPI_TLS_CERT),

@@ -13,7 +13,7 @@ from accesslist.services.users import user_delete
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.roles import Grant, Role
-from tests.api.people import make_user
+from tests.api.recipients import make_user
 from tests.factories.accesslist import make_team
 
 pytestmark = pytest.mark.django_db

@@ -7,14 +7,14 @@ from typing import Any
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow
 from automation.models import Agent
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from tests.factories.alerting import make_alert
 
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-ALL = Reach(everything=True)
+ALL = VisibleScope(everything=True)
 
 
 def aged(project: Project, age: timedelta, **changes: Any) -> Alert:

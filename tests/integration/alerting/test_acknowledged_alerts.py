@@ -8,15 +8,15 @@ import pytest
 from accesslist.models import Project
 from alerting.choices import DropReason, WaitReason
 from alerting.models import Alert, Notification
-from alerting.services.acknowledging import alert_acknowledge
+from alerting.services.acknowledgements import alert_acknowledge
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.people import GROUP, make_member
 from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_one, evaluate
+from tests.integration.alerting.recipients import GROUP, make_member
 from tests.racing import while_it_waits
 
 pytestmark = pytest.mark.django_db

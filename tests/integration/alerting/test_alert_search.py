@@ -9,13 +9,13 @@ from django.db import connection
 from accesslist.models import Project
 from alerting.models import Alert
 from alerting.selectors.alert_search import Age, acknowledged, alerts_matching, of_age
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
-EVERYTHING = Reach(everything=True)
+EVERYTHING = VisibleScope(everything=True)
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 pytestmark = pytest.mark.django_db
 
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.django_db
 def found(term: str) -> list[str]:
     """The targets of what a search finds."""
     return sorted(
-        Alert.objects.filter(id__in=alerts_matching(Alert.objects.all(), term, reach=EVERYTHING)).values_list(
-            "target_key", flat=True
-        )
+        Alert.objects.filter(
+            id__in=alerts_matching(Alert.objects.all(), term, visible_scope=EVERYTHING)
+        ).values_list("target_key", flat=True)
     )
 
 
@@ -135,7 +135,7 @@ def test_the_beginning_of_a_name_is_looked_up_in_the_index(project: Project) -> 
         # Else the plan follows what autovacuum last saw of the table.
         cursor.execute("ANALYZE alerting_alert")
         cursor.execute("SET LOCAL enable_seqscan = off")
-    plan = alerts_matching(Alert.objects.order_by(), "db7.example", reach=EVERYTHING).explain()
+    plan = alerts_matching(Alert.objects.order_by(), "db7.example", visible_scope=EVERYTHING).explain()
     assert "alert_target_name" in plan
 
 
@@ -144,8 +144,8 @@ def test_the_id_of_a_global_configuration_finds_for_who_reads_everything(
     project: Project, is_global: bool
 ) -> None:
     alert = make_alert(project, config_id="c" * 24, is_global=is_global)
-    of_project = Reach(group_ids=frozenset({project.id}))
+    of_project = VisibleScope(group_ids=frozenset({project.id}))
     alerts = Alert.objects.all()
-    assert list(alerts_matching(alerts, "c" * 24, reach=EVERYTHING)) == [alert]
-    assert list(alerts_matching(alerts, "c" * 24, reach=of_project)) == ([] if is_global else [alert])
-    assert list(alerts_matching(alerts, project.id, reach=of_project)) == [alert]
+    assert list(alerts_matching(alerts, "c" * 24, visible_scope=EVERYTHING)) == [alert]
+    assert list(alerts_matching(alerts, "c" * 24, visible_scope=of_project)) == ([] if is_global else [alert])
+    assert list(alerts_matching(alerts, project.id, visible_scope=of_project)) == [alert]

@@ -9,15 +9,15 @@ from accesslist.models import Project
 from alerting.models import Notification, NotificationAttempt
 from alerting.rules.delivery_policy import NO_OUTCOME
 from alerting.services.leases import LAPSES_AT_MOST, LEASE
-from alerting.services.resending import notification_resend
+from alerting.services.resend import notification_resend
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from opsapi.outbound.errors import UNREACHABLE
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.people import GROUP, make_member
 from tests.integration.alerting.pipeline import Outside, begin, deliver_all, deliver_one, evaluate
+from tests.integration.alerting.recipients import GROUP, make_member
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from accesslist.models import Project
 from accesslist.services.projects import project_delete
 from alerting.choices import DropReason
 from alerting.models import AlertConfig, Notification, NotificationSetting
-from alerting.services.settings import settings_replace
+from alerting.services.notification_settings import settings_replace
 from integrations.choices import MessageKind
 from integrations.models import Integration
 from opsapi import clock
@@ -19,8 +19,8 @@ from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.factories.integrations import make_integration
-from tests.integration.alerting.people import channels
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+from tests.integration.alerting.recipients import channels
 
 pytestmark = pytest.mark.django_db
 

@@ -16,14 +16,14 @@ from alerting.models import AlertConfig, Destination, Notification, Notification
 from alerting.rules.claim_order import AT_ONE_DESTINATION
 from alerting.selectors.destinations import with_waiting
 from alerting.selectors.notification_log import alert_notifications
-from alerting.selectors.story import alert_story
+from alerting.selectors.timeline import alert_timeline
 from alerting.serializers.notification_log import present_logged
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import CHECKED_EVERY, REMEMBERED, destinations_trim
 from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, leases_release
 from alerting.services.notifications import schedule_openings
 from alerting.services.windows import window_create
-from integrations.choices import DeliveryStatus, Fault
+from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 from integrations.services.integrations import integration_delete, integration_put
 from opsapi.api.principal import SYSTEM
@@ -42,12 +42,16 @@ SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hou
 A, B = "http://127.0.0.1:9/a", "http://127.0.0.1:9/b"
 ELSEWHERE = "http://127.0.0.2:9/c"
 TAKEN = Outcome(DeliveryStatus.DELIVERED, None, 5)
-AWAY = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5, fault=Fault.HOST)
+AWAY = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5, fault=DeliveryFault.HOST)
 BROKEN = Outcome(
-    DeliveryStatus.RETRY, "the receiver answered 500", 5, fault=Fault.DESTINATION, perhaps_received=True
+    DeliveryStatus.RETRY,
+    "the receiver answered 500",
+    5,
+    fault=DeliveryFault.DESTINATION,
+    perhaps_received=True,
 )
 NO_ANSWER = Outcome(
-    DeliveryStatus.RETRY, "sent, no answer", 5, fault=Fault.DESTINATION, perhaps_received=True
+    DeliveryStatus.RETRY, "sent, no answer", 5, fault=DeliveryFault.DESTINATION, perhaps_received=True
 )
 REFUSED = Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 5)
 
@@ -485,7 +489,7 @@ class TestWhoGetsTheEnd:
 
 
 class TestSecrets:
-    """A destination's configuration is kept sealed, and no longer than a message may need it."""
+    """A destination's configuration is kept encrypted, and no longer than a message may need it."""
 
     def test_it_is_sealed_and_kept_while_its_alert_is_active(
         self, project: Project, outside: Outside
@@ -574,7 +578,7 @@ def test_the_log_of_notifications_says_sent_no_answer(project: Project, outside:
     assert logged["reason"] == SENT_NO_ANSWER
     assert [one["reason"] for one in logged["attempts"]] == [SENT_NO_ANSWER]
     assert opening.alert is not None
-    told = alert_story(opening.alert, sees_config=True, now=START + SECOND).tellings
+    told = alert_timeline(opening.alert, sees_config=True, now=START + SECOND).notifications
     assert SENT_NO_ANSWER in [one.reason for one in told]
 
 

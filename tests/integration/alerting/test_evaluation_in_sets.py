@@ -34,7 +34,7 @@ METRICS = {"CONNECTIONS": "RAW", "MEMORY_RESIDENT": "BYTES", "OPCOUNTER_CMD": "R
 _LATER = {**EMAIL, "delayMin": 1}
 
 
-class Scene:
+class EvaluationScene:
     """A project with random configurations, hosts and signals."""
 
     def __init__(self, project: Project, seed: int) -> None:
@@ -175,7 +175,7 @@ class Scene:
 def test_together_they_do_what_they_do_one_at_a_time(
     project: Project, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene = Scene(project, int(os.environ.get("OPSAPI_TEST_SEED", seed)))
+    scene = EvaluationScene(project, int(os.environ.get("OPSAPI_TEST_SEED", seed)))
     alone = scene.evaluate(1, monkeypatch)
     together = scene.evaluate(SIGNALS, monkeypatch)
     assert together == alone

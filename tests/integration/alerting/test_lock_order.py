@@ -43,7 +43,7 @@ def silenced(project: Project) -> None:
     window_create(group_id=project.id, values=values, actor=SYSTEM, now=START)
 
 
-def judge() -> None:
+def evaluate_once() -> None:
     """Decide on what is due."""
     deliver_one(START)
 
@@ -75,7 +75,7 @@ def delete_window() -> None:
 def test_what_is_deleted_while_it_is_decided_on_is_dropped(
     outside: Outside, delete: Callable[[], None]
 ) -> None:
-    in_turn(Alert.objects.all(), delete, judge)
+    in_turn(Alert.objects.all(), delete, evaluate_once)
     assert Notification.objects.get().status == "DROPPED"
     assert outside.sent == []
 

@@ -16,8 +16,8 @@ from alerting.selectors.overview import (
     windows_ahead,
     workers_known,
 )
-from automation.selectors.overview import agents_silent, hosts_down, hosts_without_data
-from opsapi.api.principal import Reach
+from automation.selectors.overview import agents_timed_out, hosts_down, hosts_without_data
+from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN
 from opsapi.ids import new_id
 from tests.each import each
@@ -47,8 +47,8 @@ pytestmark = pytest.mark.django_db
 class TestAlerts:
     """Open and tracking ones, by age."""
 
-    def shown(self, reach: Reach = ALL) -> list[str]:
-        return ids(active_alerts(reach=reach, now=NOW).rows)
+    def shown(self, visible_scope: VisibleScope = ALL) -> list[str]:
+        return ids(active_alerts(visible_scope=visible_scope, now=NOW).rows)
 
     def test_the_newest_that_nobody_acknowledged_comes_first(self, project: Project) -> None:
         seen = aged(project, 3 * DAY, acknowledged_until=NOW + SECOND)
@@ -77,7 +77,7 @@ class TestAlerts:
     ) -> None:
         aged(project, age)
         aged(project, age, acknowledged_until=NOW + SECOND)
-        found = active_alerts(reach=ALL, now=NOW)
+        found = active_alerts(visible_scope=ALL, now=NOW)
         assert [one.count for one in found.ages] == [2 if at == place else 0 for at in range(3)]
         assert found.ages[place].unacknowledged == 1
         assert found.count == 2
@@ -86,7 +86,7 @@ class TestAlerts:
         for number in range(MOST_SHOWN + 2):
             aged(project, DAY + number * HOUR)
         acknowledged = aged(project, 90 * DAY, acknowledged_until=NOW + DAY)
-        found = active_alerts(reach=ALL, now=NOW)
+        found = active_alerts(visible_scope=ALL, now=NOW)
         assert (len(found.rows), found.count) == (MOST_SHOWN, MOST_SHOWN + 3)
         assert acknowledged.id not in ids(found.rows)
 
@@ -95,14 +95,14 @@ class TestAlerts:
         monkeypatch.setattr("alerting.selectors.overview.MOST_COUNTED", 2)
         for _ in range(5):
             aged(project, DAY)
-        assert [one.count for one in active_alerts(reach=ALL, now=NOW).ages] == [0, 0, 3]
+        assert [one.count for one in active_alerts(visible_scope=ALL, now=NOW).ages] == [0, 0, 3]
 
 
 class TestNotifications:
     """Those that reached nobody, or have not yet."""
 
     def failing(self) -> list[str]:
-        return ids(notifications_failing(reach=ALL, now=NOW).rows)
+        return ids(notifications_failing(visible_scope=ALL, now=NOW).rows)
 
     def test_those_that_failed_and_those_that_wait_for_another_try_are_shown(self, project: Project) -> None:
         failed = NotificationStatus.FAILED.value
@@ -142,20 +142,20 @@ class TestNotifications:
             make_notification(project, event_id=new_id(), setting_id=of_all.settings.get().id, **failed),
             make_notification(project, event_id=new_id(), setting_id=new_id(), **failed),
         ]
-        reach = Reach(group_ids=frozenset({project.id}))
-        assert set(ids(notifications_failing(reach=reach, now=NOW).rows)) == set(ids(shown))
+        visible_scope = VisibleScope(group_ids=frozenset({project.id}))
+        assert set(ids(notifications_failing(visible_scope=visible_scope, now=NOW).rows)) == set(ids(shown))
         assert set(self.failing()) == set(ids([*shown, *hidden]))
 
     def test_destinations_that_fail_are_shown_the_latest_first(self, project: Project) -> None:
         first, second = (make_destination(project, failing_since=NOW - ago) for ago in (HOUR, SECOND))
         make_destination(project, failures=0, failing_since=None)
-        assert ids(destinations_failing(reach=ALL).rows) == [second.id, first.id]
+        assert ids(destinations_failing(visible_scope=ALL).rows) == [second.id, first.id]
 
     def test_destinations_of_global_configurations_are_not_shown_to_a_project(self, project: Project) -> None:
         own = make_destination(project)
         make_destination(project, is_global=True)
-        reach = Reach(group_ids=frozenset({project.id}))
-        assert ids(destinations_failing(reach=reach).rows) == [own.id]
+        visible_scope = VisibleScope(group_ids=frozenset({project.id}))
+        assert ids(destinations_failing(visible_scope=visible_scope).rows) == [own.id]
 
 
 class TestWindows:
@@ -177,12 +177,12 @@ class TestWindows:
         self, project: Project, start: timedelta, end: timedelta, is_shown: bool
     ) -> None:
         window = make_window(project, start, end)
-        found = windows_ahead(reach=ALL, now=NOW)
+        found = windows_ahead(visible_scope=ALL, now=NOW)
         assert ids(found.rows) == ([window.id] if is_shown else [])
 
     def test_the_first_to_begin_comes_first(self, project: Project) -> None:
         later, running = make_window(project, HOUR, DAY), make_window(project, -HOUR, 3 * DAY)
-        assert ids(windows_ahead(reach=ALL, now=NOW).rows) == [running.id, later.id]
+        assert ids(windows_ahead(visible_scope=ALL, now=NOW).rows) == [running.id, later.id]
 
 
 class TestFleet:
@@ -210,18 +210,18 @@ class TestFleet:
     def test_agents_that_report_are_not_shown(self, project: Project) -> None:
         silent = make_agent(project, "silent")
         make_agent(project, "speaking", down=False)
-        assert ids(agents_silent(ALL).rows) == [silent.id]
+        assert ids(agents_timed_out(ALL).rows) == [silent.id]
 
     def test_more_than_are_shown_are_counted(self, project: Project) -> None:
         for number in range(MOST_SHOWN + 2):
             make_agent(project, f"agent{number:02}")
-        found = agents_silent(ALL)
+        found = agents_timed_out(ALL)
         assert (len(found.rows), found.count) == (MOST_SHOWN, MOST_SHOWN + 2)
 
     def test_as_many_as_are_shown_are_all(self, project: Project) -> None:
         for number in range(MOST_SHOWN):
             make_agent(project, f"agent{number:02}")
-        found = agents_silent(ALL)
+        found = agents_timed_out(ALL)
         assert (len(found.rows), found.count) == (MOST_SHOWN, MOST_SHOWN)
 
     def test_nobody_counts_without_end(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +229,7 @@ class TestFleet:
         monkeypatch.setattr("opsapi.first_rows.MOST_COUNTED", 2)
         for number in range(5):
             make_agent(project, f"agent{number}")
-        assert agents_silent(ALL).count == 3
+        assert agents_timed_out(ALL).count == 3
 
 
 def test_workers_are_shown_who_was_seen_last_first() -> None:

@@ -10,8 +10,8 @@ from pytest_django import Settings
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
-from alerting.selectors.settings import setting_values
-from alerting.services.settings import removed_settings_purge, settings_replace
+from alerting.selectors.notification_settings import setting_values
+from alerting.services.notification_settings import removed_settings_purge, settings_replace
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi import clock

@@ -11,19 +11,19 @@ from accesslist.models import Project
 from alerting.choices import NotificationStatus
 from alerting.delivery import decide, record, send
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.services.acknowledging import alert_acknowledge
+from alerting.services.acknowledgements import alert_acknowledge
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import LEASE
 from alerting.services.notifications import notifications_drop
-from alerting.services.resending import notification_resend
+from alerting.services.resend import notification_resend
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.people import GROUP, make_member
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+from tests.integration.alerting.recipients import GROUP, make_member
 
 pytestmark = pytest.mark.django_db
 
@@ -116,7 +116,7 @@ def test_a_repeat_that_is_taken_up_meanwhile_is_followed_by_one(
         Notification.objects.filter(kind=UPDATE.value).update(**held)
         notifications_drop(**given)
 
-    monkeypatch.setattr("alerting.services.resending.notifications_drop", late)
+    monkeypatch.setattr("alerting.services.resend.notifications_drop", late)
     opening = failed(MessageKind.OPEN)
     resend(opening)
     assert deliver_all() == 0

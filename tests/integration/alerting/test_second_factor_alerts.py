@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 def secure(user: User) -> None:
     """The user has a second factor from now on."""
     now = clock.now()
-    SecondFactor.objects.create(user=user, secret="sealed", created=now, confirmed=now)
+    SecondFactor.objects.create(user=user, secret="encrypted", created=now, confirmed=now)
 
 
 def evaluated() -> None:
@@ -79,7 +79,7 @@ def test_a_member_of_the_organization_alone_is_none_of_the_project(
 def test_one_that_is_being_set_up_does_not_count(owner: ApiClient, project: Project) -> None:
     user = UserFactory.create()
     user.grants.create(role="GROUP_READ_ONLY", project=project)
-    SecondFactor.objects.create(user=user, secret="sealed", created=clock.now())
+    SecondFactor.objects.create(user=user, secret="encrypted", created=clock.now())
     owner.post(f"/groups/{project.id}/alertConfigs", alert_config(eventTypeName=OF_PROJECT))
     evaluated()
     assert statuses(OF_PROJECT) == ["OPEN"]

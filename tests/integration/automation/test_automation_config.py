@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from automation.document.publishing import NEW_PROJECT, Publication
+from automation.document.publish import NEW_PROJECT, Publication
 from automation.models import AutomationRevision
 from automation.selectors.revisions import goal_document, goal_version, process_status
 from automation.services.automation_config import automation_config_publish, automation_config_restore

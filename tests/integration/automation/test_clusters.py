@@ -10,7 +10,7 @@ from events.models import Event, Signal
 from tests.api import bodies
 from tests.api.bodies import report
 from tests.api.hosts import hosts_of, recorded, relations
-from tests.api.people import refusal
+from tests.api.recipients import refusal
 from tests.client import ApiClient
 from tests.each import each
 

@@ -10,7 +10,7 @@ from events.models import Event
 from tests.api import bodies
 from tests.api.bodies import report
 from tests.api.hosts import hosts_of, made, recorded
-from tests.api.people import refusal
+from tests.api.recipients import refusal
 from tests.client import ApiClient
 from tests.each import each
 

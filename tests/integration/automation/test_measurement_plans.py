@@ -11,8 +11,8 @@ from django.db import connection, transaction
 from pytest_django.plugin import DjangoDbBlocker
 
 from accesslist.models import Project
-from alerting.rules.around import Span
-from alerting.selectors import around
+from alerting.rules.measurement_window import Span
+from alerting.selectors import measurement_window
 from automation.choices import Granularity
 from automation.days import DAY, begin_of, partition_name
 from automation.measured_at import MeasuredAt
@@ -109,7 +109,7 @@ def test_a_series_opens_the_days_of_reports_that_may_hold_some_of_it(
 
 def test_the_plot_of_an_alert_opens_its_days(hosts: list[Host]) -> None:
     with opened() as found:
-        points = around._points(hosts[7].id, Metric.ASSERT_REGULAR, Span(NOW - DAY, NOW - HOUR))
+        points = measurement_window._points(hosts[7].id, Metric.ASSERT_REGULAR, Span(NOW - DAY, NOW - HOUR))
     assert len(points) > 200
     assert found == {0, 1}
 

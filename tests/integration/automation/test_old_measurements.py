@@ -13,8 +13,8 @@ from django.db import connection, transaction
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting.rules.around import Span
-from alerting.selectors import around
+from alerting.rules.measurement_window import Span
+from alerting.selectors import measurement_window
 from automation.choices import Granularity
 from automation.durations import span_of
 from automation.measurement_query import SeriesQuery
@@ -74,7 +74,7 @@ def old(host: Host, reported: datetime, databases: Any = None, **metrics: Any) -
     )
 
 
-class Fleet:
+class MovedFleet:
     """Hosts with random measurements over two days, stored as earlier versions did."""
 
     def __init__(self, project: Project, seed: int) -> None:
@@ -149,7 +149,7 @@ class Fleet:
                 for host_id, one in newest_measurements(host.id for host in self.hosts).items()
             },
             "named": {name: self._sorted(taken) for name, taken in measurements_of_reports(named).items()},
-            "plots": [around._points(host.id, Metric.CONNECTIONS, span) for host in self.hosts],
+            "plots": [measurement_window._points(host.id, Metric.CONNECTIONS, span) for host in self.hosts],
         }
 
     @staticmethod
@@ -162,7 +162,7 @@ def test_what_is_read_is_the_same_before_during_and_after(
     project: Project, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(service, "MOVED_AT_ONCE", 4)
-    fleet = Fleet(project, seed)
+    fleet = MovedFleet(project, seed)
     series, reports = fleet.series_before(), fleet.reports()
     assert any(series.values())
     assert len(reports["named"]) == len(fleet.old)
@@ -193,7 +193,7 @@ def test_new_measurements_stand_beside_those_not_moved_yet(project: Project) -> 
 
 
 def test_it_can_be_stopped_at_any_statement_and_goes_on(project: Project, settings: Settings) -> None:
-    fleet = Fleet(project, 1)
+    fleet = MovedFleet(project, 1)
     series = fleet.series_before()
     number = 0
     while Measurement.objects.exists():

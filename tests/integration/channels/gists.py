@@ -15,7 +15,7 @@ from pytest_django import Settings
 from integrations.channels import CHANNELS
 from tests.receivers import HttpReceiver, MailReceiver, ReceivedRequest
 
-OPENED, REPEATED, ACKNOWLEDGED, CLOSED, CANCELLED, TOLD_ONCE = KINDS = (
+OPENED, REPEATED, ACKNOWLEDGED, CLOSED, CANCELLED, ONE_SHOT = KINDS = (
     "alert.open",
     "alert.update",
     "alert.acknowledge",

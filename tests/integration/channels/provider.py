@@ -12,11 +12,11 @@ from tests.receivers import HttpReceiver, ReceivedRequest
 Judge = Callable[[ReceivedRequest], tuple[int, Mapping[str, Any]]]
 
 
-def provide(receiver: HttpReceiver, judge: Judge) -> None:
-    """From now on the receiver answers with the status and JSON document that `judge` gives a request."""
+def provide(receiver: HttpReceiver, respond: Judge) -> None:
+    """From now on the receiver answers with the status and JSON document that `respond` gives a request."""
 
     def behaviour(handler: BaseHTTPRequestHandler) -> None:
-        status, document = judge(receiver.requests[-1])
+        status, document = respond(receiver.requests[-1])
         body = json.dumps(document).encode()
         handler.send_response(status)
         handler.send_header("Content-Type", "application/json")

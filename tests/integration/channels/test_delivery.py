@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from integrations import delivery
 from integrations.channels.base import Channel
-from integrations.choices import ChannelType, DeliveryStatus, Fault
+from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus
 from integrations.delivery import UNFORESEEN, deliver
 from integrations.messages import Message
 from opsapi.outbound.pool import POOL
@@ -41,18 +41,18 @@ def test_a_busy_receiver_is_tried_again_when_it_asks(http_receiver: HttpReceiver
 @pytest.mark.parametrize(
     ("status", "fault", "perhaps"),
     [
-        (302, Fault.MESSAGE, True),
-        (404, Fault.MESSAGE, False),
-        (408, Fault.DESTINATION, False),
-        (425, Fault.DESTINATION, False),
-        (429, Fault.DESTINATION, False),
-        (500, Fault.DESTINATION, True),
-        (503, Fault.DESTINATION, True),
-        (599, Fault.DESTINATION, True),
+        (302, DeliveryFault.MESSAGE, True),
+        (404, DeliveryFault.MESSAGE, False),
+        (408, DeliveryFault.DESTINATION, False),
+        (425, DeliveryFault.DESTINATION, False),
+        (429, DeliveryFault.DESTINATION, False),
+        (500, DeliveryFault.DESTINATION, True),
+        (503, DeliveryFault.DESTINATION, True),
+        (599, DeliveryFault.DESTINATION, True),
     ],
 )
 def test_anything_but_a_definite_refusal_counts_as_perhaps_received(
-    http_receiver: HttpReceiver, status: int, fault: Fault, perhaps: bool
+    http_receiver: HttpReceiver, status: int, fault: DeliveryFault, perhaps: bool
 ) -> None:
     http_receiver.answer(status)
     outcome = deliver(ChannelType("WEBHOOK"), {"url": http_receiver.url()}, make_message(), now=NOW)
@@ -62,7 +62,7 @@ def test_anything_but_a_definite_refusal_counts_as_perhaps_received(
 def test_a_request_without_an_answer_was_perhaps_received(http_receiver: HttpReceiver) -> None:
     http_receiver.behave(lambda handler: None)
     outcome = deliver(ChannelType("WEBHOOK"), {"url": http_receiver.url()}, make_message(), now=NOW)
-    assert (outcome.fault, outcome.perhaps_received) == (Fault.DESTINATION, True)
+    assert (outcome.fault, outcome.perhaps_received) == (DeliveryFault.DESTINATION, True)
 
 
 def test_where_no_connection_is_made_nothing_left_and_the_host_is_at_fault(settings: Settings) -> None:
@@ -72,7 +72,7 @@ def test_where_no_connection_is_made_nothing_left_and_the_host_is_at_fault(setti
     outcome = deliver(ChannelType("WEBHOOK"), {"url": f"http://127.0.0.1:{port}/"}, make_message(), now=NOW)
     assert (outcome.status, outcome.fault, outcome.perhaps_received) == (
         DeliveryStatus.RETRY,
-        Fault.HOST,
+        DeliveryFault.HOST,
         False,
     )
 

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
 from integrations.channels.email import EMAIL, send
-from integrations.choices import Fault, MessageKind
+from integrations.choices import DeliveryFault, MessageKind
 from integrations.messages import Message
 from tests.receivers import MailReceiver, ReceivedMail
 from tests.unit.integrations.messages import NOW, lines_of, make_message, named_everywhere
@@ -156,7 +156,7 @@ def test_a_mailbox_that_takes_no_mail_is_no_failure_of_the_server(
     mail_receiver: MailReceiver, recipient_answer: str, data_answer: str, of_the_server: bool
 ) -> None:
     mail_receiver.recipient_answer, mail_receiver.data_answer = recipient_answer, data_answer
-    assert (failure_of(CONFIG).fault is Fault.HOST) is of_the_server
+    assert (failure_of(CONFIG).fault is DeliveryFault.HOST) is of_the_server
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_what_the_server_refuses_to_everybody_is_a_failure_of_the_server(
         raise error
 
     monkeypatch.setattr(EmailBackend, "send_messages", refuse)
-    assert (failure_of(CONFIG).fault is Fault.HOST) is of_the_server
+    assert (failure_of(CONFIG).fault is DeliveryFault.HOST) is of_the_server
 
 
 def test_a_server_that_is_away_is_tried_again(mail_receiver: MailReceiver, settings: Settings) -> None:
@@ -185,7 +185,7 @@ def test_a_server_that_is_away_is_tried_again(mail_receiver: MailReceiver, setti
         settings.EMAIL_PORT = server.getsockname()[1]
     failure = failure_of(CONFIG)
     assert (failure.reason, failure.retryable) == ("the mail server could not be reached", True)
-    assert failure.fault is Fault.HOST
+    assert failure.fault is DeliveryFault.HOST
 
 
 def test_a_server_that_says_nothing_is_tried_again(mail_receiver: MailReceiver, settings: Settings) -> None:

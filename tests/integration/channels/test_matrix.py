@@ -29,9 +29,9 @@ from tests.integration.channels.gists import (
     CLOSED,
     GISTS,
     KINDS,
+    ONE_SHOT,
     OPENED,
     REPEATED,
-    TOLD_ONCE,
     Service,
     lead_here,
 )
@@ -52,16 +52,16 @@ class Case:
     def __init__(self, project: Project, owner: ApiClient, service: Service) -> None:
         self.project, self.owner, self.service = project, owner, service
 
-    def reach(self, kind: str) -> datetime:
+    def visible_scope(self, kind: str) -> datetime:
         """Come to where that is to be told, and answer when it is due; what came before was delivered."""
         self.service.take()
-        config = self._configure("HOST_ROLLBACK" if kind == TOLD_ONCE else "HOST_DOWN")
-        if kind == TOLD_ONCE:
+        config = self._configure("HOST_ROLLBACK" if kind == ONE_SHOT else "HOST_DOWN")
+        if kind == ONE_SHOT:
             ingest(self.project, host_report(), events=(ROLLBACK,))
         else:
             ingest(self.project, host_report(reachable=False))
         evaluate()
-        if kind not in (OPENED, TOLD_ONCE):
+        if kind not in (OPENED, ONE_SHOT):
             deliver_all()
             _LATER[kind](self, config)
         self.service.forget()
@@ -132,7 +132,7 @@ def outcomes(entry: Mapping[str, Any]) -> list[tuple[str, str | None]]:
 
 @pytest.mark.parametrize(("name", "kind"), TOLD)
 def test_what_was_delivered_is_seen_once_and_logged(case: Case, name: str, kind: str) -> None:
-    due = case.reach(kind)
+    due = case.visible_scope(kind)
     deliver_all(due)
     assert case.service.told == [GISTS[name][kind]]
     (entry,) = [one for one in case.log(kind) if one["status"] != "PENDING"]
@@ -143,7 +143,7 @@ def test_what_was_delivered_is_seen_once_and_logged(case: Case, name: str, kind:
 
 @pytest.mark.parametrize(("name", "kind"), TOLD)
 def test_what_was_refused_for_now_comes_again_under_the_same_id(case: Case, name: str, kind: str) -> None:
-    due = case.reach(kind)
+    due = case.visible_scope(kind)
     reason = case.service.refuse_for_now()
     deliver_all(due)
     assert case.service.told == [GISTS[name][kind]]
@@ -170,7 +170,7 @@ def test_what_was_refused_for_now_comes_again_under_the_same_id(case: Case, name
 def test_what_was_refused_for_good_is_logged_and_does_not_come_again(
     case: Case, name: str, kind: str
 ) -> None:
-    due = case.reach(kind)
+    due = case.visible_scope(kind)
     reason = case.service.refuse_for_good()
     deliver_all(due)
     (entry,) = [one for one in case.log(kind) if one["status"] != "PENDING"]
@@ -184,7 +184,7 @@ def test_what_was_refused_for_good_is_logged_and_does_not_come_again(
 
 @pytest.mark.parametrize(("name", "kind"), UNTOLD)
 def test_what_a_channel_is_not_told_of_is_neither_sent_nor_logged(case: Case, name: str, kind: str) -> None:
-    deliver_all(case.reach(kind))
+    deliver_all(case.visible_scope(kind))
     assert case.service.told == []
     assert case.log(kind) == []
 

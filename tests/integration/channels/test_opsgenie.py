@@ -46,9 +46,9 @@ class OpsAlerts:
         self.counts: dict[str, int] = {}
         self.priorities: list[str] = []
         self.actions: list[Mapping[str, Any]] = []
-        provide(receiver, self.judge)
+        provide(receiver, self.respond)
 
-    def judge(self, request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
+    def respond(self, request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
         """202, 401 for another key, 404 for another path, or 422 with every fault."""
         if request.headers["Authorization"] != f"GenieKey {KEY}":
             return 401, {"message": "Could not authenticate", "took": 0.001, "requestId": "r"}
@@ -179,10 +179,10 @@ def test_an_end_that_is_not_taken_comes_again(
 def test_a_test_that_cannot_be_closed_says_that_it_is_open(
     service: OpsAlerts, http_receiver: HttpReceiver
 ) -> None:
-    def judge(request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
-        return service.judge(request) if request.path == "/v2/alerts" else (422, {})
+    def respond(request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
+        return service.respond(request) if request.path == "/v2/alerts" else (422, {})
 
-    provide(http_receiver, judge)
+    provide(http_receiver, respond)
     failure = failure_of(make_message(is_test=True))
     assert (
         failure.reason == "the test incident was created but could not be closed: the receiver answered 422"

@@ -61,9 +61,9 @@ class Pager:
     def __init__(self, receiver: HttpReceiver) -> None:
         self.alerts: dict[str, str] = {}
         self.severities: list[str] = []
-        provide(receiver, self.judge)
+        provide(receiver, self.respond)
 
-    def judge(self, request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
+    def respond(self, request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
         """202, or 400 with every fault."""
         if request.path != "/v2/enqueue":
             return 404, {}
@@ -171,10 +171,10 @@ def test_a_test_that_is_not_taken_is_not_closed(pager: Pager, http_receiver: Htt
 
 
 def test_a_test_that_cannot_be_closed_says_that_it_is_open(pager: Pager, http_receiver: HttpReceiver) -> None:
-    def judge(request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
-        return pager.judge(request) if json_of(request)["event_action"] == "trigger" else (429, {})
+    def respond(request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
+        return pager.respond(request) if json_of(request)["event_action"] == "trigger" else (429, {})
 
-    provide(http_receiver, judge)
+    provide(http_receiver, respond)
     failure = failure_of(make_message(is_test=True))
     assert (
         failure.reason == "the test incident was created but could not be closed: the receiver answered 429"

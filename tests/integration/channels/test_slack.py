@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
 from integrations.channels.slack import SLACK, send
-from integrations.choices import Fault, MessageKind
+from integrations.choices import DeliveryFault, MessageKind
 from integrations.messages import Message
 from tests.integration.channels.provider import closed, faults, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
@@ -148,14 +148,14 @@ def test_an_answer_that_is_not_ok_is_a_failure(
 @pytest.mark.parametrize(
     ("error", "fault"),
     [
-        ("ratelimited", Fault.DESTINATION),
-        ("org_login_required", Fault.DESTINATION),
-        ("internal_error", Fault.DESTINATION),
-        ("invalid_auth", Fault.MESSAGE),
+        ("ratelimited", DeliveryFault.DESTINATION),
+        ("org_login_required", DeliveryFault.DESTINATION),
+        ("internal_error", DeliveryFault.DESTINATION),
+        ("invalid_auth", DeliveryFault.MESSAGE),
     ],
 )
 def test_what_may_pass_is_a_fault_of_the_destination_and_nothing_was_received(
-    service: HttpReceiver, error: str, fault: Fault
+    service: HttpReceiver, error: str, fault: DeliveryFault
 ) -> None:
     provide(service, lambda request: (200, {"ok": False, "error": error}))
     failure = failure_of()
@@ -178,7 +178,7 @@ def test_an_answer_that_is_none_of_the_services_is_tried_again(service: HttpRece
     failure = failure_of()
     assert failure.reason == "the receiver did not answer as Slack does"
     assert failure.retryable
-    assert (failure.fault, failure.perhaps_received) == (Fault.DESTINATION, True)
+    assert (failure.fault, failure.perhaps_received) == (DeliveryFault.DESTINATION, True)
 
 
 def test_neither_reason_nor_log_tells_the_token(

@@ -39,9 +39,9 @@ class Provider:
 
     def __init__(self, receiver: HttpReceiver) -> None:
         self.texts: list[Mapping[str, str]] = []
-        provide(receiver, self.judge)
+        provide(receiver, self.respond)
 
-    def judge(self, request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
+    def respond(self, request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
         """201, 401 for other credentials, 404 for another path, or 400."""
         if request.path != f"/2010-04-01/Accounts/{ACCOUNT}/Messages.json":
             return 404, {"code": 20404, "message": "not found", "status": 404}

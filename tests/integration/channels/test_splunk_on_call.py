@@ -40,9 +40,9 @@ class OnCall:
     def __init__(self, receiver: HttpReceiver) -> None:
         self.incidents: dict[str, str] = {}
         self.timeline: list[str] = []
-        provide(receiver, self.judge)
+        provide(receiver, self.respond)
 
-    def judge(self, request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
+    def respond(self, request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
         """200, 404 for another path, or 400 with every fault."""
         if request.path not in {PATH, f"{PATH}/databases"}:
             return 404, {"result": "failure", "message": "unknown endpoint"}

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from accesslist.models import AccessListEntry, User
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key
+from tests.factories.accesslist import KeyPair
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +26,7 @@ def test_it_makes_the_first_user_and_a_key_that_opens_the_api() -> None:
     public, private = re.findall(r"(?m)^(?:public|private) key +(\S+)$", printed)
     assert re.fullmatch(r"[a-z0-9]{6}", public)
     assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", private)
-    assert ApiClient(Key("", public, private)).get("/globalEvents").status_code == 200
+    assert ApiClient(KeyPair("", public, private)).get("/globalEvents").status_code == 200
     assert User.objects.get().username == "ada"
 
 
@@ -35,7 +35,7 @@ def test_a_shell_can_take_the_key_while_people_still_read_the_rest() -> None:
     call_command("bootstrap", "ada", "--export", stdout=taken, stderr=read)
     line = re.fullmatch(r"export PUBLIC_KEY=([a-z0-9]{6}) PRIVATE_KEY=([0-9a-f-]{31})\n", taken.getvalue())
     assert line
-    assert ApiClient(Key("", *line.groups())).get("/globalEvents").status_code == 200
+    assert ApiClient(KeyPair("", *line.groups())).get("/globalEvents").status_code == 200
     (password,) = re.findall(r"(?m)^password +(\S+)$", read.getvalue())
     assert User.objects.get(username="ada").check_password(password)
 

@@ -11,7 +11,7 @@ from events.models import Event
 from opsapi.ids import new_id
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key
+from tests.factories.accesslist import KeyPair
 
 NOTHING = "a" * 24
 pytestmark = pytest.mark.django_db
@@ -30,12 +30,12 @@ def test_a_shell_can_take_the_key() -> None:
     call_command("create_key", "--export", stdout=taken, stderr=io.StringIO())
     line = re.fullmatch(r"export PUBLIC_KEY=(\S+) PRIVATE_KEY=(\S+)\n", taken.getvalue())
     assert line
-    assert ApiClient(Key("", *line.groups())).get("/globalEvents").status_code == 200
+    assert ApiClient(KeyPair("", *line.groups())).get("/globalEvents").status_code == 200
 
 
 def test_it_makes_a_global_owner_whose_key_opens_the_api() -> None:
     public, private = run()
-    owner = ApiClient(Key("", public, private))
+    owner = ApiClient(KeyPair("", public, private))
     shown = owner.get(f"/admin/apiKeys/{ApiKey.objects.get().id}").json()
     assert shown["roles"] == [{"roleName": "GLOBAL_OWNER"}]
     assert shown["publicKey"] == public

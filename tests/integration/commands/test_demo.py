@@ -20,7 +20,7 @@ from automation.choices import AgentType
 from automation.metric_numbers import NUMBERS
 from automation.metrics import Metric
 from automation.models import Agent, AutomationRevision, Cluster, Host, Reading, ReplicaSet
-from automation.services.silence import silence_sweep
+from automation.services.heartbeats import heartbeats_sweep
 from events.models import Event, Signal
 from events.types import EVENT_TYPES, Category, EventType
 from integrations.choices import DeliveryStatus
@@ -144,7 +144,7 @@ def test_it_keeps_looking_so_while_a_worker_runs_beside_it() -> None:
     alerts = set(Alert.objects.values_list("id", "status"))
     for minutes in range(61):
         moment = NOW + timedelta(minutes=minutes)
-        silence_sweep(clock=lambda: moment)  # noqa: B023 - called at once
+        heartbeats_sweep(clock=lambda: moment)  # noqa: B023 - called at once
         assert not evaluate_signals(now=moment)
         assert not open_tracked(now=moment)
     assert Agent.objects.filter(down=True).count() == 1

@@ -15,7 +15,7 @@ from opsapi import clock
 from opsapi.roles import Role
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import Key, ProjectFactory, make_key
+from tests.factories.accesslist import KeyPair, ProjectFactory, make_key
 from tests.factories.alerting import make_alert, make_notification
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,7 @@ def test_it_adds_itself_to_what_people_have_made() -> None:
     assert _rows_of(mine) == kept
     ada = User.objects.get(username="ada")
     assert list(ada.grants.values_list("role", flat=True)) == [Role.GLOBAL_OWNER]
-    assert ApiClient(Key("", public, private)).get("/globalEvents").status_code == 200
+    assert ApiClient(KeyPair("", public, private)).get("/globalEvents").status_code == 200
 
 
 def test_it_keeps_no_key_out_that_was_let_in_before() -> None:

@@ -10,10 +10,10 @@ from pytest_django import Settings
 
 from accesslist.models import ApiKey, Project
 from alerting.models import NotificationSetting
-from opsapi import sealed
+from opsapi import encrypted_columns
+from opsapi.encrypted_columns import EncryptedColumn, encrypted_columns
 from opsapi.management.commands import prepare
 from opsapi.roles import Role
-from opsapi.sealed import SealedColumn, sealed_columns
 from tests.factories.accesslist import make_key
 from tests.factories.alerting import make_config
 from tests.factories.lost_keys import lose_key
@@ -74,7 +74,7 @@ def test_a_database_whose_key_is_not_here_is_refused_and_not_touched(
     settings: Settings, tmp_path: Path, keys: list[str]
 ) -> None:
     make_key(Role.GLOBAL_OWNER)
-    sealed = list(ApiKey.objects.values())
+    encrypted = list(ApiKey.objects.values())
     settings.OPSAPI_ENCRYPTION_KEY_FILE = tmp_path / "encryption_key"
     settings.OPSAPI_ENCRYPTION_KEYS = keys
     with pytest.raises(CommandError) as refusal:
@@ -83,7 +83,7 @@ def test_a_database_whose_key_is_not_here_is_refused_and_not_touched(
     assert ("is missing" in str(refusal.value)) is (not keys)
     assert "\n" not in str(refusal.value)
     assert list(tmp_path.iterdir()) == []
-    assert list(ApiKey.objects.values()) == sealed
+    assert list(ApiKey.objects.values()) == encrypted
 
 
 def test_a_database_without_secrets_gets_a_key(settings: Settings, tmp_path: Path) -> None:
@@ -116,13 +116,13 @@ def test_nothing_is_sealed_without_a_key(settings: Settings) -> None:
 
 
 def test_a_column_that_a_migration_has_yet_to_make_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = [SealedColumn(ApiKey, "no_such"), SealedColumn(NotYet, "secret")]
-    monkeypatch.setattr(sealed, "sealed_columns", lambda: iter(columns))
-    assert not sealed.is_key_lost()
+    columns = [EncryptedColumn(ApiKey, "no_such"), EncryptedColumn(NotYet, "secret")]
+    monkeypatch.setattr(encrypted_columns, "encrypted_columns", lambda: iter(columns))
+    assert not encrypted_columns.is_key_lost()
 
 
 def test_every_sealed_column_is_looked_at() -> None:
-    assert sorted(map(str, sealed_columns())) == [
+    assert sorted(map(str, encrypted_columns())) == [
         "accesslist.ApiKey.ha1",
         "accesslist.SecondFactor.secret",
         "alerting.Destination.config",

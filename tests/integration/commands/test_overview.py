@@ -5,7 +5,7 @@ import re
 from django.core.management import get_commands, load_command_class
 
 from opsapi.__main__ import OVERVIEW
-from opsapi.management.left_out import LeftOutCommand
+from opsapi.management.disabled_command import DisabledCommand
 
 _PLATFORM = {"opsapi", "accesslist", "automation", "integrations", "alerting", "events"}
 _FOR_DEVELOPERS = {"openapi", "reference", "demo", "migrate"}
@@ -15,5 +15,5 @@ def test_the_overview_names_every_command_for_operators() -> None:
     commands = {
         name: load_command_class(app, name) for name, app in get_commands().items() if app in _PLATFORM
     }
-    offered = {name for name, command in commands.items() if not isinstance(command, LeftOutCommand)}
+    offered = {name for name, command in commands.items() if not isinstance(command, DisabledCommand)}
     assert set(re.findall(r"(?m)^  (\w+)  +\S", OVERVIEW)) == offered - _FOR_DEVELOPERS

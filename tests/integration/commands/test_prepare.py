@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import OperationalError, connection
 from psycopg import errors
 
-from opsapi.management.with_database import line_of
+from opsapi.management.database_command import line_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,7 +16,7 @@ import pytest
 
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
-from tests.once import made_once
+from tests.shared import made_once
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
 

@@ -12,7 +12,7 @@ from accesslist.models import Project
 from events.hours import GROUPS, HOURS, EventGroup, event_hours
 from events.models import Event
 from events.types import Category
-from opsapi.api.principal import Reach
+from opsapi.api.principal import VisibleScope
 from opsapi.ids import new_id
 from tests.factories.accesslist import ProjectFactory
 
@@ -21,7 +21,7 @@ NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
-ALL = Reach(everything=True)
+ALL = VisibleScope(everything=True)
 pytestmark = pytest.mark.django_db
 
 
@@ -45,9 +45,9 @@ def make_event(
     )
 
 
-def found(reach: Reach = ALL, now: datetime = NOW) -> dict[tuple[datetime, EventGroup], int]:
+def found(visible_scope: VisibleScope = ALL, now: datetime = NOW) -> dict[tuple[datetime, EventGroup], int]:
     """What is counted, without the zeros."""
-    hours = event_hours(reach=reach, now=now)
+    hours = event_hours(visible_scope=visible_scope, now=now)
     return {(one.start, group): count for one in hours for group, count in one.counts.items() if count}
 
 
@@ -57,7 +57,7 @@ def test_every_category_belongs_to_a_group() -> None:
 
 
 def test_every_hour_of_a_day_is_there_and_the_last_one_runs() -> None:
-    hours = event_hours(reach=ALL, now=NOW)
+    hours = event_hours(visible_scope=ALL, now=NOW)
     assert [one.start for one in hours] == [NOON - (HOURS - 1 - place) * HOUR for place in range(HOURS)]
     assert {tuple(one.counts.items()) for one in hours} == {tuple((group, 0) for group in EventGroup)}
 
@@ -113,22 +113,22 @@ def test_who_may_read_some_is_told_the_number_of_those(project: Project) -> None
     org_id = str(mine.org_id)
     make_event(org_id=org_id, event_type="TEAM_CREATED")
     make_event(org_id=str(other.org_id), event_type="TEAM_CREATED")
-    reach = Reach(group_ids=frozenset({project.id, mine.id}), org_ids=frozenset({org_id}))
-    assert found(reach) == {(NOON, EventGroup.FLEET): 2, (NOON, EventGroup.ACCESS): 1}
-    assert found(Reach()) == {}
-    assert found(Reach(group_ids=frozenset({other.id}))) == {(NOON, EventGroup.FLEET): 1}
+    visible_scope = VisibleScope(group_ids=frozenset({project.id, mine.id}), org_ids=frozenset({org_id}))
+    assert found(visible_scope) == {(NOON, EventGroup.FLEET): 2, (NOON, EventGroup.ACCESS): 1}
+    assert found(VisibleScope()) == {}
+    assert found(VisibleScope(group_ids=frozenset({other.id}))) == {(NOON, EventGroup.FLEET): 1}
 
 
 def test_organizations_are_not_taken_for_projects(project: Project) -> None:
     make_event(group_id=project.id)
-    assert found(Reach(org_ids=frozenset({project.id}))) == {}
-    assert found(Reach(group_ids=frozenset({project.id}))) == {(NOON, EventGroup.FLEET): 1}
+    assert found(VisibleScope(org_ids=frozenset({project.id}))) == {}
+    assert found(VisibleScope(group_ids=frozenset({project.id}))) == {(NOON, EventGroup.FLEET): 1}
 
 
 def statements(now: datetime) -> int:
     """What is asked of the database."""
     with CaptureQueriesContext(connection) as queries:
-        event_hours(reach=ALL, now=now)
+        event_hours(visible_scope=ALL, now=now)
     return len(queries)
 
 

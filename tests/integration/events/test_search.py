@@ -14,75 +14,81 @@ from events import search_pages
 from events.models import Event
 from events.search import EventSearch
 from events.search_pages import Direction, SearchPage, search_page
-from events.selectors import EventPlace
-from opsapi.api.principal import Reach
+from events.selectors import EventPosition
+from opsapi.api.principal import VisibleScope
 from tests.integration.events.rows import NOW, ORG, STEP, all_events, fill, group
 
 pytestmark = pytest.mark.django_db
 
-EVERYTHING = Reach(everything=True)
-READER = Reach(group_ids=frozenset({group(1), group(2)}))
-MEMBER = Reach(group_ids=frozenset({group(1)}), org_ids=frozenset({ORG}))
-MANY = Reach(group_ids=frozenset(group(number) for number in range(100)))
+EVERYTHING = VisibleScope(everything=True)
+READER = VisibleScope(group_ids=frozenset({group(1), group(2)}))
+MEMBER = VisibleScope(group_ids=frozenset({group(1)}), org_ids=frozenset({ORG}))
+MANY = VisibleScope(group_ids=frozenset(group(number) for number in range(100)))
 SOME_TYPES = ("HOST_DOWN", "TEAM_CREATED")
 
 Holds = Callable[[Event], bool]
 CASES: dict[str, tuple[EventSearch, Holds]] = {
-    "everything": (EventSearch(reach=EVERYTHING), lambda event: True),
-    "nothing that may be read": (EventSearch(reach=Reach()), lambda event: False),
+    "everything": (EventSearch(visible_scope=EVERYTHING), lambda event: True),
+    "nothing that may be read": (EventSearch(visible_scope=VisibleScope()), lambda event: False),
     "a reader of two projects": (
-        EventSearch(reach=READER),
+        EventSearch(visible_scope=READER),
         lambda event: event.group_id in READER.group_ids,
     ),
     "a member of an organization": (
-        EventSearch(reach=MEMBER),
+        EventSearch(visible_scope=MEMBER),
         lambda event: event.group_id == group(1) or event.org_id == ORG,
     ),
     "more projects than are followed one by one": (
-        EventSearch(reach=MANY, event_types=SOME_TYPES),
+        EventSearch(visible_scope=MANY, event_types=SOME_TYPES),
         lambda event: event.group_id in MANY.group_ids and event.event_type in SOME_TYPES,
     ),
-    "a project": (EventSearch(reach=READER, group_id=group(1)), lambda event: event.group_id == group(1)),
-    "a project that may not be read": (EventSearch(reach=READER, group_id=group(3)), lambda event: False),
+    "a project": (
+        EventSearch(visible_scope=READER, group_id=group(1)),
+        lambda event: event.group_id == group(1),
+    ),
+    "a project that may not be read": (
+        EventSearch(visible_scope=READER, group_id=group(3)),
+        lambda event: False,
+    ),
     "types": (
-        EventSearch(reach=EVERYTHING, event_types=SOME_TYPES),
+        EventSearch(visible_scope=EVERYTHING, event_types=SOME_TYPES),
         lambda event: event.event_type in SOME_TYPES,
     ),
     "types in projects": (
-        EventSearch(reach=READER, event_types=SOME_TYPES),
+        EventSearch(visible_scope=READER, event_types=SOME_TYPES),
         lambda event: event.group_id in READER.group_ids and event.event_type in SOME_TYPES,
     ),
     "a user": (
-        EventSearch(reach=EVERYTHING, who="user4"),
+        EventSearch(visible_scope=EVERYTHING, who="user4"),
         lambda event: event.details.get("username") == "user4",
     ),
     "a key": (
-        EventSearch(reach=EVERYTHING, who="key3"),
+        EventSearch(visible_scope=EVERYTHING, who="key3"),
         lambda event: event.details.get("publicKey") == "key3",
     ),
     "a user within reach": (
-        EventSearch(reach=READER, who="user4"),
+        EventSearch(visible_scope=READER, who="user4"),
         lambda event: event.details.get("username") == "user4" and event.group_id in READER.group_ids,
     ),
     "a user in a project that may not be read": (
-        EventSearch(reach=READER, who="user4", group_id=group(3)),
+        EventSearch(visible_scope=READER, who="user4", group_id=group(3)),
         lambda event: False,
     ),
     "an address": (
-        EventSearch(reach=EVERYTHING, remote_address="198.51.100.1"),
+        EventSearch(visible_scope=EVERYTHING, remote_address="198.51.100.1"),
         lambda event: event.details.get("remoteAddress") == "198.51.100.1",
     ),
     "a host": (
-        EventSearch(reach=EVERYTHING, hostname="db7"),
+        EventSearch(visible_scope=EVERYTHING, hostname="db7"),
         lambda event: event.details.get("hostname") == "db7",
     ),
     "an alert": (
-        EventSearch(reach=EVERYTHING, alert_id="2".rjust(24, "c")),
+        EventSearch(visible_scope=EVERYTHING, alert_id="2".rjust(24, "c")),
         lambda event: event.alert_id == "2".rjust(24, "c"),
     ),
     "all of it together": (
         EventSearch(
-            reach=EVERYTHING,
+            visible_scope=EVERYTHING,
             group_id=group(10),
             event_types=("HOST_UP",),
             who="user4",
@@ -99,7 +105,7 @@ CASES: dict[str, tuple[EventSearch, Holds]] = {
         ),
     ),
     "a range of time, its ends included": (
-        EventSearch(reach=EVERYTHING, start=NOW - 70 * STEP, end=NOW - 10 * STEP),
+        EventSearch(visible_scope=EVERYTHING, start=NOW - 70 * STEP, end=NOW - 10 * STEP),
         lambda event: NOW - 70 * STEP <= event.created <= NOW - 10 * STEP,
     ),
 }
@@ -140,7 +146,7 @@ def test_a_search_looks_only_so_far_at_once_and_goes_on_from_there(
 ) -> None:
     monkeypatch.setattr(search_pages, "LOOKED_BACK", 3)
     fill(1_200)
-    search = EventSearch(reach=EVERYTHING, who="user4", hostname="db4")
+    search = EventSearch(visible_scope=EVERYTHING, who="user4", hostname="db4")
     expected = [
         event.id
         for event in all_events()
@@ -160,9 +166,9 @@ def test_events_of_one_moment_are_in_no_two_pages_and_none_is_lost(monkeypatch: 
     fill(300)
     Event.objects.update(created=NOW)
     for search in (
-        EventSearch(reach=EVERYTHING),
-        EventSearch(reach=READER),
-        EventSearch(reach=MANY, event_types=("HOST_UP",)),
+        EventSearch(visible_scope=EVERYTHING),
+        EventSearch(visible_scope=READER),
+        EventSearch(visible_scope=MANY, event_types=("HOST_UP",)),
     ):
         for direction in Direction:
             found = [event.id for page in _pages(search, 5, direction) for event in page.events]
@@ -171,52 +177,55 @@ def test_events_of_one_moment_are_in_no_two_pages_and_none_is_lost(monkeypatch: 
 
 
 def _readable(event: Event, search: EventSearch) -> bool:
-    return (search.reach.everything or event.group_id in search.reach.group_ids) and (
+    return (search.visible_scope.everything or event.group_id in search.visible_scope.group_ids) and (
         not search.event_types or event.event_type in search.event_types
     )
 
 
 def test_a_place_without_an_event_does_as_well() -> None:
     fill(20)
-    place = EventPlace(NOW - 10 * STEP - timedelta(seconds=1), "0" * 24)
-    older = search_page(EventSearch(reach=EVERYTHING), size=5, place=place)
+    place = EventPosition(NOW - 10 * STEP - timedelta(seconds=1), "0" * 24)
+    older = search_page(EventSearch(visible_scope=EVERYTHING), size=5, place=place)
     assert [event.created for event in older.events] == [NOW - n * STEP for n in range(11, 16)]
 
 
 # What a filter follows, however few or many events there are: the first page, a deep one, one backwards.
 FOLLOWED = {
-    "everything": (EventSearch(reach=EVERYTHING), {"event_newest"}),
-    "a project": (EventSearch(reach=EVERYTHING, group_id=group(3)), {"event_group_newest"}),
-    "a reader": (EventSearch(reach=READER), {"event_group_newest"}),
-    "a member": (EventSearch(reach=MEMBER), {"event_group_newest", "event_org_newest"}),
+    "everything": (EventSearch(visible_scope=EVERYTHING), {"event_newest"}),
+    "a project": (EventSearch(visible_scope=EVERYTHING, group_id=group(3)), {"event_group_newest"}),
+    "a reader": (EventSearch(visible_scope=READER), {"event_group_newest"}),
+    "a member": (EventSearch(visible_scope=MEMBER), {"event_group_newest", "event_org_newest"}),
     "types": (
-        EventSearch(reach=EVERYTHING, event_types=("TEAM_CREATED", "NEW_HOST")),
+        EventSearch(visible_scope=EVERYTHING, event_types=("TEAM_CREATED", "NEW_HOST")),
         {"event_type_newest"},
     ),
     "types of a project": (
-        EventSearch(reach=EVERYTHING, group_id=group(3), event_types=("NEW_HOST",)),
+        EventSearch(visible_scope=EVERYTHING, group_id=group(3), event_types=("NEW_HOST",)),
         {"event_group_type_newest"},
     ),
     "types for a reader": (
-        EventSearch(reach=READER, event_types=("NEW_HOST",)),
+        EventSearch(visible_scope=READER, event_types=("NEW_HOST",)),
         {"event_group_type_newest"},
     ),
-    "a user": (EventSearch(reach=EVERYTHING, who="user4"), {"event_who_newest"}),
-    "a user within reach": (EventSearch(reach=READER, who="user4"), {"event_who_newest"}),
-    "an address": (EventSearch(reach=EVERYTHING, remote_address="192.0.2.6"), {"event_address_newest"}),
-    "a host": (EventSearch(reach=EVERYTHING, hostname="db7"), {"event_hostname_newest"}),
+    "a user": (EventSearch(visible_scope=EVERYTHING, who="user4"), {"event_who_newest"}),
+    "a user within reach": (EventSearch(visible_scope=READER, who="user4"), {"event_who_newest"}),
+    "an address": (
+        EventSearch(visible_scope=EVERYTHING, remote_address="192.0.2.6"),
+        {"event_address_newest"},
+    ),
+    "a host": (EventSearch(visible_scope=EVERYTHING, hostname="db7"), {"event_hostname_newest"}),
     "a host and a type": (
-        EventSearch(reach=EVERYTHING, hostname="db7", event_types=("HOST_UP",)),
+        EventSearch(visible_scope=EVERYTHING, hostname="db7", event_types=("HOST_UP",)),
         {"event_hostname_newest"},
     ),
-    "an alert": (EventSearch(reach=EVERYTHING, alert_id="2".rjust(24, "c")), {"event_alert"}),
-    "a day": (EventSearch(reach=EVERYTHING, start=NOW - timedelta(hours=20)), {"event_newest"}),
+    "an alert": (EventSearch(visible_scope=EVERYTHING, alert_id="2".rjust(24, "c")), {"event_alert"}),
+    "a day": (EventSearch(visible_scope=EVERYTHING, start=NOW - timedelta(hours=20)), {"event_newest"}),
 }
 
 
 def test_every_filter_goes_down_its_index_and_reads_little_of_it() -> None:
     fill(40_000)
-    middle = EventPlace(NOW - 20_000 * STEP, "0" * 24)
+    middle = EventPosition(NOW - 20_000 * STEP, "0" * 24)
     for name, (search, indexes) in FOLLOWED.items():
         for place, direction in ((None, "older"), (middle, "older"), (middle, "newer")):
             plans = _plans(search, place, Direction(direction))
@@ -226,7 +235,7 @@ def test_every_filter_goes_down_its_index_and_reads_little_of_it() -> None:
                 assert "Seq Scan" not in plan, (name, plan)
 
 
-def _plans(search: EventSearch, place: EventPlace | None, direction: Direction) -> list[str]:
+def _plans(search: EventSearch, place: EventPosition | None, direction: Direction) -> list[str]:
     with CaptureQueriesContext(connection) as queries:
         search_page(search, size=50, place=place, direction=direction)
     return [_plan(query["sql"]) for query in queries]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from accesslist.digest import (
     MAX_HEADER_LENGTH,
     REALM,
-    Credentials,
+    DigestCredentials,
     MalformedCredentials,
     challenge,
     ha1,
@@ -73,7 +73,7 @@ def test_it_keeps_the_ha1_of_rfc_2617() -> None:
 
 
 def test_it_reads_every_parameter() -> None:
-    assert parse(RFC_2617) == Credentials(
+    assert parse(RFC_2617) == DigestCredentials(
         username="Mufasa",
         realm="testrealm@host.com",
         nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093",

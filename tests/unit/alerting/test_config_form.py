@@ -16,7 +16,7 @@ from alerting.config_form.kinds import (
     notification_kinds,
 )
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.rules.matching import fields_for
+from alerting.rules.matchers import fields_for
 from alerting.serializers.configs import AlertableType, AlertConfigDocument, GlobalAlertConfigDocument
 from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec
 from opsapi.api.catalogue import ErrorCode

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from alerting.rules.config_index import ConfigIndex
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
-from alerting.rules.transition import Action, ConfigView, step
+from alerting.rules.transition import AlertAction, ConfigView, step
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType
@@ -66,7 +66,7 @@ def test_where_it_finds_none_there_is_nothing_to_do(
     assert len(found) == len(set(found))
     for place, config in enumerate(configs):
         if place not in found and config.event_type is observation.event_type:
-            assert step(config, observation, None).action is Action.NOTHING
+            assert step(config, observation, None).action is AlertAction.NOTHING
 
 
 def test_thresholds_that_a_value_does_not_cross_are_not_tried() -> None:

@@ -8,10 +8,10 @@ import pytest
 from alerting.choices import AlertStatus, DropReason, WaitReason
 from alerting.rules.delivery_policy import (
     NO_OUTCOME,
+    DeliveryStep,
+    DeliveryVerdict,
     DueNotification,
     Silence,
-    Step,
-    Verdict,
     decide_delivery,
     repeat_due,
 )
@@ -22,16 +22,16 @@ from tests.each import each
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 OPEN, CLOSED, CANCELLED = AlertStatus.OPEN, AlertStatus.CLOSED, AlertStatus.CANCELLED
-SILENCE = Silence("w1", NOW + timedelta(hours=1))
+HEARTBEAT_TIMEOUT = Silence("w1", NOW + timedelta(hours=1))
 SILENCED_TEXT = "silenced by maintenance window w1"
 
-SEND = Verdict(Step.SEND)
-SILENCED = Verdict(Step.PUT_OFF, SILENCED_TEXT, SILENCE.until, "w1")
-UNTOLD = Verdict(Step.DROP, SILENCED_TEXT)
-OVER = Verdict(Step.DROP, DropReason.ALERT_OVER.value)
+SEND = DeliveryVerdict(DeliveryStep.SEND)
+SILENCED = DeliveryVerdict(DeliveryStep.PUT_OFF, SILENCED_TEXT, HEARTBEAT_TIMEOUT.until, "w1")
+UNTOLD = DeliveryVerdict(DeliveryStep.DROP, SILENCED_TEXT)
+OVER = DeliveryVerdict(DeliveryStep.DROP, DropReason.ALERT_OVER.value)
 LATER = NOW + timedelta(minutes=30)
-HELD_BACK = Verdict(Step.PUT_OFF, WaitReason.ACKNOWLEDGED.value, LATER)
-NOT_ACKNOWLEDGED = Verdict(Step.DROP, DropReason.NOT_ACKNOWLEDGED.value)
+HELD_BACK = DeliveryVerdict(DeliveryStep.PUT_OFF, WaitReason.ACKNOWLEDGED.value, LATER)
+NOT_ACKNOWLEDGED = DeliveryVerdict(DeliveryStep.DROP, DropReason.NOT_ACKNOWLEDGED.value)
 
 # kind, alert's status, then what becomes of it: as things are, in a window, acknowledged, both
 MATRIX = [
@@ -53,9 +53,9 @@ CASES = [
     for (name, silence, until), wanted in zip(
         [
             ("plain", None, None),
-            ("silenced", SILENCE, None),
+            ("silenced", HEARTBEAT_TIMEOUT, None),
             ("acknowledged", None, LATER),
-            ("both", SILENCE, LATER),
+            ("both", HEARTBEAT_TIMEOUT, LATER),
         ],
         verdicts,
         strict=True,
@@ -69,7 +69,7 @@ def test_what_becomes_of_it(
     status: AlertStatus | None,
     silence: Silence | None,
     until: datetime | None,
-    wanted: Verdict,
+    wanted: DeliveryVerdict,
 ) -> None:
     due = DueNotification(kind=kind, status=status, silence=silence, acknowledged_until=until)
     assert decide_delivery(due, NOW) == wanted
@@ -84,9 +84,9 @@ def test_what_becomes_of_it(
     ],
 )
 def test_services_with_state_get_their_resolve_in_a_window(
-    kind: MessageKind, status: AlertStatus, wanted: Verdict
+    kind: MessageKind, status: AlertStatus, wanted: DeliveryVerdict
 ) -> None:
-    due = DueNotification(kind=kind, status=status, silence=SILENCE, keeps_state=True)
+    due = DueNotification(kind=kind, status=status, silence=HEARTBEAT_TIMEOUT, keeps_state=True)
     assert decide_delivery(due, NOW) == wanted
 
 
@@ -100,15 +100,15 @@ def test_services_with_state_get_their_resolve_in_a_window(
     ],
 )
 def test_an_acknowledgement_counts_until_its_time(
-    until: datetime | None, update: Verdict, acknowledge: Verdict
+    until: datetime | None, update: DeliveryVerdict, acknowledge: DeliveryVerdict
 ) -> None:
     repeat = DueNotification(kind=MessageKind.UPDATE, status=OPEN, acknowledged_until=until)
     assert decide_delivery(repeat, NOW) == update
     assert decide_delivery(replace(repeat, kind=MessageKind.ACKNOWLEDGE), NOW) == acknowledge
 
 
-REMOVED = Verdict(Step.DROP, DropReason.NOTIFICATION_REMOVED.value)
-OFF = Verdict(Step.DROP, DropReason.CONFIG_OFF.value)
+REMOVED = DeliveryVerdict(DeliveryStep.DROP, DropReason.NOTIFICATION_REMOVED.value)
+OFF = DeliveryVerdict(DeliveryStep.DROP, DropReason.CONFIG_OFF.value)
 
 
 @each(
@@ -123,14 +123,14 @@ OFF = Verdict(Step.DROP, DropReason.CONFIG_OFF.value)
     ids=lambda value: value.name if isinstance(value, MessageKind) else "",
 )
 def test_what_a_configuration_does_not_ask_for_any_more_is_dropped_but_ends(
-    kind: MessageKind, status: AlertStatus | None, config_off: Verdict, removed: Verdict
+    kind: MessageKind, status: AlertStatus | None, config_off: DeliveryVerdict, removed: DeliveryVerdict
 ) -> None:
     assert decide_delivery(DueNotification(kind=kind, status=status, config_counts=False), NOW) == config_off
     assert decide_delivery(DueNotification(kind=kind, status=status, setting_counts=False), NOW) == removed
 
 
-PERHAPS = Verdict(Step.GIVE_UP, NO_ANSWER)
-LEFT = Verdict(Step.DROP, DropReason.NOT_AMONG_THEM.value)
+PERHAPS = DeliveryVerdict(DeliveryStep.GIVE_UP, NO_ANSWER)
+LEFT = DeliveryVerdict(DeliveryStep.DROP, DropReason.NOT_AMONG_THEM.value)
 
 
 @each(
@@ -147,7 +147,7 @@ LEFT = Verdict(Step.DROP, DropReason.NOT_AMONG_THEM.value)
     ids=lambda value: value.name if isinstance(value, MessageKind) else str(value is True),
 )
 def test_who_left_is_told_nothing_but_the_end(
-    kind: MessageKind, status: AlertStatus | None, perhaps_received: bool, wanted: Verdict
+    kind: MessageKind, status: AlertStatus | None, perhaps_received: bool, wanted: DeliveryVerdict
 ) -> None:
     due = DueNotification(kind=kind, status=status, perhaps_received=perhaps_received, recipient_counts=False)
     assert decide_delivery(due, NOW) == wanted
@@ -162,7 +162,9 @@ def test_who_left_is_told_nothing_but_the_end(
             DueNotification(kind=MessageKind.OPEN, status=OPEN, setting_counts=False), PERHAPS, id="taken out"
         ),
         pytest.param(
-            DueNotification(kind=MessageKind.OPEN, status=CLOSED, silence=SILENCE), PERHAPS, id="silenced"
+            DueNotification(kind=MessageKind.OPEN, status=CLOSED, silence=HEARTBEAT_TIMEOUT),
+            PERHAPS,
+            id="silenced",
         ),
         pytest.param(DueNotification(kind=MessageKind.UPDATE, status=CLOSED), PERHAPS, id="reminder, over"),
         pytest.param(
@@ -174,15 +176,15 @@ def test_who_left_is_told_nothing_but_the_end(
     ],
 )
 def test_what_was_perhaps_received_is_never_dropped_as_if_nothing_had_left(
-    due: DueNotification, wanted: Verdict
+    due: DueNotification, wanted: DeliveryVerdict
 ) -> None:
     assert decide_delivery(replace(due, perhaps_received=True), NOW) == wanted
 
 
 @each("kind", [MessageKind.CLOSE, MessageKind.CANCEL])
-@each(("was_notified", "wanted"), [(True, SEND), (False, Verdict(Step.REMOVE))])
+@each(("was_notified", "wanted"), [(True, SEND), (False, DeliveryVerdict(DeliveryStep.REMOVE))])
 def test_an_end_goes_only_to_a_receiver_that_was_notified(
-    kind: MessageKind, was_notified: bool, wanted: Verdict
+    kind: MessageKind, was_notified: bool, wanted: DeliveryVerdict
 ) -> None:
     status = CLOSED if kind is MessageKind.CLOSE else CANCELLED
     assert (
@@ -192,15 +194,15 @@ def test_an_end_goes_only_to_a_receiver_that_was_notified(
 
 def test_people_are_looked_up_when_their_notification_would_be_sent() -> None:
     due = DueNotification(kind=MessageKind.OPEN, status=OPEN, addressed=False)
-    assert decide_delivery(due, NOW) == Verdict(Step.ADDRESS)
-    assert decide_delivery(replace(due, silence=SILENCE), NOW) == SILENCED
+    assert decide_delivery(due, NOW) == DeliveryVerdict(DeliveryStep.ADDRESS)
+    assert decide_delivery(replace(due, silence=HEARTBEAT_TIMEOUT), NOW) == SILENCED
     assert decide_delivery(replace(due, status=CLOSED), NOW) == OVER
 
 
 def test_attempts_without_end_are_given_up_but_not_where_it_waits_anyway() -> None:
     due = DueNotification(kind=MessageKind.UPDATE, status=OPEN, lapsed_for_good=True)
-    assert decide_delivery(due, NOW) == Verdict(Step.GIVE_UP, NO_OUTCOME)
-    assert decide_delivery(replace(due, silence=SILENCE), NOW) == SILENCED
+    assert decide_delivery(due, NOW) == DeliveryVerdict(DeliveryStep.GIVE_UP, NO_OUTCOME)
+    assert decide_delivery(replace(due, silence=HEARTBEAT_TIMEOUT), NOW) == SILENCED
 
 
 def test_repeats_keep_a_constant_gap_after_the_delivery() -> None:

@@ -11,7 +11,7 @@ from alerting.rules.destination_health import (
     health_after,
     last_connections,
 )
-from integrations.choices import DeliveryStatus, Fault
+from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 from tests.each import each
 
@@ -19,11 +19,15 @@ NOW = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
 BEFORE = NOW - timedelta(hours=1)
 TAKEN = Outcome(DeliveryStatus.DELIVERED, None, 5)
 BROKEN = Outcome(
-    DeliveryStatus.RETRY, "the receiver answered 500", 5, fault=Fault.DESTINATION, perhaps_received=True
+    DeliveryStatus.RETRY,
+    "the receiver answered 500",
+    5,
+    fault=DeliveryFault.DESTINATION,
+    perhaps_received=True,
 )
-BUSY = Outcome(DeliveryStatus.RETRY, "the receiver answered 429", 5, fault=Fault.DESTINATION)
+BUSY = Outcome(DeliveryStatus.RETRY, "the receiver answered 429", 5, fault=DeliveryFault.DESTINATION)
 REFUSED = Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 5)
-AWAY = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5, fault=Fault.HOST)
+AWAY = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5, fault=DeliveryFault.HOST)
 
 
 def after(health: Health, *outcomes: Outcome) -> Health:
@@ -61,7 +65,7 @@ def test_what_is_not_its_own_failure_to_answer_is_shown_and_not_waited_for(outco
 
 
 def test_a_receiver_that_asks_to_wait_is_waited_for() -> None:
-    busy = Outcome(BUSY.status, BUSY.reason, 5, retry_after=90, fault=Fault.DESTINATION)
+    busy = Outcome(BUSY.status, BUSY.reason, 5, retry_after=90, fault=DeliveryFault.DESTINATION)
     assert after(Health(), busy).next_try == NOW + timedelta(seconds=90)
 
 

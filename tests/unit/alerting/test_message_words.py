@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
+from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.message_words import alert_facts, alert_headline, comparison, event_facts, facts_of_test
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
+from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.presets import Preset, presets_of
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView

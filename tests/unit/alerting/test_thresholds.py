@@ -12,8 +12,8 @@ from alerting.rules.thresholds import (
     ThresholdOperator,
     ThresholdState,
     ThresholdVerdict,
-    judge,
-    judge_count,
+    evaluate_count,
+    evaluate_threshold,
 )
 from automation.metrics import Metric
 from automation.units import Unit, UnitsMismatch
@@ -48,7 +48,7 @@ def connections(operator: ThresholdOperator, threshold: float) -> MetricThreshol
 def test_it_judges_the_mean_of_the_samples(
     operator: ThresholdOperator, samples: list[float], state: ThresholdState, value: float | None
 ) -> None:
-    assert judge(connections(operator, 10), samples) == ThresholdVerdict(state, value)
+    assert evaluate_threshold(connections(operator, 10), samples) == ThresholdVerdict(state, value)
 
 
 @each(
@@ -65,12 +65,12 @@ def test_it_judges_the_mean_of_the_samples(
 def test_it_compares_in_base_units(
     metric: Metric, threshold: float, units: Unit, sample: float, state: ThresholdState
 ) -> None:
-    assert judge(MetricThreshold(metric, GREATER, threshold, units), [sample]).state is state
+    assert evaluate_threshold(MetricThreshold(metric, GREATER, threshold, units), [sample]).state is state
 
 
 def test_it_refuses_units_of_another_family() -> None:
     with pytest.raises(UnitsMismatch):
-        judge(MetricThreshold(Metric.CONNECTIONS, GREATER, 1, Unit.BYTES), [1])
+        evaluate_threshold(MetricThreshold(Metric.CONNECTIONS, GREATER, 1, Unit.BYTES), [1])
 
 
 @each(
@@ -89,12 +89,12 @@ def test_it_refuses_units_of_another_family() -> None:
 def test_it_judges_member_counts(
     operator: ThresholdOperator, count: int | None, state: ThresholdState
 ) -> None:
-    assert judge_count(CountThreshold(operator, 2), count) == ThresholdVerdict(state, count)
+    assert evaluate_count(CountThreshold(operator, 2), count) == ThresholdVerdict(state, count)
 
 
 def test_every_operator_judges_in_its_own_way() -> None:
     ways = {
-        tuple(judge(connections(operator, 10), [value]).state for value in (9, 10, 11))
+        tuple(evaluate_threshold(connections(operator, 10), [value]).state for value in (9, 10, 11))
         for operator in ThresholdOperator
     }
     assert len(ways) == len(ThresholdOperator)
@@ -102,12 +102,12 @@ def test_every_operator_judges_in_its_own_way() -> None:
 
 def test_an_operator_that_nobody_taught_it_is_an_error() -> None:
     with pytest.raises(AssertionError):
-        judge(connections(cast(ThresholdOperator, "EQUALS"), 10), [9])
+        evaluate_threshold(connections(cast(ThresholdOperator, "EQUALS"), 10), [9])
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_the_value_judged_lies_among_the_samples(samples: list[float]) -> None:
-    value = judge(connections(GREATER, 0), samples).value
+    value = evaluate_threshold(connections(GREATER, 0), samples).value
     assert value is not None
     slack = 1e-9 * max(abs(min(samples)), abs(max(samples)))
     assert min(samples) - slack <= value <= max(samples) + slack

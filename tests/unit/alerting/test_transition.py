@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
+from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import (
-    Action,
+    AlertAction,
     AlertView,
     ConfigView,
     Decision,
@@ -52,36 +52,41 @@ def counted(count: int | None) -> Observation:
 @each(
     ("config", "observation", "alert", "expected"),
     [
-        (DOWN, seen(Condition.HOLDS), None, Decision(Action.START, Reason.HOLDS)),
-        (DOWN, seen(Condition.HOLDS), ACTIVE, Decision(Action.NOTHING, Reason.STILL_HOLDS)),
-        (DOWN, seen(Condition.ENDED), None, Decision(Action.NOTHING, Reason.NO_ALERT)),
-        (DOWN, seen(Condition.ENDED), ACTIVE, Decision(Action.CLOSE, Reason.ENDED)),
-        (DOWN, seen(Condition.GONE), None, Decision(Action.NOTHING, Reason.NO_ALERT)),
-        (DOWN, seen(Condition.GONE), ACTIVE, Decision(Action.CANCEL, Reason.GONE)),
-        (FEW, counted(2), None, Decision(Action.NOTHING, Reason.NO_ALERT)),
-        (FEW, counted(1), None, Decision(Action.START, Reason.OUTSIDE)),
-        (FEW, counted(0), ACTIVE, Decision(Action.NOTHING, Reason.STILL_HOLDS)),
-        (FEW, counted(2), ACTIVE, Decision(Action.CLOSE, Reason.INSIDE)),
-        (FEW, counted(None), ACTIVE, Decision(Action.NOTHING, Reason.NOT_MEASURED)),
-        (DOWN, counted(0), ACTIVE, Decision(Action.NOTHING, Reason.NOT_MEASURED)),
-        (ONCE, seen(Condition.HAPPENED, ONCE), None, Decision(Action.TELL_ONCE, Reason.HAPPENED)),
-        (HIGH, seen(Condition.MEASURED, HIGH), None, Decision(Action.NOTHING, Reason.NOT_MEASURED)),
-        (HIGH, seen(Condition.MEASURED, HIGH), ACTIVE, Decision(Action.NOTHING, Reason.NOT_MEASURED)),
-        (HIGH, seen(Condition.MEASURED, HIGH, 101), None, Decision(Action.START, Reason.OUTSIDE, 101)),
-        (HIGH, seen(Condition.MEASURED, HIGH, 100), None, Decision(Action.NOTHING, Reason.NO_ALERT)),
-        (HIGH, seen(Condition.MEASURED, HIGH, 101), ACTIVE, Decision(Action.UPDATE, Reason.STILL_HOLDS, 101)),
+        (DOWN, seen(Condition.HOLDS), None, Decision(AlertAction.START, Reason.HOLDS)),
+        (DOWN, seen(Condition.HOLDS), ACTIVE, Decision(AlertAction.NOTHING, Reason.STILL_HOLDS)),
+        (DOWN, seen(Condition.ENDED), None, Decision(AlertAction.NOTHING, Reason.NO_ALERT)),
+        (DOWN, seen(Condition.ENDED), ACTIVE, Decision(AlertAction.CLOSE, Reason.ENDED)),
+        (DOWN, seen(Condition.GONE), None, Decision(AlertAction.NOTHING, Reason.NO_ALERT)),
+        (DOWN, seen(Condition.GONE), ACTIVE, Decision(AlertAction.CANCEL, Reason.GONE)),
+        (FEW, counted(2), None, Decision(AlertAction.NOTHING, Reason.NO_ALERT)),
+        (FEW, counted(1), None, Decision(AlertAction.START, Reason.OUTSIDE)),
+        (FEW, counted(0), ACTIVE, Decision(AlertAction.NOTHING, Reason.STILL_HOLDS)),
+        (FEW, counted(2), ACTIVE, Decision(AlertAction.CLOSE, Reason.INSIDE)),
+        (FEW, counted(None), ACTIVE, Decision(AlertAction.NOTHING, Reason.NOT_MEASURED)),
+        (DOWN, counted(0), ACTIVE, Decision(AlertAction.NOTHING, Reason.NOT_MEASURED)),
+        (ONCE, seen(Condition.HAPPENED, ONCE), None, Decision(AlertAction.NOTIFY, Reason.HAPPENED)),
+        (HIGH, seen(Condition.MEASURED, HIGH), None, Decision(AlertAction.NOTHING, Reason.NOT_MEASURED)),
+        (HIGH, seen(Condition.MEASURED, HIGH), ACTIVE, Decision(AlertAction.NOTHING, Reason.NOT_MEASURED)),
+        (HIGH, seen(Condition.MEASURED, HIGH, 101), None, Decision(AlertAction.START, Reason.OUTSIDE, 101)),
+        (HIGH, seen(Condition.MEASURED, HIGH, 100), None, Decision(AlertAction.NOTHING, Reason.NO_ALERT)),
+        (
+            HIGH,
+            seen(Condition.MEASURED, HIGH, 101),
+            ACTIVE,
+            Decision(AlertAction.UPDATE, Reason.STILL_HOLDS, 101),
+        ),
         (
             HIGH,
             seen(Condition.MEASURED, HIGH, 101),
             AlertView(101),
-            Decision(Action.NOTHING, Reason.STILL_HOLDS, 101),
+            Decision(AlertAction.NOTHING, Reason.STILL_HOLDS, 101),
         ),
-        (HIGH, seen(Condition.MEASURED, HIGH, 100), ACTIVE, Decision(Action.CLOSE, Reason.INSIDE, 100)),
+        (HIGH, seen(Condition.MEASURED, HIGH, 100), ACTIVE, Decision(AlertAction.CLOSE, Reason.INSIDE, 100)),
         (
             HIGH,
             seen(Condition.MEASURED, HIGH, 50, 200),
             None,
-            Decision(Action.START, Reason.OUTSIDE, 125),
+            Decision(AlertAction.START, Reason.OUTSIDE, 125),
         ),
     ],
 )
@@ -94,32 +99,32 @@ def test_it_decides(
 @each(
     ("happened", "action"),
     [
-        (None, Action.CLOSE),
-        (NOW - timedelta(seconds=1), Action.NOTHING),
-        (NOW, Action.CLOSE),
-        (NOW + timedelta(seconds=1), Action.CLOSE),
+        (None, AlertAction.CLOSE),
+        (NOW - timedelta(seconds=1), AlertAction.NOTHING),
+        (NOW, AlertAction.CLOSE),
+        (NOW + timedelta(seconds=1), AlertAction.CLOSE),
     ],
     ids=["undated", "before", "in-the-same-second", "after"],
 )
 def test_what_ended_before_an_alert_began_does_not_close_it(
-    happened: datetime | None, action: Action
+    happened: datetime | None, action: AlertAction
 ) -> None:
     ended = replace(seen(Condition.ENDED), happened=happened)
     alert = AlertView(created=NOW + timedelta(milliseconds=900))
     assert step(DOWN, ended, alert).action is action
-    assert step(DOWN, ended, ACTIVE).action is Action.CLOSE
+    assert step(DOWN, ended, ACTIVE).action is AlertAction.CLOSE
 
 
 def test_it_leaves_alone_what_a_matcher_does_not_mean() -> None:
     matcher = Matcher(MatcherField.HOSTNAME, MatcherOperator.EQUALS, "db2")
     config = ConfigView("config", EventType.HOST_DOWN, matchers=(matcher,))
-    assert step(config, seen(Condition.HOLDS), None) == Decision(Action.NOTHING, Reason.NOT_MATCHED)
+    assert step(config, seen(Condition.HOLDS), None) == Decision(AlertAction.NOTHING, Reason.NOT_MATCHED)
 
 
 def test_an_alert_ends_with_its_condition_whatever_matchers_say_by_then() -> None:
     matcher = Matcher(MatcherField.TYPE_NAME, MatcherOperator.EQUALS, "PRIMARY")
     config = ConfigView("config", EventType.HOST_DOWN, matchers=(matcher,))
-    assert step(config, seen(Condition.ENDED), ACTIVE) == Decision(Action.CLOSE, Reason.ENDED)
+    assert step(config, seen(Condition.ENDED), ACTIVE) == Decision(AlertAction.CLOSE, Reason.ENDED)
 
 
 def test_it_opens_when_the_smallest_delay_has_passed() -> None:

@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
+from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.wording import condition_words, limit_words, target_words, value_words
 from automation.metrics import Metric

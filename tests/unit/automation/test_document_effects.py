@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from automation.document.effects import Action, Effect, effects
+from automation.document.effects import Effect, ProcessAction, effects
 from tests.each import each
 from tests.factories.documents import ABSENT, document, full_document, process
 
@@ -17,7 +17,7 @@ def found(old: list[Any], new: list[Any]) -> list[Effect]:
     return effects(document(processes=old), document(processes=new), NOW)
 
 
-def actions(old: list[Any], new: list[Any]) -> list[Action]:
+def actions(old: list[Any], new: list[Any]) -> list[ProcessAction]:
     return [effect.action for effect in found(old, new)]
 
 
@@ -28,32 +28,36 @@ def test_nothing_changed_does_nothing() -> None:
 @each(
     ("old", "new", "expected"),
     [
-        ({"disabled": True}, {"disabled": False}, [Action.START]),
-        ({"disabled": True}, {}, [Action.START]),
-        ({}, {"disabled": True}, [Action.SHUTDOWN]),
+        ({"disabled": True}, {"disabled": False}, [ProcessAction.START]),
+        ({"disabled": True}, {}, [ProcessAction.START]),
+        ({}, {"disabled": True}, [ProcessAction.SHUTDOWN]),
         ({}, {"disabled": False}, []),
-        ({"disabled": True}, {"disabled": True, "alias": "a"}, [Action.RECONFIGURE]),
-        ({}, {"version": "7.0.3"}, [Action.UPGRADE]),
-        ({}, {"version": "6.0.9"}, [Action.DOWNGRADE]),
-        ({}, {"version": "7.0.2-ent"}, [Action.CHANGE_VERSION]),
-        ({}, {"version": "mine"}, [Action.CHANGE_VERSION]),
-        ({}, {"alias": "a"}, [Action.RECONFIGURE]),
-        ({}, {"backupRestoreUrl": URL}, [Action.RESTORE]),
-        ({"backupRestoreUrl": URL}, {"backupRestoreUrl": "CANCEL"}, [Action.CANCEL_RESTORE]),
-        ({}, {"backupRestoreUrl": "CANCEL"}, [Action.CANCEL_RESTORE]),
+        ({"disabled": True}, {"disabled": True, "alias": "a"}, [ProcessAction.RECONFIGURE]),
+        ({}, {"version": "7.0.3"}, [ProcessAction.UPGRADE]),
+        ({}, {"version": "6.0.9"}, [ProcessAction.DOWNGRADE]),
+        ({}, {"version": "7.0.2-ent"}, [ProcessAction.CHANGE_VERSION]),
+        ({}, {"version": "mine"}, [ProcessAction.CHANGE_VERSION]),
+        ({}, {"alias": "a"}, [ProcessAction.RECONFIGURE]),
+        ({}, {"backupRestoreUrl": URL}, [ProcessAction.RESTORE]),
+        ({"backupRestoreUrl": URL}, {"backupRestoreUrl": "CANCEL"}, [ProcessAction.CANCEL_RESTORE]),
+        ({}, {"backupRestoreUrl": "CANCEL"}, [ProcessAction.CANCEL_RESTORE]),
         ({"backupRestoreUrl": "CANCEL"}, {}, []),
-        ({"lastRestart": BEFORE}, {"lastRestart": AFTER}, [Action.RESTART]),
-        ({}, {"lastRestart": AFTER}, [Action.RESTART]),
+        ({"lastRestart": BEFORE}, {"lastRestart": AFTER}, [ProcessAction.RESTART]),
+        ({}, {"lastRestart": AFTER}, [ProcessAction.RESTART]),
         ({"lastRestart": BEFORE}, {}, []),
-        ({"lastRestart": BEFORE}, {"lastRestart": AFTER, "disabled": True}, [Action.SHUTDOWN]),
-        ({"disabled": True}, {"lastRestart": AFTER}, [Action.START]),
-        ({"lastResync": BEFORE}, {"lastResync": AFTER}, [Action.RESYNC]),
+        ({"lastRestart": BEFORE}, {"lastRestart": AFTER, "disabled": True}, [ProcessAction.SHUTDOWN]),
+        ({"disabled": True}, {"lastRestart": AFTER}, [ProcessAction.START]),
+        ({"lastResync": BEFORE}, {"lastResync": AFTER}, [ProcessAction.RESYNC]),
         ({"lastResync": BEFORE}, {"lastResync": "2099-11-21T11:00:00+00:00"}, []),
-        ({"lastKmipMasterKeyRotation": BEFORE}, {"lastKmipMasterKeyRotation": AFTER}, [Action.ROTATE_KEY]),
-        ({"lastCompact": BEFORE}, {"lastCompact": AFTER}, [Action.COMPACT]),
-        ({"lastCompact": BEFORE}, {"lastCompact": "2099-11-21T12:00:00"}, [Action.NOTHING]),
+        (
+            {"lastKmipMasterKeyRotation": BEFORE},
+            {"lastKmipMasterKeyRotation": AFTER},
+            [ProcessAction.ROTATE_KEY],
+        ),
+        ({"lastCompact": BEFORE}, {"lastCompact": AFTER}, [ProcessAction.COMPACT]),
+        ({"lastCompact": BEFORE}, {"lastCompact": "2099-11-21T12:00:00"}, [ProcessAction.NOTHING]),
         ({"lastCompact": "2099-11-21T12:00:00"}, {"lastCompact": "2099-11-21T12:00:00"}, []),
-        ({"lastCompact": "2099-11-21T12:00:00"}, {"lastCompact": AFTER}, [Action.COMPACT]),
+        ({"lastCompact": "2099-11-21T12:00:00"}, {"lastCompact": AFTER}, [ProcessAction.COMPACT]),
         ({"lastCompact": AFTER}, {"lastCompact": "2099-11-21T13:00:00+01:00"}, []),
         (
             {},
@@ -64,12 +68,18 @@ def test_nothing_changed_does_nothing() -> None:
                 "lastResync": AFTER,
                 "lastCompact": AFTER,
             },
-            [Action.UPGRADE, Action.RECONFIGURE, Action.RESTART, Action.RESYNC, Action.COMPACT],
+            [
+                ProcessAction.UPGRADE,
+                ProcessAction.RECONFIGURE,
+                ProcessAction.RESTART,
+                ProcessAction.RESYNC,
+                ProcessAction.COMPACT,
+            ],
         ),
     ],
 )
 def test_what_a_change_does_to_a_process(
-    old: dict[str, Any], new: dict[str, Any], expected: list[Action]
+    old: dict[str, Any], new: dict[str, Any], expected: list[ProcessAction]
 ) -> None:
     assert actions([process(**old)], [process(**new)]) == expected
 
@@ -77,19 +87,19 @@ def test_what_a_change_does_to_a_process(
 @each(
     ("new", "expected"),
     [
-        ({}, [Action.START]),
+        ({}, [ProcessAction.START]),
         ({"disabled": True}, []),
-        ({"lastRestart": AFTER}, [Action.START]),
-        ({"lastResync": AFTER}, [Action.START, Action.RESYNC]),
-        ({"lastCompact": "2099-11-21T12:00:00"}, [Action.START, Action.NOTHING]),
+        ({"lastRestart": AFTER}, [ProcessAction.START]),
+        ({"lastResync": AFTER}, [ProcessAction.START, ProcessAction.RESYNC]),
+        ({"lastCompact": "2099-11-21T12:00:00"}, [ProcessAction.START, ProcessAction.NOTHING]),
     ],
 )
-def test_what_a_new_process_does(new: dict[str, Any], expected: list[Action]) -> None:
+def test_what_a_new_process_does(new: dict[str, Any], expected: list[ProcessAction]) -> None:
     assert actions([], [process(**new)]) == expected
 
 
 def test_a_process_that_is_gone_is_no_longer_managed() -> None:
-    assert actions([process()], []) == [Action.REMOVE]
+    assert actions([process()], []) == [ProcessAction.REMOVE]
 
 
 @each(
@@ -141,9 +151,9 @@ def test_processes_come_in_the_order_of_the_document_then_those_removed() -> Non
     old = [process(name="gone"), process(name="b")]
     new = [process(name="n"), process(name="b", disabled=True)]
     assert [(one.process, one.action) for one in found(old, new)] == [
-        ("n", Action.START),
-        ("b", Action.SHUTDOWN),
-        ("gone", Action.REMOVE),
+        ("n", ProcessAction.START),
+        ("b", ProcessAction.SHUTDOWN),
+        ("gone", ProcessAction.REMOVE),
     ]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from automation.document.changes import process_changes
-from automation.document.complete import completed
+from automation.document.defaults import completed
 from automation.document.effects import effects
 from automation.document.rules import document_faults
 from automation.document.schema import in_documented_order

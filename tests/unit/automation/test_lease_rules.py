@@ -14,8 +14,8 @@ from automation.rules.leases import (
     Ask,
     Key,
     Lease,
+    LeaseWatcher,
     Shares,
-    Watcher,
     holder_of,
     lease_end,
     shares_given_back,
@@ -32,13 +32,13 @@ def hosts(count: int) -> list[Key]:
 
 
 @dataclass
-class Project:
+class LeasedProject:
     """Leases as the platform keeps them, and watchers that ask when they are told to."""
 
     now: datetime = BEGIN
     interval: timedelta = INTERVAL
     leases: dict[Key, Lease] = field(default_factory=dict)
-    watchers: dict[str, Watcher] = field(default_factory=dict)
+    watchers: dict[str, LeaseWatcher] = field(default_factory=dict)
     answers: dict[str, Shares] = field(default_factory=dict)
     moves: int = 0
     together: dict[Key, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Project:
         self.leases |= shares.changed
         for key in shares.forgotten:
             del self.leases[key]
-        self.watchers[me] = Watcher(self.now, self.interval, lease_end(self.now, self.interval))
+        self.watchers[me] = LeaseWatcher(self.now, self.interval, lease_end(self.now, self.interval))
         self.answers[me] = shares
         self.moves += len(shares.gained)
         return shares
@@ -65,7 +65,7 @@ class Project:
         """The watcher gives back what it holds."""
         self.leases |= shares_given_back(me, leases=self.leases, now=self.now)
         watcher = self.watchers[me]
-        self.watchers[me] = Watcher(watcher.asked, watcher.interval, self.now)
+        self.watchers[me] = LeaseWatcher(watcher.asked, watcher.interval, self.now)
 
     def rounds(self, candidates: Mapping[str, Sequence[Key]], count: int = 1) -> None:
         """So many intervals, in which each of these asks once."""
@@ -97,12 +97,12 @@ class Project:
 
 
 @pytest.fixture
-def project() -> Project:
+def project() -> LeasedProject:
     """In which nobody asked yet."""
-    return Project()
+    return LeasedProject()
 
 
-def test_one_agent_watches_all_it_names_from_the_first_ask_on(project: Project) -> None:
+def test_one_agent_watches_all_it_names_from_the_first_ask_on(project: LeasedProject) -> None:
     shares = project.ask("a", hosts(3))
     assert shares.held == dict.fromkeys(hosts(3), BEGIN + LEASE)
     assert (shares.gained, shares.ask_again) == (frozenset(hosts(3)), None)
@@ -116,7 +116,7 @@ def test_a_lease_lasts_two_and_a_half_intervals_and_no_less_than_five_seconds() 
 
 
 def test_an_agent_that_joins_gets_half_and_each_host_is_handed_over_at_the_end_of_a_round(
-    project: Project,
+    project: LeasedProject,
 ) -> None:
     all_hosts = hosts(100)
     project.ask("a", all_hosts)
@@ -141,7 +141,7 @@ def test_an_agent_that_joins_gets_half_and_each_host_is_handed_over_at_the_end_o
 
 
 @pytest.mark.parametrize("count", [2, 3, 7])
-def test_agents_that_name_the_same_hosts_share_them_evenly(project: Project, count: int) -> None:
+def test_agents_that_name_the_same_hosts_share_them_evenly(project: LeasedProject, count: int) -> None:
     asked = {f"agent{number}": hosts(100) for number in range(count)}
     project.rounds(asked, 8)
     loads = project.loads()
@@ -152,7 +152,9 @@ def test_agents_that_name_the_same_hosts_share_them_evenly(project: Project, cou
     assert project.moves == moves
 
 
-def test_when_an_agent_dies_its_hosts_alone_move_and_each_other_takes_its_part(project: Project) -> None:
+def test_when_an_agent_dies_its_hosts_alone_move_and_each_other_takes_its_part(
+    project: LeasedProject,
+) -> None:
     asked = {name: hosts(90) for name in "abc"}
     project.rounds(asked, 8)
     before, moves = project.holders(), project.moves
@@ -170,7 +172,7 @@ def test_when_an_agent_dies_its_hosts_alone_move_and_each_other_takes_its_part(p
     }
 
 
-def test_who_waits_is_told_when_the_lease_of_a_late_agent_ends(project: Project) -> None:
+def test_who_waits_is_told_when_the_lease_of_a_late_agent_ends(project: LeasedProject) -> None:
     asked = {name: hosts(4) for name in "ab"}
     project.rounds(asked, 6)
     end = project.watchers["b"].until
@@ -181,7 +183,7 @@ def test_who_waits_is_told_when_the_lease_of_a_late_agent_ends(project: Project)
     assert project.ask("a", hosts(4)).held.keys() == set(hosts(4))
 
 
-def test_what_the_other_does_not_take_is_taken_at_the_next_ask(project: Project) -> None:
+def test_what_the_other_does_not_take_is_taken_at_the_next_ask(project: LeasedProject) -> None:
     """The other cannot watch it, though nobody says so."""
     project.rounds({"a": hosts(3), "b": hosts(1)}, 4)
     assert project.loads() == {"a": 2, "b": 1}
@@ -195,7 +197,7 @@ def test_what_the_other_does_not_take_is_taken_at_the_next_ask(project: Project)
     assert len(project.ask("a", [*hosts(3), *fresh]).held) == 7
 
 
-def test_an_agent_that_stops_leaves_its_hosts_to_others_at_once(project: Project) -> None:
+def test_an_agent_that_stops_leaves_its_hosts_to_others_at_once(project: LeasedProject) -> None:
     asked = {name: hosts(10) for name in "ab"}
     project.rounds(asked, 6)
     project.stop("b")
@@ -203,20 +205,22 @@ def test_an_agent_that_stops_leaves_its_hosts_to_others_at_once(project: Project
     assert project.ask("a", hosts(10)).held.keys() == set(hosts(10))
 
 
-def test_a_host_that_is_not_named_any_more_is_given_back(project: Project) -> None:
+def test_a_host_that_is_not_named_any_more_is_given_back(project: LeasedProject) -> None:
     project.rounds({"a": hosts(2), "b": []}, 2)
     project.ask("a", hosts(1))
     assert project.ask("b", hosts(2)).gained == {hosts(2)[1]}
 
 
-def test_agents_that_name_different_hosts_take_nothing_from_each_other(project: Project) -> None:
+def test_agents_that_name_different_hosts_take_nothing_from_each_other(project: LeasedProject) -> None:
     first, second = hosts(10)[:8], hosts(10)[8:]
     project.rounds({"a": first, "b": second}, 6)
     assert project.loads() == {"a": 8, "b": 2}
     assert project.moves == 10
 
 
-def test_an_agent_that_another_lets_go_for_and_that_dies_takes_nothing_with_it(project: Project) -> None:
+def test_an_agent_that_another_lets_go_for_and_that_dies_takes_nothing_with_it(
+    project: LeasedProject,
+) -> None:
     project.ask("a", hosts(4))
     project.now += INTERVAL / 2
     project.ask("b", hosts(4))
@@ -226,7 +230,7 @@ def test_an_agent_that_another_lets_go_for_and_that_dies_takes_nothing_with_it(p
     assert project.holders() == dict.fromkeys(hosts(4), "a")
 
 
-def test_after_the_platform_was_away_each_agent_has_what_it_had(project: Project) -> None:
+def test_after_the_platform_was_away_each_agent_has_what_it_had(project: LeasedProject) -> None:
     asked = {name: hosts(30) for name in "abc"}
     project.rounds(asked, 8)
     before, moves = project.holders(), project.moves
@@ -237,7 +241,7 @@ def test_after_the_platform_was_away_each_agent_has_what_it_had(project: Project
 
 
 def test_an_agent_that_died_while_the_platform_was_away_is_replaced_at_the_second_ask(
-    project: Project,
+    project: LeasedProject,
 ) -> None:
     project.rounds({"a": hosts(3)}, 2)
     project.now += timedelta(minutes=30)
@@ -246,7 +250,7 @@ def test_an_agent_that_died_while_the_platform_was_away_is_replaced_at_the_secon
     assert len(project.ask("b", hosts(3)).held) == 3
 
 
-def test_an_agent_that_slept_past_its_lease_holds_what_others_left(project: Project) -> None:
+def test_an_agent_that_slept_past_its_lease_holds_what_others_left(project: LeasedProject) -> None:
     project.rounds({"a": hosts(4), "b": hosts(4)[:1]}, 4)
     kept = {key for key, holder in project.holders().items() if holder == "a"}
     project.rounds({"b": hosts(4)[:1]}, 6)
@@ -254,7 +258,7 @@ def test_an_agent_that_slept_past_its_lease_holds_what_others_left(project: Proj
     assert project.answers["a"].gained == frozenset()
 
 
-def test_leases_that_ended_long_ago_are_forgotten(project: Project) -> None:
+def test_leases_that_ended_long_ago_are_forgotten(project: LeasedProject) -> None:
     project.ask("a", hosts(2))
     project.now += FORGOTTEN_AFTER + LEASE
     assert project.ask("b", []).forgotten == frozenset()
@@ -268,7 +272,7 @@ def in_sets(count: int, size: int) -> dict[Key, str]:
     return {key: f"rs{place // size}" for place, key in enumerate(hosts(count))}
 
 
-def sets_of(project: Project, together: Mapping[Key, str]) -> dict[str, set[str]]:
+def sets_of(project: LeasedProject, together: Mapping[Key, str]) -> dict[str, set[str]]:
     """Who watches members of each set."""
     found: dict[str, set[str]] = {}
     for key, holder in project.holders().items():
@@ -277,14 +281,16 @@ def sets_of(project: Project, together: Mapping[Key, str]) -> dict[str, set[str]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_members_of_a_set_are_watched_by_one_agent_and_sets_are_shared(project: Project, count: int) -> None:
+def test_members_of_a_set_are_watched_by_one_agent_and_sets_are_shared(
+    project: LeasedProject, count: int
+) -> None:
     project.together = in_sets(36, 3)
     project.rounds({f"agent{number}": hosts(36) for number in range(count)}, 8)
     assert all(len(watched_by) == 1 for watched_by in sets_of(project, project.together).values())
     assert set(project.loads().values()) == {36 // count}
 
 
-def test_a_set_moves_as_a_whole_when_its_agent_dies(project: Project) -> None:
+def test_a_set_moves_as_a_whole_when_its_agent_dies(project: LeasedProject) -> None:
     project.together = in_sets(12, 3)
     project.rounds({name: hosts(12) for name in "abc"}, 8)
     project.now = project.watchers["c"].until
@@ -295,7 +301,7 @@ def test_a_set_moves_as_a_whole_when_its_agent_dies(project: Project) -> None:
     assert set(project.loads().values()) == {6}
 
 
-def test_a_new_member_goes_to_the_agent_that_has_its_set(project: Project) -> None:
+def test_a_new_member_goes_to_the_agent_that_has_its_set(project: LeasedProject) -> None:
     project.together = in_sets(6, 3)
     project.rounds({name: hosts(6) for name in "ab"}, 8)
     fresh = ("new.example.com", 27017)
@@ -306,7 +312,7 @@ def test_a_new_member_goes_to_the_agent_that_has_its_set(project: Project) -> No
     assert project.moves == 6 + 3 + 1
 
 
-def test_a_set_in_several_hands_comes_to_who_has_the_most_of_it(project: Project) -> None:
+def test_a_set_in_several_hands_comes_to_who_has_the_most_of_it(project: LeasedProject) -> None:
     project.rounds({name: hosts(3) for name in "ab"}, 8)
     most = project.loads().most_common(1)[0][0]
     assert len(project.loads()) == 2
@@ -315,7 +321,7 @@ def test_a_set_in_several_hands_comes_to_who_has_the_most_of_it(project: Project
     assert project.loads() == {most: 3}
 
 
-def test_an_agent_that_does_not_know_the_set_takes_no_member_out_of_it(project: Project) -> None:
+def test_an_agent_that_does_not_know_the_set_takes_no_member_out_of_it(project: LeasedProject) -> None:
     known = in_sets(6, 6)
     for _ in range(4):
         project.now += INTERVAL / 2
@@ -342,7 +348,7 @@ STEPS = st.lists(
 def test_whatever_happens_no_host_is_told_to_two_and_no_host_is_left(
     steps: list[tuple[str, str, int, int]], size: int
 ) -> None:
-    project = Project(together=in_sets(8, size) if size > 1 else {})
+    project = LeasedProject(together=in_sets(8, size) if size > 1 else {})
     named: dict[str, list[Key]] = {}
     for kind, me, seconds, choice in steps:
         project.now += timedelta(seconds=seconds * (20 if kind == "sleep" else 1))

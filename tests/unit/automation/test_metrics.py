@@ -1,6 +1,6 @@
 """Metrics: the whole list, written out by hand, each with its base unit, kind, engines and meaning."""
 
-from automation.metric_spec import Engine, MetricKind, Subject
+from automation.metric_spec import Engine, MetricKind, MetricSubject
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
 from automation.units import Unit
 from tests.each import each
@@ -133,12 +133,12 @@ def test_names_of_an_engine_are_measured_on_it_alone() -> None:
 
 def test_every_metric_stands_under_one_subject_in_the_order_of_subjects() -> None:
     listed = list(by_subject(Metric))
-    assert [subject for subject, _ in listed] == list(Subject)
+    assert [subject for subject, _ in listed] == list(MetricSubject)
     assert sorted(metric for _, metrics in listed for metric in metrics) == sorted(Metric)
 
 
 def test_a_subject_without_metrics_is_left_out() -> None:
-    assert list(by_subject([Metric.SWAP_USAGE_FREE])) == [(Subject.MACHINE, [Metric.SWAP_USAGE_FREE])]
+    assert list(by_subject([Metric.SWAP_USAGE_FREE])) == [(MetricSubject.MACHINE, [Metric.SWAP_USAGE_FREE])]
 
 
 @each(

@@ -1,7 +1,7 @@
 """How a replica set stands by its members."""
 
 from automation.choices import HostType
-from automation.rules.replica_sets import Members, Tally, primary_event, tally
+from automation.rules.replica_sets import Members, MemberTally, primary_event, tally
 from events.types import EventType
 from tests.each import each
 
@@ -19,30 +19,30 @@ def away(name: str, count: int = 1) -> Members:
 @each(
     ("members", "expected"),
     [
-        ([], Tally()),
-        ([up("REPLICA_PRIMARY")], Tally(primaries=1, healthy=1)),
-        ([up("SHARD_PRIMARY"), up("SHARD_SECONDARY", 2)], Tally(primaries=1, healthy=3)),
-        ([up("REPLICA_PRIMARY"), up("SHARD_PRIMARY")], Tally(primaries=2, healthy=2)),
-        ([up("REPLICA_PRIMARY", 2)], Tally(primaries=2, healthy=2)),
-        ([up("REPLICA_ARBITER"), up("REPLICA_SECONDARY")], Tally(healthy=2)),
-        ([away("REPLICA_PRIMARY"), up("REPLICA_SECONDARY", 2)], Tally(healthy=2, unhealthy=1)),
-        ([up("RECOVERING"), up("REPLICA_PRIMARY")], Tally(primaries=1, healthy=1, unhealthy=1)),
-        ([up("STANDALONE"), up("SHARD_STANDALONE"), away("REPLICA_ARBITER")], Tally(unhealthy=3)),
+        ([], MemberTally()),
+        ([up("REPLICA_PRIMARY")], MemberTally(primaries=1, healthy=1)),
+        ([up("SHARD_PRIMARY"), up("SHARD_SECONDARY", 2)], MemberTally(primaries=1, healthy=3)),
+        ([up("REPLICA_PRIMARY"), up("SHARD_PRIMARY")], MemberTally(primaries=2, healthy=2)),
+        ([up("REPLICA_PRIMARY", 2)], MemberTally(primaries=2, healthy=2)),
+        ([up("REPLICA_ARBITER"), up("REPLICA_SECONDARY")], MemberTally(healthy=2)),
+        ([away("REPLICA_PRIMARY"), up("REPLICA_SECONDARY", 2)], MemberTally(healthy=2, unhealthy=1)),
+        ([up("RECOVERING"), up("REPLICA_PRIMARY")], MemberTally(primaries=1, healthy=1, unhealthy=1)),
+        ([up("STANDALONE"), up("SHARD_STANDALONE"), away("REPLICA_ARBITER")], MemberTally(unhealthy=3)),
         # Neither is a member whose role is known.
-        ([up("SHARD_CONFIG", 3), up("SHARD_MONGOS"), away("SHARD_CONFIG")], Tally()),
+        ([up("SHARD_CONFIG", 3), up("SHARD_MONGOS"), away("SHARD_CONFIG")], MemberTally()),
     ],
 )
-def test_members_are_counted(members: list[Members], expected: Tally) -> None:
+def test_members_are_counted(members: list[Members], expected: MemberTally) -> None:
     assert tally(members) == expected
     assert expected.members == expected.healthy + expected.unhealthy
 
 
-def with_primaries(count: int) -> Tally:
+def with_primaries(count: int) -> MemberTally:
     """A set of many members."""
-    return Tally(primaries=count, healthy=5)
+    return MemberTally(primaries=count, healthy=5)
 
 
-NOT_THERE = Tally()
+NOT_THERE = MemberTally()
 
 
 @each(
@@ -66,6 +66,6 @@ NOT_THERE = Tally()
     ],
 )
 def test_only_what_begins_or_ends_is_an_event(
-    before: Tally, after: Tally, expected: EventType | None
+    before: MemberTally, after: MemberTally, expected: EventType | None
 ) -> None:
     assert primary_event(before, after) is expected

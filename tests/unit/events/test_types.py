@@ -8,10 +8,10 @@ import pytest
 from events.types import (
     ALERT_CATEGORIES,
     EVENT_TYPES,
+    AlertEffect,
     Category,
     EventType,
     EventTypeSpec,
-    Kind,
     Needs,
     Target,
     closing_type,
@@ -44,7 +44,7 @@ OPENS = {
         TOO_FEW_HEALTHY_MEMBERS>ENOUGH_HEALTHY_MEMBERS TOO_MANY_UNHEALTHY_MEMBERS>ENOUGH_HEALTHY_MEMBERS
     """,
 }
-TOLD_ONCE = {
+ONE_SHOT = {
     "AGENT": "NEW_AGENT BACKUP_AGENT_CONF_CALL_FAILURE",
     "AUTOMATION_CONFIG": "AUTOMATION_CONFIG_PUBLISHED_AUDIT",
     "BACKUP": """
@@ -128,7 +128,7 @@ def those(holds: Callable[[EventTypeSpec], bool]) -> set[str]:
 
 def test_it_has_a_row_for_every_type_and_no_other_type() -> None:
     expected = {name for _, *pair in PAIRS for name in pair}
-    expected |= {name for table in (TOLD_ONCE, AUDITS) for _, name in flat(table)}
+    expected |= {name for table in (ONE_SHOT, AUDITS) for _, name in flat(table)}
     assert {str(name) for name in EventType} == expected
     assert set(EVENT_TYPES) == set(EventType)
 
@@ -150,26 +150,26 @@ def test_an_opening_type_names_the_type_that_closes_it(category: str, opener: st
 
 def test_only_opening_types_are_closed_and_only_by_closing_types() -> None:
     assert those(lambda spec: spec.closed_by is not None) == {opener for _, opener, _ in PAIRS}
-    assert those(lambda spec: spec.kind is Kind.OPENING) == {opener for _, opener, _ in PAIRS}
+    assert those(lambda spec: spec.kind is AlertEffect.OPENING) == {opener for _, opener, _ in PAIRS}
     assert those(lambda spec: spec.closes) == {closer for _, _, closer in PAIRS}
     assert closing_type(EventType.NEW_HOST) is None
     assert openers_of(EventType.NEW_HOST) == ()
     assert openers_of(EventType.ONE_PRIMARY) == (EventType.NO_PRIMARY, EventType.MULTIPLE_PRIMARIES)
 
 
-@each(("category", "name"), flat(TOLD_ONCE) + flat(AUDITS))
+@each(("category", "name"), flat(ONE_SHOT) + flat(AUDITS))
 def test_a_type_is_of_its_category(category: str, name: str) -> None:
     assert EVENT_TYPES[EventType(name)].category == category
 
 
 def test_alertable_are_exactly_those_that_open_and_those_told_once() -> None:
-    once = {name for _, name in flat(TOLD_ONCE)}
-    assert those(lambda spec: spec.told_once) == once
+    once = {name for _, name in flat(ONE_SHOT)}
+    assert those(lambda spec: spec.one_shot) == once
     assert those(lambda spec: spec.alertable) == once | {opener for _, opener, _ in PAIRS}
 
 
 def test_what_is_only_written_down_is_called_an_audit() -> None:
-    audits = those(lambda spec: spec.kind is Kind.AUDIT)
+    audits = those(lambda spec: spec.kind is AlertEffect.AUDIT)
     assert audits == {name for _, name in flat(AUDITS)}
     assert all(name.endswith("_AUDIT") for name in audits)
 

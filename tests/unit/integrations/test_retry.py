@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from integrations.choices import DeliveryStatus
-from integrations.retry import judge_status, next_attempt, parse_retry_after
+from integrations.retry import delivery_status, next_attempt, parse_retry_after
 from tests.each import each
 
 FIRST = datetime(2026, 11, 21, 7, 0, 0, tzinfo=UTC)
@@ -20,7 +20,7 @@ def expected_status(status: int) -> DeliveryStatus:
 
 @each("status", range(100, 600))
 def test_it_judges_every_http_status(status: int) -> None:
-    assert judge_status(status) is expected_status(status)
+    assert delivery_status(status) is expected_status(status)
 
 
 @each(
@@ -43,7 +43,7 @@ def test_it_judges_every_http_status(status: int) -> None:
     ],
 )
 def test_it_judges_the_boundaries(status: int, outcome: DeliveryStatus) -> None:
-    assert judge_status(status) is outcome
+    assert delivery_status(status) is outcome
 
 
 @each(

@@ -8,7 +8,7 @@ from integrations.serializers.secrets import MOVED, UNKNOWN, UNREADABLE
 from opsapi.api.errors import ApiError
 from tests.each import each
 
-URL, SECRET = "https://hooks.example.com/in", "sealed"
+URL, SECRET = "https://hooks.example.com/in", "encrypted"
 STORED: Secrets = {"url": URL, "secret": SECRET}
 
 

@@ -14,8 +14,8 @@ from opsapi.supervisor.answer import (
     PAUSE_SECONDS,
     READ_BYTES_PER_SECOND,
     STALL_SECONDS,
-    Answer,
     GoneError,
+    PendingAnswer,
 )
 
 LARGE = bytes(range(256)) * (8 << 10)
@@ -44,7 +44,7 @@ def read(end: socket.socket) -> bytes:
 
 def test_the_head_goes_out_with_what_follows_it(ends: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = ends
-    answer = Answer(ours)
+    answer = PendingAnswer(ours)
     answer.sendall(b"head ")
     assert read(theirs) == b""
     answer.sendall(b"body")
@@ -54,7 +54,7 @@ def test_the_head_goes_out_with_what_follows_it(ends: tuple[socket.socket, socke
 
 def test_a_head_alone_goes_out_at_the_end(ends: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = ends
-    answer = Answer(ours)
+    answer = PendingAnswer(ours)
     answer.sendall(b"head")
     assert answer.flush() == 0
     assert read(theirs) == b"head"
@@ -62,13 +62,13 @@ def test_a_head_alone_goes_out_at_the_end(ends: tuple[socket.socket, socket.sock
 
 def test_what_comes_before_the_answer_goes_out_at_once(ends: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = ends
-    assert Answer(ours).send(b"100") == 3
+    assert PendingAnswer(ours).send(b"100") == 3
     assert read(theirs) == b"100"
 
 
 def test_what_is_not_taken_waits_and_nothing_is_lost(ends: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = ends
-    answer, received = Answer(ours), b""
+    answer, received = PendingAnswer(ours), b""
     answer.sendall(b"head")
     answer.sendall(LARGE)
     assert 0 < answer.held < len(LARGE)
@@ -84,7 +84,7 @@ def test_a_reader_has_longer_the_more_it_takes(
 ) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     ours, theirs = ends
-    answer = Answer(ours)
+    answer = PendingAnswer(ours)
     answer.sendall(b"")
     answer.sendall(LARGE)
     taken = len(read(theirs))
@@ -96,7 +96,7 @@ def test_a_reader_who_has_taken_much_and_pauses_has_no_longer_than_a_pause(
 ) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     ours, theirs = ends
-    answer = Answer(ours)
+    answer = PendingAnswer(ours)
     answer.sendall(b"")
     answer.sendall(LARGE)
     while answer.held > len(LARGE) // 2:
@@ -110,7 +110,7 @@ def test_an_answer_in_parts_waits_for_a_reader_who_is_far_behind_and_gives_up(
 ) -> None:
     monkeypatch.setattr(module, "STALL_SECONDS", 0.0)
     monkeypatch.setattr(module, "READ_BYTES_PER_SECOND", 1e12)
-    answer = Answer(ends[0])
+    answer = PendingAnswer(ends[0])
     for _ in range(AHEAD // len(LARGE)):
         answer.sendall(LARGE)
     answer.sendall(LARGE)
@@ -126,7 +126,7 @@ def test_an_answer_in_parts_waits_for_a_reader_who_is_far_behind_and_gives_up(
 def test_a_reader_who_has_gone_is_told_apart_from_one_who_does_not_read(
     ends: tuple[socket.socket, socket.socket],
 ) -> None:
-    answer = Answer(ends[0])
+    answer = PendingAnswer(ends[0])
     ends[1].close()
     answer.sendall(b"head")
     with pytest.raises(GoneError) as gone:
@@ -135,7 +135,7 @@ def test_a_reader_who_has_gone_is_told_apart_from_one_who_does_not_read(
 
 
 def test_gunicorn_does_not_end_the_connection(ends: tuple[socket.socket, socket.socket]) -> None:
-    answer = Answer(ends[0])
+    answer = PendingAnswer(ends[0])
     with pytest.raises(OSError, match="event loop"):
         answer.shutdown(socket.SHUT_WR)
     answer.close()

@@ -8,13 +8,18 @@ from opsapi.supervisor.arrival import (
     LONGEST_REQUEST,
     MOST_CHUNKS,
     Arrival,
-    Verdict,
+    ArrivalState,
 )
 from tests.each import each
 
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
-WHOLE, PART, MALFORMED, OVERSIZED = Verdict.WHOLE, Verdict.PART, Verdict.MALFORMED, Verdict.OVERSIZED
+WHOLE, PART, MALFORMED, OVERSIZED = (
+    ArrivalState.WHOLE,
+    ArrivalState.PART,
+    ArrivalState.MALFORMED,
+    ArrivalState.OVERSIZED,
+)
 
 CASES = {
     "nothing": (b"", PART),
@@ -53,12 +58,12 @@ CASES = {
 
 
 @each(("request_", "verdict"), CASES.values(), ids=CASES)
-def test_a_request_in_one_piece(request_: bytes, verdict: Verdict) -> None:
+def test_a_request_in_one_piece(request_: bytes, verdict: ArrivalState) -> None:
     assert Arrival(0.0).add(request_) is verdict
 
 
 @each(("request_", "verdict"), [case for case in CASES.values() if len(case[0]) < 200], ids=lambda value: "")
-def test_a_request_byte_by_byte(request_: bytes, verdict: Verdict) -> None:
+def test_a_request_byte_by_byte(request_: bytes, verdict: ArrivalState) -> None:
     arrival, last = Arrival(0.0), PART
     for at in range(len(request_)):
         assert last is PART or verdict is not PART

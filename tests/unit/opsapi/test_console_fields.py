@@ -5,14 +5,14 @@ from typing import Any
 
 from django import forms
 
-from opsapi.console.fields import MomentField, SecretField
+from opsapi.console.fields import SecretInput, UtcDateTimeField
 from tests.each import each
 
 NOON = datetime(2099, 11, 21, 12, 0, 7, 900_000, UTC)
 
 
 class _Form(forms.Form):
-    at = MomentField(required=False)
+    at = UtcDateTimeField(required=False)
 
 
 @each(
@@ -41,11 +41,11 @@ def test_a_typed_moment_stays_as_it_was_typed() -> None:
 def test_a_secret_has_to_be_typed_where_there_is_none(
     required: bool, stored: str | None, asked: bool
 ) -> None:
-    assert SecretField(required=required, stored=stored).required is asked
+    assert SecretInput(required=required, stored=stored).required is asked
 
 
 def test_a_stored_secret_is_told_apart_and_never_in_the_page() -> None:
-    field = SecretField(label="Token", stored="<****ab>", note=" Take care.")
+    field = SecretInput(label="Token", stored="<****ab>", note=" Take care.")
     assert field.widget.render("token", "typed") == field.widget.render("token", None)
     assert field.widget.attrs["placeholder"] == "unchanged"
     assert field.help_text == "Stored: <code>&lt;****ab&gt;</code>. Leave blank to keep it. Take care."
@@ -53,6 +53,6 @@ def test_a_stored_secret_is_told_apart_and_never_in_the_page() -> None:
 
 
 def test_of_a_new_secret_nothing_is_told() -> None:
-    field = SecretField(label="Token", note=" Take care.", help_text="From the service.")
+    field = SecretInput(label="Token", note=" Take care.", help_text="From the service.")
     assert "placeholder" not in field.widget.attrs
     assert field.help_text == "From the service."

@@ -16,7 +16,7 @@ from opsapi.api.renderers import render
 from tests.each import each
 
 
-class Part(Document):
+class NestedDocument(Document):
     """A document inside another one."""
 
     older_names = {"old": "name"}
@@ -32,9 +32,9 @@ class Whole_(Document):  # noqa: N801 - the field Whole has the name already
 
     id = serializers.CharField(read_only=True)
     kind = OneOf(["A", "B"])
-    parts = ListOf(Part(), missing_code=ErrorCode.MISSING_NOTIFICATIONS)
+    parts = ListOf(NestedDocument(), missing_code=ErrorCode.MISSING_NOTIFICATIONS)
     notes = ListOf(Text(), required=False)
-    part = Part(required=False)
+    part = NestedDocument(required=False)
     links = LinkDocument(many=True, read_only=True)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
@@ -204,7 +204,7 @@ class Change(Whole_):
     writable = frozenset({"parts", "notes", "more"})
 
     more = Text(required=False)
-    parts = ListOf(Part(), required=False)
+    parts = ListOf(NestedDocument(), required=False)
 
 
 def test_a_field_declared_anew_keeps_its_place_and_new_ones_follow() -> None:

@@ -1,4 +1,4 @@
-"""Secrets at rest: sealed for one owner, opened with any configured key, sealed with the newest."""
+"""Secrets at rest: encrypted for one owner, opened with any configured key, encrypted with the newest."""
 
 import base64
 
@@ -26,15 +26,15 @@ def test_what_was_sealed_opens_for_its_owner(plaintext: str) -> None:
 
 
 def test_the_sealed_form_shows_nothing_and_never_repeats() -> None:
-    sealed = {encrypt("the secret", owner=OWNER) for _ in range(20)}
-    assert len(sealed) == 20
-    assert not any("secret" in one for one in sealed)
+    encrypted = {encrypt("the secret", owner=OWNER) for _ in range(20)}
+    assert len(encrypted) == 20
+    assert not any("secret" in one for one in encrypted)
 
 
 def test_another_owner_cannot_open_it() -> None:
-    sealed = encrypt("the secret", owner=OWNER)
+    encrypted = encrypt("the secret", owner=OWNER)
     with pytest.raises(CannotDecryptError, match="b" * 24):
-        decrypt(sealed, owner="b" * 24)
+        decrypt(encrypted, owner="b" * 24)
 
 
 def test_a_changed_octet_is_noticed() -> None:
@@ -56,10 +56,10 @@ def test_an_older_key_still_opens_and_the_newest_seals(settings: Settings) -> No
 
 def test_a_key_that_is_gone_opens_nothing(settings: Settings) -> None:
     settings.OPSAPI_ENCRYPTION_KEYS = ["old"]
-    sealed = encrypt("the secret", owner=OWNER)
+    encrypted = encrypt("the secret", owner=OWNER)
     settings.OPSAPI_ENCRYPTION_KEYS = ["new"]
     with pytest.raises(CannotDecryptError):
-        decrypt(sealed, owner=OWNER)
+        decrypt(encrypted, owner=OWNER)
 
 
 @each("body", ["", "c2hvcnQ=", "no base64", "é"], ids=["empty", "short", "odd", "letters"])

@@ -20,12 +20,12 @@ from gunicorn.http.parser import Parser
 from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from opsapi.supervisor.web_connection import ArrivedUnreader, Connection
-from opsapi.supervisor.web_worker import Worker
+from opsapi.supervisor.web_connection import ArrivedUnreader, WebConnection
+from opsapi.supervisor.web_worker import WebWorker
 from tests.each import each
 
 OVERRIDDEN: dict[type, dict[str, list[str]]] = {
-    Worker: {
+    WebWorker: {
         "init_process": ["self"],
         "set_accept_enabled": ["self", "enabled"],
         "accept": ["self", "listener"],
@@ -36,7 +36,7 @@ OVERRIDDEN: dict[type, dict[str, list[str]]] = {
         "handle_error": ["self", "req", "client", "addr", "exc"],
         "_keepalive_after": ["self", "conn", "keepalive"],
     },
-    Connection: {"init": ["self"]},
+    WebConnection: {"init": ["self"]},
     ArrivedUnreader: {"__init__": ["self", "sock", "max_chunk"], "chunk": ["self", "size_hint"]},
 }
 """Our class → what it overrides, with the parameters gunicorn's own has."""

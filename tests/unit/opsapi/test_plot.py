@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from opsapi.console.parts import Plot
+from opsapi.console.widgets import Plot
 
 NOON = datetime(2099, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -8,10 +8,10 @@ from accesslist.models import RoleGrant
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.console.path import CONSOLE_PATH
-from opsapi.management.with_database import DatabaseCommand
+from opsapi.management.database_command import DatabaseCommand
 from opsapi.program import COMMAND
 from tools.demo.fill import UNWATCHED, AlreadyFilledError, Filled, WorkWaitsError, demo_fill
-from tools.demo.story import OWNER
+from tools.demo.timeline import OWNER
 
 
 class Command(DatabaseCommand):

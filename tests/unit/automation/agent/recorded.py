@@ -9,7 +9,7 @@ from bson import json_util
 
 from automation.agent.mongodb.metrics import SERVER
 from automation.agent.mongodb.numbers import Answers, numbers_of, restart_mark
-from automation.agent.rates import Moment, Why, values_of
+from automation.agent.rates import NumbersAt, Why, values_of
 
 DIRECTORY = Path(__file__).parent / "recorded"
 _OPTIONS = json_util.JSONOptions(tz_aware=False)
@@ -25,12 +25,12 @@ class Recording:
     polls: tuple[Mapping[str, Any], Mapping[str, Any]]
     db_path: str
 
-    def moment(self, poll: int, refused: frozenset[str] = frozenset()) -> Moment:
+    def moment(self, poll: int, refused: frozenset[str] = frozenset()) -> NumbersAt:
         """The numbers of the first poll (0) or the second (1), without sections that are refused."""
         sections = {name: part for name, part in self.polls[poll].items() if name not in refused}
         answers = Answers(sections, refused, self.db_path)
         process, seconds = restart_mark(answers)
-        return Moment(numbers_of(answers), process, seconds or 0.0)
+        return NumbersAt(numbers_of(answers), process, seconds or 0.0)
 
     def values(self) -> tuple[Mapping[str, float], Mapping[str, Why]]:
         """What the agent reports of the second poll, and why the rest is missing."""

@@ -37,7 +37,7 @@ def mongod(refused: Mapping[str, int] | None = None, **hello: Any) -> Iterator[i
             return {"ok": 0, "code": codes[name], "errmsg": f"no {name} for you"}
         return {"ok": 1, **HELLO, **hello} if name in {"hello", "isMaster", "ismaster"} else {"ok": 1}
 
-    class Connection(socketserver.StreamRequestHandler):
+    class StandInConnection(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             """Answer messages of the wire protocol until the client goes."""
             while len(header := self.rfile.read(16)) == 16:
@@ -45,13 +45,13 @@ def mongod(refused: Mapping[str, int] | None = None, **hello: Any) -> Iterator[i
                 body = self.rfile.read(length - 16)
                 self.wfile.write(reply_to(request_id, opcode, answer(command_in(opcode, body))))
 
-    class Server(socketserver.ThreadingTCPServer):
+    class StandInServer(socketserver.ThreadingTCPServer):
         daemon_threads = True
 
         def handle_error(self, request: Any, client_address: Any) -> None:
             """A client may go while it is answered."""
 
-    with _running(Server(("127.0.0.1", 0), Connection)) as port:
+    with _running(StandInServer(("127.0.0.1", 0), StandInConnection)) as port:
         yield port
 
 
@@ -65,7 +65,7 @@ def platform(
     """
     bodies: list[bytes] = []
 
-    class Request(http.server.BaseHTTPRequestHandler):
+    class StandInRequest(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             """A challenge first."""
             body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -83,7 +83,7 @@ def platform(
         def log_message(self, *_: Any) -> None:
             """Nothing."""
 
-    with _running(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Request)) as port:
+    with _running(http.server.ThreadingHTTPServer(("127.0.0.1", 0), StandInRequest)) as port:
         yield f"http://127.0.0.1:{port}", bodies
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from automation.agent.addresses import Address, read_address
+from automation.agent.addresses import ServerAddress, read_address
 from automation.agent.mongodb.connection import check, read, without_secrets
 from automation.agent.mongodb.engine import MongoDB
 from tests.each import each
@@ -24,7 +24,7 @@ def test_credentials_and_tls_go_with_every_member_and_the_choice_of_a_member_doe
         "mongodb://user:p%40ss@DB1.example.com,[2001:db8::1]:27018/shop"
         f"?replicaSet=rs0&tls=true&tlsCAFile={ca}&readPreference=secondary&maxPoolSize=7&w=majority"
     )
-    assert access.seeds == [Address("db1.example.com", 27017), Address("2001:db8::1", 27018)]
+    assert access.seeds == [ServerAddress("db1.example.com", 27017), ServerAddress("2001:db8::1", 27018)]
     assert access.options == {
         "username": "user",
         "password": "p@ss",
@@ -101,13 +101,13 @@ def test_an_at_sign_behind_the_authority_hides_no_password_from_redaction(rest: 
 @each(
     ("text", "address"),
     [
-        ("DB1.example.com:27018", Address("db1.example.com", 27018)),
-        ("db1", Address("db1", 27017)),
-        ("db1.", Address("db1", 27017)),
-        ("[::1]:27018", Address("::1", 27018)),
-        ("[::1]", Address("::1", 27017)),
-        ("::1", Address("::1", 27017)),
-        ("10.0.0.1:1", Address("10.0.0.1", 1)),
+        ("DB1.example.com:27018", ServerAddress("db1.example.com", 27018)),
+        ("db1", ServerAddress("db1", 27017)),
+        ("db1.", ServerAddress("db1", 27017)),
+        ("[::1]:27018", ServerAddress("::1", 27018)),
+        ("[::1]", ServerAddress("::1", 27017)),
+        ("::1", ServerAddress("::1", 27017)),
+        ("10.0.0.1:1", ServerAddress("10.0.0.1", 1)),
         ("db1:0", None),
         ("db1:70000", None),
         ("db1:x", None),
@@ -120,7 +120,7 @@ def test_an_at_sign_behind_the_authority_hides_no_password_from_redaction(rest: 
         ("1.2.3:27017", None),
     ],
 )
-def test_addresses_are_read_in_the_form_of_the_platform(text: str, address: Address | None) -> None:
+def test_addresses_are_read_in_the_form_of_the_platform(text: str, address: ServerAddress | None) -> None:
     assert read_address(text, 27017) == address
 
 
@@ -147,7 +147,7 @@ def test_a_session_is_one_connection_and_no_thread() -> None:
     with mongod() as port:
         during = set(threading.enumerate()) - before
         session = read(f"mongodb://127.0.0.1:{port}").session(
-            Address("127.0.0.1", port), with_credentials=True
+            ServerAddress("127.0.0.1", port), with_credentials=True
         )
         for _ in range(2):
             assert session.command({"ping": 1})["ok"]

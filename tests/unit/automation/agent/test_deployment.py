@@ -8,36 +8,36 @@ from typing import Any
 
 import pytest
 
-from automation.agent.addresses import Address
-from automation.agent.engine import Reading, Sample
+from automation.agent.addresses import ServerAddress
+from automation.agent.engine import HostReading, Sample
 from automation.agent.faults import MOST_PROBLEMS
 from automation.agent.mongodb.deployment import MOST_HOSTS, MOST_MEMBERS, Deployment
 from automation.agent.mongodb.engine import MongoDB
-from automation.agent.mongodb.host import Answer
+from automation.agent.mongodb.host import MongoAnswer
 from automation.agent.mongodb.topology import members_of_cluster
 from tests.each import each
 from tests.unit.automation.agent.test_topology import NOW, ROUTERS, SHARD_MAP, SHARDS
 
-A, B, C = Address("a", 1), Address("b", 1), Address("c", 1)
+A, B, C = ServerAddress("a", 1), ServerAddress("b", 1), ServerAddress("c", 1)
 
 
-def member(address: Address, **more: Any) -> Answer:
+def member(address: ServerAddress, **more: Any) -> MongoAnswer:
     """An answer of a member of rs0."""
     hello = {"setName": "rs0", "hosts": ["a:1", "b:1"], "me": str(address), "secondary": True, **more}
-    return Answer(address, hello, version="6.0.5", uptime=9)
+    return MongoAnswer(address, hello, version="6.0.5", uptime=9)
 
 
-def primary(address: Address) -> Answer:
+def primary(address: ServerAddress) -> MongoAnswer:
     """An answer of its primary."""
     return member(address, secondary=False, isWritablePrimary=True)
 
 
-def silent(address: Address) -> Answer:
+def silent(address: ServerAddress) -> MongoAnswer:
     """No answer."""
-    return Answer(address, problem="[Errno 111] Connection refused")
+    return MongoAnswer(address, problem="[Errno 111] Connection refused")
 
 
-def round_of(deployment: Deployment, *answers: Answer) -> dict[Address, Reading]:
+def round_of(deployment: Deployment, *answers: MongoAnswer) -> dict[ServerAddress, HostReading]:
     """What is reported after a round with these answers."""
     deployment.targets()
     for answer in answers:
@@ -46,7 +46,7 @@ def round_of(deployment: Deployment, *answers: Answer) -> dict[Address, Reading]
     return {one.address: one for one in deployment.readings()}
 
 
-def asked(deployment: Deployment) -> set[Address]:
+def asked(deployment: Deployment) -> set[ServerAddress]:
     """The servers that the next round asks."""
     return {host.address for host in deployment.targets()}
 
@@ -69,7 +69,7 @@ def test_a_member_that_never_answered_has_the_type_its_set_tells() -> None:
     deployment = Deployment("mongodb://a:1")
     named = primary(A)
     assert named.hello is not None
-    answer = Answer(A, {**named.hello, "arbiters": ["c:1"]})
+    answer = MongoAnswer(A, {**named.hello, "arbiters": ["c:1"]})
     found = round_of(deployment, answer, silent(B), silent(C))
     assert (found[B].type_name, found[B].replica_set, found[B].cluster) == ("REPLICA_SECONDARY", "rs0", "rs0")
     assert (found[C].type_name, found[C].reachable) == ("REPLICA_ARBITER", False)
@@ -77,19 +77,19 @@ def test_a_member_that_never_answered_has_the_type_its_set_tells() -> None:
 
 def test_a_seed_that_is_another_name_of_a_member_is_not_reported_and_not_asked_again() -> None:
     deployment = Deployment("mongodb://alias:9")
-    alias = Address("alias", 9)
+    alias = ServerAddress("alias", 9)
     seen = primary(A)
-    found = round_of(deployment, Answer(alias, seen.hello), primary(A), member(B))
+    found = round_of(deployment, MongoAnswer(alias, seen.hello), primary(A), member(B))
     assert found.keys() == {A, B}
     assert asked(deployment) == {A, B}
 
 
 def test_seeds_are_asked_again_while_no_member_answers() -> None:
     deployment = Deployment("mongodb://alias:9")
-    round_of(deployment, Answer(Address("alias", 9), primary(A).hello))
+    round_of(deployment, MongoAnswer(ServerAddress("alias", 9), primary(A).hello))
     round_of(deployment, silent(A), silent(B))
-    assert asked(deployment) == {A, B, Address("alias", 9)}
-    assert round_of(deployment, silent(A), silent(B), silent(Address("alias", 9))).keys() == {A, B}
+    assert asked(deployment) == {A, B, ServerAddress("alias", 9)}
+    assert round_of(deployment, silent(A), silent(B), silent(ServerAddress("alias", 9))).keys() == {A, B}
 
 
 @each(
@@ -103,7 +103,7 @@ def test_a_seed_that_never_answered_is_reported(text: str, type_name: str) -> No
 
 def test_a_standalone_server_stays_when_it_falls_silent() -> None:
     deployment = Deployment("mongodb://a:1")
-    found = round_of(deployment, Answer(A, {"isWritablePrimary": True}, uptime=5))
+    found = round_of(deployment, MongoAnswer(A, {"isWritablePrimary": True}, uptime=5))
     assert (found[A].type_name, found[A].cluster) == ("STANDALONE", None)
     assert not round_of(deployment, silent(A))[A].reachable
 
@@ -111,15 +111,15 @@ def test_a_standalone_server_stays_when_it_falls_silent() -> None:
 def test_a_member_that_left_its_set_is_asked_no_more() -> None:
     deployment = Deployment("mongodb://a:1")
     round_of(deployment, primary(A), member(B))
-    alone = Answer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1", "isWritablePrimary": True})
-    round_of(deployment, alone, Answer(B, {"isreplicaset": True, "secondary": False}))
+    alone = MongoAnswer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1", "isWritablePrimary": True})
+    round_of(deployment, alone, MongoAnswer(B, {"isreplicaset": True, "secondary": False}))
     assert asked(deployment) == {A}
 
 
 def test_a_member_that_was_removed_while_it_did_not_answer_is_asked_no_more() -> None:
     deployment = Deployment("mongodb://a:1")
     round_of(deployment, primary(A), member(B))
-    alone = Answer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1", "isWritablePrimary": True})
+    alone = MongoAnswer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1", "isWritablePrimary": True})
     round_of(deployment, alone, silent(B))
     assert asked(deployment) == {A}
 
@@ -133,16 +133,16 @@ def test_a_member_stays_while_nobody_answers() -> None:
 
 def test_a_router_leads_to_all_servers_of_its_cluster() -> None:
     deployment = Deployment("mongodb://router1")
-    router = Address("router1", 27017)
+    router = ServerAddress("router1", 27017)
     cluster = members_of_cluster(SHARDS, SHARD_MAP, ROUTERS, NOW)
     hello = {"msg": "isdbgrid", "isWritablePrimary": True}
-    shard = Address("a", 27018)
+    shard = ServerAddress("a", 27018)
     of_shard = {"setName": "rs0", "hosts": ["a:27018", "b:27018"], "me": "a:27018", "isWritablePrimary": True}
     status = {"members": [{"name": "hidden:27018", "stateStr": "SECONDARY"}]}
     found = round_of(
         deployment,
-        Answer(router, hello, cluster=cluster, own_name="router1:27017"),
-        Answer(shard, of_shard, status=status),
+        MongoAnswer(router, hello, cluster=cluster, own_name="router1:27017"),
+        MongoAnswer(shard, of_shard, status=status),
     )
     assert (found[router].type_name, found[router].cluster, found[router].replica_set) == (
         "SHARD_MONGOS",
@@ -157,16 +157,16 @@ def test_a_router_leads_to_all_servers_of_its_cluster() -> None:
         "rs0",
     )
     assert len(asked(deployment)) == 8
-    hidden = round_of(deployment, silent(Address("hidden", 27018)))[Address("hidden", 27018)]
+    hidden = round_of(deployment, silent(ServerAddress("hidden", 27018)))[ServerAddress("hidden", 27018)]
     assert (hidden.type_name, hidden.shard) == ("SHARD_SECONDARY", "shard0")
 
 
 def test_a_router_under_another_name_is_known_by_its_own() -> None:
     deployment = Deployment("mongodb://balancer:1")
     cluster = members_of_cluster(SHARDS, SHARD_MAP, ROUTERS, NOW)
-    balancer = Address("balancer", 1)
+    balancer = ServerAddress("balancer", 1)
     found = round_of(
-        deployment, Answer(balancer, {"msg": "isdbgrid"}, cluster=cluster, own_name="router1:27017")
+        deployment, MongoAnswer(balancer, {"msg": "isdbgrid"}, cluster=cluster, own_name="router1:27017")
     )
     assert found == {}
     assert balancer not in asked(deployment)
@@ -179,7 +179,7 @@ def test_a_late_answer_is_reported_with_the_next_and_loses_no_sample() -> None:
         answer = primary(A)
         sample = Sample("CONNECTIONS", number, taken)
         deployment.learn(answer)
-        deployment.take([Answer(A, answer.hello, samples=[sample])])
+        deployment.take([MongoAnswer(A, answer.hello, samples=[sample])])
     (found,) = deployment.readings()
     assert [one.number for one in found.samples] == [1.0, 2.0]
 
@@ -198,17 +198,17 @@ def test_a_problem_is_told_once_and_its_end_as_well(caplog: pytest.LogCaptureFix
 def test_two_sets_of_one_name_are_two_clusters() -> None:
     engine = MongoDB(["mongodb://a:1", "mongodb://c:1"])
     first, second = engine.targets()
-    engine.learn(first, Answer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1"}))
-    engine.learn(second, Answer(C, {"setName": "rs0", "hosts": ["c:1"], "me": "c:1"}))
+    engine.learn(first, MongoAnswer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1"}))
+    engine.learn(second, MongoAnswer(C, {"setName": "rs0", "hosts": ["c:1"], "me": "c:1"}))
     assert [(one.address, one.cluster) for one in engine.readings()] == [(A, "rs0"), (C, "rs0 (c:1)")]
 
 
 def test_a_cluster_keeps_its_name_when_another_agent_watches_the_other_of_that_name() -> None:
     engine = MongoDB(["mongodb://a:1", "mongodb://c:1"])
     first, second = engine.targets()
-    looked = Answer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1"}, is_look=True)
+    looked = MongoAnswer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1"}, is_look=True)
     engine.learn(first, looked)
-    engine.learn(second, Answer(C, {"setName": "rs0", "hosts": ["c:1"], "me": "c:1"}))
+    engine.learn(second, MongoAnswer(C, {"setName": "rs0", "hosts": ["c:1"], "me": "c:1"}))
     assert [(one.address, one.cluster) for one in engine.readings()] == [(C, "rs0 (c:1)")]
 
 
@@ -247,9 +247,9 @@ def test_a_deployment_has_no_more_hosts_than_are_asked_in_a_round(caplog: pytest
     deployment = Deployment("mongodb://router1")
     shards = [{"_id": "shard0", "host": "rs0/" + ",".join(f"db{number}:1" for number in range(3000))}]
     cluster = members_of_cluster(shards, {}, [], NOW)
-    router = Address("router1", 27017)
+    router = ServerAddress("router1", 27017)
     deployment.targets()
-    deployment.learn(Answer(router, {"msg": "isdbgrid"}, cluster=cluster))
+    deployment.learn(MongoAnswer(router, {"msg": "isdbgrid"}, cluster=cluster))
     assert len(asked(deployment)) == MOST_HOSTS
     assert len([one for one in caplog.records if "servers" in one.getMessage()]) == 1
 

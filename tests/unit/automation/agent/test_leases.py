@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from automation.agent.addresses import Address
+from automation.agent.addresses import ServerAddress
 from automation.agent.client import Client
 from automation.agent.leases import ASK_ANEW, FILE, MOST_METRIC_SETS, SOONEST, Leases, metric_sets
 from automation.agent.rates import Why
 from tests.unit.automation.agent.stand_ins import platform
 
-A, B = Address("a", 1), Address("b", 2)
+A, B = ServerAddress("a", 1), ServerAddress("b", 2)
 OF_A = {"hosts": [{"hostname": "a", "port": 1, "lease": "first", "until": "2026-11-23T12:00:00Z"}]}
 NOBODY = "http://127.0.0.1:1"
 
 
-class Clock:
+class LeaseClock:
     """Seconds that a test sets."""
 
     now = 1000.0
@@ -34,7 +34,7 @@ def leases(directory: Path, url: str = NOBODY, **options: Any) -> Leases:
     return Leases(client, directory, hostname="agent1", version="1.0", interval=60, **options)
 
 
-def ours(found: Leases) -> dict[Address, str | None]:
+def ours(found: Leases) -> dict[ServerAddress, str | None]:
     """The hosts that are ours, with their leases."""
     return {host: found.lease_of(host) for host in (A, B) if found.watches(host)}
 
@@ -82,7 +82,7 @@ def test_before_any_answer_all_hosts_are_asked_under_a_lease_of_our_own(tmp_path
 
 
 def test_at_a_platform_that_shares_no_hosts_all_are_ours_and_it_is_asked_again_later(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = LeaseClock()
     with platform(400, "INVALID_ATTRIBUTE", badFields=[{"field": "leases"}]) as (url, bodies):
         found = leases(tmp_path, url, clock=clock)
         found.ask([A, B], [], {})
@@ -192,6 +192,8 @@ def test_a_host_of_which_nothing_is_known_has_no_set() -> None:
 
 
 def test_no_more_sets_are_told_than_the_platform_takes() -> None:
-    hosts = {Address("a", number): {f"M{number}": Why.REPORTED} for number in range(MOST_METRIC_SETS + 1)}
+    hosts = {
+        ServerAddress("a", number): {f"M{number}": Why.REPORTED} for number in range(MOST_METRIC_SETS + 1)
+    }
     sets, places = metric_sets([("role", hosts)])
     assert len(sets) == len(places) == MOST_METRIC_SETS

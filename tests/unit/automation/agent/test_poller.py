@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from automation.agent import poller as polling
-from automation.agent.addresses import Address
-from automation.agent.engine import Reading
+from automation.agent.addresses import ServerAddress
+from automation.agent.engine import HostReading
 from automation.agent.poller import Poller
 from automation.agent.rates import Why
 
 
-class Host:
+class FakeHost:
     """A host that answers when it is let."""
 
     def __init__(self, name: str, answer: Callable[[], object] = lambda: None) -> None:
-        self.address = Address(name, 1)
+        self.address = ServerAddress(name, 1)
         self._answer = answer
         self.polls = 0
 
@@ -28,42 +28,42 @@ class Host:
         return self.address.hostname
 
 
-class Look(str):
+class LookAnswer(str):
     """The answer of a host that another agent watches."""
 
     __slots__ = ()
 
 
-class Engine:
+class FakeEngine:
     """Hosts that are known, and hosts that one of them leads to."""
 
     role = "watcher"
 
-    def __init__(self, *hosts: Host, leads_to: Sequence[Host] = ()) -> None:
+    def __init__(self, *hosts: FakeHost, leads_to: Sequence[FakeHost] = ()) -> None:
         self.hosts = list(hosts)
         self._leads_to = list(leads_to)
         self._answers: list[str] = []
         self.looked_at: list[str] = []
 
-    def targets(self) -> Sequence[Host]:
+    def targets(self) -> Sequence[FakeHost]:
         """All hosts."""
         return self.hosts
 
     def look(self, target: Any) -> Callable[[], Any] | None:
         """What it says is all that is wanted."""
-        return lambda: Look(target.poll())
+        return lambda: LookAnswer(target.poll())
 
-    def sets(self) -> Mapping[Address, str]:
+    def sets(self) -> Mapping[ServerAddress, str]:
         """Each is alone."""
         return {}
 
-    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
+    def why_missing(self) -> Mapping[ServerAddress, Mapping[str, Why]]:
         """Nothing is measured."""
         return {}
 
-    def learn(self, target: Any, answer: Any) -> Sequence[Host]:
+    def learn(self, target: Any, answer: Any) -> Sequence[FakeHost]:
         """The first answer leads to others."""
-        if isinstance(answer, Look):
+        if isinstance(answer, LookAnswer):
             self.looked_at.append(str(answer))
         else:
             self._answers.append(answer)
@@ -71,29 +71,31 @@ class Engine:
         self.hosts += found
         return found
 
-    def readings(self) -> Sequence[Reading]:
+    def readings(self) -> Sequence[HostReading]:
         """All answers."""
         found, self._answers = self._answers, []
-        return [Reading(Address(name, 1), "STANDALONE", reachable=True) for name in sorted(found)]
+        return [HostReading(ServerAddress(name, 1), "STANDALONE", reachable=True) for name in sorted(found)]
 
     def close(self) -> None:
         """Nothing runs."""
 
 
-def names(readings: Sequence[Reading]) -> list[str]:
+def names(readings: Sequence[HostReading]) -> list[str]:
     """Which hosts were read."""
     return [one.address.hostname for one in readings]
 
 
 def test_hosts_that_are_found_are_asked_in_the_same_round() -> None:
-    found = Poller([Engine(Host("a"), leads_to=[Host("b"), Host("c")])], 60, threading.Event()).round()
+    found = Poller(
+        [FakeEngine(FakeHost("a"), leads_to=[FakeHost("b"), FakeHost("c")])], 60, threading.Event()
+    ).round()
     assert (names(found.readings), found.late) == (["a", "b", "c"], 0)
 
 
 def test_a_late_host_delays_no_other_and_is_told_in_the_next_round() -> None:
     release = threading.Event()
-    late = Host("late", release.wait)
-    poller = Poller([Engine(Host("a"), late)], 2, threading.Event())
+    late = FakeHost("late", release.wait)
+    poller = Poller([FakeEngine(FakeHost("a"), late)], 2, threading.Event())
     first = poller.round()
     assert (names(first.readings), first.late) == (["a"], 1)
     second = poller.round()
@@ -112,7 +114,7 @@ def test_a_stop_ends_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
         stop.set()
         release.wait()
 
-    poller = Poller([Engine(Host("a", stop_and_wait))], float("inf"), stop)
+    poller = Poller([FakeEngine(FakeHost("a", stop_and_wait))], float("inf"), stop)
     ended = threading.Event()
 
     def run() -> None:
@@ -131,25 +133,25 @@ def raise_fault() -> None:
 
 
 def test_a_host_whose_poll_raises_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
-    broken = Host("broken", raise_fault)
-    poller = Poller([Engine(broken, Host("a"))], 2, threading.Event())
+    broken = FakeHost("broken", raise_fault)
+    poller = Poller([FakeEngine(broken, FakeHost("a"))], 2, threading.Event())
     assert (names(poller.round().readings), poller.round().late, broken.polls) == (["a"], 0, 2)
     assert "ValueError" in caplog.text
     assert "secret-word" not in caplog.text
 
 
-class Broken(Engine):
+class Broken(FakeEngine):
     """An engine that fails with the answer of one host, or altogether."""
 
     is_broken = False
 
-    def learn(self, target: Any, answer: Any) -> Sequence[Host]:
+    def learn(self, target: Any, answer: Any) -> Sequence[FakeHost]:
         """Fails with the host named so."""
         if answer == "hostile":
             raise TypeError("'int' object is not iterable")
         return super().learn(target, answer)
 
-    def readings(self) -> Sequence[Reading]:
+    def readings(self) -> Sequence[HostReading]:
         """Fails when it is told to."""
         if self.is_broken:
             raise ValueError("cannot convert float NaN to integer")
@@ -157,15 +159,15 @@ class Broken(Engine):
 
 
 def test_an_answer_that_cannot_be_read_loses_no_other_host() -> None:
-    poller = Poller([Broken(Host("hostile"), Host("a"), Host("b"))], 2, threading.Event())
+    poller = Poller([Broken(FakeHost("hostile"), FakeHost("a"), FakeHost("b"))], 2, threading.Event())
     found = poller.round()
     assert (names(found.readings), found.late) == (["a", "b"], 0)
 
 
 def test_an_engine_that_fails_loses_no_other_engine() -> None:
-    broken = Broken(Host("a"))
+    broken = Broken(FakeHost("a"))
     broken.is_broken = True
-    assert names(Poller([broken, Engine(Host("b"))], 2, threading.Event()).round().readings) == ["b"]
+    assert names(Poller([broken, FakeEngine(FakeHost("b"))], 2, threading.Event()).round().readings) == ["b"]
 
 
 def test_no_more_hosts_are_asked_at_a_time_than_allowed() -> None:
@@ -181,21 +183,21 @@ def test_no_more_hosts_are_asked_at_a_time_than_allowed() -> None:
             asked[0] -= 1
 
     turn = threading.Event()
-    hosts = [Host(f"db{number}", count) for number in range(12)]
-    engine = Engine(hosts[0], leads_to=hosts[1:])
+    hosts = [FakeHost(f"db{number}", count) for number in range(12)]
+    engine = FakeEngine(hosts[0], leads_to=hosts[1:])
     found = Poller([engine], 60, threading.Event(), most_polls=3).round()
     assert (len(found.readings), found.late) == (12, 0)
     assert asked[1] <= 3
 
 
-def only(*chosen: str) -> Callable[[Sequence[Address]], Callable[[Address], bool]]:
+def only(*chosen: str) -> Callable[[Sequence[ServerAddress]], Callable[[ServerAddress], bool]]:
     """Hosts of these names are ours."""
     return lambda _: lambda address: address.hostname in chosen
 
 
 def test_hosts_that_another_agent_watches_are_looked_at_and_not_told() -> None:
-    first, second = Host("a"), Host("b")
-    engine = Engine(first, second, leads_to=[Host("c")])
+    first, second = FakeHost("a"), FakeHost("b")
+    engine = FakeEngine(first, second, leads_to=[FakeHost("c")])
     found = Poller([engine], 60, threading.Event()).round(only("b"))
     assert (names(found.readings), found.others, found.found) == (["b"], 2, 1)
     assert sorted(engine.looked_at) == ["a", "c"]
@@ -203,20 +205,20 @@ def test_hosts_that_another_agent_watches_are_looked_at_and_not_told() -> None:
 
 def test_a_host_that_is_not_ours_any_more_is_not_told_when_it_answers_late() -> None:
     release = threading.Event()
-    poller = Poller([Engine(Host("late", release.wait))], 2, threading.Event())
+    poller = Poller([FakeEngine(FakeHost("late", release.wait))], 2, threading.Event())
     assert poller.round().late == 1
     release.set()
     assert names(poller.round(only()).readings) == []
 
 
 def test_all_hosts_are_offered_before_any_is_asked() -> None:
-    hosts = [Host("a"), Host("b")]
-    offered: list[list[Address]] = []
+    hosts = [FakeHost("a"), FakeHost("b")]
+    offered: list[list[ServerAddress]] = []
 
-    def choose(addresses: Sequence[Address]) -> Callable[[Address], bool]:
+    def choose(addresses: Sequence[ServerAddress]) -> Callable[[ServerAddress], bool]:
         offered.append(list(addresses))
         assert not any(host.polls for host in hosts)
         return lambda _: True
 
-    Poller([Engine(*hosts)], 60, threading.Event()).round(choose)
+    Poller([FakeEngine(*hosts)], 60, threading.Event()).round(choose)
     assert offered == [[host.address for host in hosts]]

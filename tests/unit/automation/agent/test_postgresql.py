@@ -10,10 +10,10 @@ import psycopg
 import pytest
 
 from automation.agent.__main__ import main
-from automation.agent.engine import Reading
+from automation.agent.engine import HostReading
 from automation.agent.postgresql.connection import read
 from automation.agent.postgresql.engine import PostgreSQL, set_of
-from automation.agent.postgresql.host import Answer, Hello, read_hello
+from automation.agent.postgresql.host import Hello, PostgresAnswer, read_hello
 from automation.agent.postgresql.metrics import DEAD_ROWS, SERVER, SIZE, SOURCES
 from automation.agent.settings import SettingsError, read_settings
 from automation.metric_spec import Engine
@@ -31,7 +31,7 @@ HELLO = Hello(
     sees_others=True,
     identifier="7000000000000000001",
 )
-UNREACHABLE = Answer(reachable=False, problem="connection refused")
+UNREACHABLE = PostgresAnswer(reachable=False, problem="connection refused")
 GOOD = {
     "OPSAPI_AGENT_URL": "http://127.0.0.1:1",
     "OPSAPI_AGENT_GROUP_ID": "0123456789abcdef01234567",
@@ -42,19 +42,19 @@ GOOD = {
 }
 
 
-def answered(**changes: Any) -> Answer:
+def answered(**changes: Any) -> PostgresAnswer:
     """An answer of a server that says this."""
-    return Answer(reachable=True, hello=replace(HELLO, **changes))
+    return PostgresAnswer(reachable=True, hello=replace(HELLO, **changes))
 
 
-def told(engine: PostgreSQL, *answers: Answer) -> list[Reading]:
+def told(engine: PostgreSQL, *answers: PostgresAnswer) -> list[HostReading]:
     """What a round says, in which the servers answer so, by their order."""
     for host, answer in zip(engine.targets(), answers, strict=True):
         engine.learn(host, answer)
     return list(engine.readings())
 
 
-def types(readings: Iterable[Reading]) -> list[tuple[str, bool, str | None]]:
+def types(readings: Iterable[HostReading]) -> list[tuple[str, bool, str | None]]:
     """Type, whether reachable, and set of each."""
     return [(one.type_name, one.reachable, one.replica_set) for one in readings]
 
@@ -149,7 +149,7 @@ def test_a_server_alone_is_standalone_and_in_no_set() -> None:
     ],
     ids=["seen at the primary", "seen at the standby", "named together"],
 )
-def test_a_primary_and_its_standby_are_one_set(uris: list[str], answers: tuple[Answer, ...]) -> None:
+def test_a_primary_and_its_standby_are_one_set(uris: list[str], answers: tuple[PostgresAnswer, ...]) -> None:
     assert types(told(PostgreSQL(uris), *answers)) == [
         ("REPLICA_PRIMARY", True, HELLO.identifier),
         ("REPLICA_SECONDARY", True, HELLO.identifier),
@@ -177,7 +177,7 @@ def test_of_a_server_that_lets_in_others_and_never_us_nothing_is_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
-    refused = Answer(reachable=True, problem="password authentication failed")
+    refused = PostgresAnswer(reachable=True, problem="password authentication failed")
     assert [str(one.address) for one in told(engine, refused, UNREACHABLE)] == ["db2:5432"]
     assert "db1:5432 cannot be measured: password authentication failed" in caplog.text
 
@@ -185,7 +185,7 @@ def test_of_a_server_that_lets_in_others_and_never_us_nothing_is_told(
 def test_a_server_that_refuses_us_later_stays_what_it_was() -> None:
     engine = PostgreSQL(["postgresql://db1"])
     told(engine, answered(in_recovery=True))
-    (reading,) = told(engine, Answer(reachable=True, problem="too many clients"))
+    (reading,) = told(engine, PostgresAnswer(reachable=True, problem="too many clients"))
     assert types([reading]) == [("REPLICA_SECONDARY", True, HELLO.identifier)]
     assert (reading.uptime, list(reading.samples)) == (None, [])
 
@@ -265,14 +265,14 @@ SAID = {"version": "18.1 (Debian 18.1-1)", "number": 180_001, "cluster_name": "m
 )
 def test_an_uptime_that_is_none_is_not_reported(uptime: object, expected: int | None) -> None:
     hello = read_hello({**SAID, "uptime": uptime}, "7", has_standbys=False)
-    (reading,) = told(PostgreSQL(["postgresql://db1"]), Answer(reachable=True, hello=hello))
+    (reading,) = told(PostgreSQL(["postgresql://db1"]), PostgresAnswer(reachable=True, hello=hello))
     assert (reading.uptime, reading.version) == (expected, "18.1")
 
 
 @each(("name", "expected"), [(5, "7"), (None, "7"), ("a\x00b\x1b\n", "ab"), (["a"], "7")])
 def test_a_name_of_a_set_that_is_no_plain_text_is_made_one(name: object, expected: str) -> None:
     hello = read_hello({**SAID, "in_recovery": True, "cluster_name": name}, "7", has_standbys=False)
-    (reading,) = told(PostgreSQL(["postgresql://db1"]), Answer(reachable=True, hello=hello))
+    (reading,) = told(PostgreSQL(["postgresql://db1"]), PostgresAnswer(reachable=True, hello=hello))
     assert reading.replica_set == expected
 
 

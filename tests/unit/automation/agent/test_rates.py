@@ -2,19 +2,19 @@
 
 import pytest
 
-from automation.agent.rates import LONGEST_PAIR, Kind, Moment, Row, Why, values_of
+from automation.agent.rates import LONGEST_PAIR, NumbersAt, RateKind, RateRow, Why, values_of
 from tests.each import each
 
-RATE = Row("R", Kind.RATE, ("s/counter",))
-GAUGE = Row("G", Kind.GAUGE, ("s/new", "s/old"), scale=2)
-SHARE = Row("S", Kind.SHARE, ("s/part",), "s/whole")
-PER = Row("P", Kind.PER, ("s/time",), "s/ops", 0.001)
-BUSIEST = Row("B", Kind.BUSIEST, ("s/disks/*/ms",), scale=0.1)
+RATE = RateRow("R", RateKind.RATE, ("s/counter",))
+GAUGE = RateRow("G", RateKind.GAUGE, ("s/new", "s/old"), scale=2)
+SHARE = RateRow("S", RateKind.SHARE, ("s/part",), "s/whole")
+PER = RateRow("P", RateKind.PER, ("s/time",), "s/ops", 0.001)
+BUSIEST = RateRow("B", RateKind.BUSIEST, ("s/disks/*/ms",), scale=0.1)
 
 
-def moment(seconds: float, process: int = 1, **numbers: float) -> Moment:
+def moment(seconds: float, process: int = 1, **numbers: float) -> NumbersAt:
     """Numbers of section `s`, at some second of a process."""
-    return Moment({f"s/{name}": value for name, value in numbers.items()}, process, seconds)
+    return NumbersAt({f"s/{name}": value for name, value in numbers.items()}, process, seconds)
 
 
 def test_a_counter_becomes_a_rate_per_second() -> None:
@@ -33,7 +33,7 @@ def test_a_counter_becomes_a_rate_per_second() -> None:
         pytest.param(moment(100), id="it was not counted before"),
     ],
 )
-def test_without_a_pair_there_is_no_rate(before: Moment | None) -> None:
+def test_without_a_pair_there_is_no_rate(before: NumbersAt | None) -> None:
     values, reasons = values_of([RATE], before, moment(104, counter=30))
     assert values == {}
     assert reasons == {"R": Why.WAITS}
@@ -72,14 +72,14 @@ def test_a_change_is_divided_by_another() -> None:
         (PER, moment(1, time=0, ops=3), moment(2, time=1, ops=3)),
     ],
 )
-def test_nothing_is_divided_by_nothing(row: Row, before: Moment | None, now: Moment) -> None:
+def test_nothing_is_divided_by_nothing(row: RateRow, before: NumbersAt | None, now: NumbersAt) -> None:
     _, reasons = values_of([row], before, now)
     assert set(reasons.values()) == {Why.IDLE}
 
 
 def test_the_busiest_of_several_counts() -> None:
-    before = Moment({"s/disks/a/ms": 0, "s/disks/b/ms": 0}, 1, 10)
-    now = Moment({"s/disks/a/ms": 5000, "s/disks/b/ms": 1000}, 1, 20)
+    before = NumbersAt({"s/disks/a/ms": 0, "s/disks/b/ms": 0}, 1, 10)
+    now = NumbersAt({"s/disks/a/ms": 5000, "s/disks/b/ms": 1000}, 1, 20)
     assert values_of([BUSIEST], before, now)[0] == {"B": 50.0}
 
 

@@ -3,8 +3,8 @@
 import json
 from datetime import UTC, datetime
 
-from automation.agent.addresses import Address
-from automation.agent.engine import Reading, Sample
+from automation.agent.addresses import ServerAddress
+from automation.agent.engine import HostReading, Sample
 from automation.agent.report import (
     LARGEST_BYTES,
     MOST_HOSTS,
@@ -25,10 +25,10 @@ def sample(metric: str, number: float = 1.0) -> Sample:
     return Sample(metric, number, TAKEN)
 
 
-def reading(number: int = 0, *samples: Sample) -> Reading:
+def reading(number: int = 0, *samples: Sample) -> HostReading:
     """A host of many."""
-    return Reading(
-        Address(f"db{number}.example.com", 27017),
+    return HostReading(
+        ServerAddress(f"db{number}.example.com", 27017),
         "REPLICA_PRIMARY",
         reachable=True,
         version="6.0.5",
@@ -40,7 +40,7 @@ def reading(number: int = 0, *samples: Sample) -> Reading:
     )
 
 
-def bodies(*readings: Reading) -> list[bytes]:
+def bodies(*readings: HostReading) -> list[bytes]:
     """The reports of a round."""
     return list(bodies_of(readings, hostname="agent1", version="0.1.0"))
 
@@ -55,7 +55,7 @@ def read(body: bytes) -> Report:
 def test_the_platform_reads_it() -> None:
     readings = [
         reading(0, sample("CONNECTIONS", 12)),
-        Reading(Address("::1", 27017), "STANDALONE", reachable=False),
+        HostReading(ServerAddress("::1", 27017), "STANDALONE", reachable=False),
     ]
     (body,) = bodies(*readings)
     report = read(body)

@@ -13,7 +13,7 @@ import pytest
 from accesslist.digest import ha1, response
 from automation.agent import client as answering
 from automation.agent import sender as sending
-from automation.agent.client import LONGEST_WAIT, Client, Unreachable, _retry_after, clock_told
+from automation.agent.client import LONGEST_WAIT, Client, Unreachable, _retry_after, clock_words
 from automation.agent.digest import NoChallenge
 from automation.agent.sender import Sender
 from automation.agent.spool import Spool, Waiting
@@ -27,7 +27,7 @@ CHALLENGE = {
 }
 
 
-class Platform:
+class FakePlatform:
     """Answers each report with the next status and document of a script, and the last for ever."""
 
     def __init__(self, receiver: HttpReceiver) -> None:
@@ -78,10 +78,10 @@ class Platform:
 
 
 @pytest.fixture
-def platform() -> Iterator[Platform]:
+def platform() -> Iterator[FakePlatform]:
     """One that takes everything."""
     with HttpReceiver().running() as receiver:
-        yield Platform(receiver)
+        yield FakePlatform(receiver)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 
 @pytest.fixture
-def sender(platform: Platform, spool: Spool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
+def sender(platform: FakePlatform, spool: Spool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
     """One that is not started, and takes short pauses."""
     monkeypatch.setattr(sending, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(sending, "LONGEST_PAUSE", 0.02)
@@ -118,7 +118,9 @@ def send(sender: Sender, spool: Spool, *bodies: bytes) -> None:
     eventually(lambda: not len(spool), message="everything is sent or dropped")
 
 
-def test_reports_are_sent_in_order_with_credentials(sender: Sender, spool: Spool, platform: Platform) -> None:
+def test_reports_are_sent_in_order_with_credentials(
+    sender: Sender, spool: Spool, platform: FakePlatform
+) -> None:
     send(sender, spool, report(1), report(2), report(3))
     assert [body for _, body in platform.taken] == [report(1), report(2), report(3)]
     last = platform.receiver.requests[-1]
@@ -130,7 +132,7 @@ def test_reports_are_sent_in_order_with_credentials(sender: Sender, spool: Spool
 
 
 def test_a_lost_answer_is_repeated_under_the_same_key(
-    sender: Sender, spool: Spool, platform: Platform
+    sender: Sender, spool: Spool, platform: FakePlatform
 ) -> None:
     platform.say((0, {}, {}), (0, {}, {}), (202, {}, {}))
     send(sender, spool, report(1))
@@ -141,7 +143,7 @@ def test_a_lost_answer_is_repeated_under_the_same_key(
 
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 502, 503, 302])
 def test_what_may_be_put_right_waits_and_keeps_its_order(
-    sender: Sender, spool: Spool, platform: Platform, status: int
+    sender: Sender, spool: Spool, platform: FakePlatform, status: int
 ) -> None:
     headers = CHALLENGE if status == 401 else {"Location": "http://127.0.0.1:1/"}
     platform.say(*[(status, headers, {"detail": "no"})] * 4, (202, {}, {}))
@@ -150,7 +152,9 @@ def test_what_may_be_put_right_waits_and_keeps_its_order(
 
 
 @pytest.mark.parametrize("status", [404, 429, 503])
-def test_an_answer_that_comes_before_a_challenge_is_told_as_it_is(platform: Platform, status: int) -> None:
+def test_an_answer_that_comes_before_a_challenge_is_told_as_it_is(
+    platform: FakePlatform, status: int
+) -> None:
     platform.is_busy_before_challenges = True
     platform.say((status, {"Retry-After": "7"}, {"errorCode": "BUSY", "detail": "no"}))
     client = Client(url=platform.receiver.url(""), group_id=GROUP, public_key="KEY", private_key="secret")
@@ -158,21 +162,25 @@ def test_an_answer_that_comes_before_a_challenge_is_told_as_it_is(platform: Plat
     assert (answer.status, answer.code, answer.retry_after) == (status, "BUSY", 7.0)
 
 
-def test_a_platform_that_takes_anything_from_anybody_is_none(platform: Platform) -> None:
+def test_a_platform_that_takes_anything_from_anybody_is_none(platform: FakePlatform) -> None:
     platform.is_busy_before_challenges = True
     client = Client(url=platform.receiver.url(""), group_id=GROUP, public_key="KEY", private_key="secret")
     with pytest.raises(NoChallenge):
         client.report(report(1), "a" * 32)
 
 
-def test_an_answer_that_never_ends_is_no_answer(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_never_ends_is_no_answer(
+    platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(answering, "LONGEST_REQUEST", -1.0)
     client = Client(url=platform.receiver.url(""), group_id=GROUP, public_key="KEY", private_key="secret")
     with pytest.raises(Unreachable):
         client.report(report(1), "a" * 32)
 
 
-def test_headers_that_never_end_are_no_answer(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_headers_that_never_end_are_no_answer(
+    platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(answering, "LONGEST_REQUEST", 0.2)
     ended, went_on = threading.Event(), []
 
@@ -197,11 +205,11 @@ def test_headers_that_never_end_are_no_answer(platform: Platform, monkeypatch: p
 )
 def test_the_clock_that_is_wrong_is_told_by_how_much_and_in_which_direction(ahead: int, told: str) -> None:
     date = datetime.now(UTC) - timedelta(seconds=ahead)
-    assert clock_told(date) == f"{told} the platform's"
+    assert clock_words(date) == f"{told} the platform's"
 
 
 def test_an_agent_whose_clock_is_ahead_reports_its_hosts_without_measurements(
-    sender: Sender, spool: Spool, platform: Platform, caplog: pytest.LogCaptureFixture
+    sender: Sender, spool: Spool, platform: FakePlatform, caplog: pytest.LogCaptureFixture
 ) -> None:
     refusal = {"badFields": [{"field": f"hosts[0].measurements[{number}].timestamp"} for number in range(2)]}
     platform.say((400, {}, refusal), (202, {}, {}))
@@ -213,7 +221,7 @@ def test_an_agent_whose_clock_is_ahead_reports_its_hosts_without_measurements(
 
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
 def test_what_would_be_refused_again_is_told_and_dropped(
-    sender: Sender, spool: Spool, platform: Platform, status: int, caplog: pytest.LogCaptureFixture
+    sender: Sender, spool: Spool, platform: FakePlatform, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     platform.say(
         (status, {}, {"errorCode": "INVALID_ATTRIBUTE", "detail": "agentType is wrong"}), (202, {}, {})
@@ -224,7 +232,7 @@ def test_what_would_be_refused_again_is_told_and_dropped(
 
 
 def test_metrics_that_an_older_platform_does_not_know_are_left_out(
-    sender: Sender, spool: Spool, platform: Platform
+    sender: Sender, spool: Spool, platform: FakePlatform
 ) -> None:
     refusal = {
         "errorCode": "INVALID_METRIC_NAME",
@@ -242,7 +250,7 @@ def test_metrics_that_an_older_platform_does_not_know_are_left_out(
 
 
 def test_a_refusal_that_never_ends_ends(
-    sender: Sender, spool: Spool, platform: Platform, monkeypatch: pytest.MonkeyPatch
+    sender: Sender, spool: Spool, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sending, "_MOST_REDUCTIONS", 3)
     platform.say((400, {}, {"badFields": [{"field": "hosts[0].measurements[0].number"}]}))
@@ -251,7 +259,7 @@ def test_a_refusal_that_never_ends_ends(
 
 
 def test_a_fault_of_our_own_ends_no_sender(
-    sender: Sender, spool: Spool, platform: Platform, monkeypatch: pytest.MonkeyPatch
+    sender: Sender, spool: Spool, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
         raise KeyError("hosts")
@@ -263,7 +271,7 @@ def test_a_fault_of_our_own_ends_no_sender(
 
 
 def test_a_spool_that_cannot_be_read_for_a_moment_ends_no_sender(
-    sender: Sender, spool: Spool, platform: Platform, monkeypatch: pytest.MonkeyPatch
+    sender: Sender, spool: Spool, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     faults = [OSError(24, "Too many open files"), OSError(5, "Input/output error")]
     first = spool.first
@@ -278,7 +286,7 @@ def test_a_spool_that_cannot_be_read_for_a_moment_ends_no_sender(
     assert len(platform.taken) == 1
 
 
-def test_a_stop_leaves_what_is_not_sent(sender: Sender, spool: Spool, platform: Platform) -> None:
+def test_a_stop_leaves_what_is_not_sent(sender: Sender, spool: Spool, platform: FakePlatform) -> None:
     platform.say((503, {"Retry-After": "600"}, {}))
     spool.put(report(1))
     sender.start()

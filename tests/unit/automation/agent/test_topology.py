@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from automation.agent.addresses import Address
+from automation.agent.addresses import ServerAddress
 from automation.agent.mongodb.topology import Shard, members_of_cluster, members_of_set, own_address, type_of
 from tests.each import each
 from tests.unit.automation.agent.recorded import recording
@@ -61,10 +61,10 @@ def test_hosts_passives_and_arbiters_are_members_with_their_types() -> None:
     hello = {**SET, "passives": ["[2001:DB8::1]:27018"], "arbiters": ["C.example.com:27019"]}
     found = {one.address: one.type_name for one in members_of_set(hello, None, None).members}
     assert found == {
-        Address("a", 1): "REPLICA_SECONDARY",
-        Address("b", 1): "REPLICA_SECONDARY",
-        Address("2001:db8::1", 27018): "REPLICA_SECONDARY",
-        Address("c.example.com", 27019): "REPLICA_ARBITER",
+        ServerAddress("a", 1): "REPLICA_SECONDARY",
+        ServerAddress("b", 1): "REPLICA_SECONDARY",
+        ServerAddress("2001:db8::1", 27018): "REPLICA_SECONDARY",
+        ServerAddress("c.example.com", 27019): "REPLICA_ARBITER",
     }
 
 

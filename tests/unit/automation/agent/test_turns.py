@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 import pytest
 
 from automation.agent.engine import Sample
-from automation.agent.turns import DATABASES_EVERY, Turns
+from automation.agent.turns import DATABASES_EVERY, DatabaseTurns
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Server:
+class ServerOfDatabases:
     """A server with databases, each of which takes a second to measure."""
 
     def __init__(self, *names: str) -> None:
@@ -35,7 +35,7 @@ class Server:
         return [Sample("DATABASE_STORAGE_SIZE", self.time, NOW)]
 
 
-def told(turns: Turns, server: Server, seconds: float = 5.0) -> list[str] | None:
+def told(turns: DatabaseTurns, server: ServerOfDatabases, seconds: float = 5.0) -> list[str] | None:
     """The databases that were measured in a round; None when there is nothing to tell."""
     turns.take(server.clock, seconds, server.list, server.measure)
     found = turns.told()
@@ -43,12 +43,12 @@ def told(turns: Turns, server: Server, seconds: float = 5.0) -> list[str] | None
 
 
 def test_those_for_which_there_was_no_time_are_measured_in_the_next_round() -> None:
-    turns, server = Turns(), Server("a", "b", "c")
+    turns, server = DatabaseTurns(), ServerOfDatabases("a", "b", "c")
     assert [told(turns, server, 2.0) for _ in range(3)] == [["a", "b"], ["c"], None]
 
 
 def test_all_are_measured_again_after_ten_minutes() -> None:
-    turns, server = Turns(), Server("a", "b")
+    turns, server = DatabaseTurns(), ServerOfDatabases("a", "b")
     assert told(turns, server) == ["a", "b"]
     server.time += DATABASES_EVERY - 3
     assert told(turns, server) is None
@@ -58,7 +58,7 @@ def test_all_are_measured_again_after_ten_minutes() -> None:
 
 
 def test_a_fault_ends_the_round_and_loses_nothing_that_was_measured() -> None:
-    turns, server = Turns(), Server("a", "b", "c")
+    turns, server = DatabaseTurns(), ServerOfDatabases("a", "b", "c")
     server.fails_at = "b"
     with pytest.raises(ConnectionError):
         told(turns, server)
@@ -68,7 +68,7 @@ def test_a_fault_ends_the_round_and_loses_nothing_that_was_measured() -> None:
 
 
 def test_a_database_that_is_gone_is_told_by_a_list_without_it() -> None:
-    turns, server = Turns(), Server("a", "b")
+    turns, server = DatabaseTurns(), ServerOfDatabases("a", "b")
     told(turns, server)
     server.names, server.time = ["a"], server.time + DATABASES_EVERY
     turns.take(server.clock, 5.0, server.list, server.measure)

@@ -1,0 +1,58 @@
+"""The routes of the API by which a caller may change the roles of a key. Pure.
+
+There are three, here called doors: the installation's, an organization's with its projects, and a
+project's. A door shows the keys that hold a role there. A caller who changes such a key needs a role that
+may write there.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from accesslist.rules.administration import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
+
+
+def manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequence[Grant]) -> list[Scope]:
+    """The widest doors to a key, each role behind one of them at most.
+
+    `held` are the key's grants with where they hold, the project's organization too; `by` those of the
+    one who acts.
+    """
+    if _may_write(by, GLOBAL_WRITERS, INSTALLATION):
+        return [INSTALLATION]
+    places = list(dict.fromkeys(scope for _, scope in held))
+    owned = [org_id for org_id in _orgs(places) if _may_write(by, ORG_WRITERS, Scope(org_id=org_id))]
+    projects = [place for place in places if place.group_id and place.org_id not in owned]
+    return [
+        *[Scope(org_id=org_id) for org_id in owned],
+        *[Scope(group_id=one.group_id) for one in projects if _may_write(by, GROUP_WRITERS, one)],
+    ]
+
+
+def require_manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequence[Grant]) -> list[Scope]:
+    """As `manageable_scopes`.
+
+    Raises:
+        ApiError: USER_UNAUTHORIZED, when there is none.
+    """
+    found = manageable_scopes(held, by=by)
+    if not found:
+        roles = (*GLOBAL_WRITERS, *ORG_WRITERS, *GROUP_WRITERS)
+        raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in roles))
+    return found
+
+
+def is_within_scope(scope: Scope, door: Scope) -> bool:
+    """Whether what holds there, in a project with its organization, is changed by this door."""
+    if door.group_id is not None:
+        return scope.group_id == door.group_id
+    return door.org_id is None or scope.org_id == door.org_id
+
+
+def _orgs(places: Iterable[Scope]) -> list[str]:
+    return list(dict.fromkeys(place.org_id for place in places if place.org_id))
+
+
+def _may_write(by: Sequence[Grant], writers: Iterable[Role], scope: Scope) -> bool:
+    return any(satisfies(by, role, scope) for role in writers)

@@ -1,0 +1,168 @@
+"""Testing a configuration: whether its notifications arrive."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from threading import BoundedSemaphore
+
+from django.conf import settings
+from django.db import transaction
+
+from accesslist.services.locks import actor_lock_shared
+from accesslist.throttles import throttle
+from alerting.messages import message_of_test
+from alerting.models import AlertConfig, NotificationSetting
+from alerting.rules.delivery_policy import SECRETS_UNREADABLE
+from alerting.selectors.configs import config_found
+from alerting.selectors.credentials import NoCredentialsError, address_config, setting_credentials
+from alerting.selectors.notification_settings import type_of
+from alerting.selectors.recipient_addresses import addresses_of
+from events.facts import EventFacts
+from events.models import Event
+from events.services import event_record
+from events.types import EventType
+from integrations.choices import ChannelType, DeliveryStatus
+from integrations.delivery import deliver
+from integrations.messages import Message
+from integrations.outcome import Outcome
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import get_or_404, rate_limited
+from opsapi.api.principal import Actor
+from opsapi.encryption import CannotDecryptError
+from opsapi.ids import new_id
+
+logger = logging.getLogger("opsapi.testing")
+
+MOST_AT_ONCE = 2
+"""So many tests run at a time in one web process: each holds a thread for as long as its receivers take."""
+FULL_RETRY_SECONDS = 10
+MOST_RECEIVERS = 50
+"""So many are told by one test, as many as a configuration has notifications at the most."""
+_places = BoundedSemaphore(MOST_AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationTest:
+    """How the test of one notification ended."""
+
+    setting: NotificationSetting
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Receiver:
+    channel: ChannelType
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Whom the test of one notification goes to, or why to nobody."""
+
+    receivers: Sequence[_Receiver]
+    failure: str | None = None
+
+
+def tests_throttle(*, group_id: str | None, now: datetime) -> None:
+    """Count one test of a project's configurations; None stands for the global configurations.
+
+    Raises:
+        ApiError: RATE_LIMITED, when there are more tests in a minute than the limit.
+    """
+    limit = settings.OPSAPI_RATE_TEST_NOTIFICATIONS
+    throttle(f"test notifications {group_id or 'of global configurations'}", limit, now)
+
+
+def notification_of(config: AlertConfig, notification_id: str) -> NotificationSetting:
+    """One notification of a configuration.
+
+    Raises:
+        ApiError: NOTIFICATION_NOT_FOUND, when the configuration has none with this id.
+    """
+    setting = config.settings.filter(id=notification_id).first()
+    return get_or_404(setting, ErrorCode.NOTIFICATION_NOT_FOUND, notification_id)
+
+
+def alert_config_test(
+    *, config: AlertConfig, only: NotificationSetting | None = None, actor: Actor, now: datetime
+) -> list[NotificationTest]:
+    """Send a test by each notification of a configuration, enabled or not, and answer how each ended.
+
+    With `only`, send a test by this notification and by no other.
+
+    They are sent at the same time, so that all of it ends with the channels' time limit for one (e-mail:
+    20 s): to MOST_RECEIVERS in all, so that of many people the first are told. Each is tried once; there
+    is neither an alert nor an entry in the log of notifications.
+
+    Raises:
+        ApiError: RATE_LIMITED, when this process has MOST_AT_ONCE of them in hand already;
+            ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
+    """
+    if not _places.acquire(blocking=False):
+        raise rate_limited(FULL_RETRY_SECONDS)
+    try:
+        return _tested(config, [only] if only else list(config.settings.all()), actor, now)
+    finally:
+        _places.release()
+
+
+def _tested(
+    config: AlertConfig, notifications: Sequence[NotificationSetting], actor: Actor, now: datetime
+) -> list[NotificationTest]:
+    event = _record(config, actor, now)
+    message = message_of_test(config, event_id=event.id, now=now)
+    most = MOST_RECEIVERS // max(1, len(notifications)) or 1
+    plans = [_plan(setting, config.group_id, most) for setting in notifications]
+    # A thread for each receiver: they wait for the network, not for us.
+    with ThreadPoolExecutor(max_workers=MOST_RECEIVERS) as threads:
+        sending = [[threads.submit(_send, one, message, now) for one in plan.receivers] for plan in plans]
+        ended = [
+            _outcome(plan, [one.result() for one in sent]) for plan, sent in zip(plans, sending, strict=True)
+        ]
+    return [NotificationTest(*pair) for pair in zip(notifications, ended, strict=True)]
+
+
+@transaction.atomic
+def _record(config: AlertConfig, actor: Actor, now: datetime) -> Event:
+    """Written down before anything is sent: whatever happens then, it is known who made it happen."""
+    actor_lock_shared(actor)
+    config_found(AlertConfig.objects.filter(id=config.id, deleted=None).first(), config.id, config.group_id)
+    return event_record(
+        event_type=EventType.ALERT_CONFIG_TESTED_AUDIT,
+        actor=actor,
+        now=now,
+        group_id=config.group_id,
+        facts=EventFacts(alert_config_id=config.id),
+    )
+
+
+def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> _Plan:
+    """To whom the notification goes as things stand; looked up here, since threads have no database."""
+    kind = type_of(setting)
+    try:
+        if kind.for_people:
+            people = addresses_of(setting, group_id=group_id)
+            receivers = [_Receiver(one.channel, address_config(one)) for one in people.addresses[:most]]
+            return _Plan(receivers, people.nobody.value if people.nobody else None)
+        config = setting_credentials(setting, group_id=group_id).config
+    except NoCredentialsError as error:
+        return _Plan([], error.reason)
+    except CannotDecryptError as error:
+        logger.error("the test of notification %s cannot be sent: %s", setting.id, error)
+        return _Plan([], SECRETS_UNREADABLE)
+    return _Plan([_Receiver(kind.channels[0], config)])
+
+
+def _send(receiver: _Receiver, message: Message, now: datetime) -> Outcome:
+    """One attempt, as the worker makes it."""
+    return deliver(receiver.channel, receiver.config, replace(message, delivery_id=new_id()), now=now)
+
+
+def _outcome(plan: _Plan, outcomes: Sequence[Outcome]) -> Outcome:
+    """How the test of a notification ended: as its first receiver's that was not told, where there is one."""
+    untold = (one for one in outcomes if one.status is not DeliveryStatus.DELIVERED)
+    if plan.failure is not None:
+        return Outcome(DeliveryStatus.FAILED, plan.failure, 0)
+    return next(untold, outcomes[0])

@@ -1,0 +1,233 @@
+"""Which subjects match the matchers of an alert configuration.
+
+A fact that a subject does not have is the empty string: EQUALS fails on it, NOT_EQUALS and
+NOT_CONTAINS match, a REGEX matches if it matches the empty string.
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final, Protocol
+
+import re2
+
+from automation.choices import HostType
+from events.types import Category
+from opsapi.hostport import host_and_port
+
+MAX_REGEX_LENGTH: Final = 1000
+"""The most characters that a pattern may have."""
+
+_REGEX_MEMORY = 1024 * 1024  # octets one compiled pattern may use, its automaton included
+_REGEX_CACHE = 256
+
+
+class MatcherField(StrEnum):
+    """What a matcher looks at; the values are the wire values of fieldName."""
+
+    HOSTNAME = "HOSTNAME"
+    PORT = "PORT"
+    HOSTNAME_AND_PORT = "HOSTNAME_AND_PORT"
+    REPLICA_SET_NAME = "REPLICA_SET_NAME"
+    TYPE_NAME = "TYPE_NAME"
+    SHARD_NAME = "SHARD_NAME"
+    CLUSTER_NAME = "CLUSTER_NAME"
+
+
+class MatcherOperator(StrEnum):
+    """The comparison of a matcher; the values are the wire values of operator."""
+
+    EQUALS = "EQUALS"
+    NOT_EQUALS = "NOT_EQUALS"
+    CONTAINS = "CONTAINS"
+    NOT_CONTAINS = "NOT_CONTAINS"
+    STARTS_WITH = "STARTS_WITH"
+    ENDS_WITH = "ENDS_WITH"
+    REGEX = "REGEX"
+
+
+@dataclass(frozen=True)
+class Matcher:
+    """One rule; a REGEX value has passed `compile_regex`."""
+
+    field: MatcherField
+    operator: MatcherOperator
+    value: str
+
+
+@dataclass(frozen=True)
+class MatchSubject:
+    """The facts about the subject of a signal; `type_name` is the typeName of the host as reported."""
+
+    hostname: str | None = None
+    port: int | None = None
+    type_name: str | None = None
+    replica_set_name: str | None = None
+    shard_name: str | None = None
+    cluster_name: str | None = None
+
+
+@dataclass(frozen=True)
+class MatchVerdict:
+    """Whether a subject matches; otherwise `failed` is the first matcher that does not."""
+
+    failed: Matcher | None = None
+
+    @property
+    def matched(self) -> bool:
+        """Whether all matchers match."""
+        return self.failed is None
+
+
+class Regex(Protocol):
+    """A compiled pattern."""
+
+    def search(self, text: str, /) -> object | None:
+        """Return a match anywhere in the text, or None."""
+
+
+_FIELDS: Mapping[Category, tuple[MatcherField, ...]] = {
+    Category.HOST: (
+        MatcherField.HOSTNAME,
+        MatcherField.PORT,
+        MatcherField.HOSTNAME_AND_PORT,
+        MatcherField.REPLICA_SET_NAME,
+        MatcherField.TYPE_NAME,
+    ),
+    Category.REPLICA_SET: (
+        MatcherField.REPLICA_SET_NAME,
+        MatcherField.SHARD_NAME,
+        MatcherField.CLUSTER_NAME,
+    ),
+    Category.CLUSTER: (MatcherField.CLUSTER_NAME, MatcherField.SHARD_NAME),
+}
+
+LAST_PORT: Final = 65_535
+_PORT_LINES = "".join(f"\n{port}" for port in range(1, LAST_PORT + 1)) + "\n"
+# Patterns that behave differently in a line among many: anchors of the text, and flags.
+_NOT_BY_LINE = ("\\A", "\\z", "(?")
+
+# Host names are case-insensitive.
+_CASELESS = frozenset({MatcherField.HOSTNAME, MatcherField.HOSTNAME_AND_PORT})
+
+_COMPARISONS: Mapping[MatcherOperator, Callable[[str, str], bool]] = {
+    MatcherOperator.EQUALS: operator.eq,
+    MatcherOperator.NOT_EQUALS: operator.ne,
+    MatcherOperator.CONTAINS: lambda fact, wanted: wanted in fact,
+    MatcherOperator.NOT_CONTAINS: lambda fact, wanted: wanted not in fact,
+    MatcherOperator.STARTS_WITH: str.startswith,
+    MatcherOperator.ENDS_WITH: str.endswith,
+}
+
+
+def _port(subject: MatchSubject) -> str:
+    return "" if subject.port is None else str(subject.port)
+
+
+def _hostname_and_port(subject: MatchSubject) -> str:
+    if not subject.hostname or subject.port is None:
+        return ""
+    return host_and_port(subject.hostname, subject.port)
+
+
+def _type_name(subject: MatchSubject) -> str:
+    return (subject.type_name or "").removeprefix("REPLICA_").removeprefix("SHARD_")
+
+
+TYPE_NAMES = sorted({_type_name(MatchSubject(type_name=one.value)) for one in HostType})
+"""What TYPE_NAME is compared with."""
+
+
+_FACTS: Mapping[MatcherField, Callable[[MatchSubject], str]] = {
+    MatcherField.HOSTNAME: lambda subject: subject.hostname or "",
+    MatcherField.PORT: _port,
+    MatcherField.HOSTNAME_AND_PORT: _hostname_and_port,
+    MatcherField.REPLICA_SET_NAME: lambda subject: subject.replica_set_name or "",
+    MatcherField.TYPE_NAME: _type_name,
+    MatcherField.SHARD_NAME: lambda subject: subject.shard_name or "",
+    MatcherField.CLUSTER_NAME: lambda subject: subject.cluster_name or "",
+}
+
+
+def fields_for(category: Category) -> tuple[MatcherField, ...]:
+    """Return the fields matchers of this category's event types may use; none: no matchers at all."""
+    return _FIELDS.get(category, ())
+
+
+def matches(matchers: Iterable[Matcher], subject: MatchSubject) -> MatchVerdict:
+    """Whether all matchers match, with the first that does not; without matchers every subject matches."""
+    return MatchVerdict(failed=next((each for each in matchers if not _holds(each, subject)), None))
+
+
+def can_hold(matcher: Matcher) -> bool:
+    """Whether it holds for any subject; of fields with too many values to tell it is taken to."""
+    if matcher.field is MatcherField.TYPE_NAME:
+        return any(_holds(matcher, MatchSubject(type_name=name)) for name in TYPE_NAMES)
+    return matcher.field is not MatcherField.PORT or _can_hold_for_a_port(matcher)
+
+
+def _can_hold_for_a_port(matcher: Matcher) -> bool:
+    value = matcher.value
+    match matcher.operator:
+        case MatcherOperator.NOT_EQUALS | MatcherOperator.NOT_CONTAINS:
+            return True
+        case MatcherOperator.EQUALS:
+            return f"\n{value}\n" in _PORT_LINES
+        case MatcherOperator.STARTS_WITH:
+            return f"\n{value}" in _PORT_LINES
+        case MatcherOperator.ENDS_WITH:
+            return f"{value}\n" in _PORT_LINES
+        case MatcherOperator.CONTAINS:
+            return value in _PORT_LINES
+        case MatcherOperator.REGEX:
+            return _finds_a_port(value)
+
+
+def _finds_a_port(pattern: str) -> bool:
+    """One search among all ports, a line each: 65,535 searches would take a tenth of a second."""
+    by_line = f"(?m){pattern}"
+    if len(by_line) > MAX_REGEX_LENGTH or any(part in pattern for part in _NOT_BY_LINE):
+        return True
+    return compile_regex(by_line).search(_PORT_LINES) is not None
+
+
+@lru_cache(maxsize=_REGEX_CACHE)
+def compile_regex(pattern: str, ignore_case: bool = False) -> Regex:
+    """Compile a pattern for the linear-time engine; the compiled one is kept for the next call.
+
+    Raises ValueError, worded for the one who wrote the pattern.
+    """
+    if len(pattern) > MAX_REGEX_LENGTH:
+        raise ValueError(f"longer than {MAX_REGEX_LENGTH} characters")
+    try:
+        compiled: Regex = re2.compile(pattern, _regex_options(ignore_case))
+    except re2.error as error:
+        raise ValueError(f"not a valid regular expression: {_explanation(error)}") from None
+    except UnicodeEncodeError:
+        raise ValueError("not a valid regular expression: not Unicode text") from None
+    return compiled
+
+
+def _holds(matcher: Matcher, subject: MatchSubject) -> bool:
+    fact, wanted = _FACTS[matcher.field](subject), matcher.value
+    caseless = matcher.field in _CASELESS
+    if matcher.operator is MatcherOperator.REGEX:
+        return compile_regex(wanted, caseless).search(fact) is not None
+    if caseless:
+        fact, wanted = fact.casefold(), wanted.casefold()
+    return _COMPARISONS[matcher.operator](fact, wanted)
+
+
+def _regex_options(ignore_case: bool) -> re2.Options:
+    options = re2.Options()
+    options.log_errors = False  # the engine would write users' patterns to stderr
+    options.max_mem = _REGEX_MEMORY
+    options.case_sensitive = not ignore_case
+    return options
+
+
+def _explanation(error: Exception) -> str:
+    text = error.args[0]
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)

@@ -1,0 +1,103 @@
+"""The measurements to show for an alert: time range, metric and units. Pure."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
+from alerting.rules.wording import limit_words
+from automation.metrics import Metric, base_unit
+from automation.quantities import best_unit, quantity_of, readable_quantity
+from automation.units import Unit, convert
+
+MARGIN = timedelta(minutes=30)
+"""Margin before the start and after the end of the alert."""
+LONGEST = timedelta(days=7)
+"""For longer alerts, only the end is shown."""
+MOST_POINTS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An inclusive time range; `cut`: the alert started earlier."""
+
+    since: datetime
+    until: datetime
+    cut: bool = False
+
+    @property
+    def bucket(self) -> timedelta:
+        """The bucket size for at most MOST_POINTS points, in whole seconds."""
+        seconds = (self.until - self.since).total_seconds()
+        return timedelta(seconds=int(seconds // (MOST_POINTS // 2 - 1)) + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementWindow:
+    """A metric of a host around an alert, with ordered points in `units`.
+
+    `threshold` and `operator` come from the configuration; None if it has none or cannot be shown.
+    """
+
+    metric: Metric
+    units: Unit
+    span: Span
+    points: tuple[tuple[datetime, float], ...]
+    threshold: float | None = None
+    operator: ThresholdOperator | None = None
+
+    @property
+    def words(self) -> str:
+        """The plot in words, for users who cannot see it."""
+        if not self.points:
+            return f"{self.metric.value}: no measurements in this time."
+        numbers = [number for _, number in self.points]
+        lowest, highest, last = (self._said(one) for one in (min(numbers), max(numbers), numbers[-1]))
+        limit = ""
+        if self.threshold is not None and self.operator is not None:
+            limit = f" Threshold: {limit_words(self.operator, self.threshold, self.units)}."
+        return f"{self.metric.value}: lowest {lowest}, highest {highest}, last {last}.{limit}"
+
+    def _said(self, number: float) -> str:
+        """In the units of the threshold; without a threshold, in the most readable unit."""
+        if self.threshold is not None:
+            return readable_quantity(number, self.units)
+        return quantity_of(self.metric, convert(number, self.units, base_unit(self.metric)))
+
+
+def window_span(created: datetime, resolved: datetime | None, now: datetime) -> Span:
+    """From MARGIN before the start of an alert to MARGIN after its end, or now; at most LONGEST."""
+    until = min(now, resolved + MARGIN) if resolved else now
+    since = created - MARGIN
+    if until - since > LONGEST:
+        return Span(until - LONGEST, until, cut=True)
+    return Span(since, max(since, until))
+
+
+def metric_shown(alert_metric: str | None, measured: Collection[str]) -> Metric | None:
+    """The metric of the alert; otherwise CONNECTIONS if measured, otherwise the first measured metric."""
+    if alert_metric is not None:
+        return Metric(alert_metric)
+    if Metric.CONNECTIONS in measured:
+        return Metric.CONNECTIONS
+    return next((metric for metric in Metric if metric in measured), None)
+
+
+def in_units(
+    metric: Metric,
+    span: Span,
+    points: Collection[tuple[datetime, float]],
+    threshold: MetricThreshold | None,
+) -> MeasurementWindow:
+    """Stored points in the units of the threshold, otherwise in the most readable unit."""
+    base = base_unit(metric)
+    greatest = max((abs(number) for _, number in points), default=0.0)
+    units = threshold.units if threshold else best_unit(metric, greatest)
+    return MeasurementWindow(
+        metric=metric,
+        units=units,
+        span=span,
+        points=tuple((moment, convert(number, base, units)) for moment, number in points),
+        threshold=threshold.threshold if threshold else None,
+        operator=threshold.operator if threshold else None,
+    )

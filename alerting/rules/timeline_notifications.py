@@ -1,0 +1,203 @@
+"""A notification on the timeline of its alert: its attempts, its result and what comes next. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from alerting.choices import DropReason, NotificationStatus
+from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict
+from alerting.rules.timeline import TimelineEntry, TimelineEntryKind, settled_at
+from integrations.choices import DeliveryStatus, MessageKind
+from opsapi.clock import time_words
+
+THAT: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "that the alert opened",
+    MessageKind.UPDATE: "that the alert is still open",
+    MessageKind.ACKNOWLEDGE: "that the alert was acknowledged",
+    MessageKind.CLOSE: "that the alert closed",
+    MessageKind.CANCEL: "that the alert was cancelled",
+    MessageKind.INFORM: "of the event",
+}
+_ENDED: Mapping[DeliveryStatus, TimelineEntryKind] = {
+    DeliveryStatus.DELIVERED: TimelineEntryKind.NOTIFIED,
+    DeliveryStatus.RETRY: TimelineEntryKind.NOT_YET,
+    DeliveryStatus.FAILED: TimelineEntryKind.NOT_NOTIFIED,
+}
+_MESSAGES: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "Alert opened",
+    MessageKind.UPDATE: "Alert still open",
+    MessageKind.ACKNOWLEDGE: "Alert acknowledged",
+    MessageKind.CLOSE: "Alert closed",
+    MessageKind.CANCEL: "Alert cancelled",
+    MessageKind.INFORM: "Event",
+}
+_NOTIFIED: Mapping[TimelineEntryKind, str] = {
+    TimelineEntryKind.NOTIFIED: "was notified",
+    TimelineEntryKind.NOT_YET: "was not notified yet",
+    TimelineEntryKind.NOT_NOTIFIED: "was not notified",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try, by its number: when it ended, and how long it took in milliseconds.
+
+    `latency_ms` None: no time may be shown, because it would tell why the attempt failed; `at` is when
+    the attempt began.
+    """
+
+    number: int
+    at: datetime
+    outcome: DeliveryStatus
+    reason: str | None
+    latency_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineNotification:
+    """One notification of the alert, with its newest attempts, the oldest of them first.
+
+    `recipient` is the recipient in words. `latency_ms` is the last attempt's. `being_sent`: a worker has it.
+    """
+
+    id: str
+    setting_id: str
+    kind: MessageKind
+    recipient: str
+    status: NotificationStatus
+    reason: str | None
+    created: datetime
+    due: datetime
+    latency_ms: int | None
+    attempts: int
+    being_sent: bool
+    tries: tuple[Attempt, ...] = ()
+    silenced_by: str | None = None
+
+    @property
+    def that(self) -> str:
+        """The message as a clause: `that the alert opened`."""
+        return THAT[self.kind]
+
+    @property
+    def message(self) -> str:
+        """The message as a title: `Alert opened`."""
+        return _MESSAGES[self.kind]
+
+    @property
+    def failed(self) -> bool:
+        """Whether it failed for good, and so may be sent again."""
+        return self.status is NotificationStatus.FAILED
+
+
+def notification_entries(
+    notification: TimelineNotification, *, resolved: datetime | None, now: datetime
+) -> Iterator[TimelineEntry]:
+    """What happened with it: its attempts, and why it was given up where there was none."""
+    for _, alike in groupby(notification.tries, key=lambda one: (_kind_of(notification, one), one.reason)):
+        yield _tried(notification, list(alike))
+    if _is_given_up(notification):
+        at = settled_at(
+            due=notification.due,
+            created=notification.created,
+            reason=notification.reason,
+            resolved=resolved,
+            now=now,
+        )
+        yield TimelineEntry(
+            at=at,
+            kind=TimelineEntryKind.NOT_NOTIFIED,
+            text=f"{notification.recipient} was not notified {notification.that}.",
+            reason=notification.reason,
+            notification_id=notification.id,
+        )
+
+
+def _is_given_up(notification: TimelineNotification) -> bool:
+    """Whether somebody was not told although no attempt says so; nobody misses a repeat of what is over."""
+    if notification.kind is MessageKind.UPDATE and notification.reason == DropReason.ALERT_OVER:
+        return False
+    return notification.status is NotificationStatus.DROPPED or (
+        notification.failed and not notification.tries
+    )
+
+
+def coming_entry(
+    notification: TimelineNotification, verdict: DeliveryVerdict, *, now: datetime
+) -> TimelineEntry | None:
+    """What is to become of one that is pending; `verdict`: what is decided when it is due, as things stand.
+
+    None when it is not pending.
+    """
+    if notification.status is not NotificationStatus.PENDING:
+        return None
+    kind, text, reason = _to_come(notification, verdict, now)
+    at = (
+        verdict.until
+        if verdict.step is DeliveryStep.PUT_OFF and verdict.until
+        else max(notification.due, now)
+    )
+    return TimelineEntry(at=at, kind=kind, text=text, reason=reason, notification_id=notification.id)
+
+
+def _kind_of(notification: TimelineNotification, attempt: Attempt) -> TimelineEntryKind:
+    """The last attempt of one that was given up is the end of it, whatever that attempt left open."""
+    if notification.failed and attempt is notification.tries[-1]:
+        return TimelineEntryKind.NOT_NOTIFIED
+    return _ENDED[attempt.outcome]
+
+
+def _tried(notification: TimelineNotification, alike: Sequence[Attempt]) -> TimelineEntry:
+    """One attempt, or several in a row that ended the same way."""
+    first, last = alike[0], alike[-1]
+    kind = _kind_of(notification, last)
+    return TimelineEntry(
+        at=first.at,
+        kind=kind,
+        text=f"{notification.recipient} {_NOTIFIED[kind]} {notification.that}: {_which(alike)}.",
+        reason=first.reason,
+        notification_id=notification.id,
+    )
+
+
+def _which(alike: Sequence[Attempt]) -> str:
+    """`attempt 3, 84 ms`; `attempts 1 to 2, 84 ms at most, until 12:00:02Z`."""
+    first, last = alike[0], alike[-1]
+    one = f"attempt {first.number}" if len(alike) == 1 else f"attempts {first.number} to {last.number}"
+    latencies = [attempt.latency_ms for attempt in alike if attempt.latency_ms is not None]
+    if not latencies:
+        return one
+    longest = duration_words(max(latencies))
+    if len(alike) == 1:
+        return f"{one}, {longest}"
+    return f"{one}, up to {longest} each, last at {time_words(last.at)}"
+
+
+def duration_words(milliseconds: int) -> str:
+    """`84 ms`, `2.5 s`."""
+    return f"{milliseconds} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
+
+
+def _to_come(
+    notification: TimelineNotification, verdict: DeliveryVerdict, now: datetime
+) -> tuple[TimelineEntryKind, str, str | None]:
+    latencies = f"{notification.recipient} will be notified {notification.that}"
+    if notification.being_sent:
+        return TimelineEntryKind.NOTIFIED, f"{latencies}: sending now.", None
+    if verdict.step is DeliveryStep.DROP:
+        return (
+            TimelineEntryKind.NOT_NOTIFIED,
+            f"{notification.recipient} will not be notified {notification.that}.",
+            verdict.reason,
+        )
+    if verdict.step is DeliveryStep.PUT_OFF:
+        return TimelineEntryKind.NOTIFIED, f"{latencies}, at this time at the earliest.", verdict.reason
+    if notification.tries and notification.reason:
+        return (
+            TimelineEntryKind.NOTIFIED,
+            f"{latencies}: attempt {notification.attempts + 1}.",
+            notification.reason,
+        )
+    late = "due, waiting for a worker" if notification.due <= now else None
+    return TimelineEntryKind.NOTIFIED, f"{latencies}.", late

@@ -1,0 +1,51 @@
+"""How much a maintenance window mutes: counted for many projects by a handful of statements."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+
+from django.db.models import Count, Model
+
+from alerting.choices import AlertStatus
+from alerting.models import Alert, MaintenanceWindow
+from alerting.rules.mute_extent import MuteCounts, MuteExtent
+from automation.models import Agent, Cluster, Host, ReplicaSet
+from events.types import EVENT_TYPES, Category, EventType
+
+_THINGS: Mapping[Category, type[Model]] = {
+    Category.HOST: Host,
+    Category.REPLICA_SET: ReplicaSet,
+    Category.CLUSTER: Cluster,
+    Category.AGENT: Agent,
+}
+
+
+def mute_counts(group_ids: Collection[str]) -> dict[str, MuteCounts]:
+    """What each of the projects has."""
+    things: dict[str, dict[Category, int]] = {one: {} for one in group_ids}
+    for category, model in _THINGS.items():
+        rows = model._default_manager.filter(group_id__in=group_ids).order_by()
+        for group_id, count in rows.values_list("group_id").annotate(Count("pk")):
+            things[group_id][category] = count
+    alerts: dict[str, dict[Category, int]] = {one: defaultdict(int) for one in group_ids}
+    opened = Alert.objects.filter(group_id__in=group_ids, status=AlertStatus.OPEN.value).order_by()
+    for group_id, event_type, count in opened.values_list("group_id", "event_type").annotate(Count("pk")):
+        alerts[group_id][EVENT_TYPES[EventType(event_type)].category] += count
+    return {one: MuteCounts(things[one], alerts[one]) for one in group_ids}
+
+
+def mute_extent(
+    *, group_id: str, project: str, categories: Collection[str], not_only: str = ""
+) -> MuteExtent:
+    """What a window for these categories mutes in a project."""
+    counts = mute_counts([group_id])[group_id]
+    return MuteExtent(categories=categories, project=project, counts=counts, not_only=not_only)
+
+
+def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent]:
+    """What each of the windows mutes, by its id."""
+    listed = list(windows)
+    counts = mute_counts({one.group_id for one in listed})
+    return {
+        one.id: MuteExtent(categories=one.alert_types, project=str(one.group), counts=counts[one.group_id])
+        for one in listed
+    }

@@ -1,0 +1,215 @@
+"""Reads what the page of an alert needs for its timeline."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from alerting.choices import ACTIVE, AlertStatus
+from alerting.models import Alert, AlertConfig, MaintenanceWindow, NotificationSetting
+from alerting.rules.acknowledgements import Acknowledgement
+from alerting.rules.delivery_policy import Silence, decide_delivery
+from alerting.rules.measurement_window import MeasurementWindow
+from alerting.rules.thresholds import MetricThreshold
+from alerting.rules.timeline import TimelineEntry, TimelineEntryKind, cut, in_order, window_entries
+from alerting.rules.timeline_notifications import TimelineNotification, coming_entry, notification_entries
+from alerting.rules.transition import ConfigView
+from alerting.rules.windows import WindowSpan, covering
+from alerting.rules.wording import condition_words
+from alerting.selectors.acknowledgements import alert_acknowledgement
+from alerting.selectors.config_views import config_view
+from alerting.selectors.due_notifications import due_of
+from alerting.selectors.measurement_window import measurement_window
+from alerting.selectors.timeline_events import EventsOfAlert, began, events_of
+from alerting.selectors.timeline_notifications import TimelineNotifications, timeline_notifications
+from events.types import EVENT_TYPES, EventType
+
+MOST_WINDOWS = 50
+NOT_SHOWN = "a global alert configuration; you need a global role to see it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineConfig:
+    """The configuration that raised it: what it asks for, in words, as far as that may be shown.
+
+    `changed_since`: it says by now something else than when the alert was there, perhaps.
+    """
+
+    id: str
+    is_global: bool
+    words: str
+    is_there: bool = False
+    changed_since: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertTimeline:
+    """What happened, what is to come, who was told; the lists in order of time, tellings newest first.
+
+    `nobody`: why nobody was told at all, None when somebody is or was to be. `not_notified`: notifications of
+    the configuration that had nothing to tell. `entries_left_out`: so many behind the first
+    FIRST_ENTRIES. `more_events`, `more_notifications`: so many stand in the log beside those shown.
+    `threshold` is that of the configuration, where it has one that may be shown.
+    """
+
+    config: TimelineConfig
+    entries: tuple[TimelineEntry, ...]
+    entries_left_out: int
+    coming: tuple[TimelineEntry, ...]
+    notifications: tuple[TimelineNotification, ...]
+    nobody: str | None
+    not_notified: tuple[str, ...]
+    more_events: int
+    more_notifications: int
+    acknowledgement: Acknowledgement | None
+    measured: MeasurementWindow | None
+    threshold: MetricThreshold | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """All a story is made of; `view` None where the configuration is gone or not to be shown."""
+
+    alert: Alert
+    config: AlertConfig | None
+    view: ConfigView | None
+    settings: Sequence[NotificationSetting]
+    events: EventsOfAlert
+    notifications: TimelineNotifications
+    windows: Sequence[WindowSpan]
+    now: datetime
+
+
+def alert_timeline(alert: Alert, *, sees_config: bool, now: datetime) -> AlertTimeline:
+    """The timeline of an alert as the reader may see it.
+
+    `sees_config`: whether the reader may read the alert's configuration, and so its recipients.
+    """
+    read = _read(alert, sees_config=sees_config, now=now)
+    threshold = read.view.metric_threshold if read.view else None
+    entries, left_out = cut(in_order(_entries(read)))
+    return AlertTimeline(
+        config=_timeline_config(read, sees_config=sees_config),
+        entries=entries,
+        entries_left_out=left_out,
+        coming=in_order([*_coming(read), *_pending_notifications(read)]),
+        notifications=read.notifications.shown,
+        nobody=_nobody(read),
+        not_notified=tuple(_not_notified(read)) if sees_config else (),
+        more_events=read.events.more,
+        more_notifications=read.notifications.more,
+        acknowledgement=alert_acknowledgement(alert, now),
+        measured=measurement_window(alert, threshold, now=now),
+        threshold=threshold,
+    )
+
+
+def _read(alert: Alert, *, sees_config: bool, now: datetime) -> _Read:
+    config = AlertConfig.objects.filter(id=alert.config_id).first()
+    return _Read(
+        alert=alert,
+        config=config,
+        view=config_view(config) if config and sees_config else None,
+        settings=list(NotificationSetting.with_removed.filter(config_id=alert.config_id)),
+        events=events_of(alert, now=now),
+        notifications=timeline_notifications(alert, with_recipient=sees_config, now=now),
+        windows=_windows(alert),
+        now=now,
+    )
+
+
+def _timeline_config(read: _Read, *, sees_config: bool) -> TimelineConfig:
+    alert, config = read.alert, read.config
+    if not sees_config:
+        return TimelineConfig(id=alert.config_id, is_global=alert.is_global, words=NOT_SHOWN)
+    if config is None or read.view is None:
+        gone = f"{alert.event_type}, by a deleted alert configuration"
+        return TimelineConfig(id=alert.config_id, is_global=alert.is_global, words=gone)
+    return TimelineConfig(
+        id=config.id,
+        is_global=alert.is_global,
+        words=_words(read.view),
+        is_there=config.deleted is None,
+        # A change of what it asks for ends its alerts in the same moment.
+        changed_since=alert.resolved is not None and config.updated >= alert.resolved,
+    )
+
+
+def _words(view: ConfigView) -> str:
+    return condition_words(
+        view.event_type,
+        matchers=view.matchers,
+        metric_threshold=view.metric_threshold,
+        threshold=view.threshold,
+    )
+
+
+def _entries(read: _Read) -> Iterator[TimelineEntry]:
+    alert = read.alert
+    yield began(alert, read.view)
+    yield from read.events.entries
+    yield from window_entries(read.windows, since=alert.created, until=alert.resolved or read.now)
+    for one in read.notifications.shown:
+        yield from notification_entries(one, resolved=alert.resolved, now=read.now)
+
+
+def _coming(read: _Read) -> Iterator[TimelineEntry]:
+    """What the alert itself comes to, as things stand."""
+    alert, now = read.alert, read.now
+    if alert.status == AlertStatus.TRACKING:
+        text = "The alert opens, unless the condition ends first. Until then nobody is notified."
+        yield TimelineEntry(at=max(alert.opens, now), kind=TimelineEntryKind.OPENED, text=text)
+    acknowledgement = alert_acknowledgement(alert, now)
+    if acknowledgement and alert.status in ACTIVE:
+        text = "The acknowledgement expires and reminders start again."
+        yield TimelineEntry(at=acknowledgement.until, kind=TimelineEntryKind.LAPSED, text=text)
+
+
+def _pending_notifications(read: _Read) -> Iterator[TimelineEntry]:
+    """Who is to be told yet: decided by the rule that will decide it when it is due."""
+    kept = {setting.id for setting in read.settings if not setting.removed}
+    for row, notification in read.notifications.pending:
+        at = max(row.due, read.now)
+        due = replace(
+            due_of(row, read.alert),
+            config_counts=read.config is not None and read.config.enabled,
+            setting_counts=row.setting_id in kept,
+            silence=_silence(read.windows, at),
+        )
+        entry = coming_entry(notification, decide_delivery(due, at), now=read.now)
+        if entry:
+            yield entry
+
+
+def _silence(windows: Sequence[WindowSpan], at: datetime) -> Silence | None:
+    window = covering(windows, at)
+    return Silence(window.id, window.end) if window else None
+
+
+def _windows(alert: Alert) -> list[WindowSpan]:
+    """The project's windows of the alert's category that were not over when it began, as they are now."""
+    category = EVENT_TYPES[EventType(alert.event_type)].category.value
+    windows = MaintenanceWindow.objects.filter(
+        group_id=alert.group_id, end__gt=alert.created, alert_types__contains=[category]
+    )
+    fields = windows.order_by("start", "id").values("id", "start", "end", "description")
+    return [WindowSpan(**one) for one in fields[:MOST_WINDOWS]]
+
+
+def _nobody(read: _Read) -> str | None:
+    alert = read.alert
+    if read.notifications.shown:
+        return None
+    if alert.status == AlertStatus.TRACKING:
+        return "Nobody was notified yet: the alert has not opened."
+    if alert.status == AlertStatus.OPEN:
+        return "Nobody was notified: the configuration had no notifications when the alert opened."
+    return "No notifications: the alert ended before it opened, or its notification log has expired."
+
+
+def _not_notified(read: _Read) -> Iterator[str]:
+    """Notifications that came into the configuration after the alert had opened: nothing was due by them."""
+    if read.alert.status != AlertStatus.OPEN:
+        return
+    for setting in read.settings:
+        if not setting.removed and setting.id not in read.notifications.setting_ids:
+            yield setting.type_name

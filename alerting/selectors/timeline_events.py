@@ -1,0 +1,177 @@
+"""What the events of an alert, and the one that began it, tell of it: read for its story."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from alerting.choices import AlertStatus
+from alerting.models import Alert
+from alerting.rules.targets import target_key
+from alerting.rules.timeline import AcknowledgementChange, TimelineEntry, TimelineEntryKind, lapses
+from alerting.rules.transition import ConfigView
+from alerting.rules.wording import limit_words, target_words, value_words
+from alerting.selectors.measurement_window import first_value
+from automation.metrics import Metric
+from events.models import Event
+from events.types import EVENT_TYPES, EventType, closing_type
+from opsapi.clock import parse_time, time_words
+from opsapi.first_rows import ends_of
+
+FIRST, NEWEST = 20, 80
+"""So many events or notifications of an alert are shown: the first and the newest."""
+_LOOKED_THROUGH = 200
+_BEFORE = timedelta(hours=1)
+
+_AUDITS: Mapping[str, tuple[TimelineEntryKind, str]] = {
+    EventType.ALERT_ACKNOWLEDGED_AUDIT: (TimelineEntryKind.ACKNOWLEDGED, "The alert was acknowledged"),
+    EventType.ALERT_UNACKNOWLEDGED_AUDIT: (
+        TimelineEntryKind.UNACKNOWLEDGED,
+        "The acknowledgement was removed.",
+    ),
+    EventType.NOTIFICATION_RESENT_AUDIT: (
+        TimelineEntryKind.RESENT,
+        "A failed notification was sent again.",
+    ),
+    EventType.ALERT_CANCELLED_AUDIT: (
+        TimelineEntryKind.CANCELLED,
+        "The alert was cancelled: its configuration or its target was deleted.",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EventsOfAlert:
+    """What they tell, in no order; `more` events of it are in the log beside those."""
+
+    entries: tuple[TimelineEntry, ...]
+    more: int
+
+
+def events_of(alert: Alert, *, now: datetime) -> EventsOfAlert:
+    """What the alert's own events tell, and its row where retention has taken them away."""
+    events, more = ends_of(Event.objects.filter(alert_id=alert.id), first=FIRST, newest=NEWEST)
+    entries = [_entry(event, alert) for event in events]
+    end = min(now, alert.resolved) if alert.resolved else now
+    # What happened between the first and the newest is not known.
+    lapsed = lapses(_acknowledgement_changes(events[:NEWEST] if more else events), end)
+    return EventsOfAlert((*entries, *_unrecorded(alert, entries), *lapsed), more)
+
+
+def began(alert: Alert, view: ConfigView | None) -> TimelineEntry:
+    """What began it, and why that was reason enough; `view` None where the configuration is not shown."""
+    where = target_words(alert.facts)
+    event = None if alert.metric_name else _opening_event(alert)
+    text = (
+        f"{alert.event_type} of {where} was recorded."
+        if event
+        else f"{alert.event_type} is true for {where}."
+    )
+    reason = None
+    if alert.metric_name is not None:
+        text, reason = f"{where} crossed its threshold.", _value_words(alert, view)
+    return TimelineEntry(
+        at=alert.created,
+        kind=TimelineEntryKind.BEGAN,
+        text=text,
+        reason=reason,
+        event_id=event.id if event else None,
+    )
+
+
+def _opening_event(alert: Alert) -> Event | None:
+    """The newest event of its type and target when it began; it is named by no alert."""
+    events = Event.objects.filter(
+        event_type=alert.event_type,
+        group_id=alert.group_id,
+        alert_id=None,
+        created__lte=alert.created,
+        created__gte=alert.created - _BEFORE,
+    )
+    target = EVENT_TYPES[EventType(alert.event_type)].target
+    newest = events.order_by("-created", "-id")[:_LOOKED_THROUGH]
+    return next((one for one in newest if target_key(target, one.details) == alert.target_key), None)
+
+
+def _value_words(alert: Alert, view: ConfigView | None) -> str:
+    """`CONNECTIONS was 1,650: above 900`."""
+    metric = Metric(str(alert.metric_name))
+    threshold = view.metric_threshold if view else None
+    limit = "outside"
+    if threshold:
+        limit = limit_words(threshold.operator, threshold.threshold, threshold.units)
+    first = first_value(alert)
+    if first is None:
+        return f"{metric.value} was {limit}; the value is no longer stored"
+    value, reported = first
+    since = "" if reported == alert.created else f" (reported at {time_words(reported)})"
+    return f"{metric.value} was {value_words(metric, value, threshold)}: {limit}{since}"
+
+
+def _entry(event: Event, alert: Alert) -> TimelineEntry:
+    kind, text = _kind_and_text(event, alert)
+    details = event.details
+    return TimelineEntry(
+        at=event.created,
+        kind=kind,
+        text=text,
+        reason=_changed(event, "acknowledgementComment"),
+        who=details.get("username") or details.get("publicKey"),
+        event_id=event.id,
+    )
+
+
+def _kind_and_text(event: Event, alert: Alert) -> tuple[TimelineEntryKind, str]:
+    if event.event_type == alert.event_type:
+        return TimelineEntryKind.OPENED, "The alert opened."
+    if event.event_type == closing_type(EventType(alert.event_type)):
+        return TimelineEntryKind.CLOSED, "The condition ended and the alert closed."
+    kind, text = _AUDITS.get(event.event_type, (TimelineEntryKind.OTHER, f"{event.event_type} was recorded."))
+    if kind is TimelineEntryKind.ACKNOWLEDGED:
+        until = _changed(event, "acknowledgedUntil")
+        text += f" until {time_words(parse_time(until))}." if until else ": the comment was changed."
+    return kind, text
+
+
+def _changed(event: Event, name: str) -> str | None:
+    """What a field of the acknowledgement became."""
+    params: Sequence[Mapping[str, Any]] = [param for one in event.diffs for param in one["params"]]
+    return next((one.get("new") for one in params if one["param"] == name), None)
+
+
+def _acknowledgement_changes(events: Sequence[Event]) -> list[AcknowledgementChange]:
+    """Oldest first; a change of the comment alone leaves the time as it was."""
+    found: list[AcknowledgementChange] = []
+    for event in sorted(events, key=lambda one: (one.created, one.id)):
+        if event.event_type == EventType.ALERT_UNACKNOWLEDGED_AUDIT:
+            found.append(AcknowledgementChange(at=event.created, until=None))
+        elif event.event_type == EventType.ALERT_ACKNOWLEDGED_AUDIT:
+            until = _changed(event, "acknowledgedUntil")
+            last = found[-1].until if found else None
+            found.append(AcknowledgementChange(at=event.created, until=parse_time(until) if until else last))
+    return found
+
+
+def _unrecorded(alert: Alert, entries: Sequence[TimelineEntry]) -> Iterator[TimelineEntry]:
+    """What the row says and no event does: of an alert that never opened, or whose events are gone."""
+    kinds = {one.kind for one in entries}
+    if TimelineEntryKind.OPENED not in kinds and _opened(alert):
+        yield TimelineEntry(at=alert.opens, kind=TimelineEntryKind.OPENED, text="The alert opened.")
+    if alert.resolved is None or kinds & {TimelineEntryKind.CLOSED, TimelineEntryKind.CANCELLED}:
+        return
+    closed = alert.status == AlertStatus.CLOSED
+    kind = TimelineEntryKind.CLOSED if closed else TimelineEntryKind.CANCELLED
+    text = (
+        "The condition ended"
+        if closed
+        else ("The alert was cancelled: its configuration or its target was deleted")
+    )
+    before = " before it opened" if alert.resolved < alert.opens else ""
+    yield TimelineEntry(at=alert.resolved, kind=kind, text=f"{text}{before}.")
+
+
+def _opened(alert: Alert) -> bool:
+    """Whether it opened for certain: one that was cancelled may have been tracked to its end."""
+    if alert.status == AlertStatus.CLOSED and alert.resolved is not None:
+        return alert.resolved >= alert.opens
+    return alert.status == AlertStatus.OPEN

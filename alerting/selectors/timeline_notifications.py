@@ -1,0 +1,92 @@
+"""Who was told of an alert, read for its story: bounded, however often it was repeated."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import OuterRef, QuerySet
+
+from alerting.choices import NotificationStatus
+from alerting.models import Alert, Notification, NotificationAttempt
+from alerting.notification_types.sentences import recipient_words
+from alerting.rules.timeline_notifications import Attempt, TimelineNotification
+from alerting.selectors.recipients import Origin, origins_of
+from alerting.selectors.timeline_events import FIRST, NEWEST
+from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from opsapi.fields import JsonRows
+from opsapi.first_rows import ends_of
+
+PENDING = 50
+"""So many are shown of those still to be sent, beside the first and the newest of all."""
+MOST_ATTEMPTS = 20
+"""So many attempts of each, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineNotifications:
+    """Those shown, newest first; `pending` with their rows; `more` are in the log beside them.
+
+    `setting_ids`: of all there are, the notifications of the configuration they came from.
+    """
+
+    shown: tuple[TimelineNotification, ...]
+    pending: tuple[tuple[Notification, TimelineNotification], ...]
+    setting_ids: frozenset[str]
+    more: int
+
+
+def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime) -> TimelineNotifications:
+    """The notifications of an alert; without recipients for those who may not read whom it tells."""
+    of_alert = Notification.objects.filter(alert_id=alert.id)
+    ends, between = ends_of(_with_tries(of_alert), first=FIRST, newest=NEWEST)
+    pending = of_alert.filter(status=NotificationStatus.PENDING.value)
+    chosen = {row.id: row for row in (*ends, *_with_tries(pending).order_by("due", "id")[:PENDING])}
+    ordered = sorted(chosen.values(), key=lambda row: (row.created, row.id), reverse=True)
+    origins = origins_of(ordered) if with_recipient else {}
+    notifications = [(row, _notification(row, origins.get(row.id), now)) for row in ordered]
+    return TimelineNotifications(
+        shown=tuple(notification for _, notification in notifications),
+        pending=tuple((row, one) for row, one in notifications if row.status == NotificationStatus.PENDING),
+        setting_ids=frozenset(of_alert.values_list("setting_id", flat=True).distinct()),
+        more=max(0, between - (len(chosen) - len(ends))),
+    )
+
+
+def _with_tries(rows: QuerySet[Notification]) -> QuerySet[Notification]:
+    attempts = NotificationAttempt.objects.filter(notification_id=OuterRef("id")).order_by("-number")
+    shown = attempts.values("number", "ended", "status", "reason", "latency_ms")[:MOST_ATTEMPTS]
+    return rows.annotate(tries_json=JsonRows(shown))
+
+
+def _notification(row: Any, origin: Origin | None, now: datetime) -> TimelineNotification:
+    """`row` is a notification with its `tries_json`; no `origin`: whom it tells is not shown."""
+    return TimelineNotification(
+        id=row.id,
+        setting_id=row.setting_id,
+        kind=MessageKind(row.kind),
+        recipient=recipient_words(
+            type_name=row.type_name,
+            channel=ChannelType(row.channel) if row.channel else None,
+            recipient=row.recipient if origin else None,
+            place=origin.place if origin else "",
+        ),
+        status=NotificationStatus(row.status),
+        reason=row.reason,
+        created=row.created,
+        due=row.due,
+        latency_ms=row.latency_ms,
+        attempts=row.attempts,
+        being_sent=row.lease_until is not None and row.lease_until > now,
+        tries=tuple(_attempt(one) for one in reversed(row.tries_json)),
+        silenced_by=row.silenced_by,
+    )
+
+
+def _attempt(shown: dict[str, Any]) -> Attempt:
+    return Attempt(
+        number=shown["number"],
+        at=datetime.fromisoformat(shown["ended"]),
+        outcome=DeliveryStatus(shown["status"]),
+        reason=shown["reason"],
+        latency_ms=shown["latency_ms"],
+    )

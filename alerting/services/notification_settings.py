@@ -1,0 +1,124 @@
+"""The notifications of a configuration: created and replaced with it, and removed.
+
+A removed notification keeps its row, hidden: receivers that it notified of an alert are still notified
+of the alert's end.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from alerting.choices import ACTIVE, DropReason, NotificationStatus
+from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.selectors.notification_settings import setting_secrets
+from alerting.services.notifications import notifications_drop
+from integrations.choices import ENDS
+from opsapi.batches import ROWS_AT_ONCE, delete_batch
+from opsapi.encryption import encrypt
+
+Values = Mapping[str, Any]
+"""A checked notification: its fields by their names on the wire."""
+
+_COLUMNS = ("position", "type_name", "delay_min", "interval_min", "fields", "secrets")
+_COMMON = frozenset({"id", "typeName", "delayMin", "intervalMin"})
+
+
+@transaction.atomic
+def settings_create(*, config: AlertConfig, notifications: Sequence[Values]) -> None:
+    """Make the notifications of a new configuration, in their order."""
+    created = [
+        _filled(NotificationSetting(config=config), place, one) for place, one in enumerate(notifications)
+    ]
+    NotificationSetting.objects.bulk_create(created)
+
+
+@transaction.atomic
+def settings_replace(*, config: AlertConfig, notifications: Sequence[Values]) -> bool:
+    """Make the configuration's notifications these, in their order; answers whether anything changed.
+
+    One that names a stored one by `id` is that one, changed or not; so is one without `id` that says
+    the same as a stored one nobody names. The others are new, and stored ones nobody names are taken
+    out. The caller holds the configuration's lock.
+    """
+    stored = list(config.settings.order_by("position"))
+    kept = _matched(stored, notifications)
+    changed = [_write(config, row, place, kept[place]) for place, row in enumerate(notifications)]
+    gone = [one.id for one in stored if one not in kept]
+    if gone:
+        _take_out(gone)
+    return any(changed) or bool(gone)
+
+
+def removed_settings_purge() -> bool:
+    """Take away a batch of those taken out by which nobody is to be told any more; whether there were any."""
+    active = Alert.objects.filter(config_id=OuterRef("config_id"), status__in=ACTIVE)
+    due = Notification.objects.filter(setting_id=OuterRef("id"), status=NotificationStatus.PENDING.value)
+    removed = NotificationSetting.with_removed.filter(~Exists(active), ~Exists(due), removed=True)
+    return delete_batch(removed, ROWS_AT_ONCE) > 0
+
+
+def _matched(
+    stored: Sequence[NotificationSetting], notifications: Sequence[Values]
+) -> list[NotificationSetting | None]:
+    """For each notification the stored one it is; None for a new one."""
+    by_id = {one.id: one for one in stored}
+    rows = [by_id.get(one.get("id", "")) for one in notifications]
+    free = {one.id: _says(one) for one in stored if one not in rows}
+    for place, values in enumerate(notifications):
+        if rows[place] is None:
+            asked = _asked(values)
+            same = next((setting_id for setting_id, says in free.items() if says == asked), None)
+            if same is not None:
+                rows[place] = by_id[same]
+                del free[same]
+    return rows
+
+
+def _write(config: AlertConfig, values: Values, place: int, row: NotificationSetting | None) -> bool:
+    """Keep one notification, in its row where it has one; answers whether that changed anything."""
+    if row is None:
+        _filled(NotificationSetting(config=config), place, values).save(force_insert=True)
+        return True
+    if row.position == place and _says(row) == _asked(values):
+        return False
+    _filled(row, place, values).save(update_fields=_COLUMNS)
+    return True
+
+
+def _filled(row: NotificationSetting, place: int, values: Values) -> NotificationSetting:
+    """The row with these values: secrets encrypted, and redacted among the fields shown."""
+    kind = NOTIFICATION_TYPES[values["typeName"]]
+    secrets = kind.secrets(values)
+    row.position, row.type_name, row.delay_min = place, kind.type, values["delayMin"]
+    row.interval_min = values.get("intervalMin", kind.default_interval_min)
+    row.fields = kind.shown(values)
+    row.secrets = encrypt(json.dumps(secrets), owner=row.id) if secrets else None
+    return row
+
+
+def _says(row: NotificationSetting) -> Values:
+    """What a stored notification says, in full, but for its id; None for a secret that cannot be read."""
+    common = {"typeName": row.type_name, "delayMin": row.delay_min, "intervalMin": row.interval_min}
+    return {**common, **row.fields, **setting_secrets(row)}
+
+
+def _asked(values: Values) -> Values:
+    """What a checked notification says, but for its id."""
+    kind = NOTIFICATION_TYPES[values["typeName"]]
+    interval = values.get("intervalMin", kind.default_interval_min)
+    common = {"typeName": kind.type, "delayMin": values["delayMin"], "intervalMin": interval}
+    return {**common, **{name: value for name, value in values.items() if name not in _COMMON}}
+
+
+def _take_out(ids: Sequence[str]) -> None:
+    """Take notifications out of their configuration: what they were still to tell, but ends, is dropped.
+
+    What is being sent this moment stays: whoever delivers it sees that its setting is gone.
+    """
+    NotificationSetting.objects.filter(id__in=ids).update(removed=True)
+    rest = Notification.objects.filter(setting_id__in=ids).exclude(kind__in=ENDS)
+    notifications_drop(rows=rest, reason=DropReason.NOTIFICATION_REMOVED)

@@ -1,0 +1,122 @@
+"""Sending a notification again that has failed for good."""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
+from alerting.choices import DropReason, NotificationStatus
+from alerting.models import Alert, Destination, Notification, NotificationSetting
+from alerting.rules.delivery_policy import drop_reason
+from alerting.selectors.credentials import credentials_gone, setting_of
+from alerting.selectors.due_notifications import held_against
+from alerting.selectors.notification_settings import stands_for_people
+from alerting.services.alerts import alert_facts
+from alerting.services.locks import config_lock_shared
+from alerting.services.notifications import notifications_drop
+from events.choices import DiffType, Work
+from events.diffs import diff
+from events.facts import EventFacts
+from events.services import event_record, wake_workers
+from events.types import EventType
+from integrations.choices import ENDS, OPEN_KINDS, MessageKind
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, get_or_404
+from opsapi.api.principal import Actor
+
+_BEING_REPEATED = "a reminder for the same alert is being sent"
+
+
+@transaction.atomic
+def notification_resend(*, notification: Notification, actor: Actor, now: datetime) -> None:
+    """Make a notification that failed due again, under its delivery id, with a new hour of retries.
+
+    The repeat that was to come after its failure gives way: another follows when it ends anew.
+
+    Raises:
+        ApiError: NOTIFICATION_CANNOT_BE_RESENT, when it did not fail, would be dropped at once, or
+            has nothing left to be sent with;
+            NOTIFICATION_NOT_FOUND, when it is gone.
+    """
+    actor_lock_shared(actor)
+    _lock_configuration_shared(notification)
+    # Whoever ends the alert or records a delivery of it holds this lock too.
+    alert = Alert.objects.select_for_update().filter(id=notification.alert_id).first()
+    row = Notification.objects.select_for_update().filter(id=notification.id).first()
+    # The project after the alert, as whoever deletes it.
+    groups = [notification.group_id] if notification.group_id else []
+    is_there = len(scopes_lock_shared(groups=groups).orgs_of_groups) == len(groups)
+    row = get_or_404(row if is_there else None, ErrorCode.NOTIFICATION_NOT_FOUND, notification.id)
+    if reason := _why_not(row, alert, now):
+        raise ApiError(ErrorCode.NOTIFICATION_CANNOT_BE_RESENT, row.id, reason)
+    if row.kind in OPEN_KINDS:
+        notifications_drop(rows=_repeats(row), reason=DropReason.SENT_ANEW)
+    # Where it goes is decided anew, unless it was, or perhaps was, received there: then that stays known.
+    place = row.destination if row.kind in ENDS or row.perhaps_received else ""
+    Notification.objects.filter(id=row.id).update(
+        status=NotificationStatus.PENDING.value, reason=None, due=now, first_attempt=None, destination=place
+    )
+    _record(row, alert, actor, now)
+    wake_workers(Work.MESSAGES)
+
+
+def _lock_configuration_shared(notification: Notification) -> None:
+    """Let nobody take it out of its configuration until the transaction ends: it would stay due.
+
+    To be called before the alert is locked, as whoever changes a configuration does it.
+    """
+    setting = setting_of(notification)
+    if setting is not None:
+        config_lock_shared(setting.config.group_id)
+
+
+def _why_not(row: Notification, alert: Alert | None, now: datetime) -> str | None:
+    if row.status != NotificationStatus.FAILED:
+        return f"it is {row.status}"
+    setting = setting_of(row)
+    reason = drop_reason(held_against(row, alert, setting), now) or _credentials_gone(row, setting)
+    if reason:
+        return reason.value
+    being_repeated = row.kind in OPEN_KINDS and _repeats(row).exclude(lease_token=None).exists()
+    return _BEING_REPEATED if being_repeated else None
+
+
+def _credentials_gone(row: Notification, setting: NotificationSetting | None) -> DropReason | None:
+    """Why it has nothing to be sent with: ends are sent with what their destination keeps."""
+    if row.kind not in ENDS or not row.destination:
+        return credentials_gone(row, setting)
+    kept = Destination.objects.filter(id=row.destination, config__isnull=False)
+    return None if kept.exists() else DropReason.SECRETS_GONE
+
+
+def _repeats(row: Notification) -> QuerySet[Notification]:
+    """The repeat to come of what failed: failing scheduled it. What is told once has none."""
+    repeats = Notification.objects.filter(
+        alert__isnull=False,
+        alert_id=row.alert_id,
+        setting_id=row.setting_id,
+        channel=row.channel,
+        kind=MessageKind.UPDATE.value,
+        status=NotificationStatus.PENDING.value,
+    )
+    # Only people have several addresses; else it is the same receiver, corrected meanwhile or not.
+    one_of_many = row.channel is not None and stands_for_people(row)
+    return repeats.filter(recipient=row.recipient) if one_of_many else repeats
+
+
+def _record(row: Notification, alert: Alert | None, actor: Actor, now: datetime) -> None:
+    event_record(
+        event_type=EventType.NOTIFICATION_RESENT_AUDIT,
+        actor=actor,
+        now=now,
+        group_id=row.group_id,
+        alert_id=row.alert_id,
+        facts=alert_facts(alert) if alert else EventFacts(),
+        # Of the closed set of diff types ALERT_CONFIG is the nearest.
+        diffs=diff(DiffType.ALERT_CONFIG, row.id, old=_shown(row.status), new=_shown("PENDING")),
+    )
+
+
+def _shown(status: str) -> dict[str, str]:
+    return {"status": status}

@@ -1,0 +1,160 @@
+"""What a signal, or the fleet as it stands, says: read from the database for the rules."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+from accesslist.models import Project
+from accesslist.selectors.second_factors import groups_without_second_factor, orgs_without_second_factor
+from alerting.rules.observations import (
+    Condition,
+    Observation,
+    of_agent,
+    of_event,
+    of_host,
+    of_replica_set,
+    of_second_factors,
+)
+from alerting.selectors.scopes import is_concerned
+from automation.choices import AgentType
+from automation.models import Agent, Host
+from automation.reports import Address, Samples
+from automation.selectors.agents import agent_state, known_agents
+from automation.selectors.hosts import host_state
+from automation.selectors.measurements import MeasuredReport, measurements_of_reports, newest_measurements
+from automation.selectors.replica_sets import replica_set_state, replica_sets_there
+from events.choices import SignalKind
+from events.models import Signal
+from events.types import EventType, Target
+from opsapi.fields import Among
+
+Payload = Mapping[str, Any]
+
+
+def observations_of(signals: Sequence[Signal], *, group_id: str) -> list[list[Observation]]:
+    """The observations of a project's signals, or for a configuration, of the current fleet."""
+    known = _read_known(signals, group_id)
+    return [_of_signal(signal, group_id, known) for signal in signals]
+
+
+def _of_signal(signal: Signal, group_id: str, known: "_KnownFleet") -> list[Observation]:
+    match SignalKind(signal.kind):
+        case SignalKind.EVENT:
+            return _of_event(signal.payload, known)
+        case SignalKind.HOSTS:
+            return _of_report(signal.payload, known)
+        case SignalKind.CONFIG:
+            return _of_fleet(group_id)
+        case SignalKind.VERSIONS:
+            return []
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownFleet:
+    """Resources named by signals that still exist: hosts by address, agents and measurements."""
+
+    hosts: Mapping[str, tuple[str, int]]
+    agents: Set[tuple[str, str]]
+    measured: Mapping[tuple[str, int | str], Samples]
+
+    def has_host(self, state: Payload) -> bool:
+        """Not a resource that was deleted or moved since: nothing would end its alerts."""
+        return self.hosts.get(state["hostId"]) == (state["hostname"].lower(), state["port"])
+
+    def has_agent(self, payload: Payload) -> bool:
+        return _agent_of(payload) in self.agents
+
+
+def _read_known(signals: Iterable[Signal], group_id: str) -> _KnownFleet:
+    events = [one.payload for one in signals if one.kind == SignalKind.EVENT.value]
+    states = [
+        state for one in signals if one.kind == SignalKind.HOSTS.value for state in one.payload["hosts"]
+    ]
+    about_agents = [one for one in events if _names_agent(one)]
+    host_ids = {one["hostId"] for one in (*states, *events) if one.get("hostId") is not None}
+    measured = {
+        (state["hostId"], state["measurementId"]) for state in states if state["measurementId"] is not None
+    }
+    hosts = (
+        Host.objects.filter(Among("id", host_ids)).values_list("id", "hostname", "port") if host_ids else ()
+    )
+    return _KnownFleet(
+        hosts={host_id: Address(hostname, port).key for host_id, hostname, port in hosts},
+        agents=known_agents(group_id, {_agent_of(one) for one in about_agents}),
+        measured=measurements_of_reports(measured) if measured and _metrics_matter(group_id) else {},
+    )
+
+
+def _names_agent(payload: Payload) -> bool:
+    """Whether it is about a known agent; events about keys or versions need not be."""
+    is_about = EventType(payload["eventTypeName"]).spec.target is Target.AGENT
+    return is_about and {"sourceTypeName", "hostname"} <= payload.keys()
+
+
+def _agent_of(payload: Payload) -> tuple[str, str]:
+    return AgentType(payload["sourceTypeName"]).value, payload["hostname"].lower()
+
+
+def _of_event(payload: Payload, known: _KnownFleet) -> list[Observation]:
+    """An event of a deleted host or agent opens no alert; one-shot events are still notified."""
+    seen = of_event(payload)
+    begins = any(one.condition is Condition.HOLDS for one in seen)
+    return [] if begins and _is_gone(payload, known) else seen
+
+
+def _is_gone(payload: Payload, known: _KnownFleet) -> bool:
+    if EventType(payload["eventTypeName"]).spec.target is Target.AGENT:
+        return not known.has_agent(payload)
+    return payload.get("hostId") is not None and not known.has_host(payload)
+
+
+def _of_report(payload: Payload, known: _KnownFleet) -> list[Observation]:
+    states = [state for state in payload["hosts"] if known.has_host(state)]
+    seen = _of_states(
+        (state, known.measured.get((state["hostId"], state["measurementId"]))) for state in states
+    )
+    # Signals of an older version have none.
+    return [*seen, *_of_each(of_replica_set, payload.get("replicaSets", ()))]
+
+
+def _metrics_matter(group_id: str) -> bool:
+    """Whether any configuration evaluates measurements: reports contain many metrics, few are used."""
+    return is_concerned(group_id, EventType.OUTSIDE_METRIC_THRESHOLD)
+
+
+def _of_fleet(group_id: str) -> list[Observation]:
+    hosts = list(Host.objects.filter(group_id=group_id).exclude(last_report=None).order_by("id"))
+    newest = newest_measurements(host.id for host in hosts)
+    agents = Agent.objects.filter(group_id=group_id).order_by("id")
+    return [
+        *_of_states((host_state(host), _samples_of(newest.get(host.id))) for host in hosts),
+        *_of_each(of_agent, map(agent_state, agents)),
+        *_of_each(of_replica_set, map(replica_set_state, replica_sets_there(group_id))),
+        *_of_people(group_id),
+    ]
+
+
+def _of_people(group_id: str) -> list[Observation]:
+    org_ids = Project.objects.filter(id=group_id).values_list("org_id", flat=True)
+    return of_second_factors(
+        missing_in_group=bool(groups_without_second_factor([group_id])),
+        missing_in_org=bool(orgs_without_second_factor([one for one in org_ids if one])),
+    )
+
+
+def _of_each(
+    say: Callable[[Mapping[str, Any]], list[Observation]], states: Iterable[Mapping[str, Any]]
+) -> list[Observation]:
+    return [one for state in states for one in say(state)]
+
+
+def _of_states(states: Iterable[tuple[Mapping[str, Any], Samples | None]]) -> list[Observation]:
+    return [one for state, samples in states for one in of_host(state, _numbers(samples or {}))]
+
+
+def _samples_of(measured: MeasuredReport | None) -> Samples | None:
+    return measured.samples if measured else None
+
+
+def _numbers(samples: Samples) -> Mapping[str, Sequence[float]]:
+    return {metric.value: [number for _, number in values] for metric, values in samples.items()}

@@ -1,0 +1,80 @@
+"""Shared presentation of states: hosts, replica sets, clusters and agents."""
+
+from datetime import datetime
+
+from django.utils.safestring import SafeString
+
+from automation.choices import HostType
+from automation.models import Agent, Host, ReplicaSet
+from automation.rules.heartbeats import unheard_for
+from automation.selectors.members import MembersNow
+from opsapi.clock import age_words
+from opsapi.console.admin_urls import list_url_named
+from opsapi.console.display import EMPTY, link
+from opsapi.console.widgets import Tone
+
+State = tuple[str, Tone]
+"""The words and the tone of a state."""
+
+_NO_DATA = "no data"
+
+
+def host_state(host: Host, now: datetime) -> State:
+    """Down, up, or no data with the time since the last report."""
+    if host.down:
+        return "down", Tone.BAD
+    if host.type_name == HostType.NO_DATA.value or host.last_report is None:
+        return _NO_DATA, Tone.PLAIN
+    if unheard_for(host.last_report, now):
+        return _no_data(host.last_report, now)
+    return "up", Tone.GOOD
+
+
+def set_state(one: ReplicaSet, members: MembersNow, now: datetime) -> State:
+    """The worst known state of a replica set. With unknown members it is not healthy."""
+    if not one.healthy + one.unhealthy:
+        return "no members", Tone.PLAIN
+    if one.primaries != 1:
+        return "several primaries" if one.primaries else "no primary", Tone.BAD
+    if members.known.unhealthy:
+        return "members unhealthy", Tone.WARNING
+    return _unknown(members, now) or ("healthy", Tone.GOOD)
+
+
+def cluster_state(members: MembersNow, now: datetime) -> State:
+    """Number of hosts of a cluster that are down, otherwise the number of unknown hosts."""
+    if not members.hosts:
+        return "no hosts", Tone.PLAIN
+    if members.down:
+        return f"{members.down} down", Tone.BAD
+    return _unknown(members, now) or ("up", Tone.GOOD)
+
+
+def agent_state(agent: Agent) -> State:
+    """Whether an agent reports."""
+    return ("silent", Tone.BAD) if agent.down else ("reporting", Tone.GOOD)
+
+
+def alerts_about(name: str, group_id: str) -> SafeString:
+    """A link to the alerts about a name in a project."""
+    url = list_url_named("alerting.alert", q=name, group__id__exact=group_id)
+    return link(url, "Show alerts")
+
+
+def with_behind(version: str | None, *, behind: bool) -> str:
+    """A version, marked if others run a newer version."""
+    return f"{version} (behind)" if version and behind else version or EMPTY
+
+
+def _unknown(members: MembersNow, now: datetime) -> State | None:
+    if not members.unknown:
+        return None
+    if members.unknown < members.hosts:
+        return f"{members.unknown} unknown", Tone.PLAIN
+    return _no_data(members.last_report, now)
+
+
+def _no_data(last_report: datetime | None, now: datetime) -> State:
+    """`no data · 28 min`; without the time if the host never reported."""
+    age = f" · {age_words(now - last_report)}" if last_report else ""
+    return f"{_NO_DATA}{age}", Tone.PLAIN

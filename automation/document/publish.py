@@ -1,0 +1,99 @@
+"""Decides whether a sent document is rejected or becomes the next version. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property  # noqa: TID251 - pure: nothing in it waits
+from typing import Any, Final
+
+from automation.document.changes import ProcessChange, process_changes
+from automation.document.defaults import completed
+from automation.document.rules import document_faults
+from automation.document.schema import in_documented_order
+from automation.document.secrets import restored
+from automation.document.text import canonical
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import MOST_FAULTS, ApiError, BadField
+
+ANY_ETAG: Final = "*"
+NEW_PROJECT: Final[Mapping[str, Any]] = {
+    "version": 0,
+    "options": {"downloadBase": "/var/lib/ops-agent"},
+    "databaseVersions": [],
+    "processes": [],
+}
+"""The initial document of every project."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """The document before and after; the same object if nothing changes."""
+
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether there is anything to publish."""
+        return self.new is not self.old
+
+    @cached_property
+    def changes(self) -> Sequence[ProcessChange]:
+        """The changes of each process, with secrets redacted."""
+        return process_changes(self.old, self.new)
+
+
+def etag(version: int) -> str:
+    """The entity tag of a document, from its version."""
+    return f'"{version}"'
+
+
+def publication(
+    sent: Mapping[str, Any],
+    stored: Mapping[str, Any],
+    *,
+    if_match: Sequence[str] | None = None,
+    unkept: Sequence[BadField] = (),
+) -> Publication:
+    """What follows upon the stored document when this one is sent.
+
+    `unkept`: what was found wrong when it was read; what else is wrong at these places is not told.
+    `if_match`: the entity tags of which the stored document has to have one; None when nobody asked.
+
+    Raises:
+        ApiError: AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, when it was made upon another version; or
+            the first fault's code, with every one in `badFields`.
+    """
+    sent = _with_first_version(sent, stored)
+    _check_version(sent, stored, if_match)
+    document, unknown = restored(sent, stored)
+    places = {fault.field for fault in unkept}
+    others = (*unknown, *document_faults(document, stored))
+    faults = [*unkept, *(fault for fault in others if fault.field not in places)]
+    if faults:
+        raise ApiError.of_fields(in_documented_order(faults)[:MOST_FAULTS])
+    document = {**completed(document, stored), "version": stored["version"]}
+    if canonical(document) == canonical(stored):
+        return Publication(stored, stored)
+    return Publication(stored, {**document, "version": stored["version"] + 1})
+
+
+def _with_first_version(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The first document of a project can leave out its version: clients drop a value of 0."""
+    if sent.get("version") is None and stored["version"] == NEW_PROJECT["version"]:
+        return {**sent, "version": stored["version"]}
+    return sent
+
+
+def _check_version(
+    sent: Mapping[str, Any], stored: Mapping[str, Any], if_match: Sequence[str] | None
+) -> None:
+    """Before the faults: a document based on another version must not be checked against this one."""
+    if if_match is not None and not {ANY_ETAG, etag(stored["version"])}.intersection(if_match):
+        raise _concurrent(", ".join(tag.strip('"') for tag in if_match), stored)
+    version = sent.get("version")
+    if isinstance(version, int) and not isinstance(version, bool) and version != stored["version"]:
+        raise _concurrent(str(version), stored)
+
+
+def _concurrent(asked: str, stored: Mapping[str, Any]) -> ApiError:
+    return ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, str(stored["version"]))

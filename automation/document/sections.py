@@ -1,0 +1,90 @@
+"""Reads parts of an unvalidated document: parts of the wrong type are left out. Pure.
+
+The shape and the rules of a document are checked together, so that the answer lists every fault.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, TypeVar
+
+from automation.reports import Address
+from opsapi.hostnames import canonical_hostname
+
+Section = Mapping[str, Any]
+Key = tuple[Hashable, int]
+Item = TypeVar("Item")
+
+DEFAULT_PORT = 27017
+DEFAULT_HOST = "localhost"
+
+
+def section(document: Section, name: str) -> Section:
+    """The object with that name; empty if missing."""
+    found = document.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def items(document: Section, name: str) -> Iterator[tuple[int, Section]]:
+    """The objects in the array with that name, each with its index."""
+    found = document.get(name)
+    for index, item in enumerate(found if isinstance(found, list) else ()):
+        if isinstance(item, Mapping):
+            yield index, item
+
+
+def text(document: Section, name: str) -> str | None:
+    """The string with that name; None if missing."""
+    found = document.get(name)
+    return found if isinstance(found, str) else None
+
+
+def keys(parts: Iterable[Item], identity: Callable[[Item], Hashable]) -> Iterator[Key]:
+    """The identity of each part; equal identities are numbered."""
+    seen: Counter[Hashable] = Counter()
+    for name in map(identity, parts):
+        yield name, seen[name]
+        seen[name] += 1
+
+
+def keyed(parts: Iterable[Item], identity: Callable[[Item], Hashable]) -> dict[Key, Item]:
+    """The parts by their `keys`."""
+    found = list(parts)
+    return dict(zip(keys(found, identity), found, strict=True))
+
+
+def first(most: int, found: Iterator[Item]) -> tuple[list[Item], int]:
+    """The first items found, up to the maximum, and the number of the others."""
+    return list(islice(found, most)), sum(1 for _ in found)
+
+
+def processes(document: Section) -> dict[Key, Section]:
+    """The processes of a document by their names."""
+    return keyed((process for _, process in items(document, "processes")), process_name)
+
+
+def addresses(document: Section) -> list[Address]:
+    """The addresses of the processes without duplicates, in the stored form."""
+    found: dict[tuple[str, int], Address] = {}
+    for _, process in items(document, "processes"):
+        hostname = canonical_hostname(process_host(process))
+        if hostname is not None:
+            address = Address(hostname, process_port(process))
+            found.setdefault(address.key, address)
+    return list(found.values())
+
+
+def process_name(process: Section) -> str:
+    """The label of a process: its name, or `host:port`."""
+    return text(process, "name") or f"{process_host(process)}:{process_port(process)}"
+
+
+def process_host(process: Section) -> str:
+    """The host of a process."""
+    return text(process, "hostname") or DEFAULT_HOST
+
+
+def process_port(process: Section) -> int:
+    """The port of a process: `args2_6.net.port`, or the default of MongoDB."""
+    port = section(section(process, "args2_6"), "net").get("port")
+    return port if type(port) is int else DEFAULT_PORT

@@ -1,0 +1,104 @@
+"""Finds agents and hosts that should report and do not.
+
+Any number of workers may run this: what a worker finds is checked again under the locks that a report takes,
+in the same order. A project, or a batch of it, is a transaction.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from django.db import transaction
+from django.db.models import Model, Q, QuerySet
+
+from accesslist.services.locks import scopes_lock_shared
+from automation.choices import AgentType
+from automation.models import Agent, Host
+from automation.rules.agents import AGENT_DOWN
+from automation.selectors.agents import facts_of_agent
+from automation.selectors.hosts import facts_of_host
+from automation.services.replica_sets import replica_sets_count
+from automation.services.signals import host_signal_state, hosts_signal, versions_signal
+from automation.services.watch import sweep_begin, sweep_goes_on
+from events.services import NewEvent, events_record
+from events.types import EventType
+from opsapi.api.principal import SYSTEM
+
+PROJECTS_AT_ONCE = 500
+"""So many projects are looked at by one sweep; the next one takes up the rest."""
+ROWS_AT_ONCE = 1_000
+"""So many agents and hosts are marked in one transaction."""
+
+_Row = TypeVar("_Row", bound=Model)
+
+
+def heartbeats_sweep(*, clock: Callable[[], datetime]) -> None:
+    """Mark agents that have fallen silent, and hosts their agents no longer speak of, as down.
+
+    The clock is read again after every batch: however long a sweep takes, the platform is there.
+    """
+    now = clock()
+    limit = sweep_begin(now=now)
+    if limit is None:
+        return
+    for group_id in _groups_with_timeouts(limit):
+        more = True
+        while more:
+            more = group_timeouts_mark(group_id=group_id, limit=limit, now=now)
+            sweep_goes_on(now=clock())
+
+
+def _groups_with_timeouts(limit: datetime) -> list[str]:
+    agents = _timed_out_agents(limit).filter(group__deleted=None).values_list("group_id")
+    hosts = _timed_out_hosts(limit).filter(group__deleted=None).values_list("group_id")
+    return [group_id for (group_id,) in agents.union(hosts)[:PROJECTS_AT_ONCE]]
+
+
+def _timed_out_agents(limit: datetime) -> QuerySet[Agent]:
+    return Agent.objects.filter(down=False, last_report__lte=limit)
+
+
+def _timed_out_hosts(limit: datetime) -> QuerySet[Host]:
+    """Those whose agent has reported since, and not only just begun to again."""
+    speaking = Q(reported_by__returned=None) | Q(reported_by__returned__lte=limit)
+    silent = Host.objects.filter(down=False, last_report__lte=limit)
+    return silent.filter(speaking, reported_by__down=False, reported_by__last_report__gt=limit)
+
+
+@transaction.atomic
+def group_timeouts_mark(*, group_id: str, limit: datetime, now: datetime) -> bool:
+    """Mark a batch of one project, of those last heard by `limit`; answers whether there may be more."""
+    if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
+        return False
+    # In the order reports take them; who was heard while they were waited for is left out.
+    agents = list(_batch(_timed_out_agents(limit).filter(group_id=group_id)))
+    hosts = list(_batch(_timed_out_hosts(limit).filter(group_id=group_id)))
+    events = [*_agents_down(agents), *_hosts_down(hosts)]
+    sets = replica_sets_count(set_ids={host.replica_set_id for host in hosts if host.replica_set_id})
+    events_record(events=[*events, *sets.events], actor=SYSTEM, now=now, group_id=group_id)
+    hosts_signal(group_id=group_id, hosts=map(host_signal_state, hosts), replica_sets=sets.states, now=now)
+    if agents:
+        versions_signal(group_id=group_id, now=now)
+    return ROWS_AT_ONCE in (len(agents), len(hosts))
+
+
+def _batch(rows: QuerySet[_Row]) -> QuerySet[_Row]:
+    return rows.order_by("id").select_for_update(of=("self",))[:ROWS_AT_ONCE]
+
+
+def _agents_down(agents: Sequence[Agent]) -> list[NewEvent]:
+    """One event an agent; its hosts keep their state."""
+    Agent.objects.filter(id__in=[agent.id for agent in agents]).update(down=True)
+    return [
+        NewEvent(event_type=AGENT_DOWN[AgentType(agent.agent_type)], facts=facts_of_agent(agent))
+        for agent in agents
+    ]
+
+
+def _hosts_down(hosts: Sequence[Host]) -> list[NewEvent]:
+    Host.objects.filter(id__in=[host.id for host in hosts]).update(down=True)
+    for host in hosts:
+        host.down = True
+    return [
+        NewEvent(event_type=EventType.HOST_DOWN, facts=facts_of_host(host), signals=False) for host in hosts
+    ]

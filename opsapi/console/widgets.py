@@ -1,0 +1,140 @@
+"""Widgets of the start page and of row pages, contributed by the apps (architecture, inversion 3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from opsapi.first_rows import MOST_COUNTED, more_words
+
+
+class Tone(StrEnum):
+    """The severity of a state; the values are the theme's names of label colours."""
+
+    PLAIN = "default"
+    INFO = "info"
+    GOOD = "success"
+    WARNING = "warning"
+    BAD = "danger"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A text, with an optional link; with a tone it is shown as a label."""
+
+    text: str
+    url: str = ""
+    tone: Tone | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """A list: how many there are, its first rows, and the page of all of them.
+
+    `unit` says of what the number is: "hosts down". `rows` have a cell for each of `headers`. `facts` say
+    more of the number, the first of them beside it. `empty` says what would stand here and how that comes
+    about, `remedy` leads there. `tone` is that of the number where it is not 0. `count` ends at one more
+    than MOST_COUNTED; `at_least`: there may be more than it says. On the start page the one of the least
+    `rank` stands first, whichever app it is of.
+    """
+
+    name: str
+    title: str
+    unit: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    count: int
+    url: str
+    empty: str
+    remedy: Cell | None = None
+    facts: Sequence[Cell] = ()
+    tone: Tone = Tone.PLAIN
+    is_wide: bool = False
+    rank: int = 0
+    at_least: bool = False
+
+    @property
+    def number(self) -> str:
+        """The count for display."""
+        return number_of(self.count)
+
+    @property
+    def more(self) -> str:
+        """The number of rows that are not shown, in words."""
+        at_least = self.at_least or self.count > MOST_COUNTED
+        return more_words(self.count - len(self.rows), at_least=at_least)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Numbers over time, as a bar chart and a table.
+
+    A row is a name and a number for each of `series`.
+    """
+
+    name: str
+    title: str
+    series: Sequence[str]
+    rows: Sequence[tuple[Cell, Sequence[int]]]
+    url: str
+    empty: str
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return not any(any(numbers) for _, numbers in self.rows)
+
+    @property
+    def total(self) -> int:
+        """The sum."""
+        return sum(sum(numbers) for _, numbers in self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """Measurements over a time as a line, in `units`.
+
+    `threshold` is a level to be shown, `began` and `ended` moments that are marked.
+    """
+
+    label: str
+    units: str
+    since: datetime
+    until: datetime
+    points: Sequence[tuple[datetime, float]]
+    threshold: float | None = None
+    began: datetime | None = None
+    ended: datetime | None = None
+
+    def data(self) -> Mapping[str, Any]:
+        """The data of `console/plot.js`: times in milliseconds since the epoch."""
+        return {
+            "label": self.label,
+            "units": self.units,
+            "since": _milliseconds(self.since),
+            "until": _milliseconds(self.until),
+            "points": [[_milliseconds(moment), value] for moment, value in self.points],
+            "threshold": self.threshold,
+            "began": _milliseconds(self.began),
+            "ended": _milliseconds(self.ended),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An important message above everything else."""
+
+    text: str
+
+
+Widget = Panel | Chart | Notice
+
+
+def number_of(count: int) -> str:
+    """A number for display that is not counted further than MOST_COUNTED."""
+    return f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    return None if moment is None else round(moment.timestamp() * 1000)

@@ -1,0 +1,65 @@
+"""The encrypted columns of the database, and whether the configured keys open what stands there."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.db import connection, models
+from django.db.models.functions import Left
+
+from opsapi.encryption import KEY_ID_LENGTH, known_key_ids
+from opsapi.fields import EncryptedField
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedColumn:
+    """One of them; as text it is `<app>.<model>.<field>`."""
+
+    model: type[models.Model]
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.model._meta.label}.{self.name}"
+
+    def rows(self) -> models.QuerySet[Any, Any]:
+        """Those with a value, also what the model's own manager hides."""
+        return self.model._base_manager.exclude(**{self.name: None})
+
+    def count_without_key(self) -> int:
+        """How many values a key encrypted that is not configured; none is opened for it."""
+        count: int = self._by_key().exclude(key_id__in=known_key_ids()).count()
+        return count
+
+    def has_values_of_known_keys(self) -> bool:
+        """Whether a configured key encrypted any value; none is opened for it."""
+        return self._by_key().filter(key_id__in=known_key_ids()).exists()
+
+    def _by_key(self) -> models.QuerySet[Any, Any]:
+        rows: models.QuerySet[Any, Any] = self.rows().annotate(key_id=Left(self.name, KEY_ID_LENGTH))
+        return rows
+
+
+def sealed_columns() -> Iterator[EncryptedColumn]:
+    """All of them."""
+    for model in apps.get_models():
+        for field in model._meta.get_fields():
+            if isinstance(field, EncryptedField):
+                yield EncryptedColumn(model, field.name)
+
+
+def is_key_lost() -> bool:
+    """Whether values are encrypted and no configured key encrypted any of them; before migrations, too."""
+    filled = [column for column in sealed_columns() if _is_in_database(column) and column.rows().exists()]
+    return bool(filled) and not any(column.has_values_of_known_keys() for column in filled)
+
+
+def _is_in_database(column: EncryptedColumn) -> bool:
+    """A column of a newer version is not there before its migration."""
+    table = column.model._meta.db_table
+    with connection.cursor() as cursor:
+        if table not in connection.introspection.table_names(cursor):
+            return False
+        return column.name in {
+            found.name for found in connection.introspection.get_table_description(cursor, table)
+        }

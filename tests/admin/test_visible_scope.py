@@ -1,0 +1,134 @@
+"""What the console shows to whom: the same roles as in the API."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from accesslist.models import Project, User
+from alerting.models import Alert, Notification
+from opsapi.console.admin_urls import making_url
+from opsapi.roles import Role
+from tests.admin.operators import action_url, browser_with
+from tests.admin.reading import admin_of
+from tests.admin.rows import fill, record_event, shown_models
+from tests.factories.accesslist import ProjectFactory
+
+pytestmark = pytest.mark.django_db
+
+MODELS = [model._meta.label_lower for model in shown_models()]
+# What belongs to no project: seen by holders of a global role only.
+OF_THE_INSTALLATION = {
+    "accesslist.digestepoch",
+    "accesslist.digestuse",
+    "accesslist.ratewindow",
+    "accesslist.organization",
+    "accesslist.rolegrant",
+    "accesslist.secondfactor",
+    "alerting.evaluationturn",
+    "alerting.unreachablehost",
+    "alerting.workerheartbeat",
+    "automation.fleetwatch",
+    "automation.reportanswer",
+    "events.signal",
+}
+
+
+def _url(name: str, page: str, *args: Any) -> str:
+    return reverse(f"admin:{name.replace('.', '_')}_{page}", args=args)
+
+
+@pytest.fixture
+def other(db: None) -> Project:
+    """Another project, of another organization, full of rows."""
+    other: Project = ProjectFactory.create(name="theirs")
+    fill(other)
+    record_event(other, "their-host")
+    return other
+
+
+def test_a_project_reader_finds_no_row_of_another_project(project: Project, other: Project) -> None:
+    browser = browser_with(Role.GROUP_READ_ONLY, project=project)
+    for name in MODELS:
+        theirs = [row for row in admin_of(name).model._default_manager.all() if not _is_shared(row, project)]
+        pages = [_url(name, "change", row.pk) for row in theirs]
+        for page in pages:
+            assert browser.get(page).status_code in {403, 404}, page
+        listed = browser.get(_url(name, "changelist"))
+        assert listed.status_code == (403 if name in OF_THE_INSTALLATION else 200), name
+        assert not [page for page in pages if page in listed.content.decode()], name
+
+
+def _is_shared(row: Any, project: Project) -> bool:
+    """Whether it is of the reader's own project too: the project itself, and the reader."""
+    if isinstance(row, User):
+        return bool(row.grants.filter(project=project).exists())
+    return bool(row == project)
+
+
+def test_a_project_reader_sees_the_rows_of_their_project(project: Project, other: Project) -> None:
+    fill(project)
+    browser = browser_with(Role.GROUP_READ_ONLY, project=project)
+    for name in (
+        "alerting.alert",
+        "automation.host",
+        "alerting.maintenancewindow",
+        "integrations.integration",
+    ):
+        page = browser.get(_url(name, "changelist")).content.decode()
+        for mine in admin_of(name).model._default_manager.filter(group=project):
+            assert _url(name, "change", mine.pk) in page
+            assert browser.get(_url(name, "change", mine.pk)).status_code == 200
+
+
+def test_who_reads_an_organization_sees_all_its_projects(project: Project, other: Project) -> None:
+    browser = browser_with(Role.ORG_READ_ONLY, org=other.org)
+    page = browser.get(_url("accesslist.project", "changelist")).content.decode()
+    assert "theirs" in page
+    assert project.name not in page
+
+
+def test_a_reader_is_offered_nothing_to_write(project: Project) -> None:
+    fill(project)
+    browser = browser_with(Role.GROUP_READ_ONLY, project=project)
+    for name in MODELS:
+        model_admin = admin_of(name)
+        if model_admin.add_action:
+            assert browser.get(_url(name, "add")).status_code == 403, name
+        for action in model_admin.list_actions:
+            assert browser.get(making_url(model_admin.model, action)).status_code == 403, (name, action)
+        for row in model_admin.model._default_manager.all():
+            for action in model_admin.actions_of_row:
+                answer = browser.post(action_url(row, action), {"confirmed": "yes"})
+                assert answer.status_code in {403, 404}, (name, action)
+
+
+def test_whom_a_global_configuration_tells_is_shown_to_who_reads_global_ones(
+    project: Project,
+) -> None:
+    fill(project)
+    Alert.objects.update(is_global=True)
+    notification = Notification.objects.get()
+    page = _url("alerting.notification", "change", notification.pk)
+    assert browser_with(Role.GROUP_OWNER, project=project).get(page).status_code == 404
+    assert browser_with(Role.GLOBAL_READ_ONLY).get(page).status_code == 200
+
+
+def test_the_navigation_holds_only_what_one_may_see(project: Project) -> None:
+    home = reverse("admin:index")
+    mine = browser_with(Role.GROUP_READ_ONLY, project=project).get(home).content.decode()
+    assert _url("alerting.alert", "changelist") in mine
+    assert _url("alerting.workerheartbeat", "changelist") not in mine
+    assert (
+        _url("alerting.workerheartbeat", "changelist")
+        in browser_with(Role.GLOBAL_READ_ONLY).get(home).content.decode()
+    )
+
+
+def test_who_asks_is_found_out_once_a_page(project: Project) -> None:
+    browser = browser_with(Role.GROUP_READ_ONLY, project=project)
+    with CaptureQueriesContext(connection) as queries:
+        browser.get(_url("alerting.alert", "changelist"))
+    assert len([one for one in queries if "accesslist_rolegrant" in one["sql"]]) == 1

@@ -1,0 +1,119 @@
+"""Testing configurations that name people, or leave credentials to integrations."""
+
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting import notification_tests
+from alerting.models import Notification
+from events.wording import in_words
+from tests.api.bodies import alert_config, email, global_alert_config
+from tests.client import ApiClient
+from tests.factories.integrations import make_integration
+from tests.integration.alerting.recipients import make_member
+from tests.receivers import HttpReceiver, MailReceiver
+
+pytestmark = pytest.mark.django_db
+
+GROUP = {"typeName": "GROUP", "emailEnabled": True}
+
+
+def try_out(client: ApiClient, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """How the test of a configuration ended, without the ids."""
+    made = client.post(path, body)
+    assert made.status_code == 201, made.json()
+    answer = client.request("POST", f"{path}/{made.json()['id']}/test")
+    assert answer.status_code == 200
+    results: list[dict[str, Any]] = answer.json()["results"]
+    for one in results:
+        del one["notificationId"]
+    return results
+
+
+@pytest.fixture
+def path(project: Project) -> str:
+    """Where the project's configurations are."""
+    return f"/groups/{project.id}/alertConfigs"
+
+
+def test_people_are_told_each_for_themselves(
+    project: Project, admin: ApiClient, path: str, mail_receiver: MailReceiver
+) -> None:
+    make_member(project, "ada")
+    make_member(project, "bob")
+    results = try_out(admin, path, alert_config(notifications=[GROUP, email()]))
+    assert results == [
+        {"typeName": "GROUP", "status": "DELIVERED"},
+        {"typeName": "EMAIL", "status": "DELIVERED"},
+    ]
+    told = sorted(recipient for mail in mail_receiver.mails for recipient in mail.recipients)
+    assert told == ["ada@example.com", "bob@example.com", "oncall@example.com"]
+    assert not Notification.objects.exists()
+
+
+def test_one_who_cannot_be_told_is_how_it_ended(
+    project: Project, admin: ApiClient, path: str, mail_receiver: MailReceiver
+) -> None:
+    make_member(project, "ada")
+    make_member(project, "bob", email_address="nowhere")
+    results = try_out(admin, path, alert_config(notifications=[GROUP]))
+    assert results == [{"typeName": "GROUP", "status": "FAILED", "reason": "the e-mail address is not valid"}]
+    assert len(mail_receiver.mails) == 1
+
+
+def test_where_nobody_is_to_be_told_the_answer_says_so(project: Project, admin: ApiClient, path: str) -> None:
+    (result,) = try_out(admin, path, alert_config(notifications=[GROUP]))
+    assert result["status"] == "FAILED"
+    assert result["reason"] == "no recipients: no user has the required role"
+
+
+def test_of_many_people_the_first_are_told(
+    project: Project,
+    admin: ApiClient,
+    path: str,
+    mail_receiver: MailReceiver,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(notification_tests, "MOST_RECEIVERS", 4)
+    for number in range(5):
+        make_member(project, f"user{number}")
+    results = try_out(admin, path, alert_config(notifications=[GROUP, email()]))
+    assert [one["status"] for one in results] == ["DELIVERED", "DELIVERED"]
+    assert len(mail_receiver.mails) == 3
+
+
+def test_credentials_left_out_are_the_integrations(
+    project: Project, admin: ApiClient, path: str, http_receiver: HttpReceiver
+) -> None:
+    integration = make_integration(project, "WEBHOOK", url=http_receiver.url("/hook"))
+    body = alert_config(notifications=[{"typeName": "WEBHOOK"}])
+    assert try_out(admin, path, body) == [{"typeName": "WEBHOOK", "status": "DELIVERED"}]
+    (request,) = http_receiver.requests
+    assert "X-Ops-Signature" in request.headers
+    config_id = admin.get(path).json()["results"][0]["id"]
+    integration.delete()
+    (result,) = admin.request("POST", f"{path}/{config_id}/test").json()["results"]
+    assert (result["status"], result["reason"]) == ("FAILED", "the project has no Webhook integration")
+
+
+@pytest.mark.parametrize(
+    ("notification", "reason"),
+    [
+        pytest.param(GROUP, "no recipients: an event without a project has no project members", id="people"),
+        pytest.param(
+            {"typeName": "WEBHOOK"}, "without a project there is no Webhook integration", id="service"
+        ),
+    ],
+)
+def test_what_a_global_configuration_takes_from_an_alerts_project_is_named(
+    owner: ApiClient, mail_receiver: MailReceiver, notification: dict[str, Any], reason: str
+) -> None:
+    body = global_alert_config(notifications=[notification, email()])
+    results = try_out(owner, "/globalAlertConfigs", body)
+    assert results == [
+        {"typeName": notification["typeName"], "status": "FAILED", "reason": reason},
+        {"typeName": "EMAIL", "status": "DELIVERED"},
+    ]
+    (mail,) = mail_receiver.mails
+    assert mail.message["Subject"] == f"[TEST] Test notification for {in_words(body['eventTypeName'])}"

@@ -1,0 +1,24 @@
+"""How a page can be looked at: in light, in dark, on a phone."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Viewport:
+    """What a browser prefers, the size of its window in CSS pixels, and whether fingers reach it."""
+
+    name: str
+    color_scheme: Literal["light", "dark"]
+    width: int
+    height: int
+    has_touch: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+LIGHT = Viewport("light", "light", 1280, 800)
+DARK = Viewport("dark", "dark", 1280, 800)
+PHONE = Viewport("phone", "light", 390, 844, has_touch=True)
+VIEWPORTS = (LIGHT, DARK, PHONE)

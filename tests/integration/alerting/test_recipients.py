@@ -1,0 +1,282 @@
+"""Notifications for people: whose addresses are told, when they are looked up, who is told the end."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project, RoleGrant, User
+from alerting.choices import DropReason
+from alerting.delivery import claim, decide
+from alerting.models import Alert, Notification
+from alerting.selectors import recipient_addresses
+from automation.reports import EventReport
+from events.types import EventType
+from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from integrations.outcome import Outcome
+from opsapi import clock
+from opsapi.roles import Role
+from tests.factories.accesslist import make_team
+from tests.factories.alerting import make_config
+from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.pipeline import WORKER, Outside, deliver_all, deliver_one, evaluate
+from tests.integration.alerting.recipients import GROUP, channels, make_member, told
+
+pytestmark = pytest.mark.django_db
+
+ROLLBACK = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
+OPEN, UPDATE, CLOSE = MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE
+AWAY = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5)
+TAKEN = Outcome(DeliveryStatus.DELIVERED, None, 5)
+
+
+def open_alert(project: Project, *notifications: dict[str, Any]) -> None:
+    """An open alert of a configuration with these notifications."""
+    make_config(project, notifications=notifications)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+
+
+def close_alert(project: Project) -> None:
+    """The condition has ended."""
+    ingest(project, host_report(reachable=True))
+    evaluate()
+
+
+def reasons() -> list[str | None]:
+    """Why notifications were not sent."""
+    return list(Notification.objects.filter(status="DROPPED").values_list("reason", flat=True))
+
+
+def test_everybody_in_the_project_is_told_of_the_opening_and_of_the_end(
+    project: Project, outside: Outside
+) -> None:
+    make_member(project, "ada")
+    make_member(project, "bob")
+    open_alert(project, GROUP)
+    deliver_all()
+    close_alert(project)
+    deliver_all()
+    ada, bob = "ada@example.com", "bob@example.com"
+    assert told(outside) == [(OPEN, ada), (OPEN, bob), (CLOSE, ada), (CLOSE, bob)]
+    assert len({message.delivery_id for _, _, message in outside.sent}) == 4
+    rows = Notification.objects.filter(status="DELIVERED")
+    assert {(row.type_name, row.channel) for row in rows} == {("GROUP", "EMAIL")}
+    assert Alert.objects.get().last_notified is not None
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        pytest.param(
+            {"emailEnabled": True}, {(ChannelType("EMAIL"), "emailAddress", "ada@example.com")}, id="mail"
+        ),
+        pytest.param({"smsEnabled": True}, {(ChannelType("SMS"), "mobileNumber", "+12025550100")}, id="sms"),
+        pytest.param(
+            {"emailEnabled": True, "smsEnabled": True},
+            {
+                (ChannelType("EMAIL"), "emailAddress", "ada@example.com"),
+                (ChannelType("SMS"), "mobileNumber", "+12025550100"),
+            },
+            id="both",
+        ),
+    ],
+)
+def test_people_are_told_by_the_channels_chosen(
+    project: Project, outside: Outside, chosen: dict[str, Any], expected: set[tuple[str, str, str]]
+) -> None:
+    make_member(project, "ada", mobile_number="+12025550100")
+    open_alert(project, {"typeName": "GROUP", "delayMin": 0, **chosen})
+    deliver_all()
+    assert {(channel, *next(iter(config.items()))) for channel, config in channels(outside)} == expected
+
+
+def test_an_address_two_people_share_is_told_once(project: Project, outside: Outside) -> None:
+    make_member(project, "ada", email_address="Oncall@example.com")
+    make_member(project, "bob", email_address="oncall@example.com")
+    open_alert(project, GROUP)
+    deliver_all()
+    assert told(outside) == [(OPEN, "Oncall@example.com")]
+
+
+def test_who_comes_and_goes_is_seen_when_it_is_due(project: Project, outside: Outside) -> None:
+    ada = make_member(project, "ada")
+    open_alert(project, {**GROUP, "intervalMin": 5})
+    start = clock.now()
+    deliver_all(start)
+    ada.delete()
+    make_member(project, "bob")
+    deliver_all(start + timedelta(minutes=5))
+    assert told(outside) == [(OPEN, "ada@example.com"), (UPDATE, "bob@example.com")]
+    close_alert(project)
+    deliver_all(start + timedelta(minutes=6))
+    assert told(outside)[2:] == [(CLOSE, "ada@example.com"), (CLOSE, "bob@example.com")]
+
+
+def test_the_end_goes_to_the_address_that_was_told(project: Project, outside: Outside) -> None:
+    ada = make_member(project, "ada")
+    open_alert(project, GROUP)
+    deliver_all()
+    User.objects.filter(id=ada.id).update(email_address="new@example.com")
+    close_alert(project)
+    deliver_all()
+    assert told(outside) == [(OPEN, "ada@example.com"), (CLOSE, "ada@example.com")]
+
+
+def test_repeats_keep_their_gap_and_come_once_to_each(project: Project, outside: Outside) -> None:
+    make_member(project, "ada")
+    make_member(project, "bob")
+    open_alert(project, {**GROUP, "intervalMin": 5})
+    start = clock.now()
+    deliver_all(start)
+    assert Notification.objects.get(status="PENDING").channel is None
+    assert deliver_all(start + timedelta(minutes=4, seconds=59)) == 0
+    deliver_all(start + timedelta(minutes=5))
+    deliver_all(start + timedelta(minutes=10))
+    assert [kind for kind, _ in told(outside)] == [OPEN] * 2 + [UPDATE] * 4
+
+
+def test_an_outage_of_the_mail_server_is_not_followed_by_a_burst(project: Project, outside: Outside) -> None:
+    make_member(project, "ada")
+    open_alert(project, {**GROUP, "intervalMin": 5})
+    start = clock.now()
+    outside.outcome = AWAY
+    for minutes in range(0, 31, 5):
+        deliver_all(start + timedelta(minutes=minutes))
+    outside.outcome, outside.sent = TAKEN, []
+    back = start + timedelta(minutes=36)
+    deliver_all(back)
+    assert [kind for kind, _ in told(outside)] == [OPEN]
+    assert set(reasons()) == {DropReason.JUST_NOTIFIED.value}
+    deliver_all(back + timedelta(minutes=5))
+    assert [kind for kind, _ in told(outside)] == [OPEN, UPDATE]
+
+
+def test_an_outage_of_the_worker_is_followed_by_one_repeat(project: Project, outside: Outside) -> None:
+    make_member(project, "ada")
+    open_alert(project, {**GROUP, "intervalMin": 5})
+    start = clock.now()
+    deliver_all(start)
+    back = start + timedelta(hours=3)
+    deliver_all(back)
+    assert deliver_all(back + timedelta(minutes=4, seconds=59)) == 0
+    assert [kind for kind, _ in told(outside)] == [OPEN, UPDATE]
+
+
+def test_what_is_over_before_it_is_due_looks_nobody_up(project: Project, outside: Outside) -> None:
+    make_member(project, "ada")
+    open_alert(project, GROUP)
+    close_alert(project)
+    deliver_all()
+    assert outside.sent == []
+    assert reasons() == [DropReason.ALERT_OVER.value]
+
+
+def test_people_are_told_once_of_what_opens_nothing(project: Project, outside: Outside) -> None:
+    make_member(project, "ada")
+    make_config(project, eventTypeName="HOST_ROLLBACK", notifications=[GROUP])
+    ingest(project, host_report(), events=(ROLLBACK,))
+    evaluate()
+    deliver_all()
+    assert told(outside) == [(MessageKind.INFORM, "ada@example.com")]
+    assert Notification.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("notification", "reason"),
+    [
+        pytest.param(GROUP, DropReason.NO_HOLDER, id="nobody in the project"),
+        pytest.param({**GROUP, "typeName": "ORG"}, DropReason.NO_HOLDER, id="nobody in the organization"),
+        pytest.param({**GROUP, "typeName": "ADMIN"}, DropReason.NO_HOLDER, id="no owner"),
+        pytest.param({**GROUP, "typeName": "USER", "username": "gone"}, DropReason.NO_USER, id="no user"),
+        pytest.param({**GROUP, "typeName": "TEAM", "teamId": "0" * 24}, DropReason.NO_MEMBER, id="no team"),
+    ],
+)
+def test_where_nobody_is_to_be_told_the_log_says_so(
+    project: Project, outside: Outside, notification: dict[str, Any], reason: DropReason
+) -> None:
+    open_alert(project, notification)
+    deliver_all()
+    assert outside.sent == []
+    assert reasons() == [reason.value]
+
+
+def test_who_has_no_address_is_not_told(project: Project, outside: Outside) -> None:
+    make_member(project, "ada", email_address=None)
+    open_alert(project, {**GROUP, "intervalMin": 5})
+    start = clock.now()
+    deliver_all(start)
+    assert reasons() == [DropReason.NO_ADDRESS.value]
+    User.objects.update(email_address="ada@example.com")
+    deliver_all(start + timedelta(minutes=5))
+    assert told(outside) == [(UPDATE, "ada@example.com")]
+
+
+@pytest.mark.parametrize("type_name", ["ORG", "ADMIN", "USER", "TEAM"])
+def test_every_kind_of_people_is_reached(project: Project, outside: Outside, type_name: str) -> None:
+    ada = make_member(project, "ada")
+    RoleGrant.objects.create(role=Role.ORG_MEMBER.value, user=ada, org=project.org)
+    RoleGrant.objects.create(role=Role.GLOBAL_OWNER.value, user=ada)
+    named = {"USER": {"username": "ada"}, "TEAM": {"teamId": make_team(project, ada).id}}
+    open_alert(project, {**GROUP, "typeName": type_name, **named.get(type_name, {})})
+    deliver_all()
+    assert told(outside) == [(OPEN, "ada@example.com")]
+
+
+def test_only_so_many_are_told_and_the_log_says_that_there_are_more(
+    project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recipient_addresses, "MOST_RECIPIENTS_OF_ONE", 2)
+    for name in ("ada", "bob", "eve"):
+        make_member(project, name)
+    open_alert(project, GROUP)
+    deliver_all()
+    assert told(outside) == [(OPEN, "ada@example.com"), (OPEN, "bob@example.com")]
+    assert reasons() == [DropReason.REST_LEFT_OUT.value]
+
+
+def test_a_crash_while_people_are_looked_up_tells_each_once(
+    project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_member(project, "ada")
+    open_alert(project, GROUP)
+    start = clock.now()
+
+    def crash(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("alerting.services.recipients.schedule_reminders", crash)
+        with pytest.raises(KeyboardInterrupt):
+            deliver_one(start)
+    assert Notification.objects.get().channel is None
+    deliver_all(start + timedelta(seconds=31))
+    close_alert(project)
+    deliver_all(start + timedelta(seconds=32))
+    assert told(outside) == [(OPEN, "ada@example.com"), (CLOSE, "ada@example.com")]
+
+
+def test_two_workers_never_look_the_same_people_up(project: Project, outside: Outside) -> None:
+    make_member(project, "ada")
+    open_alert(project, GROUP)
+    start = clock.now()
+    late = claim(worker=WORKER, slots=1, now=start)
+    assert late
+    deliver_all(start + timedelta(seconds=31))
+    assert decide(late, now=start + timedelta(seconds=32)) == []
+    assert told(outside) == [(OPEN, "ada@example.com")]
+    assert Notification.objects.filter(kind=OPEN.value).count() == 1
+
+
+def test_a_crash_before_people_were_looked_up_tells_nobody_of_what_is_over(
+    project: Project, outside: Outside
+) -> None:
+    make_member(project, "ada")
+    open_alert(project, GROUP)
+    start = clock.now()
+    assert claim(worker=WORKER, slots=1, now=start)
+    close_alert(project)
+    deliver_all(start + timedelta(seconds=31))
+    assert outside.sent == []
+    assert reasons() == [DropReason.ALERT_OVER.value]
+    assert not Notification.objects.filter(status="PENDING").exists()

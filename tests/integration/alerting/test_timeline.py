@@ -1,0 +1,160 @@
+"""What happened to an alert, as its page shows it."""
+
+import pytest
+
+from accesslist.models import Project
+from alerting.choices import DropReason
+from alerting.rules.timeline import TimelineEntryKind
+from alerting.services.configs import alert_config_delete, alert_config_update
+from tests.factories.alerting import EMAIL, make_alert, make_config
+from tests.factories.automation import host_report, ingest, make_host
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+from tests.integration.alerting.timelines import (
+    ADA,
+    HOUR,
+    MINUTE,
+    NOW,
+    acknowledge,
+    goes_down,
+    kinds,
+    metric_alert,
+    metric_config,
+    timeline,
+    window,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_tells_from_the_signal_to_the_end(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[EMAIL])
+    goes_down(project)
+    deliver_all(NOW + MINUTE)
+    ingest(project, host_report(), now=NOW + HOUR)
+    evaluate(NOW + HOUR)
+    deliver_all(NOW + HOUR + MINUTE)
+    told = timeline(now=NOW + 2 * HOUR)
+    assert kinds(told) == [
+        TimelineEntryKind.BEGAN,
+        TimelineEntryKind.OPENED,
+        TimelineEntryKind.NOTIFIED,
+        TimelineEntryKind.CLOSED,
+        TimelineEntryKind.NOTIFIED,
+    ]
+    assert [entry.at for entry in told.entries] == [
+        NOW,
+        NOW,
+        NOW + MINUTE,
+        NOW + HOUR,
+        NOW + HOUR + MINUTE,
+    ]
+    assert told.coming == ()
+    assert told.nobody is None
+
+
+def test_it_names_the_event_that_began_it_and_the_condition(project: Project) -> None:
+    config = make_config(
+        project, matchers=[{"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "db"}]
+    )
+    goes_down(project)
+    told = timeline()
+    assert told.entries[0].text == "HOST_DOWN of db1:27017 was recorded."
+    assert told.entries[0].event_id is not None
+    assert (told.config.id, told.config.words) == (config.id, "HOST_DOWN, where HOSTNAME starts with “db”")
+    assert (told.config.is_there, told.config.changed_since) == (True, False)
+
+
+def test_an_event_of_another_host_did_not_begin_it(project: Project) -> None:
+    make_config(project)
+    ingest(project, host_report("other"), now=NOW - MINUTE)
+    ingest(project, host_report("other", reachable=False), now=NOW)
+    alert = make_alert(project, created=NOW, opens=NOW, target_key='["HOST","db1.example.com",27017]')
+    began = timeline(alert).entries[0]
+    assert (began.kind, began.event_id) == (TimelineEntryKind.BEGAN, None)
+
+
+def test_it_holds_the_value_against_the_threshold(project: Project) -> None:
+    metric_config(project)
+    host = make_host(project)
+    ingest(project, host_report(CONNECTIONS=1650), now=NOW)
+    evaluate(NOW)
+    told = timeline()
+    assert (told.entries[0].text, told.entries[0].reason) == (
+        f"{host.hostname}:27017 crossed its threshold.",
+        "CONNECTIONS was 1,650: above 900",
+    )
+
+
+def test_a_changed_configuration_begins_it_with_what_was_reported_before(project: Project) -> None:
+    ingest(project, host_report(CONNECTIONS=1650), now=NOW - HOUR)
+    evaluate(NOW - HOUR)
+    metric_config(project)
+    evaluate(NOW)
+    assert timeline().entries[0].reason == (
+        "CONNECTIONS was 1,650: above 900 (reported at 2099-11-21 11:00:00Z)"
+    )
+
+
+def test_a_value_that_is_not_kept_any_more_is_not_made_up(project: Project) -> None:
+    config = metric_config(project)
+    alert = metric_alert(project, make_host(project), config_id=config.id)
+    assert timeline(alert).entries[0].reason == "CONNECTIONS was above 900; the value is no longer stored"
+
+
+def test_it_says_who_acknowledged_it_until_when_and_why(project: Project) -> None:
+    alert = make_alert(project, created=NOW, opens=NOW)
+    acknowledge(alert, until=NOW + HOUR, now=NOW + MINUTE, comment="<b>disks</b>")
+    acknowledge(alert, until=NOW, now=NOW + 2 * MINUTE)
+    seen = [(one.kind, one.who, one.reason) for one in timeline(alert, now=NOW + HOUR).entries[2:]]
+    assert seen == [
+        (TimelineEntryKind.ACKNOWLEDGED, "ada", "<b>disks</b>"),
+        (TimelineEntryKind.UNACKNOWLEDGED, "ada", None),
+    ]
+
+
+def test_an_acknowledgement_that_lapsed_is_told(project: Project) -> None:
+    alert = make_alert(project, created=NOW, opens=NOW)
+    acknowledge(alert, until=NOW + HOUR, now=NOW + MINUTE)
+    assert TimelineEntryKind.LAPSED not in kinds(timeline(alert, now=NOW + HOUR))
+    later = timeline(alert, now=NOW + HOUR + MINUTE)
+    assert (later.entries[-1].kind, later.entries[-1].at) == (TimelineEntryKind.LAPSED, NOW + HOUR)
+    assert later.acknowledgement is None
+
+
+def test_one_that_was_tracked_only_ended_before_it_opened(project: Project) -> None:
+    alert = make_alert(project, created=NOW, opens=NOW + HOUR, resolved=NOW + MINUTE, status="CLOSED")
+    told = timeline(alert, now=NOW + HOUR)
+    assert kinds(told) == [TimelineEntryKind.BEGAN, TimelineEntryKind.CLOSED]
+    assert told.entries[-1].text == "The condition ended before it opened."
+    assert told.nobody is not None
+
+
+def test_a_deleted_configuration_cancels_it_and_is_still_known(project: Project) -> None:
+    config = make_config(project, notifications=[EMAIL])
+    goes_down(project)
+    alert_config_delete(config=config, actor=ADA, now=NOW + HOUR)
+    told = timeline(now=NOW + 2 * HOUR)
+    assert (told.entries[-1].kind, told.entries[-1].reason) == (
+        TimelineEntryKind.NOT_NOTIFIED,
+        DropReason.ALERT_OVER.value,
+    )
+    assert told.entries[-2].kind is TimelineEntryKind.CANCELLED
+    assert told.entries[-2].who == "ada"
+    assert (told.config.is_there, told.config.changed_since) == (False, False)
+
+
+def test_a_configuration_that_says_something_else_by_now_is_told(project: Project) -> None:
+    config = make_config(project)
+    goes_down(project)
+    changed = [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "other"}]
+    alert_config_update(config=config, read=lambda _: {"matchers": changed}, actor=ADA, now=NOW + HOUR)
+    told = timeline(now=NOW + 2 * HOUR)
+    assert (told.config.is_there, told.config.changed_since) == (True, True)
+
+
+def test_a_window_that_held_notifications_back_is_part_of_it(project: Project) -> None:
+    window(project, NOW - HOUR, NOW + HOUR)
+    alert = make_alert(project, created=NOW, opens=NOW)
+    told = timeline(alert, now=NOW + 2 * HOUR)
+    seen = [(one.kind, one.at) for one in told.entries if "“new disks”" in one.text]
+    assert seen == [(TimelineEntryKind.SILENCED, NOW), (TimelineEntryKind.UNSILENCED, NOW + HOUR)]

@@ -1,0 +1,112 @@
+"""Who was told of an alert, who was not and why, and what is to come."""
+
+import pytest
+
+from accesslist.models import Project
+from alerting.choices import DropReason, WaitReason
+from alerting.models import Alert, NotificationSetting
+from alerting.rules.timeline import TimelineEntryKind
+from alerting.selectors.timeline import NOT_SHOWN
+from integrations.choices import DeliveryStatus
+from integrations.outcome import Outcome
+from tests.factories.alerting import EMAIL, make_alert, make_config, make_global_config
+from tests.integration.alerting.pipeline import Outside, deliver_all
+from tests.integration.alerting.timelines import (
+    HOUR,
+    MINUTE,
+    NOW,
+    REPEATED,
+    acknowledge,
+    goes_down,
+    timeline,
+    window,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def test_each_attempt_is_told_with_its_reason(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[EMAIL])
+    goes_down(project)
+    outside.outcome = Outcome(DeliveryStatus.RETRY, "the mail server is away", 2500)
+    deliver_all(NOW)
+    outside.outcome = Outcome(DeliveryStatus.DELIVERED, None, 7)
+    deliver_all(NOW + HOUR / 2)
+    first, second = timeline(now=NOW + HOUR).entries[2:]
+    assert (first.kind, first.reason) == (TimelineEntryKind.NOT_YET, "the mail server is away")
+    assert "attempt 1, 2.5 s" in first.text
+    assert (second.kind, second.reason) == (TimelineEntryKind.NOTIFIED, None)
+    assert "oncall@example.com was notified that the alert opened: attempt 2, 7 ms" in second.text
+
+
+def test_nobody_to_tell_is_told(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[{"typeName": "GROUP", "emailEnabled": True, "delayMin": 0}])
+    goes_down(project)
+    deliver_all(NOW)
+    last = timeline(now=NOW + MINUTE).entries[-1]
+    assert (last.kind, last.reason) == (TimelineEntryKind.NOT_NOTIFIED, DropReason.NO_HOLDER.value)
+
+
+def test_a_notification_that_came_later_had_nothing_to_tell(project: Project) -> None:
+    config = make_config(project, notifications=[EMAIL])
+    goes_down(project)
+    assert timeline().untold == ()
+    NotificationSetting.objects.create(config=config, position=2, type_name="SMS")
+    assert timeline().untold == ("SMS",)
+
+
+def test_recipients_and_condition_of_a_global_configuration_are_not_everybodys(project: Project) -> None:
+    make_global_config(notifications=[EMAIL])
+    goes_down(project)
+    alert = Alert.objects.get()
+    shown, hidden = timeline(alert), timeline(alert, sees_config=False)
+    assert "oncall@example.com" in repr(shown)
+    assert "oncall@example.com" not in repr(hidden)
+    assert (hidden.config.words, hidden.untold) == (NOT_SHOWN, ())
+
+
+def test_a_tracked_alert_is_to_open(project: Project) -> None:
+    alert = make_alert(project, status="TRACKING", created=NOW, opens=NOW + HOUR)
+    told = timeline(alert)
+    assert [(one.kind, one.at) for one in told.coming] == [(TimelineEntryKind.OPENED, NOW + HOUR)]
+    assert told.nobody == "Nobody was notified yet: the alert has not opened."
+
+
+def test_it_says_when_the_next_repeat_is(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[REPEATED])
+    goes_down(project)
+    deliver_all(NOW)
+    (repeat,) = timeline(now=NOW + MINUTE).coming
+    assert (repeat.at, repeat.reason) == (NOW + HOUR, None)
+    assert "still open" in repeat.text
+
+
+def test_an_acknowledgement_holds_the_next_repeat_back(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[REPEATED])
+    goes_down(project)
+    deliver_all(NOW)
+    acknowledge(Alert.objects.get(), until=NOW + 3 * HOUR, now=NOW + MINUTE)
+    lapse, repeat = timeline(now=NOW + 2 * MINUTE).coming
+    assert (lapse.kind, lapse.at) == (TimelineEntryKind.LAPSED, NOW + 3 * HOUR)
+    assert (repeat.at, repeat.reason) == (NOW + 3 * HOUR, WaitReason.ACKNOWLEDGED.value)
+
+
+def test_a_window_to_come_holds_it_back_until_its_end(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[REPEATED])
+    goes_down(project)
+    deliver_all(NOW)
+    window(project, NOW + HOUR - MINUTE, NOW + 5 * HOUR)
+    (repeat,) = timeline(now=NOW + MINUTE).coming
+    assert repeat.at == NOW + 5 * HOUR
+    assert "silenced by maintenance window" in str(repeat.reason)
+
+
+def test_what_was_taken_out_of_the_configuration_will_not_be_told(project: Project) -> None:
+    config = make_config(project, notifications=[EMAIL])
+    goes_down(project)
+    NotificationSetting.objects.filter(config=config).update(removed=True)
+    (coming,) = timeline().coming
+    assert (coming.kind, coming.reason) == (
+        TimelineEntryKind.NOT_NOTIFIED,
+        DropReason.NOTIFICATION_REMOVED.value,
+    )

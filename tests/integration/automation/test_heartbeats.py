@@ -1,0 +1,276 @@
+"""Agents and hosts that should report and do not, and the platform's own absence."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accesslist.models import Project
+from automation.choices import AgentType, HostType
+from automation.models import Agent, FleetWatch, Host, ReplicaSet
+from automation.services.heartbeats import heartbeats_sweep
+from automation.services.watch import sweep_begin, sweep_goes_on
+from events.models import Event, Signal
+from tests.each import each
+from tests.factories.automation import host_report, ingest, make_host, sweep
+
+pytestmark = pytest.mark.django_db
+START = datetime(2099, 1, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
+
+
+def told(*names: str) -> list[str]:
+    """Which of these events there are, oldest first."""
+    return list(
+        Event.objects.filter(event_type__in=names).order_by("id").values_list("event_type", flat=True)
+    )
+
+
+def down() -> set[str]:
+    """The hosts that are down."""
+    return set(Host.objects.filter(down=True).values_list("hostname", flat=True))
+
+
+def silent() -> set[str]:
+    """The agents that are."""
+    return set(Agent.objects.filter(down=True).values_list("hostname", flat=True))
+
+
+class TestHosts:
+    """Silent while the agent that reported it last still reports."""
+
+    @each(
+        ("later", "expected"),
+        [(4 * MINUTE - SECOND, set()), (4 * MINUTE, {"b"}), (4 * MINUTE + SECOND, {"b"})],
+        ids=["before", "at", "after"],
+    )
+    def test_one_its_agent_speaks_of_no_more_is_down_after_four_minutes(
+        self, project: Project, later: timedelta, expected: set[str]
+    ) -> None:
+        ingest(project, host_report("a"), host_report("b"), now=START)
+        ingest(project, host_report("a"), now=START + 3 * MINUTE)
+        sweep(START + later)
+        assert down() == expected
+        assert told("HOST_DOWN") == ["HOST_DOWN"] * len(expected)
+        assert silent() == set()
+
+    def test_it_is_told_once_with_its_state_and_comes_back_with_a_report(self, project: Project) -> None:
+        ingest(project, host_report("a"), host_report("b"), now=START)
+        ingest(project, host_report("a"), now=START + 3 * MINUTE)
+        Signal.objects.all().delete()
+        for seconds in (0, 15, 30):
+            sweep(START + 4 * MINUTE + seconds * SECOND)
+        (signal,) = Signal.objects.all()
+        assert [(one["hostname"], one["reachable"]) for one in signal.payload["hosts"]] == [("b", False)]
+        event = Event.objects.get(event_type="HOST_DOWN")
+        assert (event.details["hostname"], event.created) == ("b", START + 4 * MINUTE)
+        ingest(project, host_report("b"), now=START + 5 * MINUTE)
+        assert told("HOST_DOWN", "HOST_UP") == ["HOST_DOWN", "HOST_UP"]
+        assert down() == set()
+
+    def test_one_reported_by_another_agent_meanwhile_is_not_silent(self, project: Project) -> None:
+        ingest(project, host_report("a"), host_report("b"), agent="one", now=START)
+        ingest(project, host_report("b"), agent="two", now=START + 2 * MINUTE)
+        ingest(project, host_report("a"), agent="one", now=START + 4 * MINUTE)
+        sweep(START + 5 * MINUTE)
+        assert down() == set()
+        sweep(START + 6 * MINUTE)
+        # Agent two is silent now itself, so its host keeps its state.
+        assert (down(), silent()) == (set(), {"two"})
+
+    def test_one_that_was_never_reported_or_is_deleted_or_down_already_is_left_alone(
+        self, project: Project
+    ) -> None:
+        ingest(project, host_report("b", reachable=False), host_report("gone"), now=START)
+        make_host(project, "new")
+        Host.objects.filter(hostname="gone").update(deleted=START)
+        ingest(project, now=START + 4 * MINUTE)
+        sweep(START + 5 * MINUTE)
+        assert down() == {"b"}
+        assert told("HOST_DOWN") == ["HOST_DOWN"]
+
+    def test_an_agent_that_returns_has_four_minutes_to_speak_of_its_hosts(self, project: Project) -> None:
+        ingest(project, host_report("a"), host_report("b"), now=START)
+        sweep(START + 4 * MINUTE)
+        ingest(project, host_report("a"), now=START + 10 * MINUTE)
+        sweep(START + 14 * MINUTE - SECOND)
+        assert down() == set()
+        ingest(project, host_report("a"), now=START + 14 * MINUTE - SECOND)
+        sweep(START + 14 * MINUTE)
+        assert down() == {"b"}
+
+    @each(("away", "spared"), [(4 * MINUTE - SECOND, False), (4 * MINUTE, True)], ids=["shorter", "silent"])
+    def test_an_agent_whose_silence_no_sweep_found_has_as_long(
+        self, project: Project, away: timedelta, spared: bool
+    ) -> None:
+        ingest(project, host_report("a"), host_report("b"), now=START)
+        ingest(project, agent="other", now=START + 3 * MINUTE)
+        ingest(project, host_report("a"), now=START + away)
+        sweep(START + away + 15 * SECOND)
+        assert down() == (set() if spared else {"b"})
+        assert told("MONITORING_AGENT_DOWN", "MONITORING_AGENT_UP") == []
+
+    def test_its_replica_set_is_counted_anew(self, project: Project) -> None:
+        primary = host_report("b", type_name=HostType.REPLICA_PRIMARY, replica_set_name="rs0")
+        ingest(project, host_report("a"), primary, now=START)
+        ingest(project, host_report("a"), now=START + 3 * MINUTE)
+        sweep(START + 4 * MINUTE)
+        one = ReplicaSet.objects.get()
+        assert (one.primaries, one.healthy, one.unhealthy) == (0, 0, 1)
+        assert told("NO_PRIMARY") == ["NO_PRIMARY"]
+        states = Signal.objects.filter(kind="hosts").latest("id").payload["replicaSets"]
+        assert [one["primaries"] for one in states] == [0]
+
+
+class TestAgents:
+    """Silent ones are told as one, and their hosts keep their state."""
+
+    @each("agent_type", list(AgentType))
+    @each(("later", "is_down"), [(4 * MINUTE - SECOND, False), (4 * MINUTE, True)], ids=["before", "at"])
+    def test_one_is_down_after_four_minutes(
+        self, project: Project, agent_type: AgentType, later: timedelta, is_down: bool
+    ) -> None:
+        ingest(project, host_report("a"), agent_type=agent_type, now=START)
+        sweep(START + later)
+        name = f"{agent_type.value}_AGENT_DOWN"
+        assert told(name) == [name] * is_down
+        assert Signal.objects.filter(payload__eventTypeName=name).count() == int(is_down)
+        assert silent() == ({"agent1"} if is_down else set())
+        assert (down(), told("HOST_DOWN")) == (set(), [])
+
+    def test_it_is_told_once_and_is_up_with_its_next_report(self, project: Project) -> None:
+        ingest(project, now=START)
+        for minutes in (4, 5, 6):
+            sweep(START + minutes * MINUTE)
+        ingest(project, now=START + 7 * MINUTE)
+        ingest(project, now=START + 8 * MINUTE)
+        names = ("MONITORING_AGENT_DOWN", "MONITORING_AGENT_UP")
+        assert told(*names) == list(names)
+        for event in Event.objects.filter(event_type__in=names):
+            assert (event.details["hostname"], event.details["sourceTypeName"]) == ("agent1", "MONITORING")
+        assert Signal.objects.filter(payload__eventTypeName="MONITORING_AGENT_UP").count() == 1
+
+    def test_the_last_one_of_the_installation_is_told_too(self, project: Project) -> None:
+        ingest(project, now=START)
+        sweep(START + 4 * MINUTE)
+        assert silent() == {"agent1"}
+
+    def test_one_of_a_deleted_project_is_told_to_nobody_and_hides_no_other(
+        self, project: Project, other_project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("automation.services.heartbeats.PROJECTS_AT_ONCE", 1)
+        ingest(project, host_report("a"), agent="gone", now=START)
+        ingest(other_project, agent="left", now=START)
+        Project.objects.filter(id=project.id).update(deleted=START, org=None)
+        sweep(START + 5 * MINUTE)
+        assert silent() == {"left"}
+
+    def test_however_many_there_are_all_are_found(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("automation.services.heartbeats.ROWS_AT_ONCE", 2)
+        for number in range(5):
+            ingest(project, agent=f"agent{number}", now=START)
+        sweep(START + 5 * MINUTE)
+        assert len(silent()) == 5
+
+
+class TestAbsence:
+    """When nobody could report, nobody is silent."""
+
+    def test_a_first_report_after_four_minutes_without_any_starts_the_clocks_anew(
+        self, project: Project
+    ) -> None:
+        ingest(project, host_report("a"), host_report("b"), agent="one", now=START)
+        ingest(project, host_report("c"), agent="two", now=START)
+        back = START + 4 * MINUTE
+        ingest(project, host_report("a"), agent="one", now=back)
+        assert FleetWatch.objects.get().counting_since == back
+        sweep(back + MINUTE, counting_since=FleetWatch.objects.get().counting_since)
+        assert (down(), silent()) == (set(), set())
+        ingest(project, host_report("a"), agent="one", now=back + 3 * MINUTE)
+        sweep(back + 4 * MINUTE, counting_since=FleetWatch.objects.get().counting_since)
+        assert (down(), silent()) == ({"b"}, {"two"})
+
+    @each("agent", ["one", "new"])
+    def test_a_report_in_time_does_not(self, project: Project, agent: str) -> None:
+        ingest(project, agent="one", now=START)
+        ingest(project, agent="two", now=START + SECOND)
+        ingest(project, agent=agent, now=START + 4 * MINUTE)
+        assert FleetWatch.objects.get().counting_since == START
+
+    @each(("pause", "starts_anew"), [(60 * SECOND, False), (61 * SECOND, True)], ids=["sixty", "more"])
+    def test_clocks_start_anew_when_nothing_ran(
+        self, project: Project, pause: timedelta, starts_anew: bool
+    ) -> None:
+        ingest(project, now=START)
+        sweep(START + 3 * MINUTE + 30 * SECOND)
+        now = START + 3 * MINUTE + 30 * SECOND + pause
+        heartbeats_sweep(clock=lambda: now)
+        assert silent() == (set() if starts_anew else {"agent1"})
+        assert (FleetWatch.objects.get().counting_since == now) is starts_anew
+
+    @each(("step", "starts_anew"), [(60 * SECOND, False), (61 * SECOND, True)], ids=["sixty", "more"])
+    def test_a_long_sweep_is_no_absence_while_it_goes_on(
+        self, project: Project, other_project: Project, step: timedelta, starts_anew: bool
+    ) -> None:
+        for one in (project, other_project):
+            ingest(one, now=START)
+        began = START + 4 * MINUTE
+        FleetWatch.objects.update(counting_since=START, swept=began - 15 * SECOND)
+        readings = [began, began + step, began + 2 * step]
+        heartbeats_sweep(clock=iter(readings).__next__)
+        assert Agent.objects.filter(down=True).count() == 2
+        sweep_begin(now=began + 2 * step + 15 * SECOND)
+        assert FleetWatch.objects.get().counting_since == (readings[-1] if starts_anew else START)
+
+    def test_a_worker_whose_clock_is_behind_takes_back_nothing(self, project: Project) -> None:
+        ingest(project, now=START)
+        sweep_begin(now=START + MINUTE)
+        sweep_goes_on(now=START)
+        assert FleetWatch.objects.get().swept == START + MINUTE
+
+    def test_the_first_sweep_of_all_finds_nobody(self, project: Project) -> None:
+        ingest(project, now=START)
+        FleetWatch.objects.all().delete()
+        heartbeats_sweep(clock=lambda: START + 10 * MINUTE)
+        assert silent() == set()
+
+    def test_several_workers_sweep_as_one(self, project: Project) -> None:
+        ingest(project, now=START)
+        sweep(START + 4 * MINUTE - 2 * SECOND)
+        heartbeats_sweep(clock=lambda: START + 4 * MINUTE)
+        assert silent() == set()
+        heartbeats_sweep(clock=lambda: START + 4 * MINUTE + 8 * SECOND)
+        assert silent() == {"agent1"}
+
+
+class TestCost:
+    """A sweep that finds nobody takes the same few statements, whatever the fleet."""
+
+    def statements(self, now: datetime) -> int:
+        """How many a sweep takes."""
+        FleetWatch.objects.update_or_create(
+            id=1, defaults={"swept": now - 15 * SECOND, "counting_since": START - 9 * MINUTE}
+        )
+        with CaptureQueriesContext(connection) as queries:
+            heartbeats_sweep(clock=lambda: now)
+        return len(queries)
+
+    def test_nobody_silent(self, project: Project) -> None:
+        before = self.statements(START)
+        ingest(project, *(host_report(f"h{number}") for number in range(50)), now=START)
+        assert self.statements(START + MINUTE) == before
+
+    def test_however_many_are_silent_in_a_project(self, project: Project, other_project: Project) -> None:
+        ingest(project, *(host_report(f"h{number}") for number in range(50)), now=START)
+        ingest(project, now=START + 3 * MINUTE)
+        many = self.statements(START + 4 * MINUTE)
+        assert len(down()) == 50
+        ingest(other_project, host_report("a"), now=START + 4 * MINUTE)
+        ingest(other_project, now=START + 7 * MINUTE)
+        ingest(project, now=START + 7 * MINUTE)
+        assert self.statements(START + 8 * MINUTE) == many
+        assert len(down()) == 51

@@ -1,0 +1,76 @@
+"""How alerts and windows look in the console."""
+
+from datetime import UTC, datetime, timedelta
+
+from alerting.choices import AlertStatus
+from alerting.models import Alert, MaintenanceWindow
+from alerting.presentation import (
+    ALERT_TONES,
+    ATTEMPT_TONES,
+    ENTRY_BADGES,
+    NOTIFICATION_TONES,
+    alert_badge,
+    window_badge,
+)
+from alerting.rules.notification_state import NotificationState
+from alerting.rules.state import AlertState, alert_state
+from alerting.rules.timeline import TimelineEntryKind
+from integrations.choices import DeliveryStatus
+from opsapi.console.widgets import Tone
+from tests.each import each
+
+NOW = datetime(2099, 1, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+@each(
+    ("status", "acknowledged", "look"),
+    [
+        ("TRACKING", None, ("Pending", Tone.WARNING)),
+        ("OPEN", None, ("Open", Tone.BAD)),
+        ("OPEN", SECOND, ("Acknowledged", Tone.INFO)),
+        ("TRACKING", SECOND, ("Acknowledged", Tone.INFO)),
+        ("OPEN", timedelta(0), ("Open", Tone.BAD)),
+        ("OPEN", -SECOND, ("Open", Tone.BAD)),
+        ("CLOSED", SECOND, ("Closed", Tone.GOOD)),
+    ],
+)
+def test_an_alert_somebody_took_on_says_so_while_that_counts(
+    status: str, acknowledged: timedelta | None, look: tuple[str, Tone]
+) -> None:
+    until = None if acknowledged is None else NOW + acknowledged
+    alert = Alert(status=status, acknowledged_until=until)
+    assert alert_badge(alert, NOW, is_muted=False) == look
+
+
+@each(
+    ("status", "acknowledged", "word"),
+    [
+        ("OPEN", False, "Muted"),
+        ("OPEN", True, "Acknowledged"),
+        ("TRACKING", False, "Pending"),
+        ("CLOSED", False, "Closed"),
+        ("CANCELLED", False, "Cancelled"),
+    ],
+)
+def test_an_open_alert_that_a_window_covers_is_muted(status: str, acknowledged: bool, word: str) -> None:
+    assert alert_state(AlertStatus(status), is_acknowledged=acknowledged, is_muted=True) == word
+
+
+@each(
+    ("start", "end", "look"),
+    [
+        (SECOND, 2 * SECOND, ("scheduled", Tone.INFO)),
+        (timedelta(0), SECOND, ("active", Tone.WARNING)),
+        (-SECOND, timedelta(0), ("ended", Tone.PLAIN)),
+    ],
+)
+def test_a_window_is_coming_active_or_over(start: timedelta, end: timedelta, look: tuple[str, Tone]) -> None:
+    assert window_badge(MaintenanceWindow(start=NOW + start, end=NOW + end), NOW) == look
+
+
+def test_everything_there_can_be_has_a_look() -> None:
+    assert set(ALERT_TONES) == set(AlertState)
+    assert set(NOTIFICATION_TONES) == set(NotificationState)
+    assert set(ATTEMPT_TONES) == set(DeliveryStatus)
+    assert set(ENTRY_BADGES) == set(TimelineEntryKind)
