@@ -40,7 +40,7 @@ class EncryptedColumn:
         return rows
 
 
-def sealed_columns() -> Iterator[EncryptedColumn]:
+def encrypted_columns() -> Iterator[EncryptedColumn]:
     """All of them."""
     for model in apps.get_models():
         for field in model._meta.get_fields():
@@ -50,7 +50,7 @@ def sealed_columns() -> Iterator[EncryptedColumn]:
 
 def is_key_lost() -> bool:
     """Whether values are encrypted and no configured key encrypted any of them; before migrations, too."""
-    filled = [column for column in sealed_columns() if _is_in_database(column) and column.rows().exists()]
+    filled = [column for column in encrypted_columns() if _is_in_database(column) and column.rows().exists()]
     return bool(filled) and not any(column.has_values_of_known_keys() for column in filled)
 
 

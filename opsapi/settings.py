@@ -51,7 +51,7 @@ ALLOWED_HOSTS = read.words(
 # --- secrets ---------------------------------------------------------------------------------------
 SECRET_KEY = read.text("SECRET_KEY") or secret_from_file(OPSAPI_DATA_DIR / "secret_key")
 # Newest first: the first key encrypts, all of them decrypt.
-# None before the first start: `manage.py prepare` makes the file for a database in which nothing is encrypted.
+# None before the first start: `prepare` creates the file for a database in which nothing is encrypted.
 OPSAPI_ENCRYPTION_KEY_FILE = OPSAPI_DATA_DIR / "encryption_key"
 OPSAPI_ENCRYPTION_KEYS = read.keys("OPSAPI_ENCRYPTION_KEYS", OPSAPI_ENCRYPTION_KEY_FILE)
 OPSAPI_ENCRYPTION_KEY_LOST = read.flag("OPSAPI_ENCRYPTION_KEY_LOST", False)

@@ -59,7 +59,7 @@ class DescriptionForm(ConsoleForm):
 
 
 class KeyRolesForm(HeldRolesForm):
-    """Change the roles of a key that are behind the operator's doors (`accesslist.rules.manageable_scopes`)."""
+    """Change the roles of a key in scopes that the operator manages (`accesslist.rules.manageable_scopes`)."""
 
     @cached_property
     def _manageable_scopes(self) -> list[Scope]:

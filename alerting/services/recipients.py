@@ -32,7 +32,7 @@ def recipients_replace(
         Notification.objects.filter(id=notification.id).delete()
     notifications_insert(address_row(notification, address, now) for address in wanted)
     if alert is not None:
-        schedule_reminders(recently_notified=[(setting, alert)], now=now)
+        schedule_reminders(notified=[(setting, alert)], now=now)
 
 
 def _left_out(found: RecipientAddresses, wanted: list[RecipientAddress]) -> DropReason | None:

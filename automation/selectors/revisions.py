@@ -113,7 +113,7 @@ def opened(revision: AutomationRevision, encrypted: str | None) -> str:
     except CannotDecryptError as error:
         logger.error("an automation configuration of project %s: %s", revision.group_id, error)
         raise unavailable(
-            f"version {revision.number} cannot be read without the key it was encrypted with, which is not in "
+            f"version {revision.number} cannot be read without its encryption key, which is not in "
             "OPSAPI_ENCRYPTION_KEYS"
         ) from None
 

@@ -118,8 +118,8 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     measured = measurements_write(reports=by_id, reported=now)
     _replace_processes(group_id, report, now)
     derived = [*heartbeat.events, *_new_hosts(added), *_happened(edges), *sets.events]
-    reported = _reported(group_id, _as_they_happened(report.events, now), hosts)
-    events_record(events=[*derived, *reported], actor=actor, now=now, group_id=group_id)
+    reported_events = _reported(group_id, _as_they_happened(report.events, now), hosts)
+    events_record(events=[*derived, *reported_events], actor=actor, now=now, group_id=group_id)
     reported = [hosts[one.address.key] for one in report.hosts]
     states = [host_signal_state(host, measured.get(host.id)) for host in reported]
     hosts_signal(

@@ -68,7 +68,9 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
         me_id,
         candidates=together,
         leases=known,
-        watchers={one.id: rules.Watcher(one.asked, one.interval, one.until) for one in watchers.values()},
+        watchers={
+            one.id: rules.LeaseWatcher(one.asked, one.interval, one.until) for one in watchers.values()
+        },
         interval=request.interval,
         now=now,
     ).shares()

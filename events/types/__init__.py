@@ -6,10 +6,10 @@ from events.types.table import ALERT_CATEGORIES, EVENT_TYPES, EventType, closing
 __all__ = [
     "ALERT_CATEGORIES",
     "EVENT_TYPES",
+    "AlertEffect",
     "Category",
     "EventType",
     "EventTypeSpec",
-    "Kind",
     "Needs",
     "Target",
     "closing_type",

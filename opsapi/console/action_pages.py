@@ -15,7 +15,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.links import base_url
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.forms import ConsoleForm
-from opsapi.console.idempotency import ONCE, TOKEN_FORGOTTEN, is_unused, pages_of, sent_token, token_of
+from opsapi.console.idempotency import PAGE_FORGOTTEN, TOKEN_FIELD, is_unused, pages_of, sent_token, token_of
 
 if TYPE_CHECKING:
     from opsapi.console.model_admin import ConsoleAdmin
@@ -76,7 +76,7 @@ class ActionPage:
         if came is not None:
             return self._was_done(*came)
         if token not in pages and form.is_valid():
-            form.add_error(None, TOKEN_FORGOTTEN)
+            form.add_error(None, PAGE_FORGOTTEN)
         return None
 
     def _form(self) -> ConsoleForm:
@@ -149,7 +149,7 @@ class ActionPage:
             "rows": [] if self.is_new else self.rows,
             "name_of_action": self.name,
             "confirmed": CONFIRMED,
-            "once": ONCE,
+            "once": TOKEN_FIELD,
             "token": token_of(self.request) if self.is_once else "",
             "back": self.admin.list_url() if len(self.rows) > 1 else self.admin.page_url(self.rows[0]),
         }

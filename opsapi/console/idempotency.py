@@ -11,11 +11,11 @@ from typing import Any
 from django.db import transaction
 from django.http import HttpRequest
 
-TOKEN_FIELD = "once"
+TOKEN_FIELD = "once"  # noqa: S105
 """The field with the token."""
 MOST_PAGES = 50
 """Number of pages remembered per session, the newest."""
-TOKEN_FORGOTTEN = "This form has expired and nothing was changed. Send it again."
+PAGE_FORGOTTEN = "This form has expired and nothing was changed. Send it again."
 _PAGES = "pages"
 _BYTES = 16
 Pages = dict[str, list[str] | None]

@@ -13,7 +13,7 @@ from accesslist.models import ApiKey, Project, User
 from alerting.models import AlertConfig, MaintenanceWindow
 from events.types import EventType
 from opsapi import clock
-from opsapi.console.idempotency import MOST_PAGES, TOKEN_FORGOTTEN
+from opsapi.console.idempotency import MOST_PAGES, PAGE_FORGOTTEN
 from opsapi.roles import Role
 from tests.admin.alert_pages import alert_page, window_values
 from tests.admin.configs import do
@@ -75,7 +75,7 @@ def test_a_page_without_a_token_of_the_session_makes_nothing_yet(
 ) -> None:
     with leaves_events(operator):
         answer = send(console, once, desc="typed")
-    assert TOKEN_FORGOTTEN in text_of(answer)
+    assert PAGE_FORGOTTEN in text_of(answer)
     form = typed_in(text_of(answer))
     assert form["desc"] == ["typed"]
     with leaves_events(operator, EventType.API_KEY_CREATED_AUDIT):
@@ -85,14 +85,14 @@ def test_a_page_without_a_token_of_the_session_makes_nothing_yet(
 
 def test_a_token_is_good_in_its_session_alone(console: Client, operator: User) -> None:
     _, other = operator_with(Role.GLOBAL_OWNER)
-    assert TOKEN_FORGOTTEN in text_of(send(other, token(console, ADD)))
+    assert PAGE_FORGOTTEN in text_of(send(other, token(console, ADD)))
     assert not ApiKey.objects.exists()
 
 
 def test_a_session_remembers_so_many_pages(console: Client, operator: User) -> None:
     first, *others = [token(console, ADD) for _ in range(MOST_PAGES + 1)]
     assert list(console.session["pages"]) == others
-    assert TOKEN_FORGOTTEN in text_of(send(console, first))
+    assert PAGE_FORGOTTEN in text_of(send(console, first))
 
 
 def test_what_was_made_may_be_gone(console: Client, operator: User) -> None:

@@ -282,7 +282,7 @@ def standalone(*options: str, **more: Any) -> Iterator[Mongod]:
 def replica_set(
     kinds: Sequence[Mapping[str, Any]] = FULL, version: str = VERSION, *, is_config: bool = False
 ) -> Iterator[RunningReplicaSet]:
-    """A replica set that is ready, in a directory of its own; the arguments are those of `RunningReplicaSet`."""
+    """A replica set that is ready, in a directory of its own; arguments as for `RunningReplicaSet`."""
     with _directory() as directory:
         members = RunningReplicaSet(directory, kinds=kinds, version=version, is_config=is_config)
         try:

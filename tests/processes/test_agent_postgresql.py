@@ -16,7 +16,7 @@ from automation.agent.postgresql.host import PostgresHost
 from automation.agent.postgresql.metrics import DEAD_ROWS, SIZE, SOURCES, MetricQuery
 from automation.agent.rates import Why
 from automation.agent.report import bodies_of
-from automation.models import PostgresHost as PlatformHost
+from automation.models import Host as PlatformHost
 from automation.models import ReplicaSet
 from tests.client import ApiClient
 from tests.eventually import eventually

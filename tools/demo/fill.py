@@ -13,7 +13,7 @@ from alerting.models import Alert, Notification
 from automation.services.watch import clocks_restart
 from events.models import Signal
 from opsapi.roles import Role
-from tools.demo.timeline import OWNER, set_up, tell_day
+from tools.demo.story import OWNER, set_up, tell_day
 from tools.demo.world import World
 
 UNWATCHED = timedelta(days=1)

@@ -7,7 +7,7 @@ from typing import Any
 from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.services.configs import alert_config_set_enabled
 from automation.reports import ProcessReport
-from automation.rules.heartbeats import SILENCE
+from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
 from automation.services.heartbeats import group_timeouts_mark
 from automation.services.ingest import report_ingest
 from opsapi.roles import Role
@@ -124,7 +124,7 @@ def _starts_with(prefix: str) -> Mapping[str, str]:
 
 def _find_timeouts(world: World) -> None:
     group_id = world.groups["customer-accounts"].id
-    group_timeouts_mark(group_id=group_id, limit=world.moment - SILENCE, now=world.moment)
+    group_timeouts_mark(group_id=group_id, limit=world.moment - HEARTBEAT_TIMEOUT, now=world.moment)
 
 
 def _switch(world: World, *, enabled: bool) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec, Kind
+from events.types import EVENT_TYPES, AlertEffect, Category, EventType, EventTypeSpec
 from tools.reference.markdown import code, table
 
 _INTRODUCTION = """# Event types
@@ -16,7 +16,7 @@ _INTRODUCTION = """# Event types
 | reported | an agent can report the type |
 | produced | the type occurs: the platform or an agent writes it |
 """
-_EFFECTS = {Kind.CLOSING: "closes", Kind.TOLD_ONCE: "notifies once", Kind.AUDIT: "audit"}
+_EFFECTS = {AlertEffect.CLOSING: "closes", AlertEffect.ONE_SHOT: "notifies once", AlertEffect.AUDIT: "audit"}
 
 
 def page() -> str:

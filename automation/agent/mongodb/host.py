@@ -297,7 +297,7 @@ class MongoHost:
             is_refused = isinstance(error, OperationFailure) and error.code in REFUSALS
             known.refused = frozenset({"dbStats"} if is_refused else ())
             log.warning("%s: no database sizes: %s", self.address, self._explain(error))
-        return known.turns.explain()
+        return known.turns.take_samples()
 
     def _database_names(self) -> Sequence[str]:
         answer = self._command(DATABASES.command, ANSWER_SECONDS)

@@ -192,7 +192,7 @@ class PostgresHost:
                 lambda: known.names_in(session.rows(_DATABASES, MOST_DATABASES)),
                 lambda name, _: list(self._database(session, name, hello)),
             )
-        return known.turns.explain()
+        return known.turns.take_samples()
 
     def _database(self, session: PostgresSession, name: str, hello: Hello) -> Iterator[Sample]:
         questions: dict[str, Callable[[], Row]] = {SIZE: lambda: session.row(_SIZE, name)}

@@ -19,7 +19,7 @@ from alerting.selectors.notification_log import alert_notifications
 from alerting.selectors.timeline import alert_timeline
 from alerting.serializers.notification_log import present_logged
 from alerting.services.configs import alert_config_delete, alert_config_update
-from alerting.services.destinations import CHECKED_EVERY, REMEMBERED, destinations_trim
+from alerting.services.destinations import CACHED, CHECKED_EVERY, destinations_trim
 from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, leases_release
 from alerting.services.notifications import schedule_openings
 from alerting.services.windows import window_create
@@ -511,7 +511,7 @@ class TestSecrets:
         deliver_all(START + MINUTE)
         destinations_trim(now=START + MINUTE + 2 * CHECKED_EVERY)
         assert Destination.objects.get().config is None
-        destinations_trim(now=START + MINUTE + REMEMBERED + HOUR)
+        destinations_trim(now=START + MINUTE + CACHED + HOUR)
         assert not Destination.objects.exists()
 
     def test_the_next_alert_brings_it_back(self, project: Project, outside: Outside) -> None:

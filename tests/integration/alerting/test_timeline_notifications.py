@@ -50,9 +50,9 @@ def test_nobody_to_tell_is_told(project: Project, outside: Outside) -> None:
 def test_a_notification_that_came_later_had_nothing_to_tell(project: Project) -> None:
     config = make_config(project, notifications=[EMAIL])
     goes_down(project)
-    assert timeline().untold == ()
+    assert timeline().not_notified == ()
     NotificationSetting.objects.create(config=config, position=2, type_name="SMS")
-    assert timeline().untold == ("SMS",)
+    assert timeline().not_notified == ("SMS",)
 
 
 def test_recipients_and_condition_of_a_global_configuration_are_not_everybodys(project: Project) -> None:
@@ -62,7 +62,7 @@ def test_recipients_and_condition_of_a_global_configuration_are_not_everybodys(p
     shown, hidden = timeline(alert), timeline(alert, sees_config=False)
     assert "oncall@example.com" in repr(shown)
     assert "oncall@example.com" not in repr(hidden)
-    assert (hidden.config.words, hidden.untold) == (NOT_SHOWN, ())
+    assert (hidden.config.words, hidden.not_notified) == (NOT_SHOWN, ())
 
 
 def test_a_tracked_alert_is_to_open(project: Project) -> None:

@@ -11,7 +11,7 @@ from pytest_django import Settings
 from accesslist.models import ApiKey, Project
 from alerting.models import NotificationSetting
 from opsapi import encrypted_columns
-from opsapi.encrypted_columns import EncryptedColumn, encrypted_columns
+from opsapi.encrypted_columns import EncryptedColumn
 from opsapi.management.commands import prepare
 from opsapi.roles import Role
 from tests.factories.accesslist import make_key
@@ -122,7 +122,7 @@ def test_a_column_that_a_migration_has_yet_to_make_is_left_out(monkeypatch: pyte
 
 
 def test_every_sealed_column_is_looked_at() -> None:
-    assert sorted(map(str, encrypted_columns())) == [
+    assert sorted(map(str, encrypted_columns.encrypted_columns())) == [
         "accesslist.ApiKey.ha1",
         "accesslist.SecondFactor.secret",
         "alerting.Destination.config",

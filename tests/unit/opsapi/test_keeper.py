@@ -2,7 +2,7 @@
 
 import pytest
 
-from opsapi.supervisor.keeper import LONGEST_DELAY, SOUND_AFTER, Keeper, restart_delay, told
+from opsapi.supervisor.keeper import LONGEST_DELAY, SOUND_AFTER, Keeper, exit_words, restart_delay
 from tests.each import each
 
 
@@ -104,4 +104,4 @@ def test_what_cannot_be_started_is_tried_again_later(fake: Fake, keeper: Keeper)
 
 @each(("status", "words"), [(0, "exit status 0"), (3, "exit status 3"), (-9, "signal 9")])
 def test_an_exit_status_in_words(status: int, words: str) -> None:
-    assert told(status) == words
+    assert exit_words(status) == words

@@ -11,7 +11,7 @@ from opsapi.console.path import CONSOLE_PATH
 from opsapi.management.database_command import DatabaseCommand
 from opsapi.program import COMMAND
 from tools.demo.fill import UNWATCHED, AlreadyFilledError, Filled, WorkWaitsError, demo_fill
-from tools.demo.timeline import OWNER
+from tools.demo.story import OWNER
 
 
 class Command(DatabaseCommand):

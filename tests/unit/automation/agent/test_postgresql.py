@@ -116,7 +116,7 @@ def test_a_server_that_is_named_twice_is_refused() -> None:
 
 def test_no_secret_stands_in_a_message_or_a_representation() -> None:
     (access,) = read("postgresql://u:hidden-word@db1/?sslpassword=other-word")
-    message = access.told(psycopg.OperationalError("for hidden-word\n  and other-word"))
+    message = access.explain(psycopg.OperationalError("for hidden-word\n  and other-word"))
     assert message == "for *** and ***"
     assert "word" not in repr(access)
 

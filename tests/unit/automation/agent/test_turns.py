@@ -38,7 +38,7 @@ class ServerOfDatabases:
 def told(turns: DatabaseTurns, server: ServerOfDatabases, seconds: float = 5.0) -> list[str] | None:
     """The databases that were measured in a round; None when there is nothing to tell."""
     turns.take(server.clock, seconds, server.list, server.measure)
-    found = turns.told()
+    found = turns.take_samples()
     return None if found is None else [name for name, samples in found.items() if samples]
 
 
@@ -62,7 +62,7 @@ def test_a_fault_ends_the_round_and_loses_nothing_that_was_measured() -> None:
     server.fails_at = "b"
     with pytest.raises(ConnectionError):
         told(turns, server)
-    assert list((turns.told() or {})["a"])
+    assert list((turns.take_samples() or {})["a"])
     server.fails_at = ""
     assert told(turns, server) == ["c"]  # b had its turn
 
@@ -72,4 +72,4 @@ def test_a_database_that_is_gone_is_told_by_a_list_without_it() -> None:
     told(turns, server)
     server.names, server.time = ["a"], server.time + DATABASES_EVERY
     turns.take(server.clock, 5.0, server.list, server.measure)
-    assert list(turns.told() or {}) == ["a"]
+    assert list(turns.take_samples() or {}) == ["a"]

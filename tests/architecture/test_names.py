@@ -1,0 +1,79 @@
+"""Names in code are words of the field: `words.toml` lists the old words. Each class name means one thing."""
+
+import ast
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tests.documents import ROOT, name_of
+
+RULES = tomllib.loads(Path(__file__).with_name("words.toml").read_text())["names"]
+INSTEAD = {old: rule["new"] for rule in RULES["instead"] for old in rule["old"]}
+"""Old words, joined by `_` → what to write instead."""
+PACKAGES = ("accesslist", "alerting", "automation", "events", "integrations", "opsapi", "tools")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_NESTED = frozenset({"Command", "Media", "Meta"})
+"""Names that Django gives to classes."""
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """The modules of the product and its tests; migrations keep the names of their time."""
+    paths = sorted(path for package in (*PACKAGES, "tests") for path in (ROOT / package).rglob("*.py"))
+    return {path: ast.parse(path.read_text()) for path in paths if "migrations" not in path.parts}
+
+
+def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every name that a module defines, with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield node.lineno, node.name
+            case ast.arg():
+                yield node.lineno, node.arg
+            case ast.Name(ctx=ast.Store()):
+                yield node.lineno, node.id
+            case ast.Attribute(ctx=ast.Store()):
+                yield node.lineno, node.attr
+
+
+def old_words(name: str) -> list[str]:
+    """The old words in a name of any case."""
+    if name in RULES["keep"]:
+        return []
+    words = f"_{'_'.join(word.lower() for word in _WORD.findall(name))}_"
+    return [old for old in INSTEAD if f"_{old}_" in words]
+
+
+def test_names_of_modules_classes_functions_and_variables_have_no_old_word() -> None:
+    found = [
+        f"{name_of(path)}:{line}: {name!r}: {old!r} → {INSTEAD[old]}"
+        for path, tree in trees().items()
+        if path.relative_to(ROOT).parts[0] in PACKAGES
+        for line, name in [(1, path.stem), *names(tree)]
+        for old in old_words(name)
+    ]
+    assert found == []
+
+
+def test_each_class_name_means_one_thing() -> None:
+    places = defaultdict(list)
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.ClassDef)
+                and node.name not in _NESTED
+                and not node.name.startswith("Test")
+            ):
+                places[node.name].append(f"{name_of(path)}:{node.lineno}")
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_it_finds_old_words_in_names_of_any_case() -> None:
+    old = next(iter(INSTEAD))
+    camel = "".join(word.title() for word in old.split("_"))
+    assert old_words(f"a_{old}_b") == old_words(f"{camel}Row") == old_words(f"_{old.upper()}") == [old]
+    assert old_words(f"x{old}") == []
