@@ -45,7 +45,7 @@ def check_address(call: ActionCall) -> ActionOutcome:
         own_refuses=keeps_out(blocks_of(call.row.id), address),
     )
     return ActionOutcome(
-        row=call.row, template=_CHECKED, context={"key": call.row, "address": address, "told": result}
+        row=call.row, template=_CHECKED, context={"key": call.row, "address": address, "result": result}
     )
 
 

@@ -56,7 +56,7 @@ def _change_roles(call: ActionCall) -> None:
     """Handle each door with all roles behind it. No role is behind two doors."""
     actor_lock_in_turn(call.actor)
     held = held_by(api_key_lock(call.row.id))
-    revoked, given = call.values["taken"], call.values["given"]
+    revoked, given = call.values["revoked"], call.values["given"]
     orgs = orgs_of_groups(given)
     coming = [(grant, scope_of(grant, orgs)) for grant in given]
     for scope in require_manageable_scopes(held, by=call.operator.grants):

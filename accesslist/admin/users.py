@@ -45,7 +45,7 @@ def _make(call: ActionCall) -> ActionOutcome:
 
 def _change_roles(call: ActionCall) -> None:
     actor_lock_in_turn(call.actor)
-    by, revoked = call.operator.grants, call.values["taken"]
+    by, revoked = call.operator.grants, call.values["revoked"]
     held = grants_of(user_lock(call.row.id))
     orgs = orgs_of_groups(held)
     kept = [grant for grant in held if administers(by, grant, orgs) and grant not in revoked]

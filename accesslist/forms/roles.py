@@ -115,7 +115,7 @@ class HeldRolesForm(RolesForm):
     @property
     def values(self) -> Mapping[str, Any]:
         """`revoked` and `given`: the roles to revoke and to grant."""
-        return {"taken": self.revoked(), "given": self.given()}
+        return {"revoked": self.revoked(), "given": self.given()}
 
 
 def as_asked(grants: Iterable[Grant]) -> list[AskedRole]:

@@ -70,7 +70,7 @@ def grants_replace(
 ) -> None:
     """Make the holder's `current` roles the `wanted` ones; roles in neither are not touched.
 
-    The caller began with `actor_lock_in_turn`, and called `identities_lock_exclusive` for the key, the user or
+    The caller began with `actor_lock_in_turn`, and called `identities_lock_exclusive` for the key, user or
     the members.
 
     Raises:

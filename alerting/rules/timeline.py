@@ -23,7 +23,7 @@ class TimelineEntryKind(StrEnum):
     OTHER = "recorded"
     CLOSED = "closed"
     CANCELLED = "cancelled"
-    NOTIFIED = "told"
+    NOTIFIED = "notified"
     NOT_YET = "not told yet"
     NOT_NOTIFIED = "not told"
 

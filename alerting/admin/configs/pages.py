@@ -45,7 +45,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     add_action = NEW
     list_actions = OF_LIST
     actions_of_row = OF_ROW
-    list_display = ["event", "enabled", "covers", "told", "updated"]
+    list_display = ["event", "enabled", "covers", "recipients", "updated"]
     list_filter = [
         ("group", RelatedFilter),
         "enabled",
