@@ -162,7 +162,7 @@ def _send(receiver: _Receiver, message: Message, now: datetime) -> Outcome:
 
 def _outcome(plan: _Plan, outcomes: Sequence[Outcome]) -> Outcome:
     """How the test of a notification ended: as its first receiver's that was not told, where there is one."""
-    untold = (one for one in outcomes if one.status is not DeliveryStatus.DELIVERED)
+    failed = (one for one in outcomes if one.status is not DeliveryStatus.DELIVERED)
     if plan.failure is not None:
         return Outcome(DeliveryStatus.FAILED, plan.failure, 0)
-    return next(untold, outcomes[0])
+    return next(failed, outcomes[0])

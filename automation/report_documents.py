@@ -6,6 +6,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, cast
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from automation.choices import AgentType, HostType
@@ -228,6 +229,7 @@ class SharedHostDocument(Document):
     )
 
 
+@extend_schema_serializer(component_name="MetricSetDocument")
 class ReportedMetricsDocument(Document):
     """What becomes of each metric of a host: names of metrics, by state."""
 

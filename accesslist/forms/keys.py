@@ -59,7 +59,7 @@ class DescriptionForm(ConsoleForm):
 
 
 class KeyRolesForm(HeldRolesForm):
-    """Change the roles of a key in scopes that the operator manages (`accesslist.rules.manageable_scopes`)."""
+    """Change the roles of a key in scopes the operator manages (`accesslist.rules.manageable_scopes`)."""
 
     @cached_property
     def _manageable_scopes(self) -> list[Scope]:
@@ -67,23 +67,23 @@ class KeyRolesForm(HeldRolesForm):
 
     def may_revoke(self, grant: RoleGrant) -> bool:
         """As in the API route of the project or organization."""
-        return any(is_within_scope(grant.scope, door) for door in self._manageable_scopes)
+        return any(is_within_scope(grant.scope, managed) for managed in self._manageable_scopes)
 
     def clean(self) -> dict[str, Any]:
         """The key keeps at least one role; new roles must be in reach of the operator."""
         values = super().clean()
-        self._refuse_out_of_reach()
+        self._refuse_unmanageable()
         left = self.row.grants.count() - len(self.revoked()) + len(self.given())
         if not self.errors and left <= 0:
             raise ValidationError("A key needs at least one role. To revoke all roles, delete the key.")
         return values
 
-    def _refuse_out_of_reach(self) -> None:
-        """As in the API, a key is not found behind a door where it has no role."""
+    def _refuse_unmanageable(self) -> None:
+        """As in the API, a key is not found in a scope where it has no role."""
         given = self.given()
         orgs = orgs_of_groups(given)
         for asked, grant in zip(as_asked(given), given, strict=True):
-            if any(is_within_scope(scope_of(grant, orgs), door) for door in self._manageable_scopes):
+            if any(is_within_scope(scope_of(grant, orgs), managed) for managed in self._manageable_scopes):
                 continue
             if grant.role.is_global:
                 self.add_refusal(ApiError(ErrorCode.CANNOT_ADD_GLOBAL_ROLE, grant.role.value))

@@ -1,8 +1,8 @@
 """The routes of the API by which a caller may change the roles of a key. Pure.
 
-There are three, here called doors: the installation's, an organization's with its projects, and a
-project's. A door shows the keys that hold a role there. A caller who changes such a key needs a role that
-may write there.
+There are three, each for a scope: the installation, an organization with its projects, or a project. A
+route shows the keys that hold a role in its scope. A caller who changes such a key needs a role that may
+write there: the scopes where this is so are the manageable scopes of the key.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,11 +43,11 @@ def require_manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequen
     return found
 
 
-def is_within_scope(scope: Scope, door: Scope) -> bool:
-    """Whether what holds there, in a project with its organization, is changed by this door."""
-    if door.group_id is not None:
-        return scope.group_id == door.group_id
-    return door.org_id is None or scope.org_id == door.org_id
+def is_within_scope(scope: Scope, managed: Scope) -> bool:
+    """Whether what holds there, in a project with its organization, is changed by whoever may write in this scope."""
+    if managed.group_id is not None:
+        return scope.group_id == managed.group_id
+    return managed.org_id is None or scope.org_id == managed.org_id
 
 
 def _orgs(places: Iterable[Scope]) -> list[str]:

@@ -36,7 +36,7 @@ def revision_context(revision: AutomationRevision) -> Mapping[str, Any]:
     return {
         "changes": changed_resources(diffs),
         "changes_more": more_words(left_out),
-        "side_by_side": _beside(revision),
+        "side_by_side": _side_by_side(revision),
     }
 
 
@@ -48,7 +48,7 @@ def document_text(revision: AutomationRevision) -> str:
         return _detail(refusal)
 
 
-def _beside(revision: AutomationRevision) -> RevisionComparison | None:
+def _side_by_side(revision: AutomationRevision) -> RevisionComparison | None:
     """The previous version; None if there is none."""
     number = revision.number - 1
     try:

@@ -135,8 +135,8 @@ class DeclaredSchema(AutoSchema):
         """The action's docstring and the roles that open it."""
         access = self._api_view.access[self._action]
         roles = " or ".join(role.value for role in access.roles)
-        told = f"Needs {roles} ({access.where.value})." if roles else access.where.value.capitalize() + "."
-        return f"{super().get_description()}\n\n{told}"
+        needed = f"Needs {roles} ({access.where.value})." if roles else access.where.value.capitalize() + "."
+        return f"{super().get_description()}\n\n{needed}"
 
     def get_summary(self) -> str:
         """The first sentence of the action's docstring."""

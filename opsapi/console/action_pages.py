@@ -101,8 +101,8 @@ class ActionPage:
         address = base_url(self.request)
         return ActionCall(operator=self.operator, now=self.now, row=row, values=form.values, address=address)
 
-    def _was_done(self, url: str, told: str) -> HttpResponse:
-        messages.warning(self.request, f"This was already done and was not repeated. {told}")
+    def _was_done(self, url: str, detail: str) -> HttpResponse:
+        messages.warning(self.request, f"This was already done and was not repeated. {detail}")
         return redirect(url)
 
     def _try(self, form: ConsoleForm) -> list[ActionOutcome] | None:

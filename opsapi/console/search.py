@@ -22,6 +22,6 @@ class Autocomplete(AutocompleteJsonView):
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The matching rows."""
         if is_too_long(request.GET.get("term", "")):
-            told = {"id": "", "text": TOO_LONG, "disabled": True}
-            return JsonResponse({"results": [told], "pagination": {"more": False}})
+            entry = {"id": "", "text": TOO_LONG, "disabled": True}
+            return JsonResponse({"results": [entry], "pagination": {"more": False}})
         return super().get(request, *args, **kwargs)

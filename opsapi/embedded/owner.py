@@ -44,12 +44,12 @@ class Owner:
             os.setegid(before_gid)
             os.setgroups(before_groups)
 
-    def require_reach(self, path: Path) -> None:
+    def require_access(self, path: Path) -> None:
         """Raises EmbeddedDatabaseError, with directory and mode, if the owner cannot reach `path`."""
         with self.acting():
             for directory in reversed(path.absolute().parents):
                 if not os.access(directory, os.X_OK, effective_ids=True):
-                    raise EmbeddedDatabaseError(_out_of_reach(self.name, path, directory))
+                    raise EmbeddedDatabaseError(_inaccessible(self.name, path, directory))
 
 
 def server_owner() -> Owner:
@@ -68,7 +68,7 @@ def server_owner() -> Owner:
         ) from None
 
 
-def _out_of_reach(name: str, path: Path, directory: Path) -> str:
+def _inaccessible(name: str, path: Path, directory: Path) -> str:
     found = directory.stat() if os.access(directory.parent, os.X_OK, effective_ids=True) else None
     mode = f"{found.st_mode & 0o7777:04o}" if found else "unknown"
     return (

@@ -50,7 +50,7 @@ class Server:
         Other failures to start may be temporary.
         """
         self._owner = owner = server_owner()
-        owner.require_reach(find_binaries() / "postgres")
+        owner.require_access(find_binaries() / "postgres")
         self._prepare_directories(owner)
         DatabaseCluster(self.layout, owner, find_binaries(), self._durable).require_version()
 
@@ -131,7 +131,7 @@ class Server:
 
     def _prepare_directories(self, owner: Owner) -> None:
         make_private_directory(self.layout.data_dir)
-        owner.require_reach(self.layout.home)
+        owner.require_access(self.layout.home)
         for directory in {self.layout.home, self.layout.socket_dir}:
             _make_owned(directory, owner)
 

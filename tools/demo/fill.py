@@ -13,7 +13,7 @@ from alerting.models import Alert, Notification
 from automation.services.watch import clocks_restart
 from events.models import Signal
 from opsapi.roles import Role
-from tools.demo.story import OWNER, set_up, tell_day
+from tools.demo.timeline import OWNER, play_day, set_up
 from tools.demo.world import World
 
 UNWATCHED = timedelta(days=1)
@@ -30,7 +30,7 @@ class WorkWaitsError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledDemo:
     """What is shown only once: the password of each user, and the owner's key."""
 
     passwords: Mapping[str, str]
@@ -38,7 +38,7 @@ class Filled:
 
 
 @transaction.atomic
-def demo_fill(*, now: datetime) -> Filled:
+def demo_fill(*, now: datetime) -> FilledDemo:
     """Add three weeks up to `now`, most of all the last day, to whatever is there.
 
     Raises:
@@ -52,9 +52,9 @@ def demo_fill(*, now: datetime) -> Filled:
     world.owner = world.actors[OWNER]
     key = world.add_key("Key of demo", "192.0.2.5", Role.GLOBAL_OWNER, [""])
     set_up(world)
-    tell_day(world)
+    play_day(world)
     clocks_restart(now=now + UNWATCHED)
-    return Filled(world.passwords, key)
+    return FilledDemo(world.passwords, key)
 
 
 def _exclude_worker(now: datetime) -> None:

@@ -66,7 +66,7 @@ HOSTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class DemoAgent:
     """An agent; its last report was `heartbeat_age` minutes ago."""
 
     group: str
@@ -76,12 +76,12 @@ class Agent:
 
 
 AGENTS = (
-    Agent("payments", "agent-1.harbour.example"),
-    Agent("customer-accounts", "agent-2.harbour.example"),
-    Agent("catalogue", "agent-1.brightside.example"),
-    Agent("recommendations", "agent-2.brightside.example"),
-    Agent("customer-accounts", "backup-1.harbour.example", AgentType.BACKUP, heartbeat_age=95),
-    Agent("catalogue", "automation-1.brightside.example", AgentType.AUTOMATION),
+    DemoAgent("payments", "agent-1.harbour.example"),
+    DemoAgent("customer-accounts", "agent-2.harbour.example"),
+    DemoAgent("catalogue", "agent-1.brightside.example"),
+    DemoAgent("recommendations", "agent-2.brightside.example"),
+    DemoAgent("customer-accounts", "backup-1.harbour.example", AgentType.BACKUP, heartbeat_age=95),
+    DemoAgent("catalogue", "automation-1.brightside.example", AgentType.AUTOMATION),
 )
 
 
@@ -144,14 +144,14 @@ _USUAL: Mapping[Metric, tuple[float, float, float]] = {
 _LAGGING = (HostType.REPLICA_SECONDARY, HostType.SHARD_SECONDARY)
 
 
-def reports_at(agent: Agent, ago: int) -> bool:
+def reports_at(agent: DemoAgent, ago: int) -> bool:
     """Whether the agent reports at this one of `MOMENTS`."""
     watches = agent.agent_type is AgentType.MONITORING
     return ago >= agent.heartbeat_age and (ago % _ROUND == 0 or (watches and (agent.group, ago) in _TURNS))
 
 
 def report(
-    agent: Agent, ago: int, last: int, *, now: datetime, processes: Sequence[ProcessReport] = ()
+    agent: DemoAgent, ago: int, last: int, *, now: datetime, processes: Sequence[ProcessReport] = ()
 ) -> Report:
     """The report of `ago` minutes before `now`, with the samples since the `last`, two hours at most."""
     watches = agent.agent_type is AgentType.MONITORING

@@ -82,8 +82,8 @@ def members_of_set(
         return NamedServers()
     arbiters = set(_texts(hello.get("arbiters")))
     texts = {one for part in ("hosts", "passives") for one in _texts(hello.get(part))} | arbiters
-    told = (status or {}).get("members")
-    for member in told if isinstance(told, list) else ():
+    members = (status or {}).get("members")
+    for member in members if isinstance(members, list) else ():
         name = member.get("name") if isinstance(member, Mapping) else None
         if isinstance(name, str):
             texts.add(name)

@@ -90,7 +90,7 @@ def test_a_window_is_called_by_its_description() -> None:
 
 
 @each(
-    ("moment", "held_by"),
+    ("entry", "held_by"),
     [(NOW - SECOND, None), (NOW, "long"), (NOW + HOUR, "long"), (NOW + 2 * HOUR, None)],
 )
 def test_the_window_that_ends_last_holds_back(entry: datetime, held_by: str | None) -> None:

@@ -29,7 +29,7 @@ def notification(**changes: Any) -> TimelineNotification:
         "id": "a" * 24,
         "setting_id": "b" * 24,
         "kind": MessageKind.OPEN,
-        "whom": "oncall@example.com",
+        "recipient": "oncall@example.com",
         "status": NotificationStatus.PENDING,
         "reason": None,
         "created": NOW,

@@ -10,8 +10,8 @@ from opsapi.api.errors import ApiError
 from opsapi.console.path import CONSOLE_PATH
 from opsapi.management.database_command import DatabaseCommand
 from opsapi.program import COMMAND
-from tools.demo.fill import UNWATCHED, AlreadyFilledError, Filled, WorkWaitsError, demo_fill
-from tools.demo.story import OWNER
+from tools.demo.fill import UNWATCHED, AlreadyFilledError, FilledDemo, WorkWaitsError, demo_fill
+from tools.demo.timeline import OWNER
 
 
 class Command(DatabaseCommand):
@@ -41,7 +41,7 @@ class Command(DatabaseCommand):
             " or as soon as any other agent reports."
         )
 
-    def _show(self, filled: Filled) -> None:
+    def _show(self, filled: FilledDemo) -> None:
         self.stdout.write(f"Log in at {CONSOLE_PATH} as one of these users:")
         roles = dict(
             RoleGrant.objects.filter(user__username__in=filled.passwords).values_list(

@@ -19,7 +19,7 @@ from tools.demo.fleet import (
     NEWER_VERSION,
     PORT,
     VERSION,
-    Agent,
+    DemoAgent,
     HostSpec,
     report,
     reports_at,
@@ -155,7 +155,7 @@ _ACTIONS: Mapping[int, Callable[[World], None]] = {
 """Minutes before the end → an action of a user or a key, or the search for heartbeat timeouts."""
 
 
-def tell_day(world: World) -> None:
+def play_day(world: World) -> None:
     """Let all happen in order: reports, actions, and what the worker makes of them."""
     last = dict.fromkeys(AGENTS, _FIRST_REPORT)
     for ago in (_FIRST_REPORT, *sorted(MOMENTS | _ACTIONS.keys(), reverse=True)):
@@ -172,7 +172,7 @@ def tell_day(world: World) -> None:
     deliver_until(world.now)
 
 
-def _report(world: World, agent: Agent, ago: int, last: int) -> None:
+def _report(world: World, agent: DemoAgent, ago: int, last: int) -> None:
     report_ingest(
         group_id=world.groups[agent.group].id,
         report=report(agent, ago, last, now=world.now, processes=_processes(ago)),
