@@ -44,7 +44,7 @@ def require_manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequen
 
 
 def is_within_scope(scope: Scope, managed: Scope) -> bool:
-    """Whether what holds there, in a project with its organization, is changed by whoever may write in this scope."""
+    """Whether a role in `scope`, a project with its organization, belongs to the managed scope."""
     if managed.group_id is not None:
         return scope.group_id == managed.group_id
     return managed.org_id is None or scope.org_id == managed.org_id
