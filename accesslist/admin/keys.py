@@ -53,18 +53,18 @@ def _describe(call: ActionCall) -> None:
 
 
 def _change_roles(call: ActionCall) -> None:
-    """Handle each door with all roles behind it. No role is behind two doors."""
+    """Change the roles in each scope that the operator manages. No role is in two of these scopes."""
     actor_lock_in_turn(call.actor)
     held = held_by(api_key_lock(call.row.id))
     revoked, given = call.values["revoked"], call.values["given"]
     orgs = orgs_of_groups(given)
     coming = [(grant, scope_of(grant, orgs)) for grant in given]
-    for scope in require_manageable_scopes(held, by=call.operator.grants):
-        before = [grant for grant, scope in held if is_within_scope(scope, scope)]
-        new = [grant for grant, scope in coming if is_within_scope(scope, scope)]
+    for managed in require_manageable_scopes(held, by=call.operator.grants):
+        before = [grant for grant, scope in held if is_within_scope(scope, managed)]
+        new = [grant for grant, scope in coming if is_within_scope(scope, managed)]
         wanted = list(dict.fromkeys([*(grant for grant in before if grant not in revoked), *new]))
         if set(wanted) != set(before):
-            _replace(call, scope, wanted)
+            _replace(call, managed, wanted)
 
 
 def _replace(call: ActionCall, scope: Scope, wanted: Sequence[Grant]) -> None:

@@ -60,8 +60,8 @@ def _record_in_scopes(
             _record(event_type, key, place, changes=changes, actor=actor, now=now)
         if place.org_id is not None and (place in had) != (place in has):
             # Its first role there came, or its last went.
-            event_type = EventType.ORG_API_KEY_ADDED if place in has else EventType.ORG_API_KEY_DELETED
-            _record(event_type, key, place, actor=actor, now=now)
+            membership = EventType.ORG_API_KEY_ADDED if place in has else EventType.ORG_API_KEY_DELETED
+            _record(membership, key, place, actor=actor, now=now)
 
 
 def _record(

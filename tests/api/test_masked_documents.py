@@ -25,6 +25,7 @@ HARMLESS = {
     "automation.document.text",
     "opsapi.api.catalogue",
     "opsapi.api.errors",
+    "opsapi.wire_json",
 }
 __all__ = ["path", "publisher"]  # fixtures
 pytestmark = pytest.mark.django_db
