@@ -61,7 +61,7 @@ def test_documents_beyond_the_limit_are_not_compared(
     monkeypatch.setattr(side_by_side, "MOST_LINES", 3)
     page = compared(publish(project, 0), console)
     assert "Too large to compare here" in page
-    assert 'class="revision-beside"' not in page
+    assert 'class="revision-side-by-side"' not in page
 
 
 def test_every_changed_field_stands_as_it_was_and_as_it_became(console: Client, project: Project) -> None:

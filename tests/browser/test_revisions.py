@@ -22,7 +22,7 @@ NEW = {"a": 2, "b": 2, "kept": True}
 def _open(console: Page, project: Project) -> Locator:
     publish(project, 0, auth=OLD)
     console.goto(page_url(publish(project, 1, auth=NEW)))
-    return console.locator(".revision-beside")
+    return console.locator(".revision-side-by-side")
 
 
 def _line(table: Locator, text: str) -> Any:

@@ -60,7 +60,7 @@ def test_a_database_that_cannot_be_reached(platform: RunningPlatform) -> None:
 def test_a_command_while_the_platform_does_not_run(platform: RunningPlatform) -> None:
     done = platform.manage("bootstrap", "ada")
     assert (done.returncode, done.stdout) == (1, "")
-    assert_one_line(done.stderr, f"the embedded database in {platform.data_dir} does not run", "make run")
+    assert_one_line(done.stderr, f"the embedded database in {platform.data_dir} is not running", "make run")
 
 
 def test_a_command_while_another_server_is_away(platform: RunningPlatform) -> None:
