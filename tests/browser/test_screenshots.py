@@ -11,8 +11,12 @@ from tests.browser.screenshots import SHOTS, ScreenshotOperator, take
 from tests.browser.site import Site
 from tests.factories.accesslist import PASSWORD
 from tests.factories.alerting import WEBHOOK, make_alert, make_config
+from tests.hostile.budget import LONG
 
-pytestmark = pytest.mark.chromium
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.skipif(not LONG, reason="takes a minute: make faults"),
+]
 
 PNG = b"\x89PNG"
 
