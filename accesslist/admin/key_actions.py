@@ -18,7 +18,7 @@ WRITERS = Access(Where.SOMEWHERE, (*GLOBAL_WRITERS, *ORG_WRITERS, *GROUP_WRITERS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyAction(Action):
-    """An action on a key through a door (`accesslist.rules.manageable_scopes`)."""
+    """An action on a key in a scope that the operator manages (`accesslist.rules.manageable_scopes`)."""
 
     def authorise(self, operator: Operator, row: Any, scope: Scope) -> None:
         """See `Action.authorise`. The roles of the key decide the scope."""

@@ -68,7 +68,7 @@ def _change_roles(call: ActionCall) -> None:
 
 
 def _replace(call: ActionCall, scope: Scope, wanted: Sequence[Grant]) -> None:
-    """The roles behind the door. As in the API, deleting the key there revokes all of them."""
+    """Replace the roles in the scope. As in the API, deleting the key there revokes all of them."""
     key_id, actor, now = call.row.id, call.actor, call.now
     if wanted:
         by = call.operator.grants

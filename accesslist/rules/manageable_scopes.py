@@ -14,10 +14,10 @@ from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
 
 
 def manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequence[Grant]) -> list[Scope]:
-    """The widest doors to a key, each role behind one of them at most.
+    """Return the widest scopes in which the caller may change a key; each role is in at most one of them.
 
-    `held` are the key's grants with where they hold, the project's organization too; `by` those of the
-    one who acts.
+    `held`: the key's grants, each with its scope; the scope of a project names its organization too. `by`:
+    the caller's grants.
     """
     if _may_write(by, GLOBAL_WRITERS, INSTALLATION):
         return [INSTALLATION]

@@ -117,7 +117,7 @@ class AlertAdmin(ConsoleAdmin):
         ), False
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """With the alert's story."""
+        """Add the timeline of the alert."""
         timeline = page_of(row, operator_of(request), now=clock.now())
         return {**super().page_context(request, row), "page": timeline}
 

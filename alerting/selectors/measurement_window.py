@@ -1,4 +1,4 @@
-"""What was measured around an alert, read for its story."""
+"""The measurements around an alert, read for its timeline."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta

@@ -67,7 +67,7 @@ class AlertTimeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """All a story is made of; `view` None where the configuration is gone or not to be shown."""
+    """The rows of a timeline; `view` is None if the configuration is gone or must not be shown."""
 
     alert: Alert
     config: AlertConfig | None

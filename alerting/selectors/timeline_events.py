@@ -1,4 +1,4 @@
-"""What the events of an alert, and the one that began it, tell of it: read for its story."""
+"""The events of an alert, and the event that began it, read for its timeline."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who was told of an alert, read for its story: bounded, however often it was repeated."""
+"""The notifications of an alert, read for its timeline; bounded, however many reminders there were."""
 
 from dataclasses import dataclass
 from datetime import datetime
