@@ -119,3 +119,12 @@ def test_setup_writes_what_a_server_needs_and_overwrites_nothing(program: Path, 
     assert again.returncode == 1
     assert "opsapi.env" in again.stderr
     assert not (target / "nginx.conf").exists()
+
+
+def test_it_reads_settings_from_its_data_directory(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "opsapi").mkdir()
+    (tmp_path / "opsapi" / "opsapi.env").write_text("OPSAPI_BIND=nowhere\n")
+    environment = {"XDG_STATE_HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    refused = subprocess.run([program, "check"], env=environment, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("ImproperlyConfigured: OPSAPI_BIND: 'nowhere'")
