@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
+from itertools import islice
 from typing import Any, TypeVar
 
 from alerting import delivery
@@ -237,33 +238,36 @@ class MemoryStore:
 
     def _candidates(self, ready: Mapping[str, list[Notification]], now: datetime) -> list[Candidate]:
         """`_CANDIDATES`."""
-        found: list[Candidate] = []
+        open_to = {name: rows for name, rows in ready.items() if self._is_open(self.places[name], now)}
         waiting: dict[tuple[str, str], list[Notification]] = {}
-        for row in self.pending.values() if ready else ():
-            waiting.setdefault((row.destination, row.subject), []).append(row)
-        for name, rows in sorted(ready.items()):
+        for row in self.pending.values() if open_to else ():
+            if row.destination in open_to:
+                waiting.setdefault((row.destination, row.subject), []).append(row)
+        found: list[Candidate] = []
+        for name, rows in sorted(open_to.items()):
             place = self.places[name]
-            down = self.down.get(place.host)
-            if (place.next_try and place.next_try > now) or (down and down.next_try > now):
-                continue
-            first = [row for row in rows if self._is_first(row, waiting[name, row.subject], now)]
-            first.sort(key=lambda row: (row.due, row.sequence))
+            rows.sort(key=lambda row: (row.due, row.sequence))
+            first = (row for row in rows if self._is_first(row, waiting[name, row.subject], now))
             answers = not place.failures and place.answered is not None
             most = claim_order.AT_ONE_DESTINATION if answers else 1
-            found += [self._candidate(row, place, down is not None) for row in first[:most]]
+            found += [self._candidate(row, place, place.host in self.down) for row in islice(first, most)]
         return found
 
+    def _is_open(self, place: Destination, now: datetime) -> bool:
+        """Whether neither the destination nor its host has to be left alone until later."""
+        down = self.down.get(place.host)
+        return not ((place.next_try and place.next_try > now) or (down and down.next_try > now))
+
     @staticmethod
-    def _is_first(row: Notification, others: Iterable[Notification], now: datetime) -> bool:
+    def _is_first(row: Notification, others: Sequence[Notification], now: datetime) -> bool:
         """The innermost subselect of `_CANDIDATES`: whether nothing of its subject comes before it."""
+        if len(others) == 1:
+            return others[0].lease_token is None
         return not any(
-            other.subject == row.subject
-            and (
-                other.lease_token is not None
-                or (
-                    (other.sequence, other.id) < (row.sequence, row.id)
-                    and (other.due <= now or other.first_attempt is not None)
-                )
+            other.lease_token is not None
+            or (
+                (other.sequence, other.id) < (row.sequence, row.id)
+                and (other.due <= now or other.first_attempt is not None)
             )
             for other in others
         )
