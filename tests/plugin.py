@@ -14,6 +14,7 @@ import signal
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,9 @@ FIRST = (
     "tests/hostile/",
 )
 """Where the files are that take longest: they begin first."""
+
+SUMMARY = "summary"
+"""A test records a property of this name; the end of the run shows its value."""
 
 data_dir_key = pytest.StashKey[Path]()
 
@@ -92,6 +96,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for name in (PROGRAMS - required) & {marker.name for marker in item.iter_markers()}:
             item.add_marker(pytest.mark.skip(reason=f"needs {name}; {REQUIRE}={name} runs it"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Workers of pytest-xdist send these lines with each test's report."""
+    reports = [report for found in terminalreporter.stats.values() for report in found]
+    for report in reports:
+        if getattr(report, "when", None) == "call":
+            for name, line in report.user_properties:
+                if name == SUMMARY:
+                    terminalreporter.write_line(line)
 
 
 def _turn(item: pytest.Item) -> int:

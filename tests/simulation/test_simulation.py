@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.hostile.budget import LONG
+from tests.plugin import SUMMARY
 from tests.simulation.plans import draw
-from tests.simulation.reports import SIMULATED
 from tests.simulation.runs import broken_seeds, broken_seeds_by_all_processors
 from tests.simulation.store import MemoryStore
 from tests.simulation.world import SimulatedWorld
@@ -24,7 +24,7 @@ def test_the_promises_hold_whatever_happens(record_property: Any) -> None:
     began = time.monotonic()
     broken = (broken_seeds_by_all_processors if LONG else broken_seeds)(SEEDS)
     seconds = time.monotonic() - began
-    record_property(SIMULATED, f"{len(SEEDS)} seeds of delivery were simulated in {seconds:.0f} s")
+    record_property(SUMMARY, f"{len(SEEDS)} seeds of delivery were simulated in {seconds:.0f} s")
     assert broken == []
 
 

@@ -1,3 +1,0 @@
-"""Under which name a test records what the end of the run tells."""
-
-SIMULATED = "simulated"
