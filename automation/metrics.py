@@ -11,9 +11,9 @@ from automation.units import Unit, family_of, units_of
 class Metric(StrEnum):
     """All metrics: a member is its wire name and has its row as `spec`.
 
-    Names of MongoDB and of machines are those of MongoDB's own operations platform
-    (https://www.mongodb.com/docs/ops-manager/current/reference/api/measures/measurement-types/). For
-    PostgreSQL they follow its statistics (https://www.postgresql.org/docs/current/monitoring-stats.html).
+    Metrics of MongoDB and of machines have the names of MongoDB's own operations platform
+    (https://www.mongodb.com/docs/ops-manager/current/reference/api/measures/measurement-types/). Metrics of
+    PostgreSQL follow its statistics (https://www.postgresql.org/docs/current/monitoring-stats.html).
     """
 
     spec: MetricSpec

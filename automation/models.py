@@ -38,9 +38,8 @@ class Cluster(models.Model):
 class ReplicaSet(models.Model):
     """Hosts with the same replica set name in a cluster, or without a cluster.
 
-    Its numbers are those of its members as last reported. Without members it is not visible, and its row
-    waits for the name to return. Counting locks the row, so that of reports of different members the last one
-    sees all.
+    The numbers count its members as last reported. Without members it is not visible; its row stays for the
+    next member with this name. Counting locks the row, so the last of several reports sees all members.
     """
 
     id = PrimaryIdField()
@@ -74,7 +73,7 @@ class LiveHostManager(models.Manager["Host"]):
 
 
 class Host(models.Model):
-    """A database process at hostname:port, with its last reported state (decisions 8 "hosts").
+    """A database process at hostname:port, with its last reported state .
 
     A deleted host disappears at once and frees its address. Its row stays until the worker has purged its
     measurements.
@@ -182,7 +181,7 @@ class Agent(models.Model):
             models.UniqueConstraint("group", "agent_type", Lower("hostname"), name="agent_once"),
         ]
         indexes = [
-            # Silent agents, for the start page of the console.
+            # Agents that stopped reporting, for the start page of the console.
             models.Index(
                 fields=["group", "agent_type", "hostname"], name="agent_silent", condition=Q(down=True)
             ),
@@ -333,7 +332,7 @@ class Measurement(models.Model):
 
 
 class ReportAnswer(models.Model):
-    """The answer to a report with an Idempotency-Key, stored for repeats (decisions 8).
+    """The answer to a report with an Idempotency-Key, stored for repeats.
 
     `id` is a digest of project, API key and Idempotency-Key, `body` is a digest of the report: a single index
     finds the answer and keeps it unique. Rows live for a day.
@@ -369,7 +368,7 @@ class FleetWatch(models.Model):
 
 
 class ProcessStatus(models.Model):
-    """The automation state of a process, as last reported (decisions 8 "agent report", 9)."""
+    """The automation state of a process, as last reported."""
 
     id = models.BigAutoField(primary_key=True)
     group = models.ForeignKey(
@@ -391,7 +390,7 @@ class ProcessStatus(models.Model):
 
 
 class AutomationRevision(models.Model):
-    """A published automation configuration (decisions 9); the initial document of a project has no row.
+    """A published automation configuration; the initial document of a project has no row.
 
     The author is plain text without foreign keys: revisions outlive keys and users.
     """

@@ -13,7 +13,7 @@ from opsapi.console.widgets import Cell, Panel, Tone
 
 
 def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Panel]:
-    """Hosts that are down, hosts without data, and silent agents."""
+    """Hosts that are down, hosts without data, and agents that stopped reporting."""
     yield _hosts(visible_scope, now)
     yield _without_data(visible_scope, now)
     yield _agents(visible_scope, now)

@@ -1,4 +1,4 @@
-"""The report as agents send it, read strictly into `automation.reports`."""
+"""The wire form of a report, validated and converted to `automation.reports`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -48,15 +48,15 @@ _LEASE = (
 )
 MOST_METRIC_SETS = 100
 LONGEST_INTERVAL = int(HEARTBEAT_TIMEOUT.total_seconds())
-"""Seconds: an agent that asks less often counts as silent."""
+"""Seconds. An agent that asks less often would time out."""
 _SHARING = AgentType.MONITORING.value
 
 
 class RecentDateTime(DateTime):
-    """A time within an hour before and five minutes after the report."""
+    """A time from one hour before to five minutes after the report."""
 
     def run_validation(self, data: Any = serializers.empty) -> datetime:
-        """The moment."""
+        """Return the time."""
         moment = super().run_validation(data)
         now: datetime = self.context["now"]
         if not now - OLDEST - timedelta(seconds=1) < moment <= now + NEWEST:
@@ -65,7 +65,7 @@ class RecentDateTime(DateTime):
 
 
 class SampleDocument(Document):
-    """One measured value."""
+    """A measured value."""
 
     refusals = (ErrorCode.UNITS_MISMATCH,)
 
@@ -75,7 +75,7 @@ class SampleDocument(Document):
     timestamp = RecentDateTime(required=False)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """Units have to be of the metric's family; the value is converted to the metric's base unit."""
+        """Check that the unit fits the metric, and convert the value to the base unit of the metric."""
         if bad & {"metricName", "number", "units"} or "metricName" not in values or "number" not in values:
             return ()
         metric = Metric(values["metricName"])
@@ -90,20 +90,22 @@ class SampleDocument(Document):
 
 
 class SampleList(ListOf):
-    """Measured values, read as samples of metrics; a value without a time was measured now."""
+    """Measured values, converted to samples by metric. A value without a time was measured now."""
 
     def __init__(self) -> None:
         super().__init__(SampleDocument(), max_length=10_000, required=False)
 
     def run_validation(self, data: Any = serializers.empty) -> Samples:  # type: ignore[override]  # not a list
-        """The samples; every wrong value is named."""
+        """Return the samples. Raises InvalidField with every wrong value."""
         plain = self._plain_samples(data) if isinstance(data, list) and len(data) <= self.longest else None
         return self._samples(super().run_validation(data)) if plain is None else plain
 
     def _plain_samples(self, data: list[Any]) -> Samples | None:
-        """The samples, where all are finite values in base units; else None: there may be faults to name.
+        """Return the samples if all are finite numbers without units; otherwise None, because of possible
+        faults.
 
-        What agents send is such, by the thousand: this is a fifth of the work of reading each as a document.
+        Agents send thousands of such samples, and this takes a fifth of the time of validating them one by
+        one.
         """
         now: datetime = self.context["now"]
         sample = cast(SampleDocument, self.child)
@@ -146,7 +148,7 @@ class ReportedDatabaseDocument(Document):
 
 
 class ReportedHostDocument(Document):
-    """What is said of one host."""
+    """A host in a report."""
 
     hostname = Hostname()
     port = Port()
@@ -168,13 +170,13 @@ class ReportedHostDocument(Document):
     lease = Text(max_length=64, required=False, help_text=_LEASE)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """A database is named once."""
+        """Refuse a repeated database."""
         names = [one["databaseName"] for one in values.get("databases", ())]
         return _named_twice("databases", "databaseName", names)
 
 
 class ReportedEventDocument(Document):
-    """Something an agent saw happen; only types that agents may report."""
+    """An event that an agent observed, of a type that agents can report."""
 
     eventTypeName = OneOf(_REPORTED_TYPES)
     hostname = Hostname(required=False)
@@ -189,9 +191,9 @@ class ReportedEventDocument(Document):
     created = RecentDateTime(required=False)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """A database, a collection and an operation are left out where they are not what it is about.
+        """Drop database, collection and operation from events of other types.
 
-        Refused, they would take the whole report with them, and with it the sign that the agent is up.
+        A refusal would reject the whole report, and with it the heartbeat of the agent.
         """
         if "eventTypeName" in values and not EventType(values["eventTypeName"]).spec.about_data:
             for name in _OF_DATA:
@@ -200,7 +202,7 @@ class ReportedEventDocument(Document):
 
 
 class ReportedProcessDocument(Document):
-    """How far an automation agent has brought one process."""
+    """The progress of a process, from an automation agent."""
 
     name = Text(max_length=200)
     hostname = Hostname()
@@ -231,7 +233,7 @@ class SharedHostDocument(Document):
 
 @extend_schema_serializer(component_name="MetricSetDocument")
 class ReportedMetricsDocument(Document):
-    """What becomes of each metric of a host: names of metrics, by state."""
+    """The metric coverage of a host: names of metrics by state."""
 
     reported = _metric_names("Metrics that are reported whenever there is a value.")
     absent = _metric_names("Metrics that this version or type of server does not have.")
@@ -241,7 +243,7 @@ class ReportedMetricsDocument(Document):
 
 
 class LeaseRequestDocument(Document):
-    """Asks for leases: the hosts are shared with other agents of the project that can watch them."""
+    """A request for leases of hosts, which are shared among the agents that can watch them."""
 
     instance = Text(
         max_length=64,
@@ -259,7 +261,7 @@ class LeaseRequestDocument(Document):
     stopping = Flag(required=False, help_text="Gives back all leases.")
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """A host is named once, and its metric set is there."""
+        """Refuse repeated hosts and unknown metric sets."""
         if bad & {"hosts", "metricSets"}:
             return ()
         hosts, sets = values.get("hosts", ()), len(values.get("metricSets", ()))
@@ -274,7 +276,7 @@ class LeaseRequestDocument(Document):
 
 
 class ReportDocument(Document):
-    """One report of one agent."""
+    """A report of an agent."""
 
     example = {
         "agentType": AgentType.MONITORING.value,
@@ -301,7 +303,7 @@ class ReportDocument(Document):
     leases = LeaseRequestDocument(required=False)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """A host is reported once, and a process is; agents that monitor share hosts."""
+        """Refuse repeated hosts and processes, and leases for agents of other types."""
         addresses = [(one["hostname"].lower(), one["port"]) for one in values.get("hosts", ())]
         names = [one["name"] for one in values.get("processes", ())]
         shares = "leases" in values and values.get("agentType", _SHARING) != _SHARING
@@ -317,7 +319,7 @@ class ReportDocument(Document):
 
 
 class AcceptedDocument(Document):
-    """How many of each were taken."""
+    """The number of accepted items of each kind."""
 
     hosts = serializers.IntegerField()
     measurements = serializers.IntegerField()
@@ -325,7 +327,7 @@ class AcceptedDocument(Document):
 
 
 class LeaseDocument(Document):
-    """A host that the agent watches, and no other."""
+    """A host that only this agent watches."""
 
     hostname = serializers.CharField()
     port = serializers.IntegerField()
@@ -354,7 +356,7 @@ class ReportAnswerDocument(Document):
 
 
 def read_report(values: Mapping[str, Any]) -> Report:
-    """The validated document as services take it."""
+    """Convert the validated document to the form that services accept."""
     return Report(
         agent_type=AgentType(values["agentType"]),
         hostname=values["hostname"],
@@ -419,7 +421,7 @@ def _event(values: Mapping[str, Any]) -> EventReport:
 
 
 def _process(values: Mapping[str, Any]) -> ProcessReport:
-    # An agent's error can quote a URL of the automation document, which readers must not see in full.
+    # The error can quote a URL of the automation document, whose secrets readers must not see.
     return ProcessReport(
         name=values["name"],
         hostname=values["hostname"],

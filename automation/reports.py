@@ -80,12 +80,12 @@ class ProcessReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRequest:
-    """Which hosts an agent can watch, and shares with other agents.
+    """The hosts that an agent can watch and shares with other agents.
 
-    `together` names for each host what it has in common with others that go to one agent, such as its replica
-    set, or nothing. `instance` tells agents of one hostname apart. `metrics` is what becomes of the metrics
-    of hosts, as JSON: `sets` of names of metrics by state, and `hosts` with the place of each host's set, by
-    hostname:port. One that `stops` gives back all it holds.
+    `instance` distinguishes agents with the same hostname. `together` has a text for each host, such as its
+    replica set: hosts with the same text go to one agent; an empty text means nothing. `metrics` is the
+    metric coverage as JSON: `sets` of metric names by state, and `hosts`, the index of each host's set by
+    hostname:port. A request with `stops` gives back all leases.
     """
 
     instance: str

@@ -26,7 +26,7 @@ urlpatterns = [
     route(_HOST, HostViewSet, get="retrieve", patch="update", delete="destroy"),
     route(f"{_HOST}/measurements", MeasurementViewSet, get="of_host"),
     route(f"{_HOST}/databases", DatabaseViewSet, get="index"),
-    # Names hold slashes, so what stands below a database is looked for first.
+    # Database names can contain slashes, so the longer path comes first.
     route(f"{_DATABASE}/measurements", MeasurementViewSet, get="of_database"),
     route(_DATABASE, DatabaseViewSet, get="retrieve"),
     route("groups/<group_id>/clusters", ClusterViewSet, get="index"),

@@ -1,4 +1,4 @@
-"""Commands that install an agent, and the reports it has sent so far."""
+"""Commands that install an agent, and the reports that have arrived from it."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime

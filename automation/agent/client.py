@@ -146,7 +146,7 @@ class Client:
                 return first  # The platform is busy, or the project does not exist.
         answer = self._ask(body, idempotency_key)
         if answer.status == 401:
-            # The nonce was too old or the key is unknown; the second answer tells which.
+            # The nonce was too old or the key is unknown; the second answer shows which.
             answer = self._ask(body, idempotency_key)
         return answer
 

@@ -14,12 +14,12 @@ Items = list[tuple[int, Any]]
 
 
 def partners(sent: Sequence[Any], shown: Sequence[Any], *, array: str | int) -> list[int | None]:
-    """For each item that is sent the index of the stored item it stands for; None where that is uncertain.
+    """Return for each sent item the index of the matching stored item; None if no match is certain.
 
-    `shown`: the stored items, secrets redacted. `array`: the name of the array.
-    An item stands for the stored one of the same identity. Where several items share an identity, or have
-    none, it stands for the one that looks the same, wherever it is now. An item that was edited stands for
-    the one at its place, as long as no other was added, removed or moved.
+    `shown` are the stored items with secrets redacted, `array` is the name of the array.
+    An item matches the stored item with the same identity. If several items share an identity or have none,
+    an item matches the stored item that looks the same, at any place. An edited item matches the stored item
+    at its place, if no other item was added, removed or moved.
     """
     found: list[int | None] = [None] * len(sent)
     stored = _by_identity(shown, array)

@@ -54,14 +54,13 @@ def publication(
     if_match: Sequence[str] | None = None,
     unkept: Sequence[BadField] = (),
 ) -> Publication:
-    """What follows upon the stored document when this one is sent.
+    """Check the sent document against the stored one, and return the result of publishing it.
 
-    `unkept`: what was found wrong when it was read; what else is wrong at these places is not told.
-    `if_match`: the entity tags of which the stored document has to have one; None when nobody asked.
+    `unkept` are the faults found while reading it; they hide other faults at the same places. `if_match` are
+    entity tags, one of which must match the stored document; None if there is no such condition.
 
-    Raises:
-        ApiError: AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, when it was made upon another version; or
-            the first fault's code, with every one in `badFields`.
+    Raises: ApiError: AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, if the document is based on another version;
+    otherwise the code of the first fault, with all faults in `badFields`.
     """
     sent = _with_first_version(sent, stored)
     _check_version(sent, stored, if_match)

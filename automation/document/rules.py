@@ -1,7 +1,7 @@
 """Rules between fields of the document, and between the document and the stored revision. Pure.
 
 Each rule is a function that yields its faults. Rules do not trust the shape of the document, because their
-faults are reported together with those of the schema.
+faults and the faults of the schema are reported together.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

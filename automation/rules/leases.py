@@ -54,8 +54,8 @@ class Shares:
     """The result of a request.
 
     `held` are the hosts of the requesting watcher with the end of each lease; `gained` are the new ones.
-    `changed` are all changed leases, `forgotten` those that are no longer needed. At `ask_again`, if set,
-    there may be more hosts for the watcher.
+    `changed` are all changed leases, `forgotten` are leases that are no longer needed. At `ask_again`, if
+    set, there may be more hosts for the watcher.
     """
 
     held: Mapping[Key, datetime]
@@ -93,10 +93,10 @@ def shares_given_back(me: str, *, leases: Mapping[Key, Lease], now: datetime) ->
 class Ask:
     """A request of a watcher, processed in steps; each step changes `leases` and `loads`.
 
-    It keeps what it holds. Free hosts go to the watchers that hold the fewest, so that one which asks first
-    leaves others their part; what nobody has taken until its next ask it takes then. From a watcher that
-    holds at least two hosts more it wants some: the other lets them go at its next ask, for the end of its
-    round.
+    The watcher keeps its hosts. Free hosts go to the watchers with the fewest hosts, so the first watcher
+    that asks leaves hosts to the others. It gets the hosts that are still free at its next request. It wants
+    hosts of a watcher with at least two hosts more; that watcher releases them at its next request, for the
+    end of its round.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ AgentRow = JsonObject
 
 
 def agent_rows(group_id: str, *, agent_type: AgentType | None = None) -> QuerySet[Agent, Any]:
-    """The agents of a project, or those of one type, by type and hostname."""
+    """Return the agents of a project, optionally of one type, by type and hostname."""
     agents = Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
     agents = agents if agent_type is None else agents.filter(agent_type=agent_type.value)
     return agents.values(
@@ -34,29 +34,29 @@ def agent_rows(group_id: str, *, agent_type: AgentType | None = None) -> QuerySe
 
 
 def agents_named(group_id: str, agent_type: AgentType, hostname: str) -> QuerySet[Agent]:
-    """The agent of a project that is called so, whose name counts without regard to case; one at most."""
+    """Return the agent with this type and hostname, ignoring case: at most one row."""
     agents = Agent.objects.filter(group_id=group_id, agent_type=agent_type.value)
-    # PostgreSQL refuses a NUL, and no name holds one.
+    # PostgreSQL rejects NUL characters, and no stored name contains one.
     return agents.alias(key=Lower("hostname")).filter(key=hostname.lower().replace("\0", "/"))
 
 
 def known_agents(group_id: str, named: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Those of the pairs of an agent type and a lower-case hostname of which the project has an agent."""
+    """Return the pairs of agent type and lower-case hostname for which the project has an agent."""
     if not named:
         return set()
-    # PostgreSQL refuses a NUL, and no name holds one.
+    # PostgreSQL rejects NUL characters, and no stored name contains one.
     names = {hostname.replace("\0", "/") for _, hostname in named}
     agents = Agent.objects.filter(group_id=group_id).alias(key=Lower("hostname")).filter(key__in=names)
     return set(agents.values_list("agent_type", Lower("hostname"))).intersection(named)
 
 
 def facts_of_agent(agent: Agent) -> EventFacts:
-    """An agent as events name it."""
+    """Return the facts that identify an agent in events."""
     return EventFacts(hostname=agent.hostname, source_type_name=agent.agent_type)
 
 
 def agent_state(agent: Agent) -> JsonObject:
-    """An agent's state under the wire names, as alerting takes it."""
+    """Return the state of an agent under its wire names, for alerting."""
     return {
         **facts_of_agent(agent).document(),
         "down": agent.down,

@@ -17,7 +17,7 @@ ClusterRow = dict[str, Any]
 
 
 def cluster_rows(group_id: str) -> QuerySet[Cluster, Any]:
-    """The clusters of a project that have hosts, by name, with what their hosts tell of them."""
+    """Return the clusters of a project that have hosts, by name, with facts derived from the hosts."""
     hosts = Host.objects.filter(cluster=OuterRef("pk"))
     sharded = Q(type_name__startswith="SHARD_") | Q(shard_name__isnull=False)
     replicated = Q(type_name__startswith="REPLICA_") | Q(replica_set_name__isnull=False)
@@ -37,7 +37,7 @@ def cluster_rows(group_id: str) -> QuerySet[Cluster, Any]:
 
 
 def cluster_row(cluster_id: str, *, group_id: str) -> ClusterRow | None:
-    """One cluster of a project; None when there is none."""
+    """Return a cluster of a project; None if it does not exist or has no hosts."""
     return cluster_rows(group_id).filter(id=cluster_id).first()
 
 
@@ -47,7 +47,7 @@ def _distinct(hosts: QuerySet[Host], column: str) -> ArraySubquery:
 
 
 def last_of_cluster(host: Host) -> Cluster | None:
-    """The cluster that goes with the host, which is its last one; None when there is none."""
+    """Return the cluster of a host if the host is its last one; otherwise None."""
     others = Host.objects.filter(cluster=host.cluster_id).exclude(id=host.id)
     if host.cluster_id is None or others.exists():
         return None
@@ -55,6 +55,6 @@ def last_of_cluster(host: Host) -> Cluster | None:
 
 
 def clusters_emptied(cluster_ids: Collection[str]) -> QuerySet[Cluster]:
-    """Those of the clusters that have no hosts."""
+    """Return which of the clusters have no hosts."""
     hosts = Host.objects.filter(cluster=OuterRef("pk"))
     return Cluster.objects.filter(~Exists(hosts), id__in=cluster_ids)

@@ -1,4 +1,4 @@
-"""What has come of a key that was made for an agent."""
+"""The first reports with a new key of an agent."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,10 +14,10 @@ MOST_AGENTS, MOST_HOSTS = 20, 50
 
 @dataclass(frozen=True)
 class FirstReport:
-    """Agents of a project that reported since a key was made, and the hosts of those that did so anew.
+    """The agents of a project that reported since a key was created.
 
-    `arrived` were not heard of before, or not while the key was made; `others` report as they did before.
-    `host_count` counts all hosts of those that arrived, `hosts` are the first of them.
+    `arrived` are new agents, and agents that reported again after a heartbeat timeout. `others` reported
+    before and after. `hosts` are the first hosts of the `arrived` agents, `host_count` is the number of all.
     """
 
     arrived: list[Agent]
@@ -27,14 +27,14 @@ class FirstReport:
 
 
 def project_of_agent_key(key_id: str) -> tuple[ApiKey, str] | None:
-    """The key and the id of the project in which it may report; None when there is no such key."""
+    """Return a key and the id of the project that it can report to; None if it cannot report to any."""
     key = ApiKey.objects.filter(id=key_id).first()
     grant = key.grants.filter(role=Role.GROUP_AGENT.value).order_by("id").first() if key else None
     return (key, grant.project_id) if key and grant and grant.project_id else None
 
 
 def first_report(group_id: str, since: datetime) -> FirstReport:
-    """What agents of the project reported since then."""
+    """Return what agents of the project have reported since then."""
     heard = Agent.objects.filter(group_id=group_id, last_report__gte=since)
     is_new = Q(created__gte=since) | Q(returned__gte=since)
     arrived = list(heard.filter(is_new).order_by("-created")[:MOST_AGENTS])

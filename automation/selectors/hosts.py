@@ -14,12 +14,12 @@ from opsapi.wire_json import JsonObject
 
 
 def hosts_of(group_id: str) -> QuerySet[Host]:
-    """The hosts of a project, by hostname and port."""
+    """Return the hosts of a project, by hostname and port."""
     return Host.objects.filter(group_id=group_id).order_by(Lower("hostname"), "port")
 
 
 def host_at(address: Address | None, *, group_id: str) -> QuerySet[Host]:
-    """The host of a project at an address, whose name counts without regard to case; one at most."""
+    """Return the host of a project at an address, ignoring case: at most one row."""
     if address is None:
         return Host.objects.none()
     name, port = address.key
@@ -27,20 +27,20 @@ def host_at(address: Address | None, *, group_id: str) -> QuerySet[Host]:
 
 
 def known_addresses(group_id: str, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:
-    """Those of the addresses, as (lower-case hostname, port), at which the project has a host."""
+    """Return the addresses, as (lower-case hostname, port), at which the project has a host."""
     named = _hosts_named(group_id, keys) if keys else Host.objects.none()
     return set(named.values_list(Lower("hostname"), "port")).intersection(keys)
 
 
 def hosts_locked(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], Host]:
-    """The hosts of a project at these addresses, by them, taken in one order for update."""
+    """Return the hosts of a project by address, locked for update in the order of their ids."""
     named = _hosts_named(group_id, keys) if keys else Host.objects.none()
     hosts = named.order_by("id").select_for_update(of=("self",))
     return {host.address.key: host for host in hosts if host.address.key in keys}
 
 
 _COLUMNS = [field.attname for field in Host._meta.concrete_fields]
-# Read with every report, so written out: the ORM takes longer to compose it than PostgreSQL to answer.
+# Every report runs this statement. Django needs longer to compose it than PostgreSQL to run it.
 _LOCKED_IF_KNOWN = f"""
 WITH known AS (
     SELECT host.id, said.is_needed
@@ -54,15 +54,16 @@ SELECT {", ".join(_COLUMNS)} FROM automation_host
  WHERE id IN (SELECT id FROM known) AND deleted IS NULL
    AND (SELECT count(*) FROM known WHERE is_needed) = %(count)s
  ORDER BY id FOR UPDATE
-"""  # noqa: S608 - made of our own names
+"""  # noqa: S608 - contains only our own names
 
 
 def hosts_locked_if_known(
     group_id: str, needed: Collection[tuple[str, int]], keys: Collection[tuple[str, int]]
 ) -> dict[tuple[str, int], Host]:
-    """As `hosts_locked`, where the project has a host at each of the keys that are needed.
+    """Return the same as `hosts_locked`, if the project has a host at each of the `needed` addresses.
 
-    Else none is locked: new hosts are added before known ones are locked.
+    Otherwise the result is empty and nothing is locked, because new hosts are added before known hosts are
+    locked.
     """
     if not keys:
         return {}
@@ -80,7 +81,7 @@ def hosts_locked_if_known(
 
 
 def hosts_at(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], Host]:
-    """The hosts of a project at these addresses, by them."""
+    """Return the hosts of a project by address."""
     named = _hosts_named(group_id, keys) if keys else Host.objects.none()
     return {host.address.key: host for host in named if host.address.key in keys}
 
@@ -91,7 +92,7 @@ def _hosts_named(group_id: str, keys: Collection[tuple[str, int]]) -> QuerySet[H
 
 
 def facts_of_host(host: Host) -> EventFacts:
-    """A host as events name it."""
+    """Return the facts that identify a host in events."""
     return EventFacts(
         cluster_id=host.cluster_id,
         cluster_name=host.cluster_name,
@@ -104,7 +105,7 @@ def facts_of_host(host: Host) -> EventFacts:
 
 
 def host_state(host: Host) -> JsonObject:
-    """A host's state as signals carry it, under the wire names."""
+    """Return the state of a host under its wire names, for signals."""
     return {
         **facts_of_host(host).document(),
         "typeName": host.type_name,

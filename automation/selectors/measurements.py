@@ -1,4 +1,4 @@
-"""Reading what was measured of hosts, report by report."""
+"""Reading the measurements of hosts, report by report."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from automation.old_measurements import old_measurements, old_newest
 from automation.reading_rows import samples_of
 from automation.reports import Samples
 
-# One look into the index for each host; DISTINCT ON would read all that was measured in the span.
+# One index lookup for each host. DISTINCT ON would read all measurements of the span.
 _NEWEST = f"""
 SELECT source.host_id, reading.reported, reading.report, reading.age, reading.numbers
   FROM automation_source AS source
@@ -26,7 +26,7 @@ SELECT source.host_id, reading.reported, reading.report, reading.age, reading.nu
     ON reading.source_id = source.id AND reading.reported = newest.reported AND reading.report = newest.report
  WHERE source.host_id = ANY(%(hosts)s) AND source.database = ''
    AND reading.reported >= %(since)s AND reading.reported < %(until)s
-"""  # noqa: S608 - made of our own names
+"""  # noqa: S608 - contains only our own names
 _OF_REPORTS = f"""
 SELECT source.host_id, reading.reported, reading.report, reading.age, reading.numbers
   FROM unnest(%(hosts)s::text[], %(reported)s::timestamptz[], %(reports)s::int[])
@@ -35,15 +35,15 @@ SELECT source.host_id, reading.reported, reading.report, reading.age, reading.nu
   JOIN {READINGS} AS reading
     ON reading.source_id = source.id AND reading.reported = said.reported AND reading.report = said.report
  WHERE reading.reported BETWEEN %(first)s AND %(last)s
-"""  # noqa: S608 - made of our own names
+"""  # noqa: S608 - contains only our own names
 
 Named = tuple[str, int | str]
-"""A host's id, and what its signal says of its measurements: that of an earlier version is a number."""
+"""A host id and the `measurementId` of its signal; signals of an earlier version have a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredReport:
-    """What a report measured on a host itself."""
+    """The samples of a host itself in a report."""
 
     at: MeasuredAt
     samples: Samples
@@ -52,12 +52,12 @@ class MeasuredReport:
 def newest_measurements(
     host_ids: Iterable[str], *, since: datetime | None = None, until: datetime | None = None
 ) -> dict[str, MeasuredReport]:
-    """The newest measurements of each host that has any, by host id; reported from `since` to before `until`.
+    """Return the newest measurements of each host by host id, reported from `since` to before `until`.
 
-    A report that measured nothing on the host itself is none.
+    Hosts without measurements are left out. Reports that measured only databases of a host do not count.
     """
     missing = set(host_ids)
-    # The older ones first: what is moved meanwhile is then seen twice, and not never.
+    # The old table first: a row that is moved meanwhile is then seen twice rather than not at all.
     old = {
         host_id: MeasuredReport(*one)
         for host_id, one in old_newest(missing, since=since, until=until).items()
@@ -77,7 +77,7 @@ def newest_measurements(
 
 
 def measurements_of_reports(named: Collection[Named]) -> dict[Named, Samples]:
-    """What reports measured of hosts, as far as it is still kept."""
+    """Return the samples of hosts in reports; measurements that were deleted are left out."""
     found: dict[Named, Samples] = {}
     old = old_measurements([(host_id, name) for host_id, name in named if isinstance(name, int)])
     found.update({one: old[one] for one in named if one in old})

@@ -1,4 +1,4 @@
-"""The hosts of replica sets and clusters, with those whose state is not known: for pages."""
+"""Counts of the hosts of replica sets and clusters by state, for pages."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -16,15 +16,18 @@ from opsapi.wire_json import JsonObject
 
 
 def without_data(now: datetime) -> Q:
-    """Hosts whose state is not known: none was reported yet, or not for too long. What is down is down."""
+    """Hosts with an unknown state: without a report, or without a recent report.
+
+    Hosts that are down count as down.
+    """
     return Q(down=False) & (Q(last_report=None) | Q(last_report__lte=heard_limit(now)))
 
 
 @dataclass(frozen=True, slots=True)
 class MembersNow:
-    """How many hosts there are, are down, and are `unknown`; `known` counts the others as replica sets do.
+    """The number of all hosts, of hosts that are down and of `unknown` hosts.
 
-    `last_report` is the newest of those that are unknown.
+    `known` tallies the other hosts as replica sets do. `last_report` is the newest report of an unknown host.
     """
 
     hosts: int = 0
@@ -37,7 +40,10 @@ class MembersNow:
 def members_now(
     of: Literal["replica_set_id", "cluster_id"], ids: Collection[str], now: datetime
 ) -> dict[str, MembersNow]:
-    """The members of replica sets or clusters by their ids; those without hosts are left out. One query."""
+    """Return the members by the id of their replica set or cluster, with one query.
+
+    Ids without hosts are left out.
+    """
     is_unknown = Case(When(without_data(now), then=Value(True)), default=Value(False))
     hosts = Host.objects.filter(Among(of, ids)).values(of, "type_name", "down", unknown=is_unknown)
     found: dict[str, list[JsonObject]] = {}

@@ -1,4 +1,4 @@
-"""What the console's start page shows of the fleet. Read every ten seconds: first rows, bounded counts."""
+"""Rows of the fleet for the start page of the console, which reads them every ten seconds."""
 
 from datetime import datetime
 
@@ -9,15 +9,15 @@ from opsapi.first_rows import FirstRows, first_rows, in_visible_scope
 
 
 def hosts_down(visible_scope: VisibleScope) -> FirstRows[Host]:
-    """Hosts that are down, by project and name."""
-    # A deleted project is gone for everybody, though its hosts are taken away later.
+    """Return hosts that are down, by project and name."""
+    # The hosts of a deleted project are deleted later.
     down = Host.objects.filter(down=True, group__deleted=None).select_related("group", "replica_set")
     return first_rows(in_visible_scope(down, visible_scope).order_by("group_id", "hostname", "port"))
 
 
 def hosts_without_data(visible_scope: VisibleScope, now: datetime) -> FirstRows[Host]:
-    """Hosts whose state is not known, by project and name."""
-    # No index is on the last report, which every report changes; the table of hosts is small.
+    """Return hosts with an unknown state, by project and name."""
+    # The last report is not indexed, because every report changes it; the table of hosts is small.
     unknown = Host.objects.filter(without_data(now), group__deleted=None).select_related(
         "group", "reported_by"
     )
@@ -25,6 +25,6 @@ def hosts_without_data(visible_scope: VisibleScope, now: datetime) -> FirstRows[
 
 
 def agents_timed_out(visible_scope: VisibleScope) -> FirstRows[Agent]:
-    """Agents that have fallen silent, by project, type and name."""
+    """Return agents that stopped reporting, by project, type and name."""
     silent = Agent.objects.filter(down=True, group__deleted=None).select_related("group")
     return first_rows(in_visible_scope(silent, visible_scope).order_by("group_id", "agent_type", "hostname"))

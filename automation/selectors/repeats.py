@@ -1,4 +1,4 @@
-"""The answers that are given again to repeated reports."""
+"""Reading the stored answers to reports."""
 
 import json
 from collections.abc import Mapping
@@ -15,10 +15,9 @@ _ANSWER = "SELECT body, answer FROM automation_reportanswer WHERE id = %s AND cr
 
 
 def first_answer(report: RepeatableReport, now: datetime) -> Mapping[str, Any] | None:
-    """The answer that the same report got within a day; None when it was not taken in that time.
+    """Return the answer to the same report of the last day; None if there is none.
 
-    Raises:
-        ApiError: IDEMPOTENCY_KEY_REUSED, when another body was sent with the key.
+    Raises: ApiError: IDEMPOTENCY_KEY_REUSED, if the key was sent with another body.
     """
     with connection.cursor() as cursor:
         cursor.execute(_ANSWER, [report.id, now - REPEATED_WITHIN])

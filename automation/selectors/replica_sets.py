@@ -11,7 +11,7 @@ from opsapi.wire_json import JsonObject
 
 
 def facts_of_replica_set(one: ReplicaSet) -> EventFacts:
-    """A replica set as events name it."""
+    """Return the facts that identify a replica set in events."""
     return EventFacts(
         cluster_id=one.cluster_id,
         cluster_name=one.cluster.name if one.cluster else None,
@@ -21,19 +21,19 @@ def facts_of_replica_set(one: ReplicaSet) -> EventFacts:
 
 
 def replica_set_state(one: ReplicaSet) -> JsonObject:
-    """A replica set's state as signals carry it: its names, and what was counted of its members."""
+    """Return the state of a replica set under its wire names, for signals: names and member counts."""
     counted = {"primaries": one.primaries, "healthy": one.healthy, "unhealthy": one.unhealthy}
     return {**facts_of_replica_set(one).document(), **counted}
 
 
 def replica_sets_there(group_id: str) -> QuerySet[ReplicaSet]:
-    """The replica sets of a project that have members, with their clusters, in one order."""
+    """Return the replica sets of a project that have members, with their clusters, by id."""
     members = Q(healthy__gt=0) | Q(unhealthy__gt=0)
     return ReplicaSet.objects.filter(members, group_id=group_id).select_related("cluster").order_by("id")
 
 
 def last_of_replica_set(host: Host) -> ReplicaSet | None:
-    """The replica set that goes with the host, which is its last one; None when there is none."""
+    """Return the replica set of a host if the host is its last member; otherwise None."""
     others = Host.objects.filter(replica_set=host.replica_set_id).exclude(id=host.id)
     if host.replica_set_id is None or others.exists():
         return None

@@ -21,7 +21,7 @@ _EXAMPLE_PATH = f"/groups/{AN_ID}/agents/{AgentType.MONITORING.value}/agent1.exa
 
 
 class AgentDocument(Document):
-    """An agent, when it last reported, and whether it has fallen silent."""
+    """An agent, the time of its last report, and whether it has stopped reporting."""
 
     example = {
         "agentType": AgentType.MONITORING.value,
@@ -66,7 +66,7 @@ class WatchedHostDocument(Document):
 
 
 class MetricStateDocument(Document):
-    """What becomes of a metric."""
+    """Whether a metric is reported, or why not."""
 
     metricName = serializers.CharField()
     stateName = serializers.ChoiceField(
@@ -79,13 +79,13 @@ class MetricStateDocument(Document):
 
 
 class MetricSetDocument(Document):
-    """What becomes of the metrics of a host."""
+    """The state of each metric of a host."""
 
     metrics = MetricStateDocument(many=True)
 
 
 class WatchingAgentDocument(AgentDocument):
-    """An agent, the hosts it watches, and what becomes of each of their metrics."""
+    """An agent, the hosts it watches, and the state of each of their metrics."""
 
     example = {
         **AgentDocument.example,
@@ -118,12 +118,12 @@ class WatchingAgentDocument(AgentDocument):
 
 
 def agent_path(row: AgentRow) -> str:
-    """Where the API has the agent."""
+    """Return the path of the agent in the API."""
     return f"/groups/{row['group_id']}/agents/{row['agent_type']}/{quote(row['hostname'], safe='')}"
 
 
 def present_watching(row: AgentRow, watching: Watching, links: Links) -> JsonObject:
-    """An agent with all it watches."""
+    """Return the document of an agent with the hosts it watches."""
     return {
         **present_agent(row, links),
         "hosts": [_host(one) for one in watching.hosts],
@@ -155,7 +155,7 @@ def _metrics(metric_set: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def present_agent(row: AgentRow, links: Links) -> JsonObject:
-    """An agent."""
+    """Return the document of an agent in a list."""
     return {
         "agentType": row["agent_type"],
         "typeName": row["agent_type"],

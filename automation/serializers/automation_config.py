@@ -41,7 +41,7 @@ _WARNING = "lastResync: an initial sync deletes all data of this node"
 
 
 class AutomationConfigDocument(ShapedDocument):
-    """The desired state of a project's deployment; what is not listed is kept as it came."""
+    """The desired state of a project's deployment. Sections that are not listed are kept as sent."""
 
     refusals = (
         ErrorCode.INVALID_ENUM_VALUE,
@@ -52,15 +52,15 @@ class AutomationConfigDocument(ShapedDocument):
     request_example = _EXAMPLE
 
     def run_validation(self, data: Any = serializers.empty) -> JsonObject:
-        """As it came: it is checked against what is stored, once nobody else publishes."""
+        """Return the data unchanged: the service checks it together with the stored document."""
         if not isinstance(data, dict):
             raise invalid("must be an object")
         return data
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
-        """As the schema is published, in one piece: what stands in components has other references."""
-        # The first document of a project may leave its version out.
+        """Return the published schema without references, which OpenAPI writes differently."""
+        # The first document of a project can leave out its version.
         required = [name for name in SCHEMA["required"] if name != "version"]
         whole = _in_one_piece({**SCHEMA, "required": required})
         return {name: whole[name] for name in ("description", "type", "required", "properties")} | _OPEN
@@ -73,12 +73,12 @@ class AutomationSchemaDocument(ShapedDocument):
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
-        """A schema."""
+        """Return the schema of a schema: any object."""
         return {"type": "object", "description": cls.__doc__, **_OPEN}
 
 
 class EffectDocument(Document):
-    """One thing that would happen to one process."""
+    """An effect on a process."""
 
     process = serializers.CharField(help_text="Name of the process.")
     action = serializers.ChoiceField([one.value for one in ProcessAction])
@@ -91,14 +91,14 @@ class EffectDocument(Document):
 
 
 class WarningDocument(Document):
-    """Something to think of before publishing."""
+    """A warning to read before publishing."""
 
     process = serializers.CharField(help_text="Name of the process.")
     warning = serializers.CharField()
 
 
 class AutomationPlanDocument(Document):
-    """What publishing would do; secrets are redacted."""
+    """The effects of publishing; secrets are redacted."""
 
     example = {
         "diffs": [{**_CHANGED, "params": [{"param": "lastResync", "display": "lastResync", **_MOVED}]}],
@@ -119,18 +119,18 @@ class AutomationPlanDocument(Document):
 
 
 class PublishedDocument(ShapedDocument):
-    """The automation configuration as it is now, or, of a dry run, what publishing would do."""
+    """The published automation configuration, or the effects of a dry run."""
 
     example = _EXAMPLE
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:
-        """One of the two."""
+        """Return either schema."""
         return {"anyOf": [reference(AutomationConfigDocument), reference(AutomationPlanDocument)]}
 
 
 class ProcessStateDocument(Document):
-    """How far a process has come."""
+    """The progress of a process."""
 
     name = serializers.CharField()
     hostname = serializers.CharField()
@@ -139,7 +139,7 @@ class ProcessStateDocument(Document):
 
 
 class AutomationStatusDocument(Document):
-    """How far the agents have brought the processes."""
+    """The progress of all processes."""
 
     example = {
         "goalVersion": 2,
@@ -153,7 +153,7 @@ class AutomationStatusDocument(Document):
 
 
 def present_plan(draft: Publication, now: datetime) -> JsonObject:
-    """What publishing would do."""
+    """Return the answer to a dry run."""
     would = effects(draft.old, draft.new, now)
     return {
         "diffs": [change.document() for change in draft.changes],
@@ -163,7 +163,7 @@ def present_plan(draft: Publication, now: datetime) -> JsonObject:
 
 
 def present_status(group_id: str, version: int, processes: list[ProcessState], links: Links) -> JsonObject:
-    """How far the processes of a project have come."""
+    """Return the status document of a project."""
     group = f"/groups/{group_id}"
     relations = {"group": group, "automationConfig": f"{group}/automationConfig"}
     return {
@@ -183,7 +183,7 @@ _OPEN: Final = {"additionalProperties": True}
 
 
 def _in_one_piece(schema: Any) -> Any:
-    """The schema with what its references stand for, and open wherever it does not say otherwise."""
+    """Return the schema without references. Objects accept other fields unless the schema says otherwise."""
     if isinstance(schema, list):
         return [_in_one_piece(one) for one in schema]
     if not isinstance(schema, Mapping):

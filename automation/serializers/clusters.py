@@ -13,7 +13,7 @@ from opsapi.wire_json import JsonObject
 
 
 class ClusterDocument(Document):
-    """Hosts that agents report under one cluster name."""
+    """The hosts that agents report with the same cluster name."""
 
     example = {
         "id": AN_ID,
@@ -45,7 +45,7 @@ class ClusterDocument(Document):
 
 
 def present_cluster(row: ClusterRow, links: Links, *, alone: bool = False) -> JsonObject:
-    """A cluster."""
+    """Return the document of a cluster; `alone` adds its relations."""
     group = f"/groups/{row['group_id']}"
     shown = {
         "id": row["id"],

@@ -25,12 +25,12 @@ class DatabaseDocument(Document):
 
 
 def database_path(host: Host, name: str) -> str:
-    """Where the API has the database."""
+    """Return the path of the database in the API."""
     return f"{host_path(host)}/databases/{quote(name, safe='')}"
 
 
 def present_database(name: str, host: Host, links: Links, *, alone: bool = False) -> JsonObject:
-    """A database."""
+    """Return the document of a database; `alone` adds its relations."""
     path = database_path(host, name)
     relations = {
         "group": f"/groups/{host.group_id}",

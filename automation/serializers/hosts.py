@@ -22,7 +22,7 @@ _REPLICA_STATES = {
 
 
 def last_hour(path: str) -> str:
-    """The measurements of what is at the path, as a link that answers: they are asked for with a query."""
+    """Return the path of the measurements of the last hour, with the required query parameters."""
     return f"{path}/measurements?granularity={Granularity.PT1M.value}&period=PT1H"
 
 
@@ -72,7 +72,7 @@ class HostDocument(Resource):
 
 
 class NewHost(HostDocument):
-    """What makes a host; only agents say the rest."""
+    """A new host. The other fields come from agents."""
 
     writable = frozenset({"hostname", "port"})
 
@@ -81,11 +81,11 @@ class NewHost(HostDocument):
 
 
 class HostChange(NewHost):
-    """What gives a host another address; what is left out stays, and only agents say the rest."""
+    """A change of a host's address. A field that is left out stays."""
 
     is_change = True
 
 
 def host_path(host: Host) -> str:
-    """Where the API has the host."""
+    """Return the path of the host in the API."""
     return HostDocument.path.format(groupId=host.group_id, id=host.id)

@@ -17,14 +17,14 @@ from opsapi.wire_json import JsonObject
 
 
 class DataPointDocument(Document):
-    """The mean of what was measured in one bucket."""
+    """The mean of the samples in a bucket."""
 
     timestamp = serializers.DateTimeField(help_text="Start of the bucket.")
     value = serializers.FloatField()
 
 
 class SeriesDocument(Document):
-    """One metric over time; buckets in which nothing was measured are left out."""
+    """A metric over time. Buckets without samples are left out."""
 
     name = serializers.ChoiceField([metric.value for metric in Metric])
     units = serializers.ChoiceField([unit.value for unit in MEASURED_UNITS])
@@ -32,7 +32,7 @@ class SeriesDocument(Document):
 
 
 class MeasurementsDocument(Document):
-    """What was measured on a host, or of one of its databases."""
+    """Measurements of a host or of one of its databases."""
 
     example = {
         "groupId": ANOTHER_ID,
@@ -70,7 +70,7 @@ def present_measurements(
     *,
     database: str | None = None,
 ) -> JsonObject:
-    """What was measured."""
+    """Return the document of measurements."""
     return {
         "groupId": host.group_id,
         "hostId": host.id,

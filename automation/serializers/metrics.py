@@ -9,7 +9,7 @@ from opsapi.wire_json import JsonObject
 
 
 def present_metric(metric: Metric) -> JsonObject:
-    """The document of a metric."""
+    """Return the document of a metric."""
     spec = metric.spec
     return {
         "metricName": metric.value,
@@ -23,7 +23,7 @@ def present_metric(metric: Metric) -> JsonObject:
 
 
 class MetricDocument(Document):
-    """One metric: what it measures, of which servers, in which units."""
+    """A metric: its meaning, engines and units."""
 
     example = present_metric(Metric.CONNECTIONS)
 

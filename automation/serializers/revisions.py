@@ -13,7 +13,7 @@ from opsapi.wire_json import JsonObject
 
 
 class RevisionDocument(Document):
-    """A published version: when, by whom, and how many processes it changed."""
+    """A published version: its time, its author, and the number of changed processes."""
 
     example = {
         "version": 2,
@@ -39,7 +39,7 @@ class RevisionDocument(Document):
 
 
 class RestoreDocument(Document):
-    """What goes with restoring a revision: nothing has to."""
+    """The optional body of a restore."""
 
     example = {"version": 2}
 
@@ -47,7 +47,7 @@ class RestoreDocument(Document):
 
 
 def present_revision(row: RevisionRow, links: Links) -> JsonObject:
-    """A revision, inside a list."""
+    """Return the document of a revision in a list."""
     is_user = row["actor_kind"] == ActorKind.USER.value
     id_name, name = ("userId", "username") if is_user else ("apiKeyId", "publicKey")
     shown = {

@@ -1,4 +1,4 @@
-"""Agents: a heartbeat adds unknown agents and ends a silence; an agent can be deleted."""
+"""Records heartbeats of agents, adds unknown agents and deletes agents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from opsapi.api.principal import Actor
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """An agent that reported, what is to be told of it, and whether versions are to be weighed anew."""
+    """The result of a heartbeat: the agent, its events, and whether versions must be compared again."""
 
     agent_id: str
     events: Sequence[NewEvent]
@@ -35,9 +35,9 @@ class Heartbeat:
 
 
 HEARTBEAT = timedelta(seconds=1)
-"""How old a heartbeat is before it is written again: reports of one agent do not wait for each other."""
+"""Age at which a heartbeat is written again. Without it, reports of an agent would wait for each other."""
 
-# The id of an agent that goes on as it was: its heartbeat is young, or is written. Nothing of any other.
+# Returns the id of an agent without changes, and writes its heartbeat if it is due. Returns no row otherwise.
 _BEAT = """
 WITH known AS (
     SELECT id, version = %(version)s AND NOT down
@@ -56,7 +56,10 @@ SELECT id FROM known WHERE is_young UNION ALL SELECT id FROM beat
 
 
 def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
-    """Write the agent's heartbeat, and what changed of it: then it is locked until the transaction ends."""
+    """Write the heartbeat of an agent and its changes.
+
+    A changed agent is locked until the transaction ends.
+    """
     if agent_id := _beat_steadily(group_id, report, now):
         return Heartbeat(agent_id, [], weigh_versions=False)
     agent = _known(group_id, report)
@@ -69,10 +72,9 @@ def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
 
 @transaction.atomic
 def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: Actor, now: datetime) -> None:
-    """Forget an agent; its hosts keep their state, and its next report adds it anew.
+    """Delete an agent. Its hosts keep their state; its next report adds it again.
 
-    Raises:
-        ApiError: AGENT_NOT_FOUND, or GROUP_NOT_FOUND when the project was deleted in the meantime.
+    Raises: ApiError: AGENT_NOT_FOUND, or GROUP_NOT_FOUND if the project was deleted meanwhile.
     """
     actor_lock_shared(actor)
 
@@ -80,7 +82,7 @@ def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: 
         agent = agents_named(group_id, agent_type, hostname).first()
         return get_or_404(agent, ErrorCode.AGENT_NOT_FOUND, agent_type.value, hostname)
 
-    # First, because what reacts takes locks that are held by those who wait for the project's own.
+    # First, because the receivers take locks whose holders may wait for the lock of the project.
     agent_deleting.send(sender=Agent, agent=named(), actor=actor, now=now)
     project_lock_exclusive(group_id=group_id)
     agent = named()
@@ -102,13 +104,13 @@ def _described(agent: Agent) -> dict[str, str]:
 
 
 def _restart_clocks_after_absence(now: datetime) -> None:
-    """Without any report for so long the platform was away: nobody else has to have reported by now."""
+    """Restart the clocks if no agent reported for the timeout: then the platform was down."""
     if not Agent.objects.filter(last_report__gt=now - HEARTBEAT_TIMEOUT).exists():
         clocks_restart(now=now)
 
 
 def _beat_steadily(group_id: str, report: Report, now: datetime) -> str | None:
-    """The id of an agent that goes on as it was."""
+    """Return the id of an agent without changes, otherwise None."""
     values = {
         "group_id": group_id,
         "agent_type": report.agent_type.value,
@@ -130,7 +132,7 @@ def _known(group_id: str, report: Report) -> Agent | None:
 
 
 def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
-    """Of two reports of a new agent that race, one adds it, and tells so."""
+    """Add an agent. Of two concurrent first reports, one adds the agent and records the event."""
     fresh = Agent(
         group_id=group_id,
         agent_type=report.agent_type.value,
@@ -142,7 +144,7 @@ def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
     Agent.objects.bulk_create([fresh], ignore_conflicts=True)
     agent = _known(group_id, report)
     if agent is None:
-        raise LookupError(f"the agent {report.hostname} is neither there nor could it be added")
+        raise LookupError(f"the agent {report.hostname} could neither be found nor added")
     if agent.id != fresh.id:
         return _beat(agent, report, now)
     event = NewEvent(event_type=EventType.NEW_AGENT, facts=facts_of_agent(agent))
@@ -151,7 +153,7 @@ def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
 
 def _beat(agent: Agent, report: Report, now: datetime) -> Heartbeat:
     version_changed, was_down = agent.version != report.version, agent.down
-    # Its hosts have as long again, whether or not a sweep has found its silence.
+    # Its hosts get the full timeout again, even if no sweep has noticed the gap.
     if was_down or agent.last_report <= now - HEARTBEAT_TIMEOUT:
         agent.returned = now
     agent.version, agent.last_report, agent.down = report.version, now, False

@@ -1,4 +1,4 @@
-"""Hosts that people create, rename and delete; agents add theirs with reports."""
+"""Creates, renames and deletes hosts for users. Reports add hosts with `inventory`."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,17 +34,16 @@ from opsapi.batches import delete_batch
 from opsapi.wire_json import JsonObject
 
 _MOMENTARY = frozenset({"reachable", "versionBehind"})
-"""What a host is at the moment, which no change by people is about."""
+"""Facts of `host_state` that change by themselves and do not belong in an audit diff."""
 _KEY_DIGITS = 15
-"""So many hexadecimal digits of an id fit into the key of an advisory lock."""
+"""Number of hexadecimal digits of an id that fit into the key of an advisory lock."""
 
 
 @transaction.atomic
 def host_create(*, group_id: str, address: Address, actor: Actor, now: datetime) -> Host:
-    """Add a host nothing is known of yet.
+    """Add a host without data.
 
-    Raises:
-        ApiError: HOST_ALREADY_EXISTS, or GROUP_NOT_FOUND when the project was deleted in the meantime.
+    Raises: ApiError: HOST_ALREADY_EXISTS, or GROUP_NOT_FOUND if the project was deleted meanwhile.
     """
     actor_lock_shared(actor)
     project_lock_shared(group_id=group_id)
@@ -59,7 +58,7 @@ def host_create(*, group_id: str, address: Address, actor: Actor, now: datetime)
 
 @transaction.atomic
 def hosts_add(*, group_id: str, addresses: Collection[Address], actor: Actor, now: datetime) -> None:
-    """Add those of the hosts that are not there; the caller holds the project."""
+    """Add the missing hosts; the caller has locked the project."""
     _, added = hosts_named(group_id=group_id, reported=addresses, mentioned=(), now=now)
     events = [
         NewEvent(
@@ -77,10 +76,9 @@ def hosts_add(*, group_id: str, addresses: Collection[Address], actor: Actor, no
 def host_change(
     *, group_id: str, host_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime
 ) -> None:
-    """Give a host another `hostname` or `port`; nothing happens when they are so.
+    """Change the `hostname` or `port` of a host; equal values change nothing.
 
-    Raises:
-        ApiError: HOST_ALREADY_EXISTS, or HOST_NOT_FOUND when it was deleted in the meantime.
+    Raises: ApiError: HOST_ALREADY_EXISTS, or HOST_NOT_FOUND if the host was deleted meanwhile.
     """
     actor_lock_shared(actor)
     _one_at_a_time(host_id)
@@ -97,7 +95,8 @@ def host_change(
         host.save(update_fields=["hostname", "port"])
     _record(host, EventType.HOST_CHANGED_AUDIT, actor, now, old=old, new=_described(host))
     if host.last_report is not None:
-        # The alerts about its old address ended: what it was last seen to be begins them anew.
+        # The alerts about the old address ended. The last reported state opens them again for the new
+        # address.
         newest = newest_measurements([host.id]).get(host.id)
         state = host_signal_state(host, newest.at if newest else None)
         hosts_signal(group_id=group_id, hosts=[state], replica_sets=(), now=now)
@@ -105,14 +104,13 @@ def host_change(
 
 @transaction.atomic
 def host_delete(*, group_id: str, host_id: str, actor: Actor, now: datetime) -> None:
-    """Delete a host for everybody at once; the worker takes away what was measured on it.
+    """Delete a host immediately; the worker deletes its measurements later.
 
-    Raises:
-        ApiError: HOST_NOT_FOUND, when it was deleted in the meantime.
+    Raises: ApiError: HOST_NOT_FOUND, if the host was deleted meanwhile.
     """
     actor_lock_shared(actor)
     _one_at_a_time(host_id)
-    # First, because what reacts takes locks that are held by those who wait for the project's own.
+    # First, because the receivers take locks whose holders may wait for the lock of the project.
     host_deleting.send(sender=Host, host=_live(group_id, host_id), actor=actor, now=now)
     host = _alone(group_id, host_id)
     _record(host, EventType.DELETE_HOST_AUDIT, actor, now, old=_described(host))
@@ -125,9 +123,9 @@ def host_delete(*, group_id: str, host_id: str, actor: Actor, now: datetime) -> 
 
 @transaction.atomic
 def deleted_host_purge() -> bool:
-    """Take away one batch of a deleted host's measurements, at the end the host; False when there is none.
+    """Delete a batch of measurements of a deleted host, and finally the host. Return False if there is none.
 
-    Any number of workers share the work: each takes a host nobody else has in hand.
+    Workers share the work: each takes a host that no other worker has locked.
     """
     deleted = Host.with_deleted.filter(deleted__isnull=False).order_by("deleted")
     host = deleted.select_for_update(skip_locked=True).first()
@@ -144,7 +142,7 @@ def deleted_host_purge() -> bool:
 
 @contextmanager
 def _address_once(address: Address) -> Iterator[None]:
-    """What is written inside is refused when a host is there: nothing else in it is unique."""
+    """Refuse a write that violates the unique address, the only constraint that it can violate."""
     try:
         with transaction.atomic():
             yield
@@ -153,9 +151,9 @@ def _address_once(address: Address) -> Iterator[None]:
 
 
 def _one_at_a_time(host_id: str) -> None:
-    """Nobody else gives the host an address, or deletes it, before the transaction ends.
+    """Prevent other changes and deletions of the host until the transaction ends.
 
-    Its row cannot keep them away: reports lock that after the project, which is waited for below.
+    A lock of the row does not work: reports lock the project first and the row afterwards.
     """
     advisory_lock(int(host_id[-_KEY_DIGITS:], 16))
 
@@ -166,13 +164,13 @@ def _live(group_id: str, host_id: str) -> Host:
 
 
 def _alone(group_id: str, host_id: str) -> Host:
-    """The host as it is now, while no report is being taken: those hold on to the project."""
+    """Wait for all running reports, which lock the project, and return the current host."""
     project_lock_exclusive(group_id=group_id)
     return _live(group_id, host_id)
 
 
 def _leave(host: Host, now: datetime) -> None:
-    """What those it leaves behind are without it."""
+    """Signal the replica set, cluster and versions without the host."""
     left = replica_sets_count(set_ids=[host.replica_set_id] if host.replica_set_id else [])
     events_record(events=left.events, actor=SYSTEM, now=now, group_id=host.group_id)
     hosts_signal(
@@ -187,7 +185,7 @@ def _leave(host: Host, now: datetime) -> None:
 
 
 def _described(host: Host) -> JsonObject:
-    """What a diff compares: what people say of a host, and the last that agents said of its place."""
+    """The facts that an audit diff compares."""
     state = {name: value for name, value in host_state(host).items() if name not in _MOMENTARY}
     return {**state, "version": host.version}
 
@@ -201,7 +199,7 @@ def _record(
         now=now,
         group_id=host.group_id,
         facts=facts_of_host(host),
-        # Of the closed set of diff types PROCESS is the nearest: a host is a database process.
+        # PROCESS is the closest diff type: a host is a database process.
         diffs=diff(DiffType.PROCESS, host.id, **sides),
         signal_facts=host_state(host),
     )

@@ -1,6 +1,6 @@
-"""Taking an agent's report: heartbeat, inventory, measurements, events, all or nothing (decisions 8).
+"""Stores the report of an agent in one transaction: heartbeat, inventory, measurements and events.
 
-However much a report holds, the number of statements is the same.
+The number of statements does not depend on the size of the report.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,18 +50,17 @@ def report_ingest(
     actor: Actor,
     now: datetime,
 ) -> Mapping[str, Any]:
-    """Take one report and answer how much it held. Then what it said can be read; alerts follow.
+    """Store a report and return the answer. The content can be read immediately; alerts follow.
 
-    One that is `repeatable` is taken once.
+    A `repeatable` report is stored once.
 
-    Raises:
-        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; IDEMPOTENCY_KEY_REUSED.
+    Raises: ApiError: GROUP_NOT_FOUND, if the project was deleted meanwhile; IDEMPOTENCY_KEY_REUSED.
     """
     take = partial(_take_once, group_id, report, repeatable, actor, now)
     try:
         return take()
     except NoDayError:
-        # No worker has been here for days. Not in a report's transaction: others would wait for its locks.
+        # No worker ran for days. In the transaction of the report, other reports would wait for its locks.
         days_prepare(now=now)
         return take()
 
@@ -85,7 +84,6 @@ def _take_once(
 
 
 def _answer(report: Report) -> dict[str, dict[str, int]]:
-    """As the agent is answered."""
     return {
         "accepted": {
             "hosts": len(report.hosts),
@@ -96,7 +94,7 @@ def _answer(report: Report) -> dict[str, dict[str, int]]:
 
 
 def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
-    """Store what it says; the id of its agent."""
+    """Store the content. Return the id of the agent."""
     heartbeat = agent_seen(group_id=group_id, report=report, now=now)
     names = {one.cluster_name for one in report.hosts if one.cluster_name is not None}
     clusters = clusters_named(group_id=group_id, names=names, now=now)
@@ -143,7 +141,7 @@ def _mentioned(events: Iterable[EventReport]) -> list[Address]:
 
 
 def _edges(hosts: HostsByKey, reports: Sequence[HostReport]) -> list[tuple[Host, EventType]]:
-    """What happened to each host, held against its state before the report."""
+    """The events of each host: the differences from its state before the report."""
     return [
         (host, event_type)
         for report in reports
@@ -169,7 +167,10 @@ def _new_hosts(added: Iterable[Host]) -> list[NewEvent]:
 
 
 def _happened(edges: Iterable[tuple[Host, EventType]]) -> list[NewEvent]:
-    """With the state the report left; what begins or ends a state makes no signal: the hosts' carries it."""
+    """Events with the new state.
+
+    An event that starts or ends a state has no signal: the signal of hosts has it.
+    """
     return [
         NewEvent(
             event_type=event_type,
@@ -182,7 +183,7 @@ def _happened(edges: Iterable[tuple[Host, EventType]]) -> list[NewEvent]:
 
 
 def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
-    """What is said of a process takes the place of what was said of it before."""
+    """Replace the status of each reported process."""
     rows = [
         ProcessStatus(
             group_id=group_id,
@@ -192,7 +193,7 @@ def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
             error=one.error,
             reported=now,
         )
-        # In one order, so that reports that race do not wait for each other in a circle.
+        # In order of names, so that concurrent reports do not deadlock.
         for one in sorted(report.processes, key=lambda one: one.name)
     ]
     ProcessStatus.objects.bulk_create(
@@ -205,19 +206,18 @@ def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
 
 
 def _as_they_happened(events: Iterable[EventReport], now: datetime) -> list[EventReport]:
-    """Without a time an event happens with its report."""
+    """Sort the events. An event without a time happened with its report."""
     return sorted(events, key=lambda event: event.created or now)
 
 
 def _reported(group_id: str, events: Sequence[EventReport], hosts: HostsByKey) -> list[NewEvent]:
-    """What an agent saw."""
     names = {event.cluster_name for event in events if event.cluster_name is not None}
     clusters = known_clusters(group_id=group_id, names=names)
     return [_new_event(event, hosts, clusters) for event in events]
 
 
 def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) -> NewEvent:
-    """Of a known host, and of a known cluster, we know more than the agent has to repeat."""
+    """Add the stored facts of known hosts and clusters to the reported facts."""
     address = Address(event.hostname, event.port) if event.hostname and event.port is not None else None
     host = hosts.get(address.key) if address else None
     reported = {
@@ -235,7 +235,7 @@ def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) 
     if event.cluster_name is not None:
         known.pop("clusterId", None)
     facts = {**known, **{name: value for name, value in reported.items() if value is not None}}
-    # What ended before an alert began does not close it.
+    # An event does not close an alert that began after it.
     dated = {"happened": wire_time(event.created)} if event.created else {}
     return NewEvent(
         event_type=event.event_type,
@@ -246,6 +246,6 @@ def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) 
 
 
 def _cluster_facts(name: str | None, clusters: ClustersByName) -> dict[str, str | None]:
-    """A cluster as it is known; one that is not, as it was told."""
+    """The stored name and id of a known cluster, otherwise the reported name."""
     cluster = clusters.get(name) if name else None
     return {"clusterName": cluster.name, "clusterId": cluster.id} if cluster else {"clusterName": name}

@@ -1,5 +1,7 @@
-"""The inventory as reports tell it: clusters, hosts, databases. A report of many hosts costs no more
-statements than one of a single host."""
+"""Stores the inventory of reports: clusters, hosts and databases.
+
+The number of statements does not depend on the number of hosts.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from opsapi.sql import update_from_arrays
 
 HostsByKey = Mapping[tuple[str, int], Host]
 ClustersByName = Mapping[str, Cluster]
-"""The cluster each name asked for stands for; names are one in any case, as PostgreSQL sees it."""
+"""The cluster for each requested name. PostgreSQL compares names without case."""
 
 _REPORTED_COLUMNS: Mapping[str, str] = {
     "type_name": "text",
@@ -35,11 +37,11 @@ _REPORTED_COLUMNS: Mapping[str, str] = {
     "last_report": "timestamptz",
     "reported_by_id": "text",
 }
-"""Columns a report changes, with their types."""
+"""Columns that a report changes, with their types."""
 
 _UPDATE_HOSTS = update_from_arrays("automation_host", _REPORTED_COLUMNS)
 
-# Python and PostgreSQL do not lower every letter alike, and the unique index is PostgreSQL's.
+# PostgreSQL lowers the names, as in its unique index: Python lowers some letters differently.
 _NAMED_CLUSTERS = """
 SELECT said.name, known.id
   FROM unnest(%(names)s::text[]) AS said (name)
@@ -64,9 +66,10 @@ SELECT said.host_id, said.name
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Where reported hosts were and are, by ids: replica sets of before and now, clusters none is in now.
+    """The replica sets and clusters that a report concerns, by id.
 
-    `changed_sets`: the replica sets of which a member came, left or is otherwise than before.
+    `replica_sets` are the sets of its hosts before and after the report. In `changed_sets`, a member was
+    added, removed or changed. `clusters_left` are clusters that hosts have left.
     """
 
     replica_sets: frozenset[str] = frozenset()
@@ -75,7 +78,7 @@ class Moves:
 
 
 def clusters_named(*, group_id: str, names: Collection[str], now: datetime) -> ClustersByName:
-    """The clusters of these names; those not yet known are added."""
+    """Return the clusters with these names; unknown clusters are added."""
     known = known_clusters(group_id=group_id, names=names)
     missing = sorted(frozenset(names) - known.keys(), key=lambda name: (name.lower(), name))
     if not missing:
@@ -86,7 +89,7 @@ def clusters_named(*, group_id: str, names: Collection[str], now: datetime) -> C
 
 
 def known_clusters(*, group_id: str, names: Collection[str]) -> ClustersByName:
-    """The clusters of these names that are there."""
+    """Return the known clusters with these names."""
     if not names:
         return {}
     with connection.cursor() as cursor:
@@ -99,9 +102,10 @@ def known_clusters(*, group_id: str, names: Collection[str]) -> ClustersByName:
 def hosts_named(
     *, group_id: str, reported: Collection[Address], mentioned: Collection[Address], now: datetime
 ) -> tuple[HostsByKey, Sequence[Host]]:
-    """The hosts at these addresses, locked in one order, and which of them were not known before.
+    """Return the hosts at these addresses, locked by id, and the hosts that this call added.
 
-    Of those only mentioned the unknown ones stay unknown. Of two reports that race for one, one adds it.
+    Unknown `reported` hosts are added, unknown `mentioned` hosts are not. Of two concurrent reports, one
+    adds a host.
     """
     addresses = {one.key: one for one in reported}
     keys = addresses.keys() | {one.key for one in mentioned}
@@ -123,7 +127,7 @@ def hosts_update(
     agent_id: str,
     now: datetime,
 ) -> Moves:
-    """The state as reported; what a report leaves out stays as it was, but of hosts that left all."""
+    """Store the reported state. Omitted values stay, unless the host left its sets (`has_left`)."""
     if not reports:
         return Moves()
     updated = [hosts[report.address.key] for report in reports]
@@ -153,7 +157,7 @@ def hosts_update(
 
 
 def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> None:
-    """`databases` replaces the host's list; left out it stays."""
+    """Replace the databases of each host whose report has a list."""
     wanted = {hosts[one.address.key].id: one.databases for one in reports if one.databases is not None}
     if not wanted:
         return
@@ -165,7 +169,7 @@ def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> No
 
 
 def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> set[str]:
-    """Add hosts, those aside that are there by now; answers the ids of the added ones."""
+    """Add hosts that no concurrent report has added, and return their ids."""
     fresh = [Host(group_id=group_id, hostname=one.hostname, port=one.port, created=now) for one in addresses]
     Host.objects.bulk_create(fresh, ignore_conflicts=True)
     there = Host.objects.filter(Among("id", [host.id for host in fresh]))
@@ -185,25 +189,25 @@ def _take(host: Host, report: HostReport, clusters: ClustersByName, now: datetim
             setattr(host, name, value)
     if report.cluster_name is not None:
         host.cluster = clusters[report.cluster_name]
-        # One spelling for all its hosts: alerts tell clusters by their names.
+        # The same spelling for all hosts, because alerts identify clusters by name.
         host.cluster_name = host.cluster.name
 
 
 def _leave_all(host: Host) -> None:
-    """In nothing any more, before it is put into what its report names."""
+    """Remove the host from its replica set, shard and cluster. The report may name others."""
     host.replica_set_name = host.shard_name = host.cluster_name = None
     host.replica_set = host.cluster = None
 
 
 def _memberships(hosts: Sequence[Host]) -> tuple[frozenset[str], frozenset[str]]:
-    """The ids of their replica sets and of their clusters."""
+    """The ids of replica sets and of clusters."""
     sets = {host.replica_set_id for host in hosts}
     clusters = {host.cluster_id for host in hosts}
     return frozenset(sets - {None}), frozenset(clusters - {None})
 
 
 def _membership(host: Host) -> tuple[str | None, str, bool, str | None]:
-    """The id of its replica set, and what the set counts of it."""
+    """The id of the replica set, and the facts that the set counts."""
     return host.replica_set_id, host.type_name, host.down, host.shard_name
 
 
@@ -212,7 +216,7 @@ def _set_key(host: Host) -> SetKey | None:
 
 
 def _enter_replica_sets(hosts: Sequence[Host], now: datetime) -> None:
-    """The sets of these hosts by their names; without any it costs no statement."""
+    """Assign the hosts to the replica sets with their names; without names, no statement runs."""
     keys = {host.id: key for host in hosts if (key := _set_key(host))}
     if not keys:
         return

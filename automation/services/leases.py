@@ -1,4 +1,4 @@
-"""Sharing hosts among the agents of a project (`automation.rules.leases`), and holding reports against it."""
+"""Shares hosts among the agents of a project (`automation.rules.leases`), and fences their reports."""
 
 import hashlib
 import json
@@ -24,10 +24,10 @@ from opsapi.sql import update_from_arrays
 from opsapi.wire_json import JsonObject
 
 EARLIER_KEPT = timedelta(hours=2)
-"""So long it is known when a lease ended; samples are at most one hour old."""
+"""How long the ends of leases are kept. Samples are at most one hour old."""
 MOST_EARLIER = 50
 
-_LOCK_CLASS = 0x6C65  # "le": keeps these apart from other advisory locks
+_LOCK_CLASS = 0x6C65  # "le": distinguishes these advisory locks from others
 _COLUMNS: Mapping[str, str] = {
     "held_by": "text",
     "free_from": "timestamptz",
@@ -43,12 +43,11 @@ _UPDATE = update_from_arrays("automation_hostlease", _COLUMNS)
 
 
 def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: datetime) -> JsonObject:
-    """Which hosts an agent watches, as the wire says it; in the transaction of the report that asks.
+    """Assign hosts to an agent in the transaction of its report. Return the `leases` of the answer.
 
-    Asks of a project follow one another, so that no two watchers are given the same host.
+    Requests of a project run one after another, so no two watchers get the same host.
 
-    Raises:
-        ApiError: LIMIT_REACHED, when more hosts are named than a project may have.
+    Raises: ApiError: LIMIT_REACHED, if the project would have too many leases.
     """
     _one_at_a_time(group_id)
     watchers = {one.id: one for one in Watcher.objects.filter(group_id=group_id).defer("metrics")}
@@ -110,7 +109,7 @@ def _forget_watchers(watchers: Iterable[Watcher], now: datetime) -> None:
 
 
 def _beat(request: LeaseRequest, known: Watcher | None, now: datetime) -> JsonObject:
-    """What an ask changes of its watcher; what it says of metrics only where that is new."""
+    """The columns of the watcher that a request changes; the metric coverage only if it is new."""
     digest = hashlib.sha256(json.dumps(request.metrics, sort_keys=True).encode()).hexdigest()
     beat: JsonObject = {
         "interval": request.interval,
@@ -129,8 +128,8 @@ def _write(
     gained: frozenset[Key],
     now: datetime,
 ) -> Mapping[Key, str]:
-    """Write the leases that changed; the tokens of those that began."""
-    token = token_hex(8)  # of all that begin now: a host has one of them only
+    """Write the changed leases. Return the tokens of new leases."""
+    token = token_hex(8)  # The same for all leases that begin now, because a host has only one of them.
     fresh, updated = [], []
     for key, lease in changed.items():
         row = rows.get(key)
@@ -154,7 +153,7 @@ def _write(
 
 
 def _earlier(row: HostLease, now: datetime) -> dict[str, str]:
-    """Tokens of leases that ended, the newest last, each with the moment at which another began."""
+    """Tokens of ended leases with their ends, newest last."""
     ended = {**row.earlier, row.token: now.isoformat()} if row.token else row.earlier
     limit = now - EARLIER_KEPT
     kept = [(token, end) for token, end in ended.items() if datetime.fromisoformat(end) > limit]
@@ -176,11 +175,11 @@ def _answer(shares: Shares, held: Mapping[Key, tuple[str, str]], now: datetime) 
 
 
 def as_leased(*, group_id: str, report: Report) -> tuple[Report, Sequence[HostReport]]:
-    """The report of hosts that are its agent's to report, and what it measured of others while they were.
+    """Split a report by the leases of its hosts.
 
-    A host that another agent has by now is left out: only samples from before that count. So a report that
-    comes late leaves no gap, and nothing is stored twice, whatever an agent slept through. To be called when
-    the hosts of the report are locked: who gets a lease after that writes after that.
+    Return the report with the hosts that its agent still holds, and the reports of other hosts with only the
+    samples from before their lease ended. In this way a late report leaves no gap, and nothing is stored
+    twice. The caller has locked the hosts, so an agent that gets a lease afterwards also writes afterwards.
     """
     fenced = [one for one in report.hosts if one.lease is not None]
     if not fenced:
@@ -198,11 +197,11 @@ def as_leased(*, group_id: str, report: Report) -> tuple[Report, Sequence[HostRe
 
 
 def _end_of(token: str, row: HostLease) -> datetime | None:
-    """When another lease of the host began; None when this one is the newest."""
+    """The end of a lease; None if it is the newest lease of the host."""
     if token == row.token:
         return None
     end = row.earlier.get(token)
-    # Of a lease that is not known, what was measured before there was any.
+    # An unknown lease covers the time before the first lease of the host.
     return datetime.fromisoformat(end) if end else row.created
 
 

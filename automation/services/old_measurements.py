@@ -1,4 +1,4 @@
-"""Moving measurements that earlier versions stored to where they are stored now, a batch at a time."""
+"""Moves measurements that earlier versions stored to the current tables, batch by batch."""
 
 import logging
 from collections.abc import Collection, Iterable, Iterator
@@ -18,7 +18,7 @@ from opsapi.fields import Among
 logger = logging.getLogger("opsapi.worker")
 
 MOVED_AT_ONCE = 1_000
-"""So many rows are moved in one transaction."""
+"""Maximum number of rows in a transaction."""
 
 _LOCK = 0x6F70736D6F766572  # "opsmover"
 _TRY_LOCK = "SELECT pg_try_advisory_xact_lock(%s)"
@@ -30,7 +30,7 @@ SELECT source.id, said.reported, said.report, said.age, said.numbers::float8[]
               %(ages)s::int[], %(numbers)s::text[])
        AS said (host_id, database, reported, report, age, numbers)
   JOIN automation_source AS source USING (host_id, database)
-"""  # noqa: S608 - made of our own names
+"""  # noqa: S608 - contains only our own names
 _LEFT = """
 SELECT greatest(reltuples, 1)::bigint FROM pg_class
  WHERE oid = 'automation_measurement'::regclass AND EXISTS (SELECT FROM automation_measurement)
@@ -40,7 +40,7 @@ _Row = tuple[str, str, datetime, int, int, str]
 
 
 def old_measurements_left() -> int:
-    """How many rows are not moved yet, as PostgreSQL estimates it; 0 when there is none."""
+    """Return PostgreSQL's estimate of the number of rows that are not moved yet; 0 if there are none."""
     with connection.cursor() as cursor:
         cursor.execute(_LEFT)
         row = cursor.fetchone()
@@ -49,19 +49,19 @@ def old_measurements_left() -> int:
 
 @transaction.atomic
 def old_measurements_move() -> int:
-    """Move one batch, the oldest; answers how many rows they were.
+    """Move the oldest batch. Return the number of rows; 0 if there are none or another process moves a batch.
 
-    0: there is none, or another process is moving some. Whoever reads sees each row once, as it was or moved.
+    Readers see each row once, before or after the move.
     """
     if not _alone():
         return 0
-    # Those of deleted hosts are about to go.
+    # The purge deletes the rows of deleted hosts.
     waiting = Measurement.objects.filter(host__deleted=None).order_by("reported", "id")
     chosen = list(waiting[:MOVED_AT_ONCE])
     if not chosen:
         return 0
     days_make({one.reported.astimezone(UTC).date() for one in chosen})
-    # Hosts are locked before what was measured of them, as when a host is taken away.
+    # Hosts are locked before their measurements, as in the purge.
     _add_sources({(one.host_id, database) for one in chosen for database in ("", *one.databases)})
     there = Measurement.objects.filter(id__in=[one.id for one in chosen])
     locked = set(there.select_for_update().values_list("id", flat=True))
@@ -80,7 +80,7 @@ def old_measurements_move() -> int:
 
 
 def old_measurements_trim(*, before: datetime, limit: int) -> bool:
-    """Delete at most so many that were reported before then; answers whether there were any."""
+    """Delete at most `limit` rows that were reported before that time. Return whether any were deleted."""
     return delete_batch(Measurement.objects.filter(reported__lt=before), limit) > 0
 
 
@@ -100,7 +100,7 @@ def _rows(measurements: Iterable[Measurement]) -> Iterator[_Row]:
 
 
 def _add_sources(wanted: Collection[tuple[str, str]]) -> None:
-    """Add those that are not there; who adds any holds the host."""
+    """Add missing sources while their hosts are locked."""
     known = Source.objects.filter(Among("host_id", {host_id for host_id, _ in wanted}))
     missing = set(wanted) - set(known.values_list("host_id", "database"))
     if not missing:

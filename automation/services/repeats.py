@@ -1,4 +1,4 @@
-"""Stores the answers to reports, so that a repeated report gets the same answer."""
+"""Stores answers to reports, so that a repeated report gets the same answer."""
 
 import json
 from collections.abc import Mapping
@@ -11,8 +11,7 @@ from automation.models import ReportAnswer
 from automation.repeats import REPEATED_WITHIN, RepeatableReport
 from opsapi.batches import ROWS_AT_ONCE, delete_batch
 
-# Of two that are sent at the same time the second waits for the end of the first. An answer that is too old
-# gives way.
+# Of two concurrent reports with the same key, the second waits for the first. An expired answer is replaced.
 _KEEP = """
 INSERT INTO automation_reportanswer AS kept (id, body, answer, created) VALUES (%s, %s, %s, %s)
     ON CONFLICT (id) DO UPDATE SET body = excluded.body, answer = excluded.answer, created = excluded.created
@@ -21,9 +20,9 @@ INSERT INTO automation_reportanswer AS kept (id, body, answer, created) VALUES (
 
 
 def report_answer_keep(*, report: RepeatableReport, answer: Mapping[str, Any], now: datetime) -> bool:
-    """Keep the answer to a report that is about to be taken, in the same transaction.
+    """Store the answer to a report in the transaction of the report.
 
-    False when the key has an answer already: nothing is to be taken.
+    Return False if the key already has an answer; then the report must not be stored.
     """
     text, too_old = json.dumps(answer), now - REPEATED_WITHIN
     with connection.cursor() as cursor:
@@ -32,6 +31,6 @@ def report_answer_keep(*, report: RepeatableReport, answer: Mapping[str, Any], n
 
 
 def report_answers_trim(*, now: datetime) -> bool:
-    """Delete one batch of the answers that are not given again; answers whether there were any."""
+    """Delete a batch of expired answers. Return whether there were any."""
     old = ReportAnswer.objects.filter(created__lte=now - REPEATED_WITHIN)
     return delete_batch(old, ROWS_AT_ONCE, first=("created",)) > 0

@@ -1,4 +1,4 @@
-"""What the fleet leaves alerting to look at (architecture, "the way of a signal")."""
+"""Writes the signals of the fleet, which alerting evaluates."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -14,7 +14,7 @@ from opsapi.batches import batches
 from opsapi.wire_json import JsonObject
 
 STATES_AT_ONCE = 200
-"""So many hosts and replica sets stand in one signal, which is evaluated in one transaction."""
+"""Maximum number of hosts and of replica sets in a signal, which is evaluated in one transaction."""
 
 
 def hosts_signal(
@@ -25,9 +25,10 @@ def hosts_signal(
     clusters_left: Iterable[str] = (),
     now: datetime,
 ) -> None:
-    """The state of hosts and replica sets, frozen; the caller holds their rows. Nothing, without any.
+    """Write signals with the current state of hosts and replica sets, whose rows the caller has locked.
 
-    Of the clusters that hosts left, which may have been their last ones, the ids.
+    `clusters_left` are ids of clusters that may have lost their last host. Without content, no signal is
+    written.
     """
     parts = (hosts, replica_sets, clusters_left)
     payloads = [
@@ -38,10 +39,10 @@ def hosts_signal(
 
 
 def versions_signal(*, group_id: str, now: datetime) -> None:
-    """A version came, went or changed: which are behind has to be weighed anew."""
+    """Write a signal that versions changed, so that versions are compared again."""
     signal_record(group_id=group_id, kind=SignalKind.VERSIONS, payload={}, now=now)
 
 
 def host_signal_state(host: Host, measured: MeasuredAt | None = None) -> JsonObject:
-    """What a signal says of one host: its state, and where its measurements are."""
+    """Return the state of a host and the place of its measurements, for a signal."""
     return {**host_state(host), "measurementId": measured.wire if measured else None}

@@ -1,7 +1,7 @@
-"""Which hosts and agents of a project run a version that others are ahead of.
+"""Marks hosts and agents of a project that run an older version than others.
 
-This runs when a version comes, goes or changes, and never with a report, because it touches rows of other
-hosts. A silent agent may be out of service: no other is behind it, and its own state stays.
+This runs after a version is added, removed or changed, never within a report, because it changes rows of
+other hosts. An agent that is down may be out of service: it is not compared, and its own mark stays.
 """
 
 from datetime import datetime
@@ -22,9 +22,9 @@ from events.types import EventType
 from opsapi.api.principal import SYSTEM
 
 ROWS_AT_ONCE = 1_000
-"""So many hosts and agents are marked in one transaction; a signal asks for the rest."""
+"""Maximum number of hosts and of agents in a transaction; another signal continues."""
 
-# Locked in the order reports take them; one whose version changed meanwhile is looked at again.
+# Locked by id, as in reports. PostgreSQL checks a row again if its version changed meanwhile.
 _WRONG_HOSTS = """
 SELECT id FROM automation_host
  WHERE group_id = %(group)s AND deleted IS NULL
@@ -41,7 +41,7 @@ SELECT id FROM automation_agent
 
 @transaction.atomic
 def versions_weigh(*, group_id: str, now: datetime) -> None:
-    """Mark whose version is behind and whose is not any more, and tell so; nothing in a deleted project."""
+    """Update the marks and record the events; do nothing in a deleted project."""
     if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
         return
     # Agents before hosts, as reports lock them.
@@ -92,6 +92,6 @@ def _agent_event(agent: Agent) -> NewEvent:
 
 
 def _host_event(host: Host) -> NewEvent:
-    """It makes no signal: the hosts' own carries the state."""
+    """The event of a changed mark, without a signal of its own: the signal of hosts has the state."""
     event_type = turned(EventType.VERSION_BEHIND, holds=host.version_behind)
     return NewEvent(event_type=event_type, facts=facts_of_host(host), signals=False)

@@ -1,4 +1,4 @@
-"""The time from which silence counts: one row, which reports and sweeps write."""
+"""The time from which heartbeat timeouts count: a single row, which reports and sweeps write."""
 
 from datetime import datetime, timedelta
 
@@ -8,11 +8,11 @@ from automation.models import FleetWatch
 from automation.rules.heartbeats import clocks_start, timed_out_since
 
 SWEEP_GAP = timedelta(seconds=10)
-"""Of several workers one sweeps; another only after so long."""
+"""Minimum time between two sweeps of any workers."""
 
 
 def clocks_restart(*, now: datetime) -> None:
-    """Silence counts from now on: nobody could report before."""
+    """Count heartbeat timeouts from now on, because agents could not report before."""
     watch = FleetWatch(counting_since=now)
     FleetWatch.objects.bulk_create(
         [watch], update_conflicts=True, unique_fields=["id"], update_fields=["counting_since"]
@@ -21,9 +21,9 @@ def clocks_restart(*, now: datetime) -> None:
 
 @transaction.atomic
 def sweep_begin(*, now: datetime) -> datetime | None:
-    """Note a sweep; answers who was heard last at which moment or before is silent.
+    """Record a sweep. Return the limit: agents and hosts whose last report is not later have timed out.
 
-    None when nobody can be silent yet, or another worker has just swept.
+    Return None if the clocks started too recently, or if another worker has just swept.
     """
     FleetWatch.objects.bulk_create([FleetWatch(counting_since=now)], ignore_conflicts=True)
     watch = FleetWatch.objects.select_for_update().get()
@@ -35,7 +35,7 @@ def sweep_begin(*, now: datetime) -> datetime | None:
 
 @transaction.atomic
 def sweep_goes_on(*, now: datetime) -> None:
-    """Note that a sweep is still looking: it is no absence, unless it stood still that long."""
+    """Record that a sweep continues, so that a long sweep does not count as an absence."""
     watch = FleetWatch.objects.select_for_update().get()
     if watch.swept is None or watch.swept < now:
         _note(watch, now)

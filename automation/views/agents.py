@@ -41,7 +41,7 @@ class AgentViewSet(ApiViewSet):
     }
 
     def load(self) -> None:
-        """The type of the path is one there is; the agent of the path is there, and no other type has any."""
+        """Check the type in the path, or find the agent; an unknown type has no agents."""
         if self.action == "of_type":
             named = self.kwargs["agent_type"]
             get_or_404(_TYPES.get(named), ErrorCode.INVALID_AGENT_TYPE, named)
@@ -52,7 +52,7 @@ class AgentViewSet(ApiViewSet):
             self.agent = get_or_404(row, ErrorCode.AGENT_NOT_FOUND, named, name)
 
     def index(self, request: Request, group_id: str) -> Response:
-        """Agents by type and hostname; links lead to those of each type."""
+        """Agents by type and hostname, with links to the agents of each type."""
         answer = self.list(agent_rows(self.group.id), self._present)
         agents = f"/groups/{self.group.id}/agents"
         answer.data["links"] += [
@@ -73,7 +73,7 @@ class AgentViewSet(ApiViewSet):
         return present_agent(row, self.links)
 
     def destroy(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:
-        """Forgets an agent out of service; the alerts about it are cancelled, its hosts stay as they are."""
+        """Deletes an agent that is out of service. Its alerts are cancelled; its hosts keep their state."""
         agent_delete(
             group_id=self.group.id,
             agent_type=_TYPES[agent_type],

@@ -1,4 +1,4 @@
-"""The automation configuration of a project: read and published; its status and its schema."""
+"""The automation configuration of a project, its status and its schema."""
 
 import orjson
 from django.utils.http import parse_etags
@@ -43,12 +43,12 @@ DRY_RUN = Parameter(
 
 
 class OfAutomationConfig(KeyViewSet):
-    """What answers automation documents: in full to those who may publish, to others redacted."""
+    """Base of views with automation documents: in full for callers who can publish, redacted for others."""
 
     renderer_classes = [AutomationRenderer]
 
     def shown(self, revision: AutomationRevision | None) -> orjson.Fragment:
-        """The document as the caller may see it, as it is stored; None is what a project starts from."""
+        """The document that the caller can see; None is the initial document of a project."""
         here = Scope(org_id=self.group.org_id, group_id=self.group.id)
         if revision is None:
             text = NEW_PROJECT_TEXT
@@ -59,7 +59,7 @@ class OfAutomationConfig(KeyViewSet):
         return self._fragment(text)
 
     def published(self, made: Publication) -> Response:
-        """The answer of a publish, or of its dry run; who may publish sees secrets."""
+        """The answer to a publication or a dry run, with secrets: the caller can publish."""
         if self.query["dryRun"]:
             return Response(present_plan(made, self.now))
         return Response(self._fragment(write(made.new)), headers={"ETag": etag(made.new["version"])})
@@ -69,9 +69,9 @@ class OfAutomationConfig(KeyViewSet):
 
     @property
     def conditions(self) -> JsonObject:
-        """On which conditions it is published, as services take them."""
+        """Arguments of services: conditions of the publication, actor and time."""
         header = self.http_request.headers.get("If-Match")
-        # What is no entity tag is no version of ours either.
+        # Text that is not an entity tag matches no version.
         tags = None if header is None else parse_etags(header) or [header]
         return {"if_match": tags, "dry_run": self.query["dryRun"], "actor": self.actor, "now": self.now}
 
@@ -90,8 +90,8 @@ class AutomationConfigViewSet(OfAutomationConfig):
     def retrieve(self, request: Request, group_id: str) -> Response:
         """The automation configuration; its ETag is its version.
 
-        Secrets are shown to those who may publish it, and redacted to everybody else. With If-None-Match
-        a version that the caller has is not sent again.
+        Callers who can publish it see secrets; others see them redacted. With If-None-Match, a version that
+        the client already has is not sent again.
         """
         known = {
             tag.removeprefix("W/") for tag in parse_etags(self.http_request.headers.get("If-None-Match", ""))
@@ -105,8 +105,8 @@ class AutomationConfigViewSet(OfAutomationConfig):
     def replace(self, request: Request, group_id: str) -> Response:
         """Publishes a document as the next version.
 
-        Its `version` has to be the current one, and so has the ETag in If-Match where that is sent.
-        Redacted values stand for what is stored there. One that changes nothing is not published.
+        Its `version` must be the current version, and so must the ETag in If-Match, if sent. Redacted values
+        keep the stored secrets. A document without changes is not published.
         """
         sent, unkept = read_sent(self._raw_body)
         made = automation_config_publish(group_id=self.group.id, sent=sent, unkept=unkept, **self.conditions)
@@ -120,7 +120,7 @@ class AutomationStatusViewSet(ApiViewSet):
     answers = {"retrieve": AutomationStatusDocument}
 
     def retrieve(self, request: Request, group_id: str) -> Response:
-        """Which version is wanted, and which each process has reached, as agents report it."""
+        """The current version, and the version that each process has reached, as reported by agents."""
         version, processes = process_status(self.group.id, self.now)
         return Response(present_status(self.group.id, version, processes, self.links))
 
@@ -132,5 +132,5 @@ class AutomationSchemaViewSet(ApiViewSet):
     answers = {"retrieve": AutomationSchemaDocument}
 
     def retrieve(self, request: Request) -> Response:
-        """The JSON Schema of automation configurations; further rules hold between fields."""
+        """The JSON Schema of automation configurations. Further rules apply between fields."""
         return Response(SCHEMA)

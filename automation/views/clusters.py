@@ -1,4 +1,4 @@
-"""Clusters, by the names that agents report."""
+"""Clusters of hosts."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

@@ -1,4 +1,4 @@
-"""Databases of a host: the list, and one database (endpoint 11)."""
+"""Databases of a host."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,7 +14,7 @@ from opsapi.api.query import LISTING
 
 
 class OfDatabase(OfHost):
-    """What can have a database of the host in its path."""
+    """Base of views with a host, and maybe one of its databases, in the path."""
 
     host: Host
 

@@ -1,4 +1,4 @@
-"""Hosts: listed, created, read, renamed, deleted."""
+"""Hosts of a project."""
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
@@ -30,18 +30,18 @@ CLUSTER_ID = Parameter(
 
 
 class OfHost(ApiViewSet):
-    """What has a host in its path: by id, or by name and port."""
+    """Base of views with a host in the path, by id or by name and port."""
 
     identifiers = {"host_id": ErrorCode.INVALID_HOST_ID}
 
     def host_of_path(self) -> QuerySet[Host]:
-        """The host, at most one."""
+        """The host of the path: at most one row."""
         if "host_id" in self.kwargs:
             return hosts_of(self.group.id).filter(id=self.kwargs["host_id"])
         return host_at(read_address(self.kwargs["host_name"]), group_id=self.group.id)
 
     def found_host(self, host: T | None) -> T:
-        """The host, or the 404 that says how the path names it."""
+        """The host. Raises HOST_NOT_FOUND for None, with the id or name of the path."""
         name = self.kwargs.get("host_id") or self.kwargs["host_name"]
         return get_or_404(host, ErrorCode.HOST_NOT_FOUND, name, self.group.id)
 
@@ -93,7 +93,7 @@ class HostViewSet(OfHost):
         return self.alone(HostDocument, HostDocument.stored(host))
 
     def by_name(self, request: Request, group_id: str, host_name: str) -> Response:
-        """The host at hostname:port, IPv6 in brackets or without; the case of the name does not matter."""
+        """The host at hostname:port, ignoring case. IPv6 addresses can have brackets."""
         return self.alone(HostDocument, self.host)
 
     def retrieve(self, request: Request, group_id: str, host_id: str) -> Response:
@@ -101,12 +101,12 @@ class HostViewSet(OfHost):
         return self.alone(HostDocument, self.host)
 
     def update(self, request: Request, group_id: str, host_id: str) -> Response:
-        """Gives it another address; agents say the rest."""
+        """Changes its address. Other facts come from agents."""
         changes = self.body(stored=self.host)
         host_change(group_id=self.group.id, host_id=host_id, changes=changes, actor=self.actor, now=self.now)
         return self.alone(HostDocument, self.found_host(HostDocument.first(self.host_of_path())))
 
     def destroy(self, request: Request, group_id: str, host_id: str) -> Response:
-        """Deletes it with what was measured on it; an agent that goes on reporting it adds it anew."""
+        """Deletes the host and its measurements. An agent that still reports it adds it again."""
         host_delete(group_id=self.group.id, host_id=host_id, actor=self.actor, now=self.now)
         return Response(status=204)

@@ -26,11 +26,11 @@ class MeasurementViewSet(OfDatabase):
     }
 
     def of_host(self, request: Request, group_id: str, host_id: str) -> Response:
-        """What was measured on the host: the mean of each bucket of time."""
+        """Measurements of the host: the mean of each bucket of time."""
         return self._measured()
 
     def of_database(self, request: Request, group_id: str, host_id: str, database_name: str) -> Response:
-        """What was measured of the database: the mean of each bucket of time."""
+        """Measurements of the database: the mean of each bucket of time."""
         return self._measured(database_name)
 
     def _measured(self, database: str | None = None) -> Response:
@@ -40,7 +40,7 @@ class MeasurementViewSet(OfDatabase):
         return Response(present_measurements(self.host, query, series, links, database=database))
 
     def _related(self, database: str | None) -> list[dict[str, str]]:
-        """The same question again, and what it is asked of."""
+        """Links to the same query, and to the project, host and database."""
         relations = {"group": f"/groups/{self.group.id}", "host": host_path(self.host)}
         place = host_path(self.host)
         if database is not None:

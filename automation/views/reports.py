@@ -32,9 +32,9 @@ class ReportViewSet(ApiViewSet):
         throttle(f"reports {self.actor.id}", limit, self.now, note=note)
 
     def create(self, request: Request, group_id: str) -> Response:
-        """Takes one report, all or nothing; a repeat with its Idempotency-Key gets the first answer."""
+        """Stores a report, all or nothing. A repeat with its Idempotency-Key gets the first answer."""
         repeatable = self._repeatable()
-        # Before the body is read: its times may be too old by now.
+        # Before the body is checked: the times of a repeat may be too old by now.
         if repeatable and (first := first_answer(repeatable, self.now)):
             return Response(first)
         report = read_report(self.body(now=self.now))

@@ -1,4 +1,4 @@
-"""Revisions of the automation configuration: listed, read, published again."""
+"""Revisions of the automation configuration, which can be published again."""
 
 from django.utils.functional import cached_property
 from rest_framework.request import Request
@@ -16,7 +16,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING
 
-_LONGEST_NUMBER = 9  # digits: of ten the database does not keep every one
+_LONGEST_NUMBER = 9  # Digits. The column does not hold every number of ten digits.
 
 
 class RevisionViewSet(OfAutomationConfig):
@@ -43,7 +43,7 @@ class RevisionViewSet(OfAutomationConfig):
     revision: AutomationRevision | None = None
 
     def load(self) -> None:
-        """The revision the path names; what a project starts from has none."""
+        """Find the revision of the path. Version 0, the initial document, has no row."""
         if "revision" in self.kwargs and self.number != NEW_PROJECT["version"]:
             number = self.number
             revision = None if number is None else revision_at(number, group_id=self.group.id)
@@ -52,21 +52,21 @@ class RevisionViewSet(OfAutomationConfig):
 
     @cached_property
     def number(self) -> int | None:
-        """The version the path names; None when it is none."""
+        """The version of the path; None if it is not a number."""
         text: str = self.kwargs["revision"]
         is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
         return int(text) if is_number and str(int(text)) == text else None
 
     def index(self, request: Request, group_id: str) -> Response:
-        """What was published, newest first."""
+        """Published versions, newest first."""
         return self.list(revision_rows(self.group.id), lambda row: present_revision(row, self.links))
 
     def retrieve(self, request: Request, group_id: str, revision: str) -> Response:
-        """The automation configuration as it was then; 0 is what every project starts from."""
+        """The automation configuration of a version; version 0 is the initial document of every project."""
         return Response(self.shown(self.revision))
 
     def restore(self, request: Request, group_id: str, revision: str) -> Response:
-        """Publishes an older revision again, as the next version; the body may be left out."""
+        """Publishes an older revision as the next version. The body is optional."""
         version = self.body().get("version")
         made = automation_config_restore(
             group_id=self.group.id, number=int(revision), version=version, **self.conditions
@@ -74,7 +74,7 @@ class RevisionViewSet(OfAutomationConfig):
         return self.published(made)
 
     def _read_body(self) -> bytes:
-        # A message has a body if it says how long, or that it comes in chunks (RFC 9112, 6.3).
+        # A message has a body if it has a length or a transfer encoding (RFC 9112, 6.3).
         sent = self.http_request.META
         is_there = sent.get("CONTENT_LENGTH") not in {None, "", "0"} or sent.get("HTTP_TRANSFER_ENCODING")
         return super()._read_body() if is_there else b"{}"

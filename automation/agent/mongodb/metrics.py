@@ -20,7 +20,7 @@ def _rate(metric: str, *sources: str, scale: float = 1.0, by: str | None = None)
 
 
 def _rows(kind: RateKind, names: str, sources: str, parts: dict[str, str]) -> tuple[RateRow, ...]:
-    """A row for each part: `{}` stands for the name of the part and its place in the source."""
+    """A row for each part. `{}` is replaced by the name of the part, and in the source by its place."""
     return tuple(RateRow(names.format(name), kind, (sources.format(place),)) for name, place in parts.items())
 
 

@@ -184,7 +184,7 @@ def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any]) -> P
 
 
 def _spread(text: str, count: int) -> Sequence[str] | None:
-    """The parts; a single part stands for all. None if the numbers differ."""
+    """Return `count` parts; a single part is repeated. None if the numbers differ."""
     parts = text.split(",")
     parts = parts * count if len(parts) == 1 else parts
     return parts if len(parts) == count else None

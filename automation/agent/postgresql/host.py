@@ -44,7 +44,7 @@ SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_type = 'physical' AND
                  AND pid NOT IN (SELECT active_pid FROM pg_replication_slots
                                  WHERE slot_type = 'logical' AND active_pid IS NOT NULL)) AS has_standbys
 """
-# Databases with the most dead rows come first; those of the last databases may not be counted.
+# Databases with the most dead rows come first, because dead rows are counted in the first databases only.
 _DATABASES = """
 SELECT datname AS name, has_database_privilege(oid, 'CONNECT') AS connects
   FROM pg_database LEFT JOIN pg_stat_database USING (datname)
