@@ -50,7 +50,7 @@ def measured_of(host: Host, wanted: str, *, now: datetime) -> HostMeasurements:
     samples = last.samples if last else {}
     last_of = {metric: samples[metric][-1][1] for metric in Metric if metric in samples}
     newest = [Newest(metric, quantity_of(metric, value)) for metric, value in last_of.items()]
-    metric = _chosen(wanted, [one.metric for one in newest])
+    metric = _chosen(wanted, [latest.metric for latest in newest])
     if last is None or metric is None:
         return HostMeasurements(newest, None, None, "No measurements yet.")
     points = _points(host, metric, now)

@@ -16,7 +16,7 @@ from opsapi.clock import parse_time
 MOST_POINTS = 5_000
 """Limit for a metric in an answer."""
 
-_GRANULARITIES = [one.value for one in Granularity]
+_GRANULARITIES = [granularity.value for granularity in Granularity]
 _METRICS = [metric.value for metric in Metric]
 _LATER_NAMES = {"OPLOG_REPLICATION_LAG_TIME": Metric.OPLOG_SLAVE_LAG_MASTER_TIME.value}
 """Other client names for metrics; answers use our names."""

@@ -86,7 +86,7 @@ class Host(models.Model):
     type_name = models.CharField(
         "type",
         max_length=20,
-        choices=[(one.value, one.value) for one in HostType],
+        choices=[(host_type.value, host_type.value) for host_type in HostType],
         default=HostType.NO_DATA.value,
     )
     down = models.BooleanField(default=False)
@@ -162,7 +162,9 @@ class Agent(models.Model):
     group = models.ForeignKey(
         Project, on_delete=models.CASCADE, related_name="agents", verbose_name="project"
     )
-    agent_type = models.CharField(max_length=12, choices=[(one.value, one.value) for one in AgentType])
+    agent_type = models.CharField(
+        max_length=12, choices=[(agent_type.value, agent_type.value) for agent_type in AgentType]
+    )
     hostname = models.CharField(max_length=253)
     version = models.CharField(max_length=50)
     version_behind = models.BooleanField(
@@ -409,7 +411,7 @@ class AutomationRevision(models.Model):
     diffs = models.JSONField(default=list, help_text="Changes per process, with secrets redacted.")
     changes = models.JSONField(default=dict, help_text="Number of changed processes, by status.")
     restored_from = models.PositiveIntegerField(null=True, help_text="The revision that was restored.")
-    actor_kind = models.CharField(max_length=6, choices=[(one.value, one.value) for one in ActorKind])
+    actor_kind = models.CharField(max_length=6, choices=[(kind.value, kind.value) for kind in ActorKind])
     actor_id = OptionalIdField()
     actor_name = models.CharField(max_length=254, null=True)
     created = models.DateTimeField()

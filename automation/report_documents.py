@@ -39,9 +39,9 @@ _REPORTED_TYPES = [spec.name for spec in EVENT_TYPES.values() if spec.reported]
 _STAYS = "If left out, the stored value stays, unless the host has become STANDALONE and is reachable."
 _OF_DATA = ("database", "collection", "opType")
 _ABOUT_DATA = (
-    "Kept for " + " and ".join(one.name for one in EVENT_TYPES.values() if one.about_data) + " only."
+    "Kept for " + " and ".join(spec.name for spec in EVENT_TYPES.values() if spec.about_data) + " only."
 )
-_HOST_TYPES = [one.value for one in HostType if one is not HostType.NO_DATA]
+_HOST_TYPES = [host_type.value for host_type in HostType if host_type is not HostType.NO_DATA]
 _LEASE = (
     "The lease of the host, from the answer to `leases`. If another agent holds the host now, only "
     "measurements from before that change are stored."
@@ -112,12 +112,12 @@ class SampleList(ListOf):
         read_moment = lru_cache(maxsize=16)(sample.fields["timestamp"].run_validation)
         found: dict[Metric, list[tuple[datetime, float]]] = {}
         try:
-            for one in data:
-                metric, number = _METRIC_OF[one["metricName"]], one["number"]
-                if len(one) == 2:
+            for item in data:
+                metric, number = _METRIC_OF[item["metricName"]], item["number"]
+                if len(item) == 2:
                     moment = now
-                elif len(one) == 3:
-                    moment = read_moment(one["timestamp"])
+                elif len(item) == 3:
+                    moment = read_moment(item["timestamp"])
                 else:
                     return None
                 if type(number) is not float:
@@ -134,9 +134,9 @@ class SampleList(ListOf):
     def _samples(self, values: Iterable[Mapping[str, Any]]) -> Samples:
         now: datetime = self.context["now"]
         found: dict[Metric, list[tuple[datetime, float]]] = {}
-        for one in values:
-            metric = Metric(one["metricName"])
-            found.setdefault(metric, []).append((one.get("timestamp", now), one["number"]))
+        for item in values:
+            metric = Metric(item["metricName"])
+            found.setdefault(metric, []).append((item.get("timestamp", now), item["number"]))
         return found
 
 
@@ -171,7 +171,7 @@ class ReportedHostDocument(Document):
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Refuse a repeated database."""
-        names = [one["databaseName"] for one in values.get("databases", ())]
+        names = [database["databaseName"] for database in values.get("databases", ())]
         return _named_twice("databases", "databaseName", names)
 
 
@@ -266,11 +266,11 @@ class LeaseRequestDocument(Document):
             return ()
         hosts, sets = values.get("hosts", ()), len(values.get("metricSets", ()))
         return [
-            *_named_twice("hosts", "hostname", [(one["hostname"].lower(), one["port"]) for one in hosts]),
+            *_named_twice("hosts", "hostname", [(host["hostname"].lower(), host["port"]) for host in hosts]),
             *(
                 BadField(f"hosts[{place}].metricSet", ErrorCode.INVALID_ATTRIBUTE, "is not in metricSets")
-                for place, one in enumerate(hosts)
-                if one.get("metricSet", -1) >= sets
+                for place, host in enumerate(hosts)
+                if host.get("metricSet", -1) >= sets
             ),
         ]
 
@@ -294,7 +294,7 @@ class ReportDocument(Document):
         ],
     }
 
-    agentType = OneOf([one.value for one in AgentType])
+    agentType = OneOf([agent_type.value for agent_type in AgentType])
     hostname = Hostname()
     version = Text(max_length=50)
     hosts = ListOf(ReportedHostDocument(), max_length=10_000, required=False)
@@ -304,8 +304,8 @@ class ReportDocument(Document):
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Refuse repeated hosts and processes, and leases for agents of other types."""
-        addresses = [(one["hostname"].lower(), one["port"]) for one in values.get("hosts", ())]
-        names = [one["name"] for one in values.get("processes", ())]
+        addresses = [(host["hostname"].lower(), host["port"]) for host in values.get("hosts", ())]
+        names = [process["name"] for process in values.get("processes", ())]
         shares = "leases" in values and values.get("agentType", _SHARING) != _SHARING
         return [
             *_named_twice("hosts", "hostname", addresses),
@@ -361,9 +361,9 @@ def read_report(values: Mapping[str, Any]) -> Report:
         agent_type=AgentType(values["agentType"]),
         hostname=values["hostname"],
         version=values["version"],
-        hosts=[_host(one) for one in values.get("hosts", ())],
-        events=[_event(one) for one in values.get("events", ())],
-        processes=[_process(one) for one in values.get("processes", ())],
+        hosts=[_host(host) for host in values.get("hosts", ())],
+        events=[_event(event) for event in values.get("events", ())],
+        processes=[_process(process) for process in values.get("processes", ())],
         leases=_leases(values["leases"]) if "leases" in values else None,
     )
 
@@ -381,7 +381,7 @@ def _host(values: Mapping[str, Any]) -> HostReport:
         uptime_seconds=values.get("uptimeSeconds"),
         databases=None
         if databases is None
-        else {one["databaseName"]: one.get("measurements", {}) for one in databases},
+        else {database["databaseName"]: database.get("measurements", {}) for database in databases},
         samples=values.get("measurements", {}),
         lease=values.get("lease"),
     )

@@ -111,5 +111,7 @@ class Report:
     @property
     def sample_count(self) -> int:
         """The number of measured values, of hosts and databases."""
-        measured = [one for host in self.hosts for one in (host.samples, *(host.databases or {}).values())]
+        measured = [
+            measured for host in self.hosts for measured in (host.samples, *(host.databases or {}).values())
+        ]
         return sum(len(series) for samples in measured for series in samples.values())

@@ -80,7 +80,7 @@ def measured_series(
         cursor.execute(_OF_HOST if database is None else _OF_DATABASE, parameters)
         for metric, bucket, mean in cursor.fetchall():
             series[metric].points.append((bucket, mean))
-    return [one for one in series.values() if one.points or query.metrics]
+    return [found for found in series.values() if found.points or query.metrics]
 
 
 def sample_parameters(host_id: str, metrics: Sequence[Metric], start: datetime, end: datetime) -> JsonObject:

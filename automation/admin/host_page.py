@@ -44,7 +44,7 @@ def host_context(host: Host, visible_scope: VisibleScope, *, wanted: str, now: d
 
 def _metric_links(newest: Sequence[Newest]) -> Iterator[tuple[MetricSubject, Sequence[tuple[Newest, str]]]]:
     """The latest values by subject, with links to their plots."""
-    of = {one.metric: one for one in newest}
+    of = {latest.metric: latest for latest in newest}
     for subject, metrics in by_subject(of):
         yield subject, [(of[metric], "?" + urlencode({"metric": metric.value})) for metric in metrics]
 
@@ -81,7 +81,7 @@ def _events(host: Host, visible_scope: VisibleScope, now: datetime) -> Panel:
         title="Latest events",
         unit="events",
         headers=["Event", "When"],
-        rows=[_event(one, now) for one in page.events],
+        rows=[_event(event, now) for event in page.events],
         # The total is not counted, only whether there are more.
         count=len(page.events) + (page.next is not None),
         at_least=True,
@@ -106,7 +106,7 @@ def _members(host: Host, now: datetime) -> Panel:
         title="Replica set",
         unit="members",
         headers=["Member", "Type", "State"],
-        rows=[_member(one, now) for one in found.rows],
+        rows=[_member(member, now) for member in found.rows],
         count=found.count,
         url=page_url(host.replica_set) if host.replica_set else list_url(Host),
         empty="This host is not a member of a replica set.",
@@ -125,7 +125,7 @@ def _databases(host: Host) -> Panel:
         title="Databases",
         unit="databases",
         headers=["Name"],
-        rows=[[Cell(one.name, page_url(one))] for one in found.rows],
+        rows=[[Cell(database.name, page_url(database))] for database in found.rows],
         count=found.count,
         url=list_url(Database, q=host.hostname),
         empty="Agents report no databases of this host.",

@@ -89,16 +89,16 @@ class Leases:
         self.has_answer, self.again = False, None
         if self._is_alone and self._clock() < self._alone_until:
             return
-        mine = [(role, {one: of[one] for one in of if self.watches(one)}) for role, of in metrics]
+        mine = [(role, {host: of[host] for host in of if self.watches(host)}) for role, of in metrics]
         sets, places = metric_sets(mine)
         hosts = [
             {
-                "hostname": one.hostname,
-                "port": one.port,
-                **({"together": together[one]} if one in together else {}),
-                **({"metricSet": places[one]} if one in places else {}),
+                "hostname": host.hostname,
+                "port": host.port,
+                **({"together": together[host]} if host in together else {}),
+                **({"metricSet": places[host]} if host in places else {}),
             }
-            for one in candidates[:MOST_HOSTS]
+            for host in candidates[:MOST_HOSTS]
         ]
         answer = self._send({"hosts": hosts, "metricSets": sets})
         if answer is not None:
@@ -198,9 +198,9 @@ def metric_sets(
 
 def _leases_in(document: object) -> Iterable[tuple[ServerAddress, str]]:
     """The hosts of an answer with their leases; unreadable entries are skipped."""
-    for one in document if isinstance(document, list) else ():
-        if isinstance(one, dict):
-            yield from _lease(one.get("hostname"), one.get("port"), one.get("lease"))
+    for entry in document if isinstance(document, list) else ():
+        if isinstance(entry, dict):
+            yield from _lease(entry.get("hostname"), entry.get("port"), entry.get("lease"))
 
 
 def _lease(hostname: object, port: object, lease: object) -> Iterable[tuple[ServerAddress, str]]:
@@ -216,7 +216,7 @@ def _read(path: Path) -> tuple[str, Mapping[ServerAddress, str] | None]:
     try:
         kept = json.loads(path.read_bytes())
         instance, held = kept["instance"], kept["held"]
-        known = None if held is None else dict(pair for one in held for pair in _lease(*one))
+        known = None if held is None else dict(pair for entry in held for pair in _lease(*entry))
     except (OSError, ValueError, KeyError, TypeError):
         return uuid.uuid4().hex, None
     text = printable(instance, _LONGEST_LEASE)

@@ -114,7 +114,7 @@ def _missing(path: Iterable[str | int]) -> BadField:
 
 
 def _wrong(field: str, keyword: str, demand: Any, closed_set: Sequence[Any]) -> BadField:
-    allowed = tuple(one for one in closed_set if one is not None)
+    allowed = tuple(value for value in closed_set if value is not None)
     if keyword == "enum":
         return BadField(field, ErrorCode.INVALID_ENUM_VALUE, "must be one of the allowed values", allowed)
     return BadField(field, ErrorCode.INVALID_ATTRIBUTE, _MESSAGES[keyword](demand), allowed)

@@ -57,7 +57,7 @@ class RestoreForm(ConsoleForm):
         except ApiError as refusal:
             return {"refusal": _in_words(refusal)}
         plan = present_plan(draft, now)
-        plan["effects"] = [_at_in_words(one) for one in plan["effects"]]
+        plan["effects"] = [_at_in_words(effect) for effect in plan["effects"]]
         shown = {name: cut(rows, _MOST_SHOWN) for name, rows in plan.items()}
         return {
             **{name: rows for name, (rows, _) in shown.items()},

@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from automation.choices import AgentType
 from events.types import EventType, closing_type
 
-AGENT_DOWN: Mapping[AgentType, EventType] = {one: EventType(f"{one.value}_AGENT_DOWN") for one in AgentType}
+AGENT_DOWN: Mapping[AgentType, EventType] = {
+    agent_type: EventType(f"{agent_type.value}_AGENT_DOWN") for agent_type in AgentType
+}
 """The event when an agent of this type becomes silent."""
 
 AGENT_VERSION_BEHIND: Mapping[AgentType, EventType] = {
-    one: EventType(f"{one.value}_AGENT_VERSION_BEHIND") for one in (AgentType.MONITORING, AgentType.BACKUP)
+    agent_type: EventType(f"{agent_type.value}_AGENT_VERSION_BEHIND")
+    for agent_type in (AgentType.MONITORING, AgentType.BACKUP)
 }
 """The event when another agent of this type runs a newer version; other types have none."""
 

@@ -21,5 +21,5 @@ def process_states(wanted: Iterable[tuple[str, str]], reported: Iterable[Process
     too.
     """
     states = {name: ProcessState(name, hostname, 0) for name, hostname in wanted}
-    states |= {one.name: one for one in reported}
-    return sorted(states.values(), key=lambda one: one.name)
+    states |= {process.name: process for process in reported}
+    return sorted(states.values(), key=lambda process: process.name)

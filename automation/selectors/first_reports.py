@@ -38,6 +38,6 @@ def first_report(group_id: str, since: datetime) -> FirstReport:
     heard = Agent.objects.filter(group_id=group_id, last_report__gte=since)
     is_new = Q(created__gte=since) | Q(returned__gte=since)
     arrived = list(heard.filter(is_new).order_by("-created")[:MOST_AGENTS])
-    others = list(heard.exclude(id__in=[one.id for one in arrived]).order_by("hostname")[:MOST_AGENTS])
+    others = list(heard.exclude(id__in=[agent.id for agent in arrived]).order_by("hostname")[:MOST_AGENTS])
     hosts = Host.objects.filter(reported_by__in=arrived).order_by("hostname", "port")
     return FirstReport(arrived, others, list(hosts[:MOST_HOSTS]), hosts.count() if arrived else 0)

@@ -43,11 +43,11 @@ _COLUMNS = [field.attname for field in Host._meta.concrete_fields]
 # Every report runs this statement. Django needs longer to compose it than PostgreSQL to run it.
 _LOCKED_IF_KNOWN = f"""
 WITH known AS (
-    SELECT host.id, said.is_needed
+    SELECT host.id, given.is_needed
       FROM unnest(%(names)s::text[], %(ports)s::integer[], %(needed)s::boolean[])
-           AS said (name, port, is_needed)
+           AS given (name, port, is_needed)
       JOIN automation_host AS host
-        ON host.group_id = %(group_id)s AND lower(host.hostname) = said.name AND host.port = said.port
+        ON host.group_id = %(group_id)s AND lower(host.hostname) = given.name AND host.port = given.port
            AND host.deleted IS NULL
 )
 SELECT {", ".join(_COLUMNS)} FROM automation_host

@@ -34,13 +34,13 @@ class Watching:
 def leases_named(group_id: str, keys: Collection[Key]) -> dict[Key, HostLease]:
     """Return the leases of these hosts of a project, by host."""
     named = HostLease.objects.filter(Among("hostname", {name for name, _ in keys}), group_id=group_id)
-    found = {(one.hostname, one.port): one for one in named}
+    found = {(lease.hostname, lease.port): lease for lease in named}
     return {key: found[key] for key in keys & found.keys()}
 
 
 def watching(agent: Agent, now: datetime) -> Watching:
     """Return the hosts that the agents with this hostname hold leases of."""
-    watchers = {one.id: one for one in agent.watchers.filter(until__gt=now)}
+    watchers = {watcher.id: watcher for watcher in agent.watchers.filter(until__gt=now)}
     held = HostLease.objects.filter(group_id=agent.group_id, held_by__in=list(watchers))
     rows = held.filter(Q(free_from=None) | Q(free_from__gt=now)).order_by("hostname", "port")
     used: dict[tuple[str, int], int] = {}

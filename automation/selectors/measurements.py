@@ -30,10 +30,10 @@ SELECT source.host_id, reading.reported, reading.report, reading.age, reading.nu
 _OF_REPORTS = f"""
 SELECT source.host_id, reading.reported, reading.report, reading.age, reading.numbers
   FROM unnest(%(hosts)s::text[], %(reported)s::timestamptz[], %(reports)s::int[])
-       AS said (host_id, reported, report)
-  JOIN automation_source AS source ON source.host_id = said.host_id AND source.database = ''
+       AS given (host_id, reported, report)
+  JOIN automation_source AS source ON source.host_id = given.host_id AND source.database = ''
   JOIN {READINGS} AS reading
-    ON reading.source_id = source.id AND reading.reported = said.reported AND reading.report = said.report
+    ON reading.source_id = source.id AND reading.reported = given.reported AND reading.report = given.report
  WHERE reading.reported BETWEEN %(first)s AND %(last)s
 """  # noqa: S608 - contains only our own names
 
@@ -59,8 +59,8 @@ def newest_measurements(
     missing = set(host_ids)
     # The old table first: a row that is moved meanwhile is then seen twice rather than not at all.
     old = {
-        host_id: MeasuredReport(*one)
-        for host_id, one in old_newest(missing, since=since, until=until).items()
+        host_id: MeasuredReport(*report)
+        for host_id, report in old_newest(missing, since=since, until=until).items()
     }
     found: dict[str, MeasuredReport] = {}
     for begin, end in spans_back(since, until) if missing else ():
@@ -72,7 +72,9 @@ def newest_measurements(
         missing -= found.keys()
         if not missing:
             break
-    newer = {host_id for host_id, one in old.items() if host_id not in found or one.at > found[host_id].at}
+    newer = {
+        host_id for host_id, report in old.items() if host_id not in found or report.at > found[host_id].at
+    }
     return found | {host_id: old[host_id] for host_id in newer}
 
 
@@ -80,8 +82,8 @@ def measurements_of_reports(named: Collection[Named]) -> dict[Named, Samples]:
     """Return the samples of hosts in reports; measurements that were deleted are left out."""
     found: dict[Named, Samples] = {}
     old = old_measurements([(host_id, name) for host_id, name in named if isinstance(name, int)])
-    found.update({one: old[one] for one in named if one in old})
-    places = {one: (one[0], MeasuredAt.read(one[1])) for one in named if isinstance(one[1], str)}
+    found.update({name: old[name] for name in named if name in old})
+    places = {name: (name[0], MeasuredAt.read(name[1])) for name in named if isinstance(name[1], str)}
     if places:
         times = [at.reported for _, at in places.values()]
         parameters = {
@@ -92,7 +94,7 @@ def measurements_of_reports(named: Collection[Named]) -> dict[Named, Samples]:
             "last": max(times),
         }
         read = _read(_OF_REPORTS, parameters)
-        found |= {one: read[place] for one, place in places.items() if place in read}
+        found |= {name: read[place] for name, place in places.items() if place in read}
     return found
 
 

@@ -10,20 +10,24 @@ from events.facts import EventFacts
 from opsapi.wire_json import JsonObject
 
 
-def facts_of_replica_set(one: ReplicaSet) -> EventFacts:
+def facts_of_replica_set(replica_set: ReplicaSet) -> EventFacts:
     """Return the facts that identify a replica set in events."""
     return EventFacts(
-        cluster_id=one.cluster_id,
-        cluster_name=one.cluster.name if one.cluster else None,
-        replica_set_name=one.name,
-        shard_name=one.shard_name,
+        cluster_id=replica_set.cluster_id,
+        cluster_name=replica_set.cluster.name if replica_set.cluster else None,
+        replica_set_name=replica_set.name,
+        shard_name=replica_set.shard_name,
     )
 
 
-def replica_set_state(one: ReplicaSet) -> JsonObject:
+def replica_set_state(replica_set: ReplicaSet) -> JsonObject:
     """Return the state of a replica set under its wire names, for signals: names and member counts."""
-    counted = {"primaries": one.primaries, "healthy": one.healthy, "unhealthy": one.unhealthy}
-    return {**facts_of_replica_set(one).document(), **counted}
+    counted = {
+        "primaries": replica_set.primaries,
+        "healthy": replica_set.healthy,
+        "unhealthy": replica_set.unhealthy,
+    }
+    return {**facts_of_replica_set(replica_set).document(), **counted}
 
 
 def replica_sets_there(group_id: str) -> QuerySet[ReplicaSet]:

@@ -126,4 +126,4 @@ def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState
     is_meant = Q(Among("name", [name for name, _ in wanted])) | Q(reported__gt=now - HEARTBEAT_TIMEOUT)
     statuses = ProcessStatus.objects.filter(is_meant, group_id=group_id)
     reported = statuses.values_list("name", "hostname", "goal_version", "error")
-    return version, process_states(wanted, (ProcessState(*one) for one in reported))
+    return version, process_states(wanted, (ProcessState(*row) for row in reported))

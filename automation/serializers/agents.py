@@ -16,7 +16,7 @@ from opsapi.api.links import Links
 from opsapi.clock import wire_time
 from opsapi.wire_json import JsonObject
 
-_TYPES = [one.value for one in AgentType]
+_TYPES = [agent_type.value for agent_type in AgentType]
 _EXAMPLE_PATH = f"/groups/{AN_ID}/agents/{AgentType.MONITORING.value}/agent1.example.com"
 
 
@@ -45,7 +45,7 @@ class AgentDocument(Document):
     lastPing = serializers.DateTimeField(help_text="The same as lastReport.")
     down = serializers.BooleanField(help_text="Whether the agent has been silent for 4 minutes.")
     stateName = serializers.ChoiceField(
-        [one.value for one in AgentState], help_text="The same as down, as a word."
+        [state.value for state in AgentState], help_text="The same as down, as a word."
     )
     links = LinkDocument(many=True)
 
@@ -70,7 +70,7 @@ class MetricStateDocument(Document):
 
     metricName = serializers.CharField()
     stateName = serializers.ChoiceField(
-        [one.value for one in MetricState],
+        [state.value for state in MetricState],
         help_text="REPORTED: sent whenever there is a value. ABSENT: this version or type of server "
         "does not have the metric. REFUSED: roleName is missing. FAILED: the log of the agent has the "
         "cause.",
@@ -126,21 +126,21 @@ def present_watching(row: AgentRow, watching: Watching, links: Links) -> JsonObj
     """Return the document of an agent with the hosts it watches."""
     return {
         **present_agent(row, links),
-        "hosts": [_host(one) for one in watching.hosts],
-        "metricSets": [{"metrics": _metrics(one)} for one in watching.metric_sets],
+        "hosts": [_host(host) for host in watching.hosts],
+        "metricSets": [{"metrics": _metrics(metric_set)} for metric_set in watching.metric_sets],
         "links": links.related(agent_path(row), {"group": f"/groups/{row['group_id']}"}),
     }
 
 
-def _host(one: WatchedHost) -> JsonObject:
+def _host(host: WatchedHost) -> JsonObject:
     shown = {
-        "hostname": one.address.hostname,
-        "port": one.address.port,
-        "hostnamePort": str(one.address),
-        "since": wire_time(one.since),
-        "until": wire_time(one.until),
+        "hostname": host.address.hostname,
+        "port": host.address.port,
+        "hostnamePort": str(host.address),
+        "since": wire_time(host.since),
+        "until": wire_time(host.until),
     }
-    return shown if one.metric_set is None else {**shown, "metricSet": one.metric_set}
+    return shown if host.metric_set is None else {**shown, "metricSet": host.metric_set}
 
 
 def _metrics(metric_set: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -151,7 +151,7 @@ def _metrics(metric_set: Mapping[str, Any]) -> list[dict[str, str]]:
         )
         named = metric_set.get(state.value.lower(), ())
         found += [{"metricName": metric, "stateName": state.value, **role} for metric in named]
-    return sorted(found, key=lambda one: one["metricName"])
+    return sorted(found, key=lambda row: row["metricName"])
 
 
 def present_agent(row: AgentRow, links: Links) -> JsonObject:

@@ -62,8 +62,8 @@ class AutomationConfigDocument(ShapedDocument):
         """Return the published schema without references, which OpenAPI writes differently."""
         # The first document of a project can leave out its version.
         required = [name for name in SCHEMA["required"] if name != "version"]
-        whole = _in_one_piece({**SCHEMA, "required": required})
-        return {name: whole[name] for name in ("description", "type", "required", "properties")} | _OPEN
+        schema = _in_one_piece({**SCHEMA, "required": required})
+        return {name: schema[name] for name in ("description", "type", "required", "properties")} | _OPEN
 
 
 class AutomationSchemaDocument(ShapedDocument):
@@ -81,7 +81,7 @@ class EffectDocument(Document):
     """An effect on a process."""
 
     process = serializers.CharField(help_text="Name of the process.")
-    action = serializers.ChoiceField([one.value for one in ProcessAction])
+    action = serializers.ChoiceField([action.value for action in ProcessAction])
     detail = serializers.CharField()
     at = serializers.DateTimeField(
         required=False,
@@ -157,8 +157,10 @@ def present_plan(draft: Publication, now: datetime) -> JsonObject:
     would = effects(draft.old, draft.new, now)
     return {
         "diffs": [change.document() for change in draft.changes],
-        "effects": [one.document() for one in would],
-        "warnings": [{"process": one.process, "warning": one.warning} for one in would if one.warning],
+        "effects": [effect.document() for effect in would],
+        "warnings": [
+            {"process": effect.process, "warning": effect.warning} for effect in would if effect.warning
+        ],
     }
 
 
@@ -168,15 +170,15 @@ def present_status(group_id: str, version: int, processes: list[ProcessState], l
     relations = {"group": group, "automationConfig": f"{group}/automationConfig"}
     return {
         "goalVersion": version,
-        "processes": [_present_process(one) for one in processes],
+        "processes": [_present_process(process) for process in processes],
         "links": links.related(f"{group}/automationStatus", relations),
     }
 
 
-def _present_process(one: ProcessState) -> JsonObject:
-    name = redact_urls(one.name)
-    shown = {"name": name, "hostname": one.hostname, "lastGoalVersionAchieved": one.goal_version}
-    return shown | ({"errorString": one.error} if one.error else {})
+def _present_process(process: ProcessState) -> JsonObject:
+    name = redact_urls(process.name)
+    shown = {"name": name, "hostname": process.hostname, "lastGoalVersionAchieved": process.goal_version}
+    return shown | ({"errorString": process.error} if process.error else {})
 
 
 _OPEN: Final = {"additionalProperties": True}
@@ -185,13 +187,13 @@ _OPEN: Final = {"additionalProperties": True}
 def _in_one_piece(schema: Any) -> Any:
     """Return the schema without references. Objects accept other fields unless the schema says otherwise."""
     if isinstance(schema, list):
-        return [_in_one_piece(one) for one in schema]
+        return [_in_one_piece(part) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
-    whole = {name: _in_one_piece(value) for name, value in resolved(schema).items()}
-    if not (isinstance(whole.get("properties"), dict) and "type" in whole):
-        return whole
-    required = whole.get("required", ())
-    described = whole["properties"].items()
+    schema = {name: _in_one_piece(value) for name, value in resolved(schema).items()}
+    if not (isinstance(schema.get("properties"), dict) and "type" in schema):
+        return schema
+    required = schema.get("required", ())
+    described = schema["properties"].items()
     properties = {name: part if name in required else nullable(part) for name, part in described}
-    return {**_OPEN, **whole, "properties": properties}
+    return {**_OPEN, **schema, "properties": properties}

@@ -30,7 +30,7 @@ class ClusterDocument(Document):
     groupId = serializers.CharField()
     clusterName = serializers.CharField()
     typeName = serializers.ChoiceField(
-        [one.value for one in ClusterType],
+        [cluster_type.value for cluster_type in ClusterType],
         required=False,
         help_text="Absent until a host reports whether it is a member of a replica set or shard.",
     )

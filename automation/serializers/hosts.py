@@ -39,7 +39,10 @@ class HostDocument(Resource):
     columns = {
         "reachable": Case(When(last_report__isnull=False, then=~F("down"))),
         "replicaStateName": Case(
-            *[When(type_name=one, then=Value(_REPLICA_STATES[one])) for one in _REPLICA_STATES]
+            *[
+                When(type_name=host_type, then=Value(_REPLICA_STATES[host_type]))
+                for host_type in _REPLICA_STATES
+            ]
         ),
         "uptimeMsec": F("uptime_seconds") * 1000,
     }
@@ -49,7 +52,9 @@ class HostDocument(Resource):
     hostname: serializers.CharField = ShownText(example="db1.example.com")
     port: serializers.IntegerField = ShownNumber(example=27017)
     typeName = ShownChoice(
-        [one.value for one in HostType], source="type_name", example=HostType.REPLICA_PRIMARY.value
+        [host_type.value for host_type in HostType],
+        source="type_name",
+        example=HostType.REPLICA_PRIMARY.value,
     )
     reachable = ShownFlag(required=False, help_text="Absent until the first report.", example=True)
     version = ShownText(required=False, example="7.0.14")

@@ -55,7 +55,7 @@ class MeasurementsDocument(Document):
     hostId = serializers.CharField()
     processId = serializers.CharField(help_text="The host's address.")
     databaseName = serializers.CharField(required=False)
-    granularity = serializers.ChoiceField([one.value for one in Granularity])
+    granularity = serializers.ChoiceField([granularity.value for granularity in Granularity])
     start = serializers.DateTimeField(help_text="Start of the first bucket.")
     end = serializers.DateTimeField()
     measurements = SeriesDocument(many=True)
@@ -79,7 +79,7 @@ def present_measurements(
         "granularity": query.granularity.value,
         "start": wire_time(query.start),
         "end": wire_time(query.end),
-        "measurements": [_present_series(one) for one in series],
+        "measurements": [_present_series(metric_series) for metric_series in series],
         "links": links,
     }
 

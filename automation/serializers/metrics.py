@@ -32,11 +32,11 @@ class MetricDocument(Document):
     allowedUnits = serializers.ListField(child=serializers.CharField())
     meaning = serializers.CharField()
     kind = serializers.ChoiceField(
-        [one.value for one in MetricKind],
+        [kind.value for kind in MetricKind],
         help_text="RATE: increase of a counter per second, computed by the agent.",
     )
     engines = serializers.ListField(
-        child=serializers.ChoiceField([one.value for one in Engine]),
+        child=serializers.ChoiceField([engine.value for engine in Engine]),
         help_text="Engines that the metric is measured on.",
     )
     deprecated = serializers.BooleanField(

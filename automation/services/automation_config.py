@@ -112,7 +112,9 @@ def _revision(
     revision = AutomationRevision(
         group_id=group_id,
         number=draft.new["version"],
-        processes=[(process_name(one), process_host(one)) for _, one in items(draft.new, "processes")],
+        processes=[
+            (process_name(process), process_host(process)) for _, process in items(draft.new, "processes")
+        ],
         diffs=[change.document() for change in draft.changes],
         changes=Counter(change.status.value for change in draft.changes),
         restored_from=restored_from,

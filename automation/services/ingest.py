@@ -96,11 +96,11 @@ def _answer(report: Report) -> dict[str, dict[str, int]]:
 def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     """Store the content. Return the id of the agent."""
     heartbeat = agent_seen(group_id=group_id, report=report, now=now)
-    names = {one.cluster_name for one in report.hosts if one.cluster_name is not None}
+    names = {host.cluster_name for host in report.hosts if host.cluster_name is not None}
     clusters = clusters_named(group_id=group_id, names=names, now=now)
     hosts, added = hosts_named(
         group_id=group_id,
-        reported=[one.address for one in report.hosts],
+        reported=[host.address for host in report.hosts],
         mentioned=_mentioned(report.events),
         now=now,
     )
@@ -112,13 +112,13 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     )
     sets = replica_sets_count(set_ids=moves.replica_sets, changed_ids=moves.changed_sets)
     databases_replace(hosts=hosts, reports=report.hosts)
-    by_id = {hosts[one.address.key].id: one for one in (*report.hosts, *late)}
+    by_id = {hosts[host.address.key].id: host for host in (*report.hosts, *late)}
     measured = measurements_write(reports=by_id, reported=now)
     _replace_processes(group_id, report, now)
     derived = [*heartbeat.events, *_new_hosts(added), *_happened(edges), *sets.events]
     reported_events = _reported(group_id, _as_they_happened(report.events, now), hosts)
     events_record(events=[*derived, *reported_events], actor=actor, now=now, group_id=group_id)
-    reported = [hosts[one.address.key] for one in report.hosts]
+    reported = [hosts[host.address.key] for host in report.hosts]
     states = [host_signal_state(host, measured.get(host.id)) for host in reported]
     hosts_signal(
         group_id=group_id,
@@ -187,14 +187,14 @@ def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
     rows = [
         ProcessStatus(
             group_id=group_id,
-            name=one.name,
-            hostname=one.hostname,
-            goal_version=one.goal_version,
-            error=one.error,
+            name=process.name,
+            hostname=process.hostname,
+            goal_version=process.goal_version,
+            error=process.error,
             reported=now,
         )
         # In order of names, so that concurrent reports do not deadlock.
-        for one in sorted(report.processes, key=lambda one: one.name)
+        for process in sorted(report.processes, key=lambda process: process.name)
     ]
     ProcessStatus.objects.bulk_create(
         rows,

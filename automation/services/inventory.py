@@ -43,23 +43,23 @@ _UPDATE_HOSTS = update_from_arrays("automation_host", _REPORTED_COLUMNS)
 
 # PostgreSQL lowers the names, as in its unique index: Python lowers some letters differently.
 _NAMED_CLUSTERS = """
-SELECT said.name, known.id
-  FROM unnest(%(names)s::text[]) AS said (name)
-  JOIN automation_cluster AS known ON known.group_id = %(group)s AND lower(known.name) = lower(said.name)
+SELECT given.name, known.id
+  FROM unnest(%(names)s::text[]) AS given (name)
+  JOIN automation_cluster AS known ON known.group_id = %(group)s AND lower(known.name) = lower(given.name)
 """
 
 _DELETE_DATABASES = """
 DELETE FROM automation_database AS known
  WHERE host_id = ANY(%(hosts)s)
-   AND NOT EXISTS (SELECT FROM unnest(%(of)s::text[], %(names)s::text[]) AS said (host_id, name)
-                    WHERE said.host_id = known.host_id AND said.name = known.name)
+   AND NOT EXISTS (SELECT FROM unnest(%(of)s::text[], %(names)s::text[]) AS given (host_id, name)
+                    WHERE given.host_id = known.host_id AND given.name = known.name)
 """
 _INSERT_DATABASES = """
 INSERT INTO automation_database (host_id, name)
-SELECT said.host_id, said.name
-  FROM unnest(%(of)s::text[], %(names)s::text[]) AS said (host_id, name)
+SELECT given.host_id, given.name
+  FROM unnest(%(of)s::text[], %(names)s::text[]) AS given (host_id, name)
  WHERE NOT EXISTS (SELECT FROM automation_database AS known
-                    WHERE known.host_id = said.host_id AND known.name = said.name)
+                    WHERE known.host_id = given.host_id AND known.name = given.name)
     ON CONFLICT DO NOTHING
 """
 
@@ -107,8 +107,8 @@ def hosts_named(
     Unknown `reported` hosts are added, unknown `mentioned` hosts are not. Of two concurrent reports, one
     adds a host.
     """
-    addresses = {one.key: one for one in reported}
-    keys = addresses.keys() | {one.key for one in mentioned}
+    addresses = {address.key: address for address in reported}
+    keys = addresses.keys() | {address.key for address in mentioned}
     hosts = hosts_locked_if_known(group_id, addresses.keys(), keys)
     if hosts.keys() >= addresses.keys():
         return hosts, []
@@ -158,19 +158,24 @@ def hosts_update(
 
 def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> None:
     """Replace the databases of each host whose report has a list."""
-    wanted = {hosts[one.address.key].id: one.databases for one in reports if one.databases is not None}
+    wanted = {
+        hosts[report.address.key].id: report.databases for report in reports if report.databases is not None
+    }
     if not wanted:
         return
     pairs = [(host_id, name) for host_id, databases in wanted.items() for name in sorted(databases)]
-    said = {"of": [host_id for host_id, _ in pairs], "names": [name for _, name in pairs]}
-    _execute(_DELETE_DATABASES, {"hosts": list(wanted), **said})
+    given = {"of": [host_id for host_id, _ in pairs], "names": [name for _, name in pairs]}
+    _execute(_DELETE_DATABASES, {"hosts": list(wanted), **given})
     if pairs:
-        _execute(_INSERT_DATABASES, said)
+        _execute(_INSERT_DATABASES, given)
 
 
 def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> set[str]:
     """Add hosts that no concurrent report has added, and return their ids."""
-    fresh = [Host(group_id=group_id, hostname=one.hostname, port=one.port, created=now) for one in addresses]
+    fresh = [
+        Host(group_id=group_id, hostname=address.hostname, port=address.port, created=now)
+        for address in addresses
+    ]
     Host.objects.bulk_create(fresh, ignore_conflicts=True)
     there = Host.objects.filter(Among("id", [host.id for host in fresh]))
     added = set(there.values_list("id", flat=True))

@@ -50,11 +50,11 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
     Raises: ApiError: LIMIT_REACHED, if the project would have too many leases.
     """
     _one_at_a_time(group_id)
-    watchers = {one.id: one for one in Watcher.objects.filter(group_id=group_id).defer("metrics")}
-    rows = {(one.hostname, one.port): one for one in HostLease.objects.filter(group_id=group_id)}
+    watchers = {watcher.id: watcher for watcher in Watcher.objects.filter(group_id=group_id).defer("metrics")}
+    rows = {(row.hostname, row.port): row for row in HostLease.objects.filter(group_id=group_id)}
     known = {key: _lease(row) for key, row in rows.items()}
-    me = next((one for one in watchers.values() if _is_of(one, agent_id, request)), None)
-    _forget_watchers([one for one in watchers.values() if one is not me], now)
+    me = next((watcher for watcher in watchers.values() if _is_of(watcher, agent_id, request)), None)
+    _forget_watchers([watcher for watcher in watchers.values() if watcher is not me], now)
     if request.stops:
         if me is not None:
             _write(group_id, rows, shares_given_back(me.id, leases=known, now=now), frozenset(), now)
@@ -62,13 +62,14 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
         return {"hosts": []}
     me_id = me.id if me else new_id()
     named = {address.key: address for address in request.hosts}
-    together = {one.key: text for one, text in zip(request.hosts, request.together, strict=True)}
+    together = {host.key: text for host, text in zip(request.hosts, request.together, strict=True)}
     shares = Ask(
         me_id,
         candidates=together,
         leases=known,
         watchers={
-            one.id: rules.LeaseWatcher(one.asked, one.interval, one.until) for one in watchers.values()
+            watcher.id: rules.LeaseWatcher(watcher.asked, watcher.interval, watcher.until)
+            for watcher in watchers.values()
         },
         interval=request.interval,
         now=now,
@@ -103,7 +104,7 @@ def _is_of(watcher: Watcher, agent_id: str, request: LeaseRequest) -> bool:
 
 
 def _forget_watchers(watchers: Iterable[Watcher], now: datetime) -> None:
-    gone = [one.id for one in watchers if one.until < now - rules.FORGOTTEN_AFTER]
+    gone = [watcher.id for watcher in watchers if watcher.until < now - rules.FORGOTTEN_AFTER]
     if gone:
         Watcher.objects.filter(id__in=gone).delete()
 
@@ -157,7 +158,7 @@ def _earlier(row: HostLease, now: datetime) -> dict[str, str]:
     ended = {**row.earlier, row.token: now.isoformat()} if row.token else row.earlier
     limit = now - EARLIER_KEPT
     kept = [(token, end) for token, end in ended.items() if datetime.fromisoformat(end) > limit]
-    return dict(sorted(kept, key=lambda one: one[1])[-MOST_EARLIER:])
+    return dict(sorted(kept, key=lambda lease: lease[1])[-MOST_EARLIER:])
 
 
 def _answer(shares: Shares, held: Mapping[Key, tuple[str, str]], now: datetime) -> JsonObject:
@@ -181,19 +182,19 @@ def as_leased(*, group_id: str, report: Report) -> tuple[Report, Sequence[HostRe
     samples from before their lease ended. In this way a late report leaves no gap, and nothing is stored
     twice. The caller has locked the hosts, so an agent that gets a lease afterwards also writes afterwards.
     """
-    fenced = [one for one in report.hosts if one.lease is not None]
+    fenced = [host for host in report.hosts if host.lease is not None]
     if not fenced:
         return report, ()
-    rows = leases_named(group_id, {one.address.key for one in fenced})
+    rows = leases_named(group_id, {host.address.key for host in fenced})
     over = {
-        one.address.key: end
-        for one in fenced
-        if (row := rows.get(one.address.key)) and (end := _end_of(str(one.lease), row))
+        host.address.key: end
+        for host in fenced
+        if (row := rows.get(host.address.key)) and (end := _end_of(str(host.lease), row))
     }
     if not over:
         return report, ()
-    late = [_until(one, over[one.address.key]) for one in fenced if one.address.key in over]
-    return replace(report, hosts=[one for one in report.hosts if one.address.key not in over]), late
+    late = [_until(host, over[host.address.key]) for host in fenced if host.address.key in over]
+    return replace(report, hosts=[host for host in report.hosts if host.address.key not in over]), late
 
 
 def _end_of(token: str, row: HostLease) -> datetime | None:
@@ -207,7 +208,9 @@ def _end_of(token: str, row: HostLease) -> datetime | None:
 
 def _until(report: HostReport, end: datetime) -> HostReport:
     def before(samples: Samples) -> Samples:
-        kept = {metric: [one for one in values if one[0] < end] for metric, values in samples.items()}
+        kept = {
+            metric: [sample for sample in values if sample[0] < end] for metric, values in samples.items()
+        }
         return {metric: values for metric, values in kept.items() if values}
 
     databases = {name: before(samples) for name, samples in (report.databases or {}).items()}

@@ -18,22 +18,22 @@ MEASUREMENTS_AT_ONCE = 5_000
 
 # Missing sources are added. The caller has locked the host, so no other process adds the same source.
 _WRITE = f"""
-WITH said AS (
+WITH given AS (
     SELECT *
       FROM unnest(%(hosts)s::text[], %(databases)s::text[], %(ages)s::int[], %(numbers)s::text[])
-           AS said (host_id, database, age, numbers)
+           AS given (host_id, database, age, numbers)
 ), fresh AS (
     INSERT INTO automation_source (host_id, database)
     SELECT DISTINCT host_id, database
-      FROM said
+      FROM given
      WHERE NOT EXISTS (SELECT FROM automation_source AS known
-                        WHERE known.host_id = said.host_id AND known.database = said.database)
+                        WHERE known.host_id = given.host_id AND known.database = given.database)
     RETURNING id, host_id, database
 ), found AS (
-    SELECT known.id, said.age, said.numbers
-      FROM said JOIN automation_source AS known USING (host_id, database)
+    SELECT known.id, given.age, given.numbers
+      FROM given JOIN automation_source AS known USING (host_id, database)
      UNION ALL
-    SELECT fresh.id, said.age, said.numbers FROM said JOIN fresh USING (host_id, database)
+    SELECT fresh.id, given.age, given.numbers FROM given JOIN fresh USING (host_id, database)
 ), this AS MATERIALIZED (
     SELECT nextval('automation_reading_report') AS report
 )

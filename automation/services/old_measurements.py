@@ -25,10 +25,10 @@ _TRY_LOCK = "SELECT pg_try_advisory_xact_lock(%s)"
 _COLUMNS = ("hosts", "databases", "reported", "reports", "ages", "numbers")
 _MOVE = f"""
 INSERT INTO {READINGS} (source_id, reported, report, age, numbers)
-SELECT source.id, said.reported, said.report, said.age, said.numbers::float8[]
+SELECT source.id, given.reported, given.report, given.age, given.numbers::float8[]
   FROM unnest(%(hosts)s::text[], %(databases)s::text[], %(reported)s::timestamptz[], %(reports)s::int[],
               %(ages)s::int[], %(numbers)s::text[])
-       AS said (host_id, database, reported, report, age, numbers)
+       AS given (host_id, database, reported, report, age, numbers)
   JOIN automation_source AS source USING (host_id, database)
 """  # noqa: S608 - contains only our own names
 _LEFT = """
@@ -60,12 +60,18 @@ def old_measurements_move() -> int:
     chosen = list(waiting[:MOVED_AT_ONCE])
     if not chosen:
         return 0
-    days_make({one.reported.astimezone(UTC).date() for one in chosen})
+    days_make({measurement.reported.astimezone(UTC).date() for measurement in chosen})
     # Hosts are locked before their measurements, as in the purge.
-    _add_sources({(one.host_id, database) for one in chosen for database in ("", *one.databases)})
-    there = Measurement.objects.filter(id__in=[one.id for one in chosen])
+    _add_sources(
+        {
+            (measurement.host_id, database)
+            for measurement in chosen
+            for database in ("", *measurement.databases)
+        }
+    )
+    there = Measurement.objects.filter(id__in=[measurement.id for measurement in chosen])
     locked = set(there.select_for_update().values_list("id", flat=True))
-    rows = list(_rows(one for one in chosen if one.id in locked))
+    rows = list(_rows(measurement for measurement in chosen if measurement.id in locked))
     columns: dict[str, list[Any]] = {
         name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)
     }
@@ -92,11 +98,11 @@ def _alone() -> bool:
 
 
 def _rows(measurements: Iterable[Measurement]) -> Iterator[_Row]:
-    for one in measurements:
-        number = number_of_moved(one.id)
-        for database, stored in (("", one.metrics), *one.databases.items()):
-            for age, numbers in rows_of(old_samples(stored), one.reported):
-                yield one.host_id, database, one.reported, number, age, numbers
+    for measurement in measurements:
+        number = number_of_moved(measurement.id)
+        for database, stored in (("", measurement.metrics), *measurement.databases.items()):
+            for age, numbers in rows_of(old_samples(stored), measurement.reported):
+                yield measurement.host_id, database, measurement.reported, number, age, numbers
 
 
 def _add_sources(wanted: Collection[tuple[str, str]]) -> None:

@@ -23,17 +23,18 @@ SetKey = tuple[str, str | None]
 """The identity of a replica set in a project: its name, and the id of its cluster if it has one."""
 
 _NAMED = """
-SELECT said.name, nullif(said.cluster, ''), known.id
-  FROM unnest(%(names)s::text[], %(clusters)s::text[]) AS said (name, cluster)
+SELECT given.name, nullif(given.cluster, ''), known.id
+  FROM unnest(%(names)s::text[], %(clusters)s::text[]) AS given (name, cluster)
   JOIN automation_replicaset AS known
-    ON known.group_id = %(group)s AND known.name = said.name AND coalesce(known.cluster_id, '') = said.cluster
+    ON known.group_id = %(group)s AND known.name = given.name
+   AND coalesce(known.cluster_id, '') = given.cluster
 """
 _COLUMNS = [field.attname for field in ReplicaSet._meta.concrete_fields]
 # Most reports run this statement. Django needs longer to compose it than PostgreSQL to run it.
 _LOCKED = f"""
-SELECT {", ".join(f"one.{name}" for name in _COLUMNS)}, cluster.name
-  FROM automation_replicaset AS one LEFT JOIN automation_cluster AS cluster ON cluster.id = one.cluster_id
- WHERE one.id = ANY(%(ids)s) ORDER BY one.id FOR UPDATE OF one
+SELECT {", ".join(f"sets.{name}" for name in _COLUMNS)}, cluster.name
+  FROM automation_replicaset AS sets LEFT JOIN automation_cluster AS cluster ON cluster.id = sets.cluster_id
+ WHERE sets.id = ANY(%(ids)s) ORDER BY sets.id FOR UPDATE OF sets
 """  # noqa: S608 - contains only our own names
 _COUNTED_COLUMNS: Mapping[str, str] = {
     "shard_name": "text",
@@ -79,17 +80,19 @@ def replica_sets_count(
     # A separate statement, which sees the changes that were committed while this waited for the locks.
     members, shards = _members(counted) if counted else ({}, {})
     events, changed = [], []
-    for one in (one for one in sets if one.id in counted):
-        before, after = _tally_of(one), tally(members.get(one.id, ()))
-        if (before, one.shard_name) != (after, shards.get(one.id)):
-            _take(one, after, shards.get(one.id))
-            changed.append(one)
+    for replica_set in (replica_set for replica_set in sets if replica_set.id in counted):
+        before, after = _tally_of(replica_set), tally(members.get(replica_set.id, ()))
+        if (before, replica_set.shard_name) != (after, shards.get(replica_set.id)):
+            _take(replica_set, after, shards.get(replica_set.id))
+            changed.append(replica_set)
         event_type = primary_event(before, after)
         if event_type:
             # Without a signal of its own: the signal of hosts has the state.
-            events.append(NewEvent(event_type=event_type, facts=facts_of_replica_set(one), signals=False))
+            events.append(
+                NewEvent(event_type=event_type, facts=facts_of_replica_set(replica_set), signals=False)
+            )
     _update(changed)
-    return SetsCounted(events, [replica_set_state(one) for one in sets])
+    return SetsCounted(events, [replica_set_state(replica_set) for replica_set in sets])
 
 
 def _locked(set_ids: Collection[str]) -> list[ReplicaSet]:
@@ -99,18 +102,20 @@ def _locked(set_ids: Collection[str]) -> list[ReplicaSet]:
         rows = cursor.fetchall()
     sets = []
     for *values, cluster_name in rows:
-        one = ReplicaSet.from_db(connection.alias, _COLUMNS, values)
-        if one.cluster_id is not None:
-            one.cluster = Cluster(id=one.cluster_id, group_id=one.group_id, name=cluster_name)
-        sets.append(one)
+        replica_set = ReplicaSet.from_db(connection.alias, _COLUMNS, values)
+        if replica_set.cluster_id is not None:
+            replica_set.cluster = Cluster(
+                id=replica_set.cluster_id, group_id=replica_set.group_id, name=cluster_name
+            )
+        sets.append(replica_set)
     return sets
 
 
 def _known(group_id: str, keys: Iterable[SetKey]) -> dict[SetKey, str]:
-    said = list(keys)
-    if not said:
+    given = list(keys)
+    if not given:
         return {}
-    names, clusters = [name for name, _ in said], [cluster or "" for _, cluster in said]
+    names, clusters = [name for name, _ in given], [cluster or "" for _, cluster in given]
     with connection.cursor() as cursor:
         cursor.execute(_NAMED, {"group": group_id, "names": names, "clusters": clusters})
         return {(name, cluster): set_id for name, cluster, set_id in cursor.fetchall()}
@@ -129,18 +134,26 @@ def _members(set_ids: Collection[str]) -> tuple[dict[str, list[Members]], dict[s
     return members, shards
 
 
-def _tally_of(one: ReplicaSet) -> MemberTally:
-    return MemberTally(primaries=one.primaries, healthy=one.healthy, unhealthy=one.unhealthy)
+def _tally_of(replica_set: ReplicaSet) -> MemberTally:
+    return MemberTally(
+        primaries=replica_set.primaries, healthy=replica_set.healthy, unhealthy=replica_set.unhealthy
+    )
 
 
-def _take(one: ReplicaSet, counted: MemberTally, shard_name: str | None) -> None:
-    one.primaries, one.healthy, one.unhealthy = counted.primaries, counted.healthy, counted.unhealthy
-    one.shard_name = shard_name
+def _take(replica_set: ReplicaSet, counted: MemberTally, shard_name: str | None) -> None:
+    replica_set.primaries, replica_set.healthy, replica_set.unhealthy = (
+        counted.primaries,
+        counted.healthy,
+        counted.unhealthy,
+    )
+    replica_set.shard_name = shard_name
 
 
 def _update(changed: Sequence[ReplicaSet]) -> None:
     if not changed:
         return
-    columns = {name: [getattr(one, name) for one in changed] for name in ("id", *_COUNTED_COLUMNS)}
+    columns = {
+        name: [getattr(replica_set, name) for replica_set in changed] for name in ("id", *_COUNTED_COLUMNS)
+    }
     with connection.cursor() as cursor:
         cursor.execute(_UPDATE, columns)

@@ -35,7 +35,7 @@ def hosts_signal(
         dict(zip(("hosts", "replicaSets", "clustersLeft"), some, strict=True))
         for some in zip_longest(*(batches(part, STATES_AT_ONCE) for part in parts), fillvalue=[])
     ]
-    signals_record(kind=SignalKind.HOSTS, payloads=((group_id, one) for one in payloads), now=now)
+    signals_record(kind=SignalKind.HOSTS, payloads=((group_id, payload) for payload in payloads), now=now)
 
 
 def versions_signal(*, group_id: str, now: datetime) -> None:

@@ -22,7 +22,7 @@ from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
 from opsapi.wire_json import JsonObject
 
-_TYPES = {one.value: one for one in AgentType}
+_TYPES = {agent_type.value: agent_type for agent_type in AgentType}
 
 
 class AgentViewSet(ApiViewSet):
@@ -56,7 +56,8 @@ class AgentViewSet(ApiViewSet):
         answer = self.list(agent_rows(self.group.id), self._present)
         agents = f"/groups/{self.group.id}/agents"
         answer.data["links"] += [
-            link(f"{one.value.lower()}Agents", self.links.to(f"{agents}/{one.value}")) for one in AgentType
+            link(f"{agent_type.value.lower()}Agents", self.links.to(f"{agents}/{agent_type.value}"))
+            for agent_type in AgentType
         ]
         return answer
 

@@ -58,11 +58,13 @@ class OfAutomationConfig(KeyViewSet):
             text = masked_text(revision)
         return self._fragment(text)
 
-    def published(self, made: Publication) -> Response:
+    def published(self, publication: Publication) -> Response:
         """The answer to a publication or a dry run, with secrets: the caller can publish."""
         if self.query["dryRun"]:
-            return Response(present_plan(made, self.now))
-        return Response(self._fragment(write(made.new)), headers={"ETag": etag(made.new["version"])})
+            return Response(present_plan(publication, self.now))
+        return Response(
+            self._fragment(write(publication.new)), headers={"ETag": etag(publication.new["version"])}
+        )
 
     def _fragment(self, text: str) -> orjson.Fragment:
         return orjson.Fragment(for_people(text) if asks_for(self.http_request, PRETTY) else text)
@@ -109,8 +111,10 @@ class AutomationConfigViewSet(OfAutomationConfig):
         keep the stored secrets. A document without changes is not published.
         """
         sent, unkept = read_sent(self._raw_body)
-        made = automation_config_publish(group_id=self.group.id, sent=sent, unkept=unkept, **self.conditions)
-        return self.published(made)
+        publication = automation_config_publish(
+            group_id=self.group.id, sent=sent, unkept=unkept, **self.conditions
+        )
+        return self.published(publication)
 
 
 class AutomationStatusViewSet(ApiViewSet):

@@ -68,10 +68,10 @@ class RevisionViewSet(OfAutomationConfig):
     def restore(self, request: Request, group_id: str, revision: str) -> Response:
         """Publishes an older revision as the next version. The body is optional."""
         version = self.body().get("version")
-        made = automation_config_restore(
+        publication = automation_config_restore(
             group_id=self.group.id, number=int(revision), version=version, **self.conditions
         )
-        return self.published(made)
+        return self.published(publication)
 
     def _read_body(self) -> bytes:
         # A message has a body if it has a length or a transfer encoding (RFC 9112, 6.3).

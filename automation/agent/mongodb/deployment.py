@@ -94,7 +94,7 @@ class Deployment:
     @property
     def clusters(self) -> Iterable[str]:
         """The cluster names of its servers, including servers that another agent watches."""
-        return dict.fromkeys(one.cluster for one in self._last.values() if one.cluster)
+        return dict.fromkeys(reading.cluster for reading in self._last.values() if reading.cluster)
 
     def sets(self) -> Mapping[ServerAddress, str]:
         """The replica set of each member, with its cluster if it has one."""

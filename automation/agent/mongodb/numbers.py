@@ -112,7 +112,7 @@ def _replication(sections: Mapping[str, Mapping[str, Any]]) -> Mapping[str, floa
     window = _window(sections.get("serverStatus", {}).get("oplog", {}))
     lag = _lag(members)
     size = _number(sections.get("local.oplog.rs.stats", {}).get("size"))
-    is_primary = any(one.get("self") and one.get("stateStr") == "PRIMARY" for one in members)
+    is_primary = any(member.get("self") and member.get("stateStr") == "PRIMARY" for member in members)
     grows = size / window * 3600 / _GIB if is_primary and size is not None and window else None
     return {
         "replSetGetStatus/LAG": lag,
@@ -124,8 +124,8 @@ def _replication(sections: Mapping[str, Mapping[str, Any]]) -> Mapping[str, floa
 
 def _lag(members: Sequence[Mapping[str, Any]]) -> float | None:
     """How far a secondary is behind the primary; None for other members, and without a primary."""
-    own = [one for one in members if one.get("self") and one.get("stateStr") == "SECONDARY"]
-    primaries = [one for one in members if one.get("stateStr") == "PRIMARY"]
+    own = [member for member in members if member.get("self") and member.get("stateStr") == "SECONDARY"]
+    primaries = [member for member in members if member.get("stateStr") == "PRIMARY"]
     if not own or not primaries:
         return None
     behind, ahead = own[0].get("optimeDate"), primaries[0].get("optimeDate")
@@ -159,6 +159,6 @@ def _sum(*values: float | None) -> float | None:
     return sum(there) if len(there) == len(values) else None
 
 
-def _less(whole: object, part: object) -> float | None:
-    first, second = _number(whole), _number(part)
+def _less(total: object, part: object) -> float | None:
+    first, second = _number(total), _number(part)
     return None if first is None or second is None else first - second
