@@ -1,4 +1,4 @@
-"""Decides whether a sent document is rejected or becomes the next version. Pure."""
+"""Decides whether a sent document is rejected or becomes the next version, with its defaults. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,14 @@ from functools import cached_property  # noqa: TID251 - pure: nothing in it wait
 from typing import Any, Final
 
 from automation.document.changes import ProcessChange, process_changes
-from automation.document.defaults import completed
 from automation.document.rules import document_faults
-from automation.document.schema import in_documented_order
+from automation.document.schema import SCHEMA, in_documented_order, resolved
 from automation.document.secrets import restored
+from automation.document.sections import Section, items, keyed, text
 from automation.document.text import canonical
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, ApiError, BadField
+from opsapi.wire_json import JsonObject
 
 ANY_ETAG: Final = "*"
 NEW_PROJECT: Final[Mapping[str, Any]] = {
@@ -96,3 +97,51 @@ def _check_version(
 
 def _concurrent(asked: str, stored: Mapping[str, Any]) -> ApiError:
     return ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, str(stored["version"]))
+
+
+_AGENTS = ("monitoringVersions", "backupVersions")
+
+
+def completed(document: Mapping[str, Any], stored: Mapping[str, Any]) -> JsonObject:
+    """The document with defaults, without nulls in optional fields and without older names.
+
+    Agents keep the read-only `name` stored for their hostname. Fields outside the schema and the order of
+    keys stay as sent.
+    """
+    found: JsonObject = _completed(document, SCHEMA)
+    return {name: _kept(found, stored, name) if name in _AGENTS else value for name, value in found.items()}
+
+
+def _completed(value: Any, schema: Mapping[str, Any]) -> Any:
+    schema = resolved(schema)
+    if isinstance(value, Mapping):
+        return _object(value, schema)
+    if isinstance(value, list) and "items" in schema:
+        return [_completed(item, schema["items"]) for item in value]
+    return value
+
+
+def _object(value: Section, schema: Mapping[str, Any]) -> JsonObject:
+    known = schema.get("properties", {})
+    found: JsonObject = {}
+    for name, member in value.items():
+        field = known.get(name, {})
+        if member is not None or not field:
+            found.setdefault(field.get("olderNameOf", name), _completed(member, field))
+    for name, field in known.items():
+        if "default" in field:
+            found.setdefault(name, field["default"])
+    return found
+
+
+def _kept(document: Section, stored: Section, array: str) -> list[Any]:
+    """The agents, each with the name stored for its hostname."""
+    before = keyed((agent for _, agent in items(stored, array)), _hostname)
+    after = keyed((agent for _, agent in items(document, array)), _hostname)
+    return [
+        {**agent, "name": before[key]["name"]} if key in before else agent for key, agent in after.items()
+    ]
+
+
+def _hostname(agent: Section) -> str | None:
+    return text(agent, "hostname")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from django.db import DatabaseError
 
-from automation.document import secret_names, secrets
+from automation.document import secrets
 from automation.document.publish import NEW_PROJECT
 from automation.document.secrets import redacted
 from automation.document.text import read, write
@@ -21,7 +21,7 @@ from opsapi.faults import first_line
 
 logger = logging.getLogger("opsapi.automation")
 
-RULE_MODULES = (secrets, secret_names, redaction)
+RULE_MODULES = (secrets, redaction)
 """The modules that decide how a document is masked."""
 MASK_RULE = hashlib.sha256(
     b"".join(Path(str(module.__file__)).read_bytes() for module in RULE_MODULES)
