@@ -8,8 +8,8 @@ from django.db.models import Q, Value
 from django.db.models.functions import Coalesce, Lower
 
 from accesslist.models import Project
+from automation.addresses import Address
 from automation.choices import AgentType, HostType
-from automation.reports import Address
 from opsapi.api.principal import ActorKind
 from opsapi.clock import time_words
 from opsapi.fields import EncryptedField, OptionalIdField, PrimaryIdField
@@ -230,7 +230,7 @@ class Reading(models.Model):
     age = models.SmallIntegerField(
         help_text="Seconds from the measurement to `reported`, fractions of both cut."
     )
-    # By the number of the metric (automation/metric_numbers.py), in its base unit.
+    # By the number of the metric (automation/readings.py), in its base unit.
     numbers = ArrayField(models.FloatField(null=True))
 
     class Meta:

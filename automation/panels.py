@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from automation.models import Agent, Host
-from automation.selectors.overview import agents_timed_out, hosts_down, hosts_without_data
+from automation.selectors.agents import agents_timed_out
+from automation.selectors.hosts import hosts_down, hosts_without_data
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words
 from opsapi.console.admin_urls import list_url, page_url

@@ -9,18 +9,11 @@ from typing import Any, cast
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
+from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.fields import DatabaseName, Hostname, MetricUnit, Port
 from automation.metrics import Metric, allowed_units, base_unit
-from automation.reports import (
-    Address,
-    EventReport,
-    HostReport,
-    LeaseRequest,
-    ProcessReport,
-    Report,
-    Samples,
-)
+from automation.reports import EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
 from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
 from automation.units import Unit, convert
 from events.types import EVENT_TYPES, EventType

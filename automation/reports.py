@@ -5,30 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
 from events.types import EventType
-from opsapi.hostport import host_and_port
 
 Samples = Mapping[Metric, Sequence[tuple[datetime, float]]]
 """Samples by metric, in the base unit of the metric."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """hostname:port; host names are case-insensitive."""
-
-    hostname: str
-    port: int
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """The identity of an address."""
-        return self.hostname.lower(), self.port
-
-    def __str__(self) -> str:
-        """`hostname:port`, IPv6 in brackets."""
-        return host_and_port(self.hostname, self.port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

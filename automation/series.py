@@ -7,11 +7,10 @@ from datetime import UTC, datetime, timedelta
 from django.db import connection
 
 from automation.days import READINGS
-from automation.durations import span_of
-from automation.measurement_query import SeriesQuery
-from automation.metric_numbers import NUMBERS
+from automation.measurement_query import SeriesQuery, span_of
 from automation.metrics import Metric
 from automation.old_measurements import OLD_SAMPLES_OF_DATABASE, OLD_SAMPLES_OF_HOST
+from automation.readings import NUMBERS
 from opsapi.wire_json import JsonObject
 
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)

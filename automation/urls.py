@@ -5,13 +5,11 @@ from automation.views.automation_config import (
     AutomationConfigViewSet,
     AutomationSchemaViewSet,
     AutomationStatusViewSet,
+    RevisionViewSet,
 )
 from automation.views.clusters import ClusterViewSet
-from automation.views.databases import DatabaseViewSet
-from automation.views.hosts import HostViewSet
-from automation.views.measurements import MeasurementViewSet
-from automation.views.metrics import MetricViewSet
-from automation.views.revisions import RevisionViewSet
+from automation.views.hosts import DatabaseViewSet, HostViewSet
+from automation.views.measurements import MeasurementViewSet, MetricViewSet
 from opsapi.api.routing import route
 
 _HOSTS = "groups/<group_id>/hosts"

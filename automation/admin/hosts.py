@@ -8,11 +8,11 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from automation.access import WRITE_HOSTS
+from automation.addresses import Address
 from automation.admin.host_page import host_context
 from automation.admin.states import host_state, with_behind
-from automation.forms.hosts import HostForm, NewHostForm
+from automation.forms import HostForm, NewHostForm
 from automation.models import Database, Host
-from automation.reports import Address
 from automation.selectors.members import without_data
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi import clock

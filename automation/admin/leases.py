@@ -7,8 +7,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
+from automation.addresses import Address
 from automation.models import HostLease, Watcher
-from automation.reports import Address
 from opsapi.console.admin_urls import page_url
 from opsapi.console.display import link, project, short, short_field
 from opsapi.console.filters import RelatedFilter

@@ -10,9 +10,9 @@ from accesslist.services.keys import NewKey
 from automation.admin.states import agent_state, host_state
 from automation.agent.settings import PREFIX
 from automation.agent_file import NAME, agent_file
-from automation.forms.agents import MONGODB, POSTGRESQL
+from automation.forms import MONGODB, POSTGRESQL
 from automation.models import Agent, Host
-from automation.selectors.first_reports import first_report
+from automation.selectors.agents import first_report
 from opsapi import clock
 from opsapi.api.links import AGENTS
 from opsapi.console.admin_urls import list_url, page_url
@@ -30,7 +30,7 @@ _PLACES = {
 def install_steps(
     address: str, group_id: str, new_key: NewKey, databases: Collection[str]
 ) -> Mapping[str, Any]:
-    """The commands from a database without an agent to a running agent (`automation.forms.agents`).
+    """The commands from a database without an agent to a running agent (`automation.forms`).
 
     Only the settings file contains the private key, no command does.
     """

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
+import resource
 import signal
 import sys
 import threading
@@ -18,7 +20,6 @@ from automation.agent.check import check
 from automation.agent.client import TIMEOUT_SECONDS, Client
 from automation.agent.engine import DatabaseEngine
 from automation.agent.faults import log_unforeseen
-from automation.agent.files import allow_most_files
 from automation.agent.leases import Leases
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.poller import Choice, Poller, PollRound
@@ -227,3 +228,10 @@ def _postgresql(uris: Sequence[str]) -> DatabaseEngine:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+def allow_most_files() -> None:
+    """Raise the limit of open files, often 1024, as far as the system allows."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):  # The system allows less than it reports.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -23,6 +23,7 @@ NEW_PROJECT: Final[Mapping[str, Any]] = {
     "processes": [],
 }
 """The initial document of every project."""
+_AGENTS = ("monitoringVersions", "backupVersions")
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,6 @@ def _check_version(
 
 def _concurrent(asked: str, stored: Mapping[str, Any]) -> ApiError:
     return ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, str(stored["version"]))
-
-
-_AGENTS = ("monitoringVersions", "backupVersions")
 
 
 def completed(document: Mapping[str, Any], stored: Mapping[str, Any]) -> JsonObject:

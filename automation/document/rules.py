@@ -17,6 +17,9 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
 
 _LONGEST_ALLOWED = 1000  # Maximum characters of the allowed values of a fault.
+_KNOWN_BY = ("platform", "architecture", "gitVersion")
+_UNSAID = "null"
+Place = tuple[int, int]
 
 
 def document_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> list[BadField]:
@@ -121,12 +124,6 @@ def _allowed(values: Iterable[str]) -> tuple[str, ...]:
     """The values, if they are short enough to be listed with every fault; otherwise none."""
     shown = tuple(values)
     return shown if sum(map(len, shown)) <= _LONGEST_ALLOWED else ()
-
-
-_KNOWN_BY = ("platform", "architecture", "gitVersion")
-_UNSAID = "null"
-
-Place = tuple[int, int]
 
 
 def bits_faults(document: Section, stored: Section) -> Iterator[BadField]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
-from automation.reports import Address
+from automation.addresses import Address
 from opsapi.hostnames import canonical_hostname
 
 Section = Mapping[str, Any]

@@ -1,16 +1,37 @@
-"""Reading hosts."""
+"""Reading hosts and their databases."""
 
 from collections.abc import Collection
+from datetime import datetime
 
 from django.db import connection
 from django.db.models import QuerySet
 from django.db.models.functions import Lower
 
-from automation.models import Host
-from automation.reports import Address
+from automation.addresses import Address
+from automation.models import Database, Host
+from automation.selectors.members import without_data
 from events.facts import EventFacts
+from opsapi.api.principal import VisibleScope
 from opsapi.fields import Among
+from opsapi.first_rows import FirstRows, first_rows, in_visible_scope
 from opsapi.wire_json import JsonObject
+
+_COLUMNS = [field.attname for field in Host._meta.concrete_fields]
+# Every report runs this statement. Django needs longer to compose it than PostgreSQL to run it.
+_LOCKED_IF_KNOWN = f"""
+WITH known AS (
+    SELECT host.id, given.is_needed
+      FROM unnest(%(names)s::text[], %(ports)s::integer[], %(needed)s::boolean[])
+           AS given (name, port, is_needed)
+      JOIN automation_host AS host
+        ON host.group_id = %(group_id)s AND lower(host.hostname) = given.name AND host.port = given.port
+           AND host.deleted IS NULL
+)
+SELECT {", ".join(_COLUMNS)} FROM automation_host
+ WHERE id IN (SELECT id FROM known) AND deleted IS NULL
+   AND (SELECT count(*) FROM known WHERE is_needed) = %(count)s
+ ORDER BY id FOR UPDATE
+"""  # noqa: S608 - contains only our own names
 
 
 def hosts_of(group_id: str) -> QuerySet[Host]:
@@ -37,24 +58,6 @@ def hosts_locked(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple
     named = _hosts_named(group_id, keys) if keys else Host.objects.none()
     hosts = named.order_by("id").select_for_update(of=("self",))
     return {host.address.key: host for host in hosts if host.address.key in keys}
-
-
-_COLUMNS = [field.attname for field in Host._meta.concrete_fields]
-# Every report runs this statement. Django needs longer to compose it than PostgreSQL to run it.
-_LOCKED_IF_KNOWN = f"""
-WITH known AS (
-    SELECT host.id, given.is_needed
-      FROM unnest(%(names)s::text[], %(ports)s::integer[], %(needed)s::boolean[])
-           AS given (name, port, is_needed)
-      JOIN automation_host AS host
-        ON host.group_id = %(group_id)s AND lower(host.hostname) = given.name AND host.port = given.port
-           AND host.deleted IS NULL
-)
-SELECT {", ".join(_COLUMNS)} FROM automation_host
- WHERE id IN (SELECT id FROM known) AND deleted IS NULL
-   AND (SELECT count(*) FROM known WHERE is_needed) = %(count)s
- ORDER BY id FOR UPDATE
-"""  # noqa: S608 - contains only our own names
 
 
 def hosts_locked_if_known(
@@ -112,3 +115,30 @@ def host_state(host: Host) -> JsonObject:
         "reachable": not host.down,
         "versionBehind": host.version_behind,
     }
+
+
+def databases_of(host: Host) -> QuerySet[Database]:
+    """Return the databases of a host, by name."""
+    return host.databases.order_by("name")
+
+
+def has_database(host: Host, name: str) -> bool:
+    """Return whether the host has a database with this name."""
+    # PostgreSQL rejects NUL characters, and no stored name contains one.
+    return "\0" not in name and databases_of(host).filter(name=name).exists()
+
+
+def hosts_down(visible_scope: VisibleScope) -> FirstRows[Host]:
+    """Return hosts that are down, by project and name."""
+    # The hosts of a deleted project are deleted later.
+    down = Host.objects.filter(down=True, group__deleted=None).select_related("group", "replica_set")
+    return first_rows(in_visible_scope(down, visible_scope).order_by("group_id", "hostname", "port"))
+
+
+def hosts_without_data(visible_scope: VisibleScope, now: datetime) -> FirstRows[Host]:
+    """Return hosts with an unknown state, by project and name."""
+    # The last report is not indexed, because every report changes it; the table of hosts is small.
+    unknown = Host.objects.filter(without_data(now), group__deleted=None).select_related(
+        "group", "reported_by"
+    )
+    return first_rows(in_visible_scope(unknown, visible_scope).order_by("group_id", "hostname", "port"))

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db.models import Q
 
+from automation.addresses import Address
 from automation.models import Agent, HostLease
-from automation.reports import Address
 from automation.rules.leases import Key
 from opsapi.fields import Among
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 
 from automation.days import READINGS, spans_back
-from automation.measured_at import MeasuredAt
 from automation.old_measurements import old_measurements, old_newest
-from automation.reading_rows import samples_of
+from automation.readings import MeasuredAt, samples_of
 from automation.reports import Samples
 
 # One index lookup for each host. DISTINCT ON would read all measurements of the span.
@@ -36,9 +36,14 @@ SELECT source.host_id, reading.reported, reading.report, reading.age, reading.nu
     ON reading.source_id = source.id AND reading.reported = given.reported AND reading.report = given.report
  WHERE reading.reported BETWEEN %(first)s AND %(last)s
 """  # noqa: S608 - contains only our own names
-
 Named = tuple[str, int | str]
 """A host id and the `measurementId` of its signal; signals of an earlier version have a number."""
+
+
+def measurement_retention() -> timedelta | None:
+    """OPSAPI_MEASUREMENT_RETENTION_DAYS as a duration; None to keep measurements for ever."""
+    days: int = settings.OPSAPI_MEASUREMENT_RETENTION_DAYS
+    return timedelta(days=days) if days else None
 
 
 @dataclass(frozen=True, slots=True)

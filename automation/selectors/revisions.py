@@ -1,7 +1,8 @@
 """Reading the automation configuration, its revisions, and the progress of its processes."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +15,6 @@ from automation.models import (
     ProcessStatus,
 )
 from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
-from automation.rules.processes import ProcessState, process_states
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.encryption import CannotDecryptError, decrypt
@@ -114,6 +114,27 @@ def opened(revision: AutomationRevision, encrypted: str | None) -> str:
             f"version {revision.number} cannot be read without its encryption key, which is not in "
             "OPSAPI_ENCRYPTION_KEYS"
         ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessState:
+    """The version of the configuration that a process has reached; 0 before the first report."""
+
+    name: str
+    hostname: str
+    goal_version: int
+    error: str | None = None
+
+
+def process_states(wanted: Iterable[tuple[str, str]], reported: Iterable[ProcessState]) -> list[ProcessState]:
+    """By name: the processes of the document by name and hostname, and other reported processes.
+
+    A process without a report has reached nothing, so a client that waits for all processes waits for it,
+    too.
+    """
+    states = {name: ProcessState(name, hostname, 0) for name, hostname in wanted}
+    states |= {process.name: process for process in reported}
+    return sorted(states.values(), key=lambda process: process.name)
 
 
 def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState]]:

@@ -1,4 +1,4 @@
-"""The automation configuration as the API shows and accepts it."""
+"""The automation configuration and its revisions as the API shows and accepts them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,13 +9,15 @@ from rest_framework import serializers
 from automation.document.effects import ProcessAction, effects
 from automation.document.publish import NEW_PROJECT, Publication
 from automation.document.schema import SCHEMA, resolved
-from automation.rules.processes import ProcessState
+from automation.selectors.revisions import ProcessState, RevisionRow
 from events.choices import DiffStatus, DiffType
 from events.serializers import DiffDocument
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument, invalid
-from opsapi.api.examples import ANOTHER_ID, self_link
+from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
+from opsapi.api.fields import Whole
 from opsapi.api.links import Links
+from opsapi.api.principal import ActorKind
 from opsapi.api.shapes import Reference, ShapedDocument, nullable
 from opsapi.redaction import redact_urls
 from opsapi.wire_json import JsonObject
@@ -38,6 +40,7 @@ _EXAMPLE: Final[Mapping[str, Any]] = {
 _CHANGED = {"id": "orders_1", "type": DiffType.PROCESS.value, "status": DiffStatus.MODIFIED.value}
 _MOVED = {"old": "2026-11-21T07:26:14Z", "new": "2026-11-22T07:26:14Z"}
 _WARNING = "lastResync: an initial sync deletes all data of this node"
+_OPEN: Final = {"additionalProperties": True}
 
 
 class AutomationConfigDocument(ShapedDocument):
@@ -181,9 +184,6 @@ def _present_process(process: ProcessState) -> JsonObject:
     return shown | ({"errorString": process.error} if process.error else {})
 
 
-_OPEN: Final = {"additionalProperties": True}
-
-
 def _in_one_piece(schema: Any) -> Any:
     """Return the schema without references. Objects accept other fields unless the schema says otherwise."""
     if isinstance(schema, list):
@@ -197,3 +197,53 @@ def _in_one_piece(schema: Any) -> Any:
     described = schema["properties"].items()
     properties = {name: part if name in required else nullable(part) for name, part in described}
     return {**_OPEN, **schema, "properties": properties}
+
+
+class RevisionDocument(Document):
+    """A published version: its time, its author, and the number of changed processes."""
+
+    example = {
+        "version": 2,
+        "created": A_TIME,
+        "apiKeyId": AN_ID,
+        "publicKey": "k3yp7b",
+        "changes": {DiffStatus.MODIFIED.value: 1},
+        "links": self_link(f"/groups/{ANOTHER_ID}/automationConfig/revisions/2"),
+    }
+
+    version = serializers.IntegerField()
+    created = serializers.DateTimeField()
+    apiKeyId = serializers.CharField(required=False)
+    publicKey = serializers.CharField(required=False)
+    userId = serializers.CharField(required=False)
+    username = serializers.CharField(required=False)
+    restoredFrom = serializers.IntegerField(required=False, help_text="The version that was restored.")
+    changes = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="Number of changed processes by status, as in the event of the publication.",
+    )
+    links = LinkDocument(many=True)
+
+
+class RestoreDocument(Document):
+    """The optional body of a restore."""
+
+    example = {"version": 2}
+
+    version = Whole(required=False, help_text="Must be the current version.")
+
+
+def present_revision(row: RevisionRow, links: Links) -> JsonObject:
+    """Return the document of a revision in a list."""
+    is_user = row["actor_kind"] == ActorKind.USER.value
+    id_name, name = ("userId", "username") if is_user else ("apiKeyId", "publicKey")
+    shown = {
+        "version": row["number"],
+        "created": row["wire_created"],
+        id_name: row["actor_id"],
+        name: row["actor_name"],
+        "restoredFrom": row["restored_from"],
+        "changes": row["changes"],
+        "links": links.self_only(f"/groups/{row['group_id']}/automationConfig/revisions/{row['number']}"),
+    }
+    return {field: value for field, value in shown.items() if value is not None}

@@ -14,8 +14,8 @@ from automation.reports import Report
 from automation.rules.agents import AGENT_DOWN, turned
 from automation.rules.heartbeats import HEARTBEAT_TIMEOUT, heard_limit
 from automation.selectors.agents import agents_named, facts_of_agent
+from automation.services.heartbeats import clocks_restart
 from automation.services.signals import versions_signal
-from automation.services.watch import clocks_restart
 from events.choices import DiffType
 from events.diffs import diff
 from events.services import NewEvent, event_record
@@ -24,19 +24,8 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.principal import Actor
 
-
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """The result of a heartbeat: the agent, its events, and whether versions must be compared again."""
-
-    agent_id: str
-    events: Sequence[NewEvent]
-    weigh_versions: bool
-
-
 HEARTBEAT = timedelta(seconds=1)
 """Age at which a heartbeat is written again. Without it, reports of an agent would wait for each other."""
-
 # Returns the id of an agent without changes, and writes its heartbeat if it is due. Returns no row otherwise.
 _BEAT = """
 WITH known AS (
@@ -53,6 +42,15 @@ WITH known AS (
 )
 SELECT id FROM known WHERE is_young UNION ALL SELECT id FROM beat
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The result of a heartbeat: the agent, its events, and whether versions must be compared again."""
+
+    agent_id: str
+    events: Sequence[NewEvent]
+    weigh_versions: bool
 
 
 def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:

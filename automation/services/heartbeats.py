@@ -5,7 +5,7 @@ order. Each transaction covers a batch of a project.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from django.db import transaction
@@ -13,13 +13,13 @@ from django.db.models import Model, Q, QuerySet
 
 from accesslist.services.locks import scopes_lock_shared
 from automation.choices import AgentType
-from automation.models import Agent, Host
+from automation.models import Agent, FleetWatch, Host
 from automation.rules.agents import AGENT_DOWN
+from automation.rules.heartbeats import clocks_start, timed_out_since
 from automation.selectors.agents import facts_of_agent
 from automation.selectors.hosts import facts_of_host
 from automation.services.replica_sets import replica_sets_count
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal
-from automation.services.watch import sweep_begin, sweep_goes_on
 from events.services import NewEvent, events_record
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
@@ -30,6 +30,8 @@ ROWS_AT_ONCE = 1_000
 """Maximum number of agents and of hosts in a transaction."""
 
 _Row = TypeVar("_Row", bound=Model)
+SWEEP_GAP = timedelta(seconds=10)
+"""Minimum time between two sweeps of any workers."""
 
 
 def heartbeats_sweep(*, clock: Callable[[], datetime]) -> None:
@@ -105,3 +107,39 @@ def _hosts_down(hosts: Sequence[Host]) -> list[NewEvent]:
     return [
         NewEvent(event_type=EventType.HOST_DOWN, facts=facts_of_host(host), signals=False) for host in hosts
     ]
+
+
+def clocks_restart(*, now: datetime) -> None:
+    """Count heartbeat timeouts from now on, because agents could not report before."""
+    watch = FleetWatch(counting_since=now)
+    FleetWatch.objects.bulk_create(
+        [watch], update_conflicts=True, unique_fields=["id"], update_fields=["counting_since"]
+    )
+
+
+@transaction.atomic
+def sweep_begin(*, now: datetime) -> datetime | None:
+    """Record a sweep. Return the limit: agents and hosts whose last report is not later have timed out.
+
+    Return None if the clocks started too recently, or if another worker has just swept.
+    """
+    FleetWatch.objects.bulk_create([FleetWatch(counting_since=now)], ignore_conflicts=True)
+    watch = FleetWatch.objects.select_for_update().get()
+    if watch.swept is not None and now - watch.swept < SWEEP_GAP:
+        return None
+    _note(watch, now)
+    return timed_out_since(counting_since=watch.counting_since, now=now)
+
+
+@transaction.atomic
+def sweep_goes_on(*, now: datetime) -> None:
+    """Record that a sweep continues, so that a long sweep does not count as an absence."""
+    watch = FleetWatch.objects.select_for_update().get()
+    if watch.swept is None or watch.swept < now:
+        _note(watch, now)
+
+
+def _note(watch: FleetWatch, now: datetime) -> None:
+    watch.counting_since = clocks_start(counting_since=watch.counting_since, swept=watch.swept, now=now)
+    watch.swept = now
+    watch.save(update_fields=["counting_since", "swept"])

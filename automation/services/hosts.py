@@ -14,9 +14,9 @@ from accesslist.services.locks import (
     project_lock_shared,
 )
 from accesslist.services.projects import project_hosts_counted
+from automation.addresses import Address
 from automation.hooks import host_deleting, host_moving
 from automation.models import Database, Host, Measurement, Source
-from automation.reports import Address
 from automation.selectors.hosts import facts_of_host, host_state
 from automation.selectors.measurements import newest_measurements
 from automation.services.inventory import hosts_named

@@ -11,13 +11,12 @@ from typing import Any
 from django.db import transaction
 
 from accesslist.services.locks import actor_lock_shared, project_lock_shared
+from automation.addresses import Address
 from automation.choices import HostType
 from automation.models import Host, ProcessStatus
-from automation.repeats import RepeatableReport
-from automation.reports import Address, EventReport, HostReport, Report
+from automation.reports import EventReport, HostReport, Report
 from automation.rules.hosts import HostState, host_events
 from automation.selectors.hosts import facts_of_host, host_state
-from automation.selectors.repeats import first_answer
 from automation.services.agents import agent_seen
 from automation.services.days import days_prepare
 from automation.services.inventory import (
@@ -31,7 +30,7 @@ from automation.services.inventory import (
 )
 from automation.services.leases import as_leased, leases_give
 from automation.services.measurements import NoDayError, measurements_write
-from automation.services.repeats import report_answer_keep
+from automation.services.repeats import RepeatableReport, first_answer, report_answer_keep
 from automation.services.replica_sets import replica_sets_count
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal
 from events.facts import EventFacts

@@ -11,9 +11,10 @@ from typing import Any
 from django.db import connection
 
 from accesslist.services.projects import project_hosts_counted
+from automation.addresses import Address
 from automation.choices import HostType
 from automation.models import Cluster, Host
-from automation.reports import Address, HostReport
+from automation.reports import HostReport
 from automation.rules.hosts import has_left
 from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
 from automation.services.replica_sets import SetKey, replica_sets_named

@@ -6,10 +6,9 @@ from datetime import datetime
 from django.db import IntegrityError, connection, transaction
 
 from automation.days import READINGS, days_there, partition_name
-from automation.measured_at import MeasuredAt
-from automation.reading_rows import rows_of
+from automation.readings import MeasuredAt, rows_of
 from automation.reports import HostReport
-from automation.retention import measurement_retention
+from automation.selectors.measurements import measurement_retention
 from automation.services.days import day_drop
 from automation.services.old_measurements import old_measurements_trim
 

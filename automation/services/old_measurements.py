@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from automation.days import READINGS
 from automation.models import Host, Measurement, Source
 from automation.old_measurements import number_of_moved, old_samples
-from automation.reading_rows import rows_of
+from automation.readings import rows_of
 from automation.services.days import days_make
 from opsapi.batches import delete_batch
 from opsapi.fields import Among

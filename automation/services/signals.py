@@ -5,8 +5,8 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
-from automation.measured_at import MeasuredAt
 from automation.models import Host
+from automation.readings import MeasuredAt
 from automation.selectors.hosts import host_state
 from events.choices import SignalKind
 from events.services import signal_record, signals_record

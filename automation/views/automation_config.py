@@ -1,6 +1,10 @@
-"""The automation configuration of a project, its status and its schema."""
+"""The automation configuration of a project, its revisions, its status and its schema."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import orjson
+from django.utils.functional import cached_property
 from django.utils.http import parse_etags
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
@@ -12,21 +16,31 @@ from automation.document.publish import ANY_ETAG, NEW_PROJECT, Publication, etag
 from automation.document.schema import SCHEMA
 from automation.document.text import for_people, read_sent, write
 from automation.models import AutomationRevision
-from automation.renderers import AutomationRenderer
-from automation.selectors.revisions import newest_revision, process_status, revision_text
+from automation.selectors.revisions import (
+    newest_revision,
+    process_status,
+    revision_at,
+    revision_rows,
+    revision_text,
+)
 from automation.serializers.automation_config import (
     AutomationConfigDocument,
     AutomationSchemaDocument,
     AutomationStatusDocument,
     PublishedDocument,
+    RestoreDocument,
+    RevisionDocument,
     present_plan,
+    present_revision,
     present_status,
 )
-from automation.services.automation_config import automation_config_publish
+from automation.services.automation_config import automation_config_publish, automation_config_restore
 from automation.services.masking import NEW_PROJECT_TEXT, masked_text
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import get_or_404
 from opsapi.api.permissions import ANY_KEY
-from opsapi.api.query import PRETTY, Parameter, asks_for, read_flag
+from opsapi.api.query import LISTING, PRETTY, Parameter, asks_for, read_flag
+from opsapi.api.renderers import DocumentRenderer
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role, Scope
 from opsapi.wire_json import JsonObject
@@ -40,6 +54,22 @@ DRY_RUN = Parameter(
     "Validate the configuration and return the effects, without publishing it.",
     allowed=("true", "false"),
 )
+_LONGEST_NUMBER = 9  # Digits. The column does not hold every number of ten digits.
+
+
+class AutomationRenderer(DocumentRenderer):
+    """The default renderer, except for numbers."""
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """The bytes of the document; empty without a body."""
+        if data is None:
+            return b""
+        return write(data, pretty=bool(renderer_context and renderer_context.get("pretty"))).encode()
 
 
 class OfAutomationConfig(KeyViewSet):
@@ -138,3 +168,64 @@ class AutomationSchemaViewSet(ApiViewSet):
     def retrieve(self, request: Request) -> Response:
         """The JSON Schema of automation configurations. Further rules apply between fields."""
         return Response(SCHEMA)
+
+
+class RevisionViewSet(OfAutomationConfig):
+    """`/groups/{id}/automationConfig/revisions`, `…/{n}`, `…/{n}/restore`."""
+
+    access = {"index": READ, "retrieve": READ, "restore": WRITE_CONFIG}
+    parameters = {"index": LISTING, "restore": (DRY_RUN,)}
+    bodies = {"restore": RestoreDocument}
+    answers = {
+        "index": [RevisionDocument],
+        "retrieve": AutomationConfigDocument,
+        "restore": PublishedDocument,
+    }
+    refusals = {
+        "retrieve": (ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND,),
+        "restore": (
+            ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND,
+            ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION,
+            ErrorCode.LIMIT_REACHED,
+            *AutomationConfigDocument.refusals,
+        ),
+    }
+
+    revision: AutomationRevision | None = None
+
+    def load(self) -> None:
+        """Find the revision of the path. Version 0, the initial document, has no row."""
+        if "revision" in self.kwargs and self.number != NEW_PROJECT["version"]:
+            number = self.number
+            revision = None if number is None else revision_at(number, group_id=self.group.id)
+            code = ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND
+            self.revision = get_or_404(revision, code, self.kwargs["revision"], self.group.id)
+
+    @cached_property
+    def number(self) -> int | None:
+        """The version of the path; None if it is not a number."""
+        text: str = self.kwargs["revision"]
+        is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
+        return int(text) if is_number and str(int(text)) == text else None
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """Published versions, newest first."""
+        return self.list(revision_rows(self.group.id), lambda row: present_revision(row, self.links))
+
+    def retrieve(self, request: Request, group_id: str, revision: str) -> Response:
+        """The automation configuration of a version; version 0 is the initial document of every project."""
+        return Response(self.shown(self.revision))
+
+    def restore(self, request: Request, group_id: str, revision: str) -> Response:
+        """Publishes an older revision as the next version. The body is optional."""
+        version = self.body().get("version")
+        publication = automation_config_restore(
+            group_id=self.group.id, number=int(revision), version=version, **self.conditions
+        )
+        return self.published(publication)
+
+    def _read_body(self) -> bytes:
+        # A message has a body if it has a length or a transfer encoding (RFC 9112, 6.3).
+        sent = self.http_request.META
+        is_there = sent.get("CONTENT_LENGTH") not in {None, "", "0"} or sent.get("HTTP_TRANSFER_ENCODING")
+        return super()._read_body() if is_there else b"{}"

@@ -1,19 +1,18 @@
-"""Hosts of a project."""
+"""Hosts of a project and their databases."""
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.access import READ, WRITE_HOSTS
-from automation.addresses import read_address
+from automation.addresses import Address, read_address
 from automation.choices import HostType
 from automation.models import Host
-from automation.reports import Address
-from automation.selectors.hosts import host_at, hosts_of
-from automation.serializers.hosts import HostChange, HostDocument, NewHost
+from automation.selectors.hosts import databases_of, has_database, host_at, hosts_of
+from automation.serializers.hosts import DatabaseDocument, HostChange, HostDocument, NewHost, present_database
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import T, get_or_404
+from opsapi.api.errors import ApiError, T, get_or_404
 from opsapi.api.examples import AN_ID
 from opsapi.api.query import LISTING, Parameter, read_identifier
 from opsapi.api.resources import Facts
@@ -110,3 +109,34 @@ class HostViewSet(OfHost):
         """Deletes the host and its measurements. An agent that still reports it adds it again."""
         host_delete(group_id=self.group.id, host_id=host_id, actor=self.actor, now=self.now)
         return Response(status=204)
+
+
+class OfDatabase(OfHost):
+    """Base of views with a host, and maybe one of its databases, in the path."""
+
+    host: Host
+
+    def load(self) -> None:
+        """The host of the path, and its database."""
+        self.host = self.found_host(self.host_of_path().first())
+        name = self.kwargs.get("database_name")
+        if name is not None and not has_database(self.host, name):
+            raise ApiError(ErrorCode.DATABASE_NOT_FOUND, name, str(self.host.address))
+
+
+class DatabaseViewSet(OfDatabase):
+    """`/groups/{id}/hosts/{host_id}/databases[/{name}]`."""
+
+    access = {"index": READ, "retrieve": READ}
+    parameters = {"index": LISTING}
+    answers = {"index": [DatabaseDocument], "retrieve": DatabaseDocument}
+    refusals = {"retrieve": (ErrorCode.DATABASE_NOT_FOUND,)}
+
+    def index(self, request: Request, group_id: str, host_id: str) -> Response:
+        """Databases by name."""
+        names = databases_of(self.host).values_list("name", flat=True)
+        return self.list(names, lambda name: present_database(name, self.host, self.links))
+
+    def retrieve(self, request: Request, group_id: str, host_id: str, database_name: str) -> Response:
+        """One database."""
+        return Response(present_database(database_name, self.host, self.links, alone=True))

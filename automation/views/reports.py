@@ -6,10 +6,9 @@ from rest_framework.response import Response
 
 from accesslist.throttles import throttle
 from automation.access import REPORT
-from automation.repeats import IDEMPOTENCY_KEY, RepeatableReport
 from automation.report_documents import ReportAnswerDocument, ReportDocument, read_report
-from automation.selectors.repeats import first_answer
 from automation.services.ingest import report_ingest
+from automation.services.repeats import IDEMPOTENCY_KEY, RepeatableReport, first_answer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.views import ApiViewSet
 

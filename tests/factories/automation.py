@@ -6,18 +6,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from accesslist.models import Project
+from automation.addresses import Address
 from automation.choices import AgentType, HostType
-from automation.measured_at import MeasuredAt
 from automation.metrics import Metric
 from automation.models import AutomationRevision, FleetWatch, Host
-from automation.reports import Address, EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
+from automation.readings import MeasuredAt
+from automation.reports import EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
 from automation.services.automation_config import automation_config_publish
 from automation.services.days import days_make
-from automation.services.heartbeats import heartbeats_sweep
+from automation.services.heartbeats import SWEEP_GAP, heartbeats_sweep
 from automation.services.hosts import host_create
 from automation.services.ingest import report_ingest
 from automation.services.measurements import measurements_write
-from automation.services.watch import SWEEP_GAP
 from opsapi import clock
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from tests.factories.documents import document

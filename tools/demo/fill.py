@@ -10,7 +10,7 @@ from accesslist.models import User, username_key
 from accesslist.services.keys import NewKey
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import Alert, Notification
-from automation.services.watch import clocks_restart
+from automation.services.heartbeats import clocks_restart
 from events.models import Signal
 from opsapi.roles import Role
 from tools.demo.timeline import OWNER, play_day, set_up

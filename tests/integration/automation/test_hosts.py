@@ -8,10 +8,10 @@ from django.db import transaction
 from django.dispatch import Signal
 
 from accesslist.models import Project
+from automation.addresses import Address
 from automation.hooks import host_deleting, host_moving
 from automation.metrics import Metric
 from automation.models import Host, Reading
-from automation.reports import Address
 from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
 from automation.selectors.measurements import newest_measurements
 from automation.services import hosts as hosts_service

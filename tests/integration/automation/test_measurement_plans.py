@@ -15,10 +15,10 @@ from alerting.rules.measurement_window import Span
 from alerting.selectors import measurement_window
 from automation.choices import Granularity
 from automation.days import DAY, begin_of, partition_name
-from automation.measured_at import MeasuredAt
 from automation.measurement_query import SeriesQuery
 from automation.metrics import Metric
 from automation.models import Host, Reading, Source
+from automation.readings import MeasuredAt
 from automation.selectors.measurements import measurements_of_reports, newest_measurements
 from automation.series import measured_series
 from automation.services.days import days_make
