@@ -11,6 +11,9 @@ from automation.units import Unit, family_of, units_of
 class Metric(StrEnum):
     """All metrics: a member is its wire name and has its row as `spec`.
 
+    Stored readings identify a metric by its position in this class: append new metrics, and never move or
+    remove one.
+
     Metrics of MongoDB and of machines have the names of MongoDB's own operations platform
     (https://www.mongodb.com/docs/ops-manager/current/reference/api/measures/measurement-types/). Metrics of
     PostgreSQL follow its statistics (https://www.postgresql.org/docs/current/monitoring-stats.html).

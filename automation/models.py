@@ -230,7 +230,7 @@ class Reading(models.Model):
     age = models.SmallIntegerField(
         help_text="Seconds from the measurement to `reported`, fractions of both cut."
     )
-    # By the number of the metric (automation/readings.py), in its base unit.
+    # By the number of the metric (automation/metrics.py), in its base unit.
     numbers = ArrayField(models.FloatField(null=True))
 
     class Meta:

@@ -173,6 +173,13 @@ class AgentProcess:
         return found
 
 
+def allow_most_files() -> None:
+    """Raise the limit of open files, often 1024: each host needs one or two connections."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):  # The system allows less than it reports.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def _client(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Client:
     return Client(
         url=settings.url,
@@ -228,10 +235,3 @@ def _postgresql(uris: Sequence[str]) -> DatabaseEngine:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-
-def allow_most_files() -> None:
-    """Raise the limit of open files, often 1024, as far as the system allows."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):  # The system allows less than it reports.
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
