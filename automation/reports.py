@@ -1,7 +1,7 @@
 """A report of an agent in the immutable form that services accept. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,6 +9,10 @@ from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
 from events.types import EventType
+
+OLDEST = timedelta(hours=1)
+NEWEST = timedelta(minutes=5)
+"""Maximum age of a sample in a report, and how far it can be in the future."""
 
 Samples = Mapping[Metric, Sequence[tuple[datetime, float]]]
 """Samples by metric, in the base unit of the metric."""
@@ -30,7 +34,7 @@ class HostReport:
     shard_name: str | None = None
     uptime_seconds: int | None = None
     databases: Mapping[str, Samples] | None = None
-    samples: Samples
+    samples: Samples = field(default_factory=dict)
     lease: str | None = None
 
 

@@ -11,14 +11,11 @@ from automation.measurement_query import SeriesQuery, span_of
 from automation.metrics import Metric
 from automation.old_measurements import OLD_SAMPLES_OF_DATABASE, OLD_SAMPLES_OF_HOST
 from automation.readings import NUMBERS
+from automation.reports import NEWEST, OLDEST
 from opsapi.wire_json import JsonObject
 
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 _LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
-_OLDEST = timedelta(hours=1, seconds=1)
-_NEWEST = timedelta(minutes=5)
-"""Maximum age of a sample in a report, and how far it can be in the future."""
-
 _SAMPLES = f"""
 SELECT wanted.metric, date_trunc('second', reading.reported) - reading.age * interval '1 second',
        reading.numbers[wanted.number]
@@ -92,6 +89,6 @@ def sample_parameters(host_id: str, metrics: Sequence[Metric], start: datetime, 
         "host": host_id,
         "metrics": [metric.value for metric in metrics],
         "numbers": [NUMBERS[metric] for metric in metrics],
-        "since": start - min(_NEWEST, start - _FIRST_MOMENT),
-        "until": end + min(_OLDEST, _LAST_MOMENT - end),
+        "since": start - min(NEWEST, start - _FIRST_MOMENT),
+        "until": end + min(OLDEST + timedelta(seconds=1), _LAST_MOMENT - end),
     }

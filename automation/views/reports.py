@@ -6,7 +6,7 @@ from rest_framework.response import Response
 
 from accesslist.throttles import throttle
 from automation.access import REPORT
-from automation.report_documents import ReportAnswerDocument, ReportDocument, read_report
+from automation.serializers.reports import ReportAnswerDocument, ReportDocument, read_report
 from automation.services.ingest import report_ingest
 from automation.services.repeats import IDEMPOTENCY_KEY, RepeatableReport, first_answer
 from opsapi.api.catalogue import ErrorCode

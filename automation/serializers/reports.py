@@ -1,6 +1,6 @@
 """The wire form of a report, validated and converted to `automation.reports`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from math import isfinite
@@ -13,7 +13,16 @@ from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.fields import DatabaseName, Hostname, MetricUnit, Port
 from automation.metrics import Metric, allowed_units, base_unit
-from automation.reports import EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
+from automation.reports import (
+    NEWEST,
+    OLDEST,
+    EventReport,
+    HostReport,
+    LeaseRequest,
+    ProcessReport,
+    Report,
+    Samples,
+)
 from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
 from automation.units import Unit, convert
 from events.types import EVENT_TYPES, EventType
@@ -23,14 +32,10 @@ from opsapi.api.errors import BadField
 from opsapi.api.fields import DateTime, Flag, ListOf, Number, OneOf, Text, Whole
 from opsapi.redaction import redact_urls
 
-OLDEST = timedelta(hours=1)
-NEWEST = timedelta(minutes=5)
-
 _METRICS = [metric.value for metric in Metric]
 _METRIC_OF = {metric.value: metric for metric in Metric}
 _REPORTED_TYPES = [spec.name for spec in EVENT_TYPES.values() if spec.reported]
 _STAYS = "If left out, the stored value stays, unless the host has become STANDALONE and is reachable."
-_OF_DATA = ("database", "collection", "opType")
 _ABOUT_DATA = (
     "Kept for " + " and ".join(spec.name for spec in EVENT_TYPES.values() if spec.about_data) + " only."
 )
@@ -85,25 +90,30 @@ class SampleDocument(Document):
 class SampleList(ListOf):
     """Measured values, converted to samples by metric. A value without a time was measured now."""
 
-    def __init__(self) -> None:
-        super().__init__(SampleDocument(), max_length=10_000, required=False)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(SampleDocument(), max_length=10_000, required=False, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> Samples:  # type: ignore[override]  # not a list
         """Return the samples. Raises InvalidField with every wrong value."""
         plain = self._plain_samples(data) if isinstance(data, list) and len(data) <= self.longest else None
-        return self._samples(super().run_validation(data)) if plain is None else plain
+        if plain is not None:
+            return plain
+        now: datetime = self.context["now"]
+        samples: dict[Metric, list[tuple[datetime, float]]] = {}
+        for value in super().run_validation(data):
+            metric = Metric(value["metricName"])
+            samples.setdefault(metric, []).append((value.get("timestamp", now), value["number"]))
+        return samples
 
     def _plain_samples(self, data: list[Any]) -> Samples | None:
-        """Return the samples if all are finite numbers without units; otherwise None, because of possible
-        faults.
+        """Return the samples if all are finite numbers without units; otherwise None.
 
-        Agents send thousands of such samples, and this takes a fifth of the time of validating them one by
-        one.
+        Agents send thousands of such samples. This takes a fifth of the time of the full validation.
         """
         now: datetime = self.context["now"]
         sample = cast(SampleDocument, self.child)
         read_moment = lru_cache(maxsize=16)(sample.fields["timestamp"].run_validation)
-        found: dict[Metric, list[tuple[datetime, float]]] = {}
+        samples: dict[Metric, list[tuple[datetime, float]]] = {}
         try:
             for item in data:
                 metric, number = _METRIC_OF[item["metricName"]], item["number"]
@@ -113,31 +123,19 @@ class SampleList(ListOf):
                     moment = read_moment(item["timestamp"])
                 else:
                     return None
-                if type(number) is not float:
-                    if type(number) is not int:
-                        return None
-                    number = float(number)
-                if not isfinite(number):
+                if type(number) not in {int, float} or not isfinite(number := float(number)):
                     return None
-                found.setdefault(metric, []).append((moment, number))
+                samples.setdefault(metric, []).append((moment, number))
         except (KeyError, TypeError, OverflowError, InvalidField):
             return None
-        return found
-
-    def _samples(self, values: Iterable[Mapping[str, Any]]) -> Samples:
-        now: datetime = self.context["now"]
-        found: dict[Metric, list[tuple[datetime, float]]] = {}
-        for item in values:
-            metric = Metric(item["metricName"])
-            found.setdefault(metric, []).append((item.get("timestamp", now), item["number"]))
-        return found
+        return samples
 
 
 class ReportedDatabaseDocument(Document):
     """A database of a host."""
 
     databaseName = DatabaseName()
-    measurements = SampleList()
+    measurements = SampleList(source="samples")
 
 
 class ReportedHostDocument(Document):
@@ -145,13 +143,13 @@ class ReportedHostDocument(Document):
 
     hostname = Hostname()
     port = Port()
-    typeName = OneOf(_HOST_TYPES)
+    typeName = OneOf(_HOST_TYPES, source="type_name")
     reachable = Flag()
     version = Text(max_length=50, required=False)
-    replicaSetName = Text(max_length=200, required=False, help_text=_STAYS)
-    clusterName = Text(max_length=200, required=False, help_text=_STAYS)
-    shardName = Text(max_length=200, required=False, help_text=_STAYS)
-    uptimeSeconds = Whole(max_value=10**12, required=False)
+    replicaSetName = Text(max_length=200, source="replica_set_name", required=False, help_text=_STAYS)
+    clusterName = Text(max_length=200, source="cluster_name", required=False, help_text=_STAYS)
+    shardName = Text(max_length=200, source="shard_name", required=False, help_text=_STAYS)
+    uptimeSeconds = Whole(max_value=10**12, source="uptime_seconds", required=False)
     databases = ListOf(
         ReportedDatabaseDocument(),
         max_length=10_000,
@@ -159,7 +157,7 @@ class ReportedHostDocument(Document):
         required=False,
         help_text="Replaces the list of the host; `[]` empties it. If left out, the stored list stays.",
     )
-    measurements = SampleList()
+    measurements = SampleList(source="samples")
     lease = Text(max_length=64, required=False, help_text=_LEASE)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
@@ -171,16 +169,16 @@ class ReportedHostDocument(Document):
 class ReportedEventDocument(Document):
     """An event that an agent observed, of a type that agents can report."""
 
-    eventTypeName = OneOf(_REPORTED_TYPES)
+    eventTypeName = OneOf(_REPORTED_TYPES, source="event_type")
     hostname = Hostname(required=False)
     port = Port(required=False)
-    replicaSetName = Text(max_length=200, required=False)
-    clusterName = Text(max_length=200, required=False)
-    shardName = Text(max_length=200, required=False)
-    sourceTypeName = Text(max_length=200, required=False)
+    replicaSetName = Text(max_length=200, source="replica_set_name", required=False)
+    clusterName = Text(max_length=200, source="cluster_name", required=False)
+    shardName = Text(max_length=200, source="shard_name", required=False)
+    sourceTypeName = Text(max_length=200, source="source_type_name", required=False)
     database = Text(max_length=200, required=False, help_text=_ABOUT_DATA)
     collection = Text(max_length=255, required=False, help_text=_ABOUT_DATA)
-    opType = Text(max_length=50, required=False, help_text=_ABOUT_DATA)
+    opType = Text(max_length=50, source="op_type", required=False, help_text=_ABOUT_DATA)
     created = RecentDateTime(required=False)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
@@ -188,8 +186,8 @@ class ReportedEventDocument(Document):
 
         A refusal would reject the whole report, and with it the heartbeat of the agent.
         """
-        if "eventTypeName" in values and not EventType(values["eventTypeName"]).spec.about_data:
-            for name in _OF_DATA:
+        if "event_type" in values and not EventType(values["event_type"]).spec.about_data:
+            for name in ("database", "collection", "op_type"):
                 values.pop(name, None)
         return ()
 
@@ -199,8 +197,8 @@ class ReportedProcessDocument(Document):
 
     name = Text(max_length=200)
     hostname = Hostname()
-    lastGoalVersionAchieved = Whole()
-    errorString = Text(max_length=10_000, single_line=False, required=False)
+    lastGoalVersionAchieved = Whole(source="goal_version")
+    errorString = Text(max_length=10_000, single_line=False, source="error", required=False)
 
 
 def _metric_names(meaning: str) -> ListOf:
@@ -287,7 +285,7 @@ class ReportDocument(Document):
         ],
     }
 
-    agentType = OneOf([agent_type.value for agent_type in AgentType])
+    agentType = OneOf([agent_type.value for agent_type in AgentType], source="agent_type")
     hostname = Hostname()
     version = Text(max_length=50)
     hosts = ListOf(ReportedHostDocument(), max_length=10_000, required=False)
@@ -299,7 +297,7 @@ class ReportDocument(Document):
         """Refuse repeated hosts and processes, and leases for agents of other types."""
         addresses = [(host["hostname"].lower(), host["port"]) for host in values.get("hosts", ())]
         names = [process["name"] for process in values.get("processes", ())]
-        shares = "leases" in values and values.get("agentType", _SHARING) != _SHARING
+        shares = "leases" in values and values.get("agent_type", _SHARING) != _SHARING
         return [
             *_named_twice("hosts", "hostname", addresses),
             *_named_twice("processes", "name", names),
@@ -348,10 +346,10 @@ class ReportAnswerDocument(Document):
     )
 
 
-def read_report(values: Mapping[str, Any]) -> Report:
+def read_report(values: Values) -> Report:
     """Convert the validated document to the form that services accept."""
     return Report(
-        agent_type=AgentType(values["agentType"]),
+        agent_type=AgentType(values["agent_type"]),
         hostname=values["hostname"],
         version=values["version"],
         hosts=[_host(host) for host in values.get("hosts", ())],
@@ -361,65 +359,38 @@ def read_report(values: Mapping[str, Any]) -> Report:
     )
 
 
-def _host(values: Mapping[str, Any]) -> HostReport:
+def _host(values: Values) -> HostReport:
     databases = values.get("databases")
-    return HostReport(
-        address=Address(values["hostname"], values["port"]),
-        type_name=HostType(values["typeName"]),
-        reachable=values["reachable"],
-        version=values.get("version"),
-        replica_set_name=values.get("replicaSetName"),
-        cluster_name=values.get("clusterName"),
-        shard_name=values.get("shardName"),
-        uptime_seconds=values.get("uptimeSeconds"),
-        databases=None
-        if databases is None
-        else {database["databaseName"]: database.get("measurements", {}) for database in databases},
-        samples=values.get("measurements", {}),
-        lease=values.get("lease"),
-    )
+    if databases is not None:
+        databases = {database["databaseName"]: database.get("samples", {}) for database in databases}
+    own = {name: value for name, value in values.items() if name not in {"hostname", "port"}}
+    host = {**own, "type_name": HostType(own["type_name"]), "databases": databases}
+    return HostReport(address=Address(values["hostname"], values["port"]), **host)
 
 
-def _leases(values: Mapping[str, Any]) -> LeaseRequest:
+def _event(values: Values) -> EventReport:
+    return EventReport(**{**values, "event_type": EventType(values["event_type"])})
+
+
+def _process(values: Values) -> ProcessReport:
+    # The error can quote a URL of the automation document, whose secrets readers must not see.
+    return ProcessReport(**{**values, "error": redact_urls(values.get("error") or "") or None})
+
+
+def _leases(values: Values) -> LeaseRequest:
     hosts = values.get("hosts", ())
     of = {
-        str(Address(one["hostname"].lower(), one["port"])): one["metricSet"]
-        for one in hosts
-        if "metricSet" in one
+        str(Address(host["hostname"].lower(), host["port"])): host["metricSet"]
+        for host in hosts
+        if "metricSet" in host
     }
     return LeaseRequest(
         instance=values.get("instance", ""),
         interval=timedelta(seconds=values["intervalSeconds"]),
-        hosts=[Address(one["hostname"], one["port"]) for one in hosts],
-        together=[one.get("together", "") for one in hosts],
-        metrics={"sets": [dict(one) for one in values.get("metricSets", ())], "hosts": of},
+        hosts=[Address(host["hostname"], host["port"]) for host in hosts],
+        together=[host.get("together", "") for host in hosts],
+        metrics={"sets": [dict(metrics) for metrics in values.get("metricSets", ())], "hosts": of},
         stops=values.get("stopping", False),
-    )
-
-
-def _event(values: Mapping[str, Any]) -> EventReport:
-    return EventReport(
-        event_type=EventType(values["eventTypeName"]),
-        created=values.get("created"),
-        hostname=values.get("hostname"),
-        port=values.get("port"),
-        replica_set_name=values.get("replicaSetName"),
-        cluster_name=values.get("clusterName"),
-        shard_name=values.get("shardName"),
-        source_type_name=values.get("sourceTypeName"),
-        database=values.get("database"),
-        collection=values.get("collection"),
-        op_type=values.get("opType"),
-    )
-
-
-def _process(values: Mapping[str, Any]) -> ProcessReport:
-    # The error can quote a URL of the automation document, whose secrets readers must not see.
-    return ProcessReport(
-        name=values["name"],
-        hostname=values["hostname"],
-        goal_version=values["lastGoalVersionAchieved"],
-        error=redact_urls(values.get("errorString") or "") or None,
     )
 
 
