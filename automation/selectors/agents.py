@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
@@ -16,29 +15,16 @@ from automation.models import (
 )
 from events.facts import EventFacts
 from opsapi.api.principal import VisibleScope
-from opsapi.fields import WireTime
 from opsapi.first_rows import FirstRows, first_rows, in_visible_scope
 from opsapi.roles import Role
 from opsapi.wire_json import JsonObject
 
-AgentRow = JsonObject
 MOST_AGENTS, MOST_HOSTS = 20, 50
 
 
-def agent_rows(group_id: str, *, agent_type: AgentType | None = None) -> QuerySet[Agent, Any]:
-    """Return the agents of a project, optionally of one type, by type and hostname."""
-    agents = Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
-    agents = agents if agent_type is None else agents.filter(agent_type=agent_type.value)
-    return agents.values(
-        "id",
-        "group_id",
-        "agent_type",
-        "hostname",
-        "version",
-        "down",
-        wire_created=WireTime("created"),
-        wire_last_report=WireTime("last_report"),
-    )
+def agents_of(group_id: str) -> QuerySet[Agent]:
+    """Return the agents of a project, by type and hostname."""
+    return Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
 
 
 def agents_named(group_id: str, agent_type: AgentType, hostname: str) -> QuerySet[Agent]:

@@ -1,49 +1,48 @@
 """Reading clusters."""
 
 from collections.abc import Collection
-from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Lower
 
-from automation.models import (
-    Cluster,
-    Host,
-)
-from opsapi.fields import WireTime
-
-ClusterRow = dict[str, Any]
+from automation.choices import ClusterType
+from automation.models import Cluster, Host
 
 
-def cluster_rows(group_id: str) -> QuerySet[Cluster, Any]:
-    """Return the clusters of a project that have hosts, by name, with facts derived from the hosts."""
+def clusters_of(group_id: str) -> QuerySet[Cluster]:
+    """Return the clusters of a project that have hosts, by name, with facts derived from the hosts.
+
+    `type_name` is None until a host reports whether it is a member of a set. `only_replica_set_name` and
+    `only_shard_name` are None unless there is exactly one name.
+    """
     hosts = Host.objects.filter(cluster=OuterRef("pk"))
     sharded = Q(type_name__startswith="SHARD_") | Q(shard_name__isnull=False)
     replicated = Q(type_name__startswith="REPLICA_") | Q(replica_set_name__isnull=False)
-    reported = hosts.filter(last_report__isnull=False)
-    newest = reported.order_by("-last_report").values(wire_last_report=WireTime("last_report"))
+    newest = hosts.filter(last_report__isnull=False).order_by("-last_report").values("last_report")
     clusters = Cluster.objects.filter(Exists(hosts), group_id=group_id).order_by(Lower("name"))
-    return clusters.values(
-        "id",
-        "group_id",
-        "name",
-        sharded=Exists(hosts.filter(sharded)),
-        replicated=Exists(hosts.filter(replicated)),
+    return clusters.annotate(
+        type_name=Case(
+            When(Exists(hosts.filter(sharded)), then=Value(ClusterType.SHARDED_REPLICA_SET.value)),
+            When(Exists(hosts.filter(replicated)), then=Value(ClusterType.REPLICA_SET.value)),
+        ),
         replica_set_names=_distinct(hosts, "replica_set_name"),
         shard_names=_distinct(hosts, "shard_name"),
-        wire_last_report=Subquery(newest[:1]),
+        only_replica_set_name=_only(hosts, "replica_set_name"),
+        only_shard_name=_only(hosts, "shard_name"),
+        last_report=Subquery(newest[:1]),
     )
-
-
-def cluster_row(cluster_id: str, *, group_id: str) -> ClusterRow | None:
-    """Return a cluster of a project; None if it does not exist or has no hosts."""
-    return cluster_rows(group_id).filter(id=cluster_id).first()
 
 
 def _distinct(hosts: QuerySet[Host], column: str) -> ArraySubquery:
     known = hosts.filter(**{f"{column}__isnull": False})
     return ArraySubquery(known.order_by(column).values(column).distinct())
+
+
+def _only(hosts: QuerySet[Host], column: str) -> Subquery:
+    """The value of the column if all hosts with a value have the same."""
+    values = hosts.order_by().values("cluster").annotate(least=Min(column), most=Max(column))
+    return Subquery(values.filter(least=F("most")).values("least"))
 
 
 def last_of_cluster(host: Host) -> Cluster | None:

@@ -18,37 +18,25 @@ from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.encryption import CannotDecryptError, decrypt
-from opsapi.fields import Among, WireTime
+from opsapi.fields import Among
 
 logger = logging.getLogger("opsapi.automation")
 
-RevisionRow = dict[str, Any]
 
-
-def revision_rows(group_id: str) -> QuerySet[AutomationRevision, Any]:
-    """Return the revisions of a project, newest first, without their documents."""
-    revisions = AutomationRevision.objects.filter(group_id=group_id).order_by("-number")
-    return revisions.values(
-        "group_id",
-        "number",
-        "changes",
-        "restored_from",
-        "actor_kind",
-        "actor_id",
-        "actor_name",
-        wire_created=WireTime("created"),
-    )
+def revisions_of(group_id: str) -> QuerySet[AutomationRevision]:
+    """Return the revisions of a project, newest first."""
+    return AutomationRevision.objects.filter(group_id=group_id).order_by("-number")
 
 
 def goal_version(group_id: str) -> int:
     """Return the current version of a project's automation configuration; 0 before the first publication."""
-    newest = revision_rows(group_id).values_list("number", flat=True).first()
+    newest = revisions_of(group_id).values_list("number", flat=True).first()
     return newest or 0
 
 
 def newest_revision(group_id: str) -> AutomationRevision | None:
     """Return the newest revision of a project; None before the first publication."""
-    return _without_documents(group_id).order_by("-number").first()
+    return _without_documents(group_id).first()
 
 
 def revision_at(number: int, *, group_id: str) -> AutomationRevision | None:
@@ -80,7 +68,7 @@ def document_at(number: int, *, group_id: str) -> Mapping[str, Any] | None:
 
 def _without_documents(group_id: str) -> QuerySet[AutomationRevision]:
     """Documents are large, so a document is read when it is accessed."""
-    return AutomationRevision.objects.filter(group_id=group_id).only("group_id", "number", "masked_by")
+    return revisions_of(group_id).only("group_id", "number", "masked_by")
 
 
 def revision_text(revision: AutomationRevision) -> str:
@@ -142,8 +130,8 @@ def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState
 
     A process that is not in the document is listed while an agent reports it.
     """
-    newest = AutomationRevision.objects.filter(group_id=group_id).order_by("-number")
-    version, wanted = newest.values_list("number", "processes").first() or (0, [])
+    newest = revisions_of(group_id).values_list("number", "processes").first()
+    version, wanted = newest or (0, [])
     is_meant = Q(Among("name", [name for name, _ in wanted])) | Q(reported__gt=now - HEARTBEAT_TIMEOUT)
     statuses = ProcessStatus.objects.filter(is_meant, group_id=group_id)
     reported = statuses.values_list("name", "hostname", "goal_version", "error")

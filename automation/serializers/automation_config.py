@@ -4,20 +4,22 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from django.db.models import Case, Q, When
 from rest_framework import serializers
 
 from automation.document.effects import ProcessAction, effects
 from automation.document.publish import NEW_PROJECT, Publication
 from automation.document.schema import SCHEMA, resolved
-from automation.selectors.revisions import ProcessState, RevisionRow
+from automation.selectors.revisions import ProcessState
 from events.choices import DiffStatus, DiffType
 from events.serializers import DiffDocument
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument, invalid
-from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
-from opsapi.api.fields import Whole
+from opsapi.api.examples import ANOTHER_ID, self_link
+from opsapi.api.fields import ShownId, ShownNumber, ShownText, ShownTime, Whole, WithExample
 from opsapi.api.links import Links
 from opsapi.api.principal import ActorKind
+from opsapi.api.resources import Resource
 from opsapi.api.shapes import Reference, ShapedDocument, nullable
 from opsapi.redaction import redact_urls
 from opsapi.wire_json import JsonObject
@@ -40,6 +42,7 @@ _EXAMPLE: Final[Mapping[str, Any]] = {
 _CHANGED = {"id": "orders_1", "type": DiffType.PROCESS.value, "status": DiffStatus.MODIFIED.value}
 _MOVED = {"old": "2026-11-21T07:26:14Z", "new": "2026-11-22T07:26:14Z"}
 _WARNING = "lastResync: an initial sync deletes all data of this node"
+_BY_USER = Q(actor_kind=ActorKind.USER.value)
 _OPEN: Final = {"additionalProperties": True}
 
 
@@ -199,28 +202,34 @@ def _in_one_piece(schema: Any) -> Any:
     return {**_OPEN, **schema, "properties": properties}
 
 
-class RevisionDocument(Document):
+class ChangeCounts(WithExample, serializers.DictField):
+    """Numbers of changes by status."""
+
+
+class RevisionDocument(Resource):
     """A published version: its time, its author, and the number of changed processes."""
 
-    example = {
-        "version": 2,
-        "created": A_TIME,
-        "apiKeyId": AN_ID,
-        "publicKey": "k3yp7b",
-        "changes": {DiffStatus.MODIFIED.value: 1},
-        "links": self_link(f"/groups/{ANOTHER_ID}/automationConfig/revisions/2"),
+    path = "/groups/{group_id}/automationConfig/revisions/{version}"
+    columns = {
+        "apiKeyId": Case(When(~_BY_USER, then="actor_id")),
+        "publicKey": Case(When(~_BY_USER, then="actor_name")),
+        "userId": Case(When(_BY_USER, then="actor_id")),
+        "username": Case(When(_BY_USER, then="actor_name")),
     }
 
-    version = serializers.IntegerField()
-    created = serializers.DateTimeField()
-    apiKeyId = serializers.CharField(required=False)
-    publicKey = serializers.CharField(required=False)
-    userId = serializers.CharField(required=False)
-    username = serializers.CharField(required=False)
-    restoredFrom = serializers.IntegerField(required=False, help_text="The version that was restored.")
-    changes = serializers.DictField(
+    version = ShownNumber(source="number", example=2)
+    created = ShownTime()
+    apiKeyId = ShownId(required=False)
+    publicKey = ShownText(required=False, example="k3yp7b")
+    userId = ShownText(required=False)
+    username = ShownText(required=False)
+    restoredFrom = ShownNumber(
+        source="restored_from", required=False, help_text="The version that was restored."
+    )
+    changes = ChangeCounts(
         child=serializers.IntegerField(),
         help_text="Number of changed processes by status, as in the event of the publication.",
+        example={DiffStatus.MODIFIED.value: 1},
     )
     links = LinkDocument(many=True)
 
@@ -231,19 +240,3 @@ class RestoreDocument(Document):
     example = {"version": 2}
 
     version = Whole(required=False, help_text="Must be the current version.")
-
-
-def present_revision(row: RevisionRow, links: Links) -> JsonObject:
-    """Return the document of a revision in a list."""
-    is_user = row["actor_kind"] == ActorKind.USER.value
-    id_name, name = ("userId", "username") if is_user else ("apiKeyId", "publicKey")
-    shown = {
-        "version": row["number"],
-        "created": row["wire_created"],
-        id_name: row["actor_id"],
-        name: row["actor_name"],
-        "restoredFrom": row["restored_from"],
-        "changes": row["changes"],
-        "links": links.self_only(f"/groups/{row['group_id']}/automationConfig/revisions/{row['number']}"),
-    }
-    return {field: value for field, value in shown.items() if value is not None}

@@ -1,5 +1,6 @@
 """Hosts and their databases as the API shows and accepts them."""
 
+from typing import Any
 from urllib.parse import quote
 
 from django.db.models import Case, F, Value, When
@@ -8,12 +9,11 @@ from rest_framework import serializers
 from automation.choices import Granularity, HostType
 from automation.fields import Hostname, Port
 from automation.models import Host
-from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.documents import LinkDocument
 from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
 from opsapi.api.fields import ShownChoice, ShownFlag, ShownId, ShownNumber, ShownText, ShownTime
 from opsapi.api.links import Links
-from opsapi.api.resources import Resource
-from opsapi.wire_json import JsonObject
+from opsapi.api.resources import Facts, Resource
 
 _REPLICA_STATES = {
     HostType.REPLICA_PRIMARY.value: "PRIMARY",
@@ -100,29 +100,31 @@ def host_path(host: Host) -> str:
     return HostDocument.path.format(groupId=host.group_id, id=host.id)
 
 
-class DatabaseDocument(Document):
+class DatabaseDocument(Resource):
     """A database of a host."""
+
+    path = "/groups/{group_id}/hosts/{host_id}/databases/{databaseName}"
+    relations = {
+        "group": "/groups/{group_id}",
+        "host": "/groups/{group_id}/hosts/{host_id}",
+        "measurements": last_hour(path),
+    }
 
     example = {
         "databaseName": "orders",
         "links": self_link(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}/databases/orders"),
     }
 
-    databaseName = serializers.CharField()
+    databaseName = ShownText(source="name")
     links = LinkDocument(many=True)
+
+    @classmethod
+    def present(cls, facts: Facts, links: Links, **options: Any) -> Facts:
+        """Return the document; in its paths, the name is percent-encoded."""
+        encoded = {"databaseName": quote(facts["databaseName"], safe="")}
+        return {**super().present(encoded, links, **options), **facts}
 
 
 def database_path(host: Host, name: str) -> str:
     """Return the path of the database in the API."""
     return f"{host_path(host)}/databases/{quote(name, safe='')}"
-
-
-def present_database(name: str, host: Host, links: Links, *, alone: bool = False) -> JsonObject:
-    """Return the document of a database; `alone` adds its relations."""
-    path = database_path(host, name)
-    relations = {
-        "group": f"/groups/{host.group_id}",
-        "host": host_path(host),
-        "measurements": last_hour(path),
-    }
-    return {"databaseName": name, "links": links.related(path, relations if alone else {})}

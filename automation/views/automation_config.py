@@ -20,8 +20,8 @@ from automation.selectors.revisions import (
     newest_revision,
     process_status,
     revision_at,
-    revision_rows,
     revision_text,
+    revisions_of,
 )
 from automation.serializers.automation_config import (
     AutomationConfigDocument,
@@ -31,7 +31,6 @@ from automation.serializers.automation_config import (
     RestoreDocument,
     RevisionDocument,
     present_plan,
-    present_revision,
     present_status,
 )
 from automation.services.automation_config import automation_config_publish, automation_config_restore
@@ -210,7 +209,7 @@ class RevisionViewSet(OfAutomationConfig):
 
     def index(self, request: Request, group_id: str) -> Response:
         """Published versions, newest first."""
-        return self.list(revision_rows(self.group.id), lambda row: present_revision(row, self.links))
+        return self.list_of(RevisionDocument, revisions_of(self.group.id))
 
     def retrieve(self, request: Request, group_id: str, revision: str) -> Response:
         """The automation configuration of a version; version 0 is the initial document of every project."""

@@ -9,7 +9,7 @@ from automation.addresses import Address, read_address
 from automation.choices import HostType
 from automation.models import Host
 from automation.selectors.hosts import databases_of, has_database, host_at, hosts_of
-from automation.serializers.hosts import DatabaseDocument, HostChange, HostDocument, NewHost, present_database
+from automation.serializers.hosts import DatabaseDocument, HostChange, HostDocument, NewHost
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, T, get_or_404
@@ -134,9 +134,8 @@ class DatabaseViewSet(OfDatabase):
 
     def index(self, request: Request, group_id: str, host_id: str) -> Response:
         """Databases by name."""
-        names = databases_of(self.host).values_list("name", flat=True)
-        return self.list(names, lambda name: present_database(name, self.host, self.links))
+        return self.list_of(DatabaseDocument, databases_of(self.host))
 
     def retrieve(self, request: Request, group_id: str, host_id: str, database_name: str) -> Response:
         """One database."""
-        return Response(present_database(database_name, self.host, self.links, alone=True))
+        return self.alone(DatabaseDocument, {"databaseName": database_name})
