@@ -62,8 +62,8 @@ class NewHostForm(_AddressFields, InProjectForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """Adds the ID of the project."""
-        return {**super().values, "group_id": self.cleaned_data["group"].id}
+        """The project ID and the values of the document."""
+        return {"group_id": self.cleaned_data["group"].id, "host": super().values}
 
 
 class HostForm(_AddressFields):

@@ -8,7 +8,6 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from automation.access import WRITE_HOSTS
-from automation.addresses import Address
 from automation.admin.host_page import host_context
 from automation.admin.states import host_state, with_behind
 from automation.forms import HostForm, NewHostForm
@@ -28,8 +27,8 @@ _AS_REPORTED = (
 
 
 def _make(call: ActionCall) -> ActionOutcome:
-    address = Address(call.values["hostname"], call.values["port"])
-    host = host_create(group_id=call.values["group_id"], address=address, actor=call.actor, now=call.now)
+    values = call.values
+    host = host_create(group_id=values["group_id"], values=values["host"], actor=call.actor, now=call.now)
     return ActionOutcome(row=host)
 
 

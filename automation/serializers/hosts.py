@@ -1,5 +1,7 @@
 """Hosts and their databases as the API shows and accepts them."""
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -87,6 +89,12 @@ class NewHost(HostDocument):
 
     hostname = Hostname(example="db1.example.com")
     port = Port(example=27017)
+
+    @classmethod
+    @cache
+    def written(cls) -> Mapping[str, str]:
+        """Return the columns of the writable fields, by the names of the fields."""
+        return {name: str(field.source) for name, field in cls().fields.items() if not field.read_only}
 
 
 class HostChange(NewHost):

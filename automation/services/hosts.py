@@ -19,6 +19,7 @@ from automation.hooks import host_deleting, host_moving
 from automation.models import Database, Host, Measurement, Source
 from automation.selectors.hosts import facts_of_host, host_state
 from automation.selectors.measurements import newest_measurements
+from automation.serializers.hosts import NewHost
 from automation.services.inventory import hosts_named
 from automation.services.measurements import MEASUREMENTS_AT_ONCE, readings_delete
 from automation.services.replica_sets import replica_sets_count
@@ -40,17 +41,16 @@ _KEY_DIGITS = 15
 
 
 @transaction.atomic
-def host_create(*, group_id: str, address: Address, actor: Actor, now: datetime) -> Host:
-    """Add a host without data.
+def host_create(*, group_id: str, values: Mapping[str, Any], actor: Actor, now: datetime) -> Host:
+    """Add a host without data, from a checked document.
 
     Raises: ApiError: HOST_ALREADY_EXISTS, or GROUP_NOT_FOUND if the project was deleted meanwhile.
     """
     actor_lock_shared(actor)
     project_lock_shared(group_id=group_id)
-    with _address_once(address):
-        host = Host.objects.create(
-            group_id=group_id, hostname=address.hostname, port=address.port, created=now
-        )
+    host = Host(group_id=group_id, created=now, **values)
+    with _address_once(host.address):
+        host.save(force_insert=True)
     project_hosts_counted(group_id=group_id, difference=1)
     _record(host, EventType.ADD_HOST_AUDIT, actor, now, new=_described(host))
     return host
@@ -76,23 +76,25 @@ def hosts_add(*, group_id: str, addresses: Collection[Address], actor: Actor, no
 def host_change(
     *, group_id: str, host_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime
 ) -> None:
-    """Change the `hostname` or `port` of a host; equal values change nothing.
+    """Change what a checked document names; equal values change nothing.
 
     Raises: ApiError: HOST_ALREADY_EXISTS, or HOST_NOT_FOUND if the host was deleted meanwhile.
     """
     actor_lock_shared(actor)
     _one_at_a_time(host_id)
     host = _live(group_id, host_id)
-    wanted = Address(changes.get("hostname", host.hostname), changes.get("port", host.port))
-    if wanted == host.address:
+    changed = [name for name, value in changes.items() if getattr(host, name) != value]
+    if not changed:
         return
+    wanted = Address(changes.get("hostname", host.hostname), changes.get("port", host.port))
     if wanted.key != host.address.key:
         host_moving.send(sender=Host, host=host, actor=actor, now=now)
     host = _alone(group_id, host_id)
     old = _described(host)
-    host.hostname, host.port = wanted.hostname, wanted.port
+    for name in changed:
+        setattr(host, name, changes[name])
     with _address_once(wanted):
-        host.save(update_fields=["hostname", "port"])
+        host.save(update_fields=changed)
     _record(host, EventType.HOST_CHANGED_AUDIT, actor, now, old=old, new=_described(host))
     if host.last_report is not None:
         # The alerts about the old address ended. The last reported state opens them again for the new
@@ -187,7 +189,8 @@ def _leave(host: Host, now: datetime) -> None:
 def _described(host: Host) -> JsonObject:
     """The facts that an audit diff compares."""
     state = {name: value for name, value in host_state(host).items() if name not in _MOMENTARY}
-    return {**state, "version": host.version}
+    written = {name: getattr(host, column) for name, column in NewHost.written().items()}
+    return {**state, "version": host.version, **written}
 
 
 def _record(

@@ -5,7 +5,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.access import READ, WRITE_HOSTS
-from automation.addresses import Address, read_address
+from automation.addresses import read_address
 from automation.choices import HostType
 from automation.models import Host
 from automation.selectors.hosts import databases_of, has_database, host_at, hosts_of
@@ -87,8 +87,7 @@ class HostViewSet(OfHost):
     def create(self, request: Request, group_id: str) -> Response:
         """Adds a host before any agent reports it."""
         values = self.body(stored={"groupId": self.group.id, "typeName": HostType.NO_DATA.value})
-        address = Address(values["hostname"], values["port"])
-        host = host_create(group_id=self.group.id, address=address, actor=self.actor, now=self.now)
+        host = host_create(group_id=self.group.id, values=values, actor=self.actor, now=self.now)
         return self.alone(HostDocument, HostDocument.stored(host))
 
     def by_name(self, request: Request, group_id: str, host_name: str) -> Response:

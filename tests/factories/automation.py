@@ -119,7 +119,8 @@ def sweep(now: datetime, *, counting_since: datetime | None = None) -> None:
 
 def make_host(project: Project, hostname: str = "db1", **changes: Any) -> Host:
     """A host nobody has reported yet; `changes` are columns."""
-    host = host_create(group_id=project.id, address=Address(hostname, 27017), actor=SYSTEM, now=clock.now())
+    values = {"hostname": hostname, "port": 27017}
+    host = host_create(group_id=project.id, values=values, actor=SYSTEM, now=clock.now())
     Host.objects.filter(id=host.id).update(**changes)
     host.refresh_from_db()
     return host
