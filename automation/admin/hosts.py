@@ -26,7 +26,7 @@ _AS_REPORTED = (
 )
 
 
-def _make(call: ActionCall) -> ActionOutcome:
+def _create(call: ActionCall) -> ActionOutcome:
     values = call.values
     host = host_create(group_id=values["group_id"], values=values["host"], actor=call.actor, now=call.now)
     return ActionOutcome(row=host)
@@ -67,7 +67,7 @@ class HostAdmin(ConsoleAdmin):
         label="New host",
         done="Created",
         text="The host has no data until an agent reports it.",
-        run=_make,
+        run=_create,
         access=WRITE_HOSTS,
         form=NewHostForm,
     )

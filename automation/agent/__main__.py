@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from automation.agent.addresses import ServerAddress
@@ -210,18 +210,17 @@ def _say(line: str) -> None:
 
 
 def _engines(settings: Settings) -> list[DatabaseEngine]:
-    makers = {"MONGODB": (settings.mongodb, _mongodb), "POSTGRESQL": (settings.postgresql, _postgresql)}
+    makers: dict[str, tuple[Sequence[str], Callable[[Sequence[str]], DatabaseEngine]]] = {
+        "MONGODB": (settings.mongodb, MongoDB),
+        "POSTGRESQL": (settings.postgresql, _postgresql),
+    }
     engines: list[DatabaseEngine] = []
-    for name, (given, make) in makers.items():
+    for name, (databases, make) in makers.items():
         try:
-            engines.extend([make(given)] if given else [])
+            engines.extend([make(databases)] if databases else [])
         except ValueError as error:
             raise SettingsError([f"{PREFIX}{name}: {error}"]) from None
     return engines
-
-
-def _mongodb(connection_strings: Sequence[str]) -> DatabaseEngine:
-    return MongoDB(connection_strings)
 
 
 def _postgresql(uris: Sequence[str]) -> DatabaseEngine:

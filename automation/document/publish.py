@@ -54,12 +54,12 @@ def publication(
     stored: Mapping[str, Any],
     *,
     if_match: Sequence[str] | None = None,
-    unkept: Sequence[BadField] = (),
+    unstorable: Sequence[BadField] = (),
 ) -> Publication:
     """Check the sent document against the stored one, and return the result of publishing it.
 
-    `unkept` are the faults found while reading it; they hide other faults at the same places. `if_match` are
-    entity tags, one of which must match the stored document; None if there is no such condition.
+    `unstorable` are the faults found while reading it; they hide other faults at the same places. `if_match`
+    are entity tags, one of which must match the stored document; None if there is no such condition.
 
     Raises: ApiError: AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, if the document is based on another version;
     otherwise the code of the first fault, with all faults in `badFields`.
@@ -67,9 +67,9 @@ def publication(
     sent = _with_first_version(sent, stored)
     _check_version(sent, stored, if_match)
     document, unknown = restored(sent, stored)
-    places = {fault.field for fault in unkept}
+    places = {fault.field for fault in unstorable}
     others = (*unknown, *document_faults(document, stored))
-    faults = [*unkept, *(fault for fault in others if fault.field not in places)]
+    faults = [*unstorable, *(fault for fault in others if fault.field not in places)]
     if faults:
         raise ApiError.of_fields(in_documented_order(faults)[:MOST_FAULTS])
     document = {**completed(document, stored), "version": stored["version"]}

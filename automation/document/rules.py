@@ -18,7 +18,7 @@ from opsapi.api.errors import MOST_FAULTS, BadField
 
 _LONGEST_ALLOWED = 1000  # Maximum characters of the allowed values of a fault.
 _KNOWN_BY = ("platform", "architecture", "gitVersion")
-_UNSAID = "null"
+_ABSENT = "null"
 Place = tuple[int, int]
 
 
@@ -136,7 +136,7 @@ def bits_faults(document: Section, stored: Section) -> Iterator[BadField]:
     for build, places in after.items():
         left = Counter(bits for _, bits in before.get(build, ()))
         other = [place for place, bits in places if not _set_aside(left, bits)]
-        lost = [bits for bits in left.elements() if bits != _UNSAID]
+        lost = [bits for bits in left.elements() if bits != _ABSENT]
         for (version, at), bits in zip(other, lost, strict=False):
             path = "databaseVersions", version, "builds", at, "bits"
             yield _fault(path, f"must stay {bits}: it cannot be removed or changed")

@@ -20,7 +20,7 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Unkept:
+class Unstorable:
     """Placeholder of a number that cannot be kept; `message` says why."""
 
     message: str
@@ -90,7 +90,7 @@ def read_sent(text: bytes | str) -> tuple[JsonObject, list[BadField]]:
         raise ApiError(ErrorCode.INVALID_JSON, "it must be a JSON object")
     # Without an escape, no text is unkeepable, so most documents skip the walk.
     has_escapes = b"\\u" in text if isinstance(text, bytes) else "\\u" in text
-    return kept_alone(document) if has_escapes or numbers.has_unkept else (document, [])
+    return without_unstorable(document) if has_escapes or numbers.has_unstorable else (document, [])
 
 
 def write(value: Any, *, pretty: bool = False) -> str:
@@ -133,30 +133,30 @@ def _as_it_came(value: Any) -> orjson.Fragment:
 class _Numbers:
     """Parses the numbers of a document, and records whether each can be kept."""
 
-    has_unkept = False
+    has_unstorable = False
 
-    def number(self, text: str) -> ExactNumber | Unkept:
+    def number(self, text: str) -> ExactNumber | Unstorable:
         return self._bounded(text, ExactNumber)
 
-    def integer(self, text: str) -> int | Unkept:
+    def integer(self, text: str) -> int | Unstorable:
         if len(text) <= _SAFE_DIGITS and text != "-0":
             return int(text)
         return self._bounded(text, ExactInteger)
 
-    def _bounded(self, text: str, read: Callable[[str], Number]) -> Number | Unkept:
+    def _bounded(self, text: str, read: Callable[[str], Number]) -> Number | Unstorable:
         if len(text) > LONGEST_NUMBER:
-            return self._unkept(f"must have at most {LONGEST_NUMBER} characters")
+            return self._unstorable(f"must have at most {LONGEST_NUMBER} characters")
         try:
             return read(text)
         except ValueError as error:
-            return self._unkept(str(error))
+            return self._unstorable(str(error))
 
-    def _unkept(self, message: str) -> Unkept:
-        self.has_unkept = True
-        return Unkept(message)
+    def _unstorable(self, message: str) -> Unstorable:
+        self.has_unstorable = True
+        return Unstorable(message)
 
 
-def kept_alone(document: Mapping[str, Any]) -> tuple[JsonObject, list[BadField]]:
+def without_unstorable(document: Mapping[str, Any]) -> tuple[JsonObject, list[BadField]]:
     """The document without values that cannot be kept, and at most MOST_FAULTS faults: INVALID_ATTRIBUTE.
 
     A value becomes null. A name that cannot be kept is dropped, and the fault is that of its object.
@@ -175,7 +175,7 @@ class _Walk:
     def value(self, value: Any, path: Path) -> Any:
         if isinstance(value, str):
             return value if is_kept(value) else self._refused(path, UNKEPT_TEXT)
-        if isinstance(value, Unkept):
+        if isinstance(value, Unstorable):
             return self._refused(path, value.message)
         if isinstance(value, dict):
             return dict(self._members(value, path))

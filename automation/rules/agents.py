@@ -17,7 +17,7 @@ AGENT_VERSION_BEHIND: Mapping[AgentType, EventType] = {
 """The event when another agent of this type runs a newer version; other types have none."""
 
 
-def turned(opening: EventType, *, holds: bool) -> EventType:
+def transition_event(opening: EventType, *, holds: bool) -> EventType:
     """The event when a condition starts or ends. Raises ValueError if no event closes the type."""
     if holds:
         return opening

@@ -11,7 +11,7 @@ from automation.choices import AgentType
 from automation.hooks import agent_deleting
 from automation.models import Agent, Host
 from automation.reports import Report
-from automation.rules.agents import AGENT_DOWN, turned
+from automation.rules.agents import AGENT_DOWN, transition_event
 from automation.rules.heartbeats import HEARTBEAT_TIMEOUT, heard_limit
 from automation.selectors.agents import agents_named, facts_of_agent
 from automation.services.heartbeats import clocks_restart
@@ -50,7 +50,7 @@ class Heartbeat:
 
     agent_id: str
     events: Sequence[NewEvent]
-    weigh_versions: bool
+    compare_versions: bool
 
 
 def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
@@ -59,7 +59,7 @@ def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
     A changed agent is locked until the transaction ends.
     """
     if agent_id := _beat_steadily(group_id, report, now):
-        return Heartbeat(agent_id, [], weigh_versions=False)
+        return Heartbeat(agent_id, [], compare_versions=False)
     agent = _known(group_id, report)
     if agent is None or agent.last_report <= now - HEARTBEAT_TIMEOUT:
         _restart_clocks_after_absence(now)
@@ -90,14 +90,14 @@ def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: 
         now=now,
         group_id=group_id,
         facts=facts_of_agent(agent),
-        diffs=diff(DiffType(f"{agent.agent_type}_AGENT"), agent.id, old=_described(agent)),
+        diffs=diff(DiffType(f"{agent.agent_type}_AGENT"), agent.id, old=_audit_facts(agent)),
     )
     Host.with_deleted.filter(group_id=group_id, reported_by=agent).update(reported_by=None)
     agent.delete()
     versions_signal(group_id=group_id, now=now)
 
 
-def _described(agent: Agent) -> dict[str, str]:
+def _audit_facts(agent: Agent) -> dict[str, str]:
     return {"agentType": agent.agent_type, "hostname": agent.hostname, "version": agent.version}
 
 
@@ -146,7 +146,7 @@ def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
     if agent.id != fresh.id:
         return _beat(agent, report, now)
     event = NewEvent(event_type=EventType.NEW_AGENT, facts=facts_of_agent(agent))
-    return Heartbeat(agent.id, [event], weigh_versions=True)
+    return Heartbeat(agent.id, [event], compare_versions=True)
 
 
 def _beat(agent: Agent, report: Report, now: datetime) -> Heartbeat:
@@ -156,9 +156,6 @@ def _beat(agent: Agent, report: Report, now: datetime) -> Heartbeat:
         agent.returned = now
     agent.version, agent.last_report, agent.down = report.version, now, False
     agent.save(update_fields=["version", "last_report", "down", "returned"])
-    return Heartbeat(agent.id, _up(agent) if was_down else [], version_changed or was_down)
-
-
-def _up(agent: Agent) -> list[NewEvent]:
-    event_type = turned(AGENT_DOWN[AgentType(agent.agent_type)], holds=False)
-    return [NewEvent(event_type=event_type, facts=facts_of_agent(agent))]
+    up = transition_event(AGENT_DOWN[AgentType(agent.agent_type)], holds=False)
+    events = [NewEvent(event_type=up, facts=facts_of_agent(agent))] if was_down else []
+    return Heartbeat(agent.id, events, version_changed or was_down)

@@ -29,7 +29,7 @@ def automation_config_publish(
     *,
     group_id: str,
     sent: Mapping[str, Any],
-    unkept: Sequence[BadField] = (),
+    unstorable: Sequence[BadField] = (),
     if_match: Sequence[str] | None,
     dry_run: bool,
     actor: Actor,
@@ -37,13 +37,14 @@ def automation_config_publish(
 ) -> Publication:
     """Publish the sent document as the next version, unless it equals the current version.
 
-    `unkept` are faults found while reading it. With `dry_run`, everything is checked and nothing is written.
+    `unstorable` are faults found while reading it. With `dry_run`, everything is checked and nothing is
+    written.
 
     Raises: ApiError: as `publication`, or GROUP_NOT_FOUND if the project was deleted meanwhile.
     """
     actor_lock_shared(actor)
     project_lock_shared(group_id=group_id)
-    draft = publication(sent, goal_document(group_id), if_match=if_match, unkept=unkept)
+    draft = publication(sent, goal_document(group_id), if_match=if_match, unstorable=unstorable)
     if not dry_run:
         _publish(draft, group_id=group_id, actor=actor, now=now)
     return draft

@@ -49,10 +49,10 @@ def host_create(*, group_id: str, values: Mapping[str, Any], actor: Actor, now: 
     actor_lock_shared(actor)
     project_lock_shared(group_id=group_id)
     host = Host(group_id=group_id, created=now, **values)
-    with _address_once(host.address):
+    with _unique_address(host.address):
         host.save(force_insert=True)
     project_hosts_counted(group_id=group_id, difference=1)
-    _record(host, EventType.ADD_HOST_AUDIT, actor, now, new=_described(host))
+    _record(host, EventType.ADD_HOST_AUDIT, actor, now, new=_audit_facts(host))
     return host
 
 
@@ -64,7 +64,7 @@ def hosts_add(*, group_id: str, addresses: Collection[Address], actor: Actor, no
         NewEvent(
             event_type=EventType.ADD_HOST_AUDIT,
             facts=facts_of_host(host),
-            diffs=diff(DiffType.PROCESS, host.id, new=_described(host)),
+            diffs=diff(DiffType.PROCESS, host.id, new=_audit_facts(host)),
             signal_facts=host_state(host),
         )
         for host in added
@@ -81,7 +81,7 @@ def host_change(
     Raises: ApiError: HOST_ALREADY_EXISTS, or HOST_NOT_FOUND if the host was deleted meanwhile.
     """
     actor_lock_shared(actor)
-    _one_at_a_time(host_id)
+    _lock_host(host_id)
     host = _live(group_id, host_id)
     changed = [name for name, value in changes.items() if getattr(host, name) != value]
     if not changed:
@@ -89,13 +89,13 @@ def host_change(
     wanted = Address(changes.get("hostname", host.hostname), changes.get("port", host.port))
     if wanted.key != host.address.key:
         host_moving.send(sender=Host, host=host, actor=actor, now=now)
-    host = _alone(group_id, host_id)
-    old = _described(host)
+    host = _locked(group_id, host_id)
+    old = _audit_facts(host)
     for name in changed:
         setattr(host, name, changes[name])
-    with _address_once(wanted):
+    with _unique_address(wanted):
         host.save(update_fields=changed)
-    _record(host, EventType.HOST_CHANGED_AUDIT, actor, now, old=old, new=_described(host))
+    _record(host, EventType.HOST_CHANGED_AUDIT, actor, now, old=old, new=_audit_facts(host))
     if host.last_report is not None:
         # The alerts about the old address ended. The last reported state opens them again for the new
         # address.
@@ -111,16 +111,16 @@ def host_delete(*, group_id: str, host_id: str, actor: Actor, now: datetime) -> 
     Raises: ApiError: HOST_NOT_FOUND, if the host was deleted meanwhile.
     """
     actor_lock_shared(actor)
-    _one_at_a_time(host_id)
+    _lock_host(host_id)
     # First, because the receivers take locks whose holders may wait for the lock of the project.
     host_deleting.send(sender=Host, host=_live(group_id, host_id), actor=actor, now=now)
-    host = _alone(group_id, host_id)
-    _record(host, EventType.DELETE_HOST_AUDIT, actor, now, old=_described(host))
+    host = _locked(group_id, host_id)
+    _record(host, EventType.DELETE_HOST_AUDIT, actor, now, old=_audit_facts(host))
     Database.objects.filter(host=host).delete()
     host.deleted = now
     host.save(update_fields=["deleted"])
     project_hosts_counted(group_id=group_id, difference=-1)
-    _leave(host, now)
+    _signal_departure(host, now)
 
 
 @transaction.atomic
@@ -143,7 +143,7 @@ def deleted_host_purge() -> bool:
 
 
 @contextmanager
-def _address_once(address: Address) -> Iterator[None]:
+def _unique_address(address: Address) -> Iterator[None]:
     """Refuse a write that violates the unique address, the only constraint that it can violate."""
     try:
         with transaction.atomic():
@@ -152,7 +152,7 @@ def _address_once(address: Address) -> Iterator[None]:
         raise ApiError(ErrorCode.HOST_ALREADY_EXISTS, str(address)) from None
 
 
-def _one_at_a_time(host_id: str) -> None:
+def _lock_host(host_id: str) -> None:
     """Prevent other changes and deletions of the host until the transaction ends.
 
     A lock of the row does not work: reports lock the project first and the row afterwards.
@@ -165,13 +165,13 @@ def _live(group_id: str, host_id: str) -> Host:
     return get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, group_id)
 
 
-def _alone(group_id: str, host_id: str) -> Host:
+def _locked(group_id: str, host_id: str) -> Host:
     """Wait for all running reports, which lock the project, and return the current host."""
     project_lock_exclusive(group_id=group_id)
     return _live(group_id, host_id)
 
 
-def _leave(host: Host, now: datetime) -> None:
+def _signal_departure(host: Host, now: datetime) -> None:
     """Signal the replica set, cluster and versions without the host."""
     left = replica_sets_count(set_ids=[host.replica_set_id] if host.replica_set_id else [])
     events_record(events=left.events, actor=SYSTEM, now=now, group_id=host.group_id)
@@ -186,7 +186,7 @@ def _leave(host: Host, now: datetime) -> None:
         versions_signal(group_id=host.group_id, now=now)
 
 
-def _described(host: Host) -> JsonObject:
+def _audit_facts(host: Host) -> JsonObject:
     """The facts that an audit diff compares."""
     state = {name: value for name, value in host_state(host).items() if name not in _MOMENTARY}
     written = {name: getattr(host, column) for name, column in NewHost.written().items()}

@@ -28,7 +28,7 @@ from automation.services.inventory import (
     hosts_update,
     known_clusters,
 )
-from automation.services.leases import as_leased, leases_give
+from automation.services.leases import fence_report, leases_give
 from automation.services.measurements import NoDayError, measurements_write
 from automation.services.repeats import RepeatableReport, first_answer, report_answer_keep
 from automation.services.replica_sets import replica_sets_count
@@ -55,17 +55,17 @@ def report_ingest(
 
     Raises: ApiError: GROUP_NOT_FOUND, if the project was deleted meanwhile; IDEMPOTENCY_KEY_REUSED.
     """
-    take = partial(_take_once, group_id, report, repeatable, actor, now)
+    store = partial(_store_once, group_id, report, repeatable, actor, now)
     try:
-        return take()
+        return store()
     except NoDayError:
         # No worker ran for days. In the transaction of the report, other reports would wait for its locks.
         days_prepare(now=now)
-        return take()
+        return store()
 
 
 @transaction.atomic
-def _take_once(
+def _store_once(
     group_id: str, report: Report, repeatable: RepeatableReport | None, actor: Actor, now: datetime
 ) -> Mapping[str, Any]:
     answer = _answer(report)
@@ -73,7 +73,7 @@ def _take_once(
     project_lock_shared(group_id=group_id)
     if repeatable and not report_answer_keep(report=repeatable, answer=answer, now=now):
         return first_answer(repeatable, now) or answer
-    agent_id = _take(group_id, report, actor, now)
+    agent_id = _store(group_id, report, actor, now)
     if report.leases is None:
         return answer
     return {
@@ -92,7 +92,7 @@ def _answer(report: Report) -> dict[str, dict[str, int]]:
     }
 
 
-def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
+def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     """Store the content. Return the id of the agent."""
     heartbeat = agent_seen(group_id=group_id, report=report, now=now)
     names = {host.cluster_name for host in report.hosts if host.cluster_name is not None}
@@ -103,7 +103,7 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
         mentioned=_mentioned(report.events),
         now=now,
     )
-    report, late = as_leased(group_id=group_id, report=report)
+    report, late = fence_report(group_id=group_id, report=report)
     versions = {host.id: host.version for host in hosts.values()}
     edges = _edges(hosts, report.hosts)
     moves = hosts_update(
@@ -115,7 +115,9 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     measured = measurements_write(reports=by_id, reported=now)
     _replace_processes(group_id, report, now)
     derived = [*heartbeat.events, *_new_hosts(added), *_happened(edges), *sets.events]
-    reported_events = _reported(group_id, _as_they_happened(report.events, now), hosts)
+    # An event without a time happened with its report.
+    in_order = sorted(report.events, key=lambda event: event.created or now)
+    reported_events = _reported(group_id, in_order, hosts)
     events_record(events=[*derived, *reported_events], actor=actor, now=now, group_id=group_id)
     reported = [hosts[host.address.key] for host in report.hosts]
     states = [host_signal_state(host, measured.get(host.id)) for host in reported]
@@ -126,7 +128,7 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
         clusters_left=moves.clusters_left,
         now=now,
     )
-    if heartbeat.weigh_versions or any(host.version != versions[host.id] for host in reported):
+    if heartbeat.compare_versions or any(host.version != versions[host.id] for host in reported):
         versions_signal(group_id=group_id, now=now)
     return heartbeat.agent_id
 
@@ -202,11 +204,6 @@ def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
         unique_fields=["group", "name"],
         update_fields=["hostname", "goal_version", "error", "reported"],
     )
-
-
-def _as_they_happened(events: Iterable[EventReport], now: datetime) -> list[EventReport]:
-    """Sort the events. An event without a time happened with its report."""
-    return sorted(events, key=lambda event: event.created or now)
 
 
 def _reported(group_id: str, events: Sequence[EventReport], hosts: HostsByKey) -> list[NewEvent]:

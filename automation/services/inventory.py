@@ -133,13 +133,15 @@ def hosts_update(
         return Moves()
     updated = [hosts[report.address.key] for report in reports]
     before = _memberships(updated)
-    stood = {host.id: _set_key(host) for host in updated}
+    keys_before = {host.id: _set_key(host) for host in updated}
     members = {host.id: _membership(host) for host in updated}
     for host, report in zip(updated, reports, strict=True):
-        _take(host, report, clusters, now)
+        _apply(host, report, clusters, now)
         host.reported_by_id = agent_id
-    moved = [host for host in updated if host.replica_set_id is None or stood[host.id] != _set_key(host)]
-    _enter_replica_sets(moved, now)
+    moved = [
+        host for host in updated if host.replica_set_id is None or keys_before[host.id] != _set_key(host)
+    ]
+    _assign_replica_sets(moved, now)
     columns = {name: [getattr(host, name) for host in updated] for name in ("id", *_REPORTED_COLUMNS)}
     _execute(_UPDATE_HOSTS, columns)
     after = _memberships(updated)
@@ -185,7 +187,7 @@ def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> se
     return added
 
 
-def _take(host: Host, report: HostReport, clusters: ClustersByName, now: datetime) -> None:
+def _apply(host: Host, report: HostReport, clusters: ClustersByName, now: datetime) -> None:
     if has_left(HostType(host.type_name), report.type_name, reachable=report.reachable):
         _leave_all(host)
     host.type_name, host.down, host.last_report = report.type_name.value, not report.reachable, now
@@ -221,7 +223,7 @@ def _set_key(host: Host) -> SetKey | None:
     return None if host.replica_set_name is None else (host.replica_set_name, host.cluster_id)
 
 
-def _enter_replica_sets(hosts: Sequence[Host], now: datetime) -> None:
+def _assign_replica_sets(hosts: Sequence[Host], now: datetime) -> None:
     """Assign the hosts to the replica sets with their names; without names, no statement runs."""
     keys = {host.id: key for host in hosts if (key := _set_key(host))}
     if not keys:

@@ -49,7 +49,7 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
 
     Raises: ApiError: LIMIT_REACHED, if the project would have too many leases.
     """
-    _one_at_a_time(group_id)
+    _lock_project(group_id)
     watchers = {watcher.id: watcher for watcher in Watcher.objects.filter(group_id=group_id).defer("metrics")}
     rows = {(row.hostname, row.port): row for row in HostLease.objects.filter(group_id=group_id)}
     known = {key: _lease(row) for key, row in rows.items()}
@@ -78,7 +78,7 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
     if fresh and len(known) + len(fresh) - len(shares.forgotten) > settings.OPSAPI_MAX_HOSTS:
         most, note = str(settings.OPSAPI_MAX_HOSTS), "The setting is OPSAPI_MAX_HOSTS."
         raise ApiError(ErrorCode.LIMIT_REACHED, "hosts", most, note=note)
-    beat = _beat(request, me, now)
+    beat = _watcher_columns(request, me, now)
     if me is None:
         owner = {"group_id": group_id, "agent_id": agent_id, "instance": request.instance}
         Watcher.objects.create(id=me_id, **owner, **beat)
@@ -94,7 +94,7 @@ def _lease(row: HostLease) -> Lease:
     return Lease(row.held_by, row.free_from, row.wanted_by, row.together)
 
 
-def _one_at_a_time(group_id: str) -> None:
+def _lock_project(group_id: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK_CLASS, group_id])
 
@@ -109,7 +109,7 @@ def _forget_watchers(watchers: Iterable[Watcher], now: datetime) -> None:
         Watcher.objects.filter(id__in=gone).delete()
 
 
-def _beat(request: LeaseRequest, known: Watcher | None, now: datetime) -> JsonObject:
+def _watcher_columns(request: LeaseRequest, known: Watcher | None, now: datetime) -> JsonObject:
     """The columns of the watcher that a request changes; the metric coverage only if it is new."""
     digest = hashlib.sha256(json.dumps(request.metrics, sort_keys=True).encode()).hexdigest()
     beat: JsonObject = {
@@ -175,7 +175,7 @@ def _answer(shares: Shares, held: Mapping[Key, tuple[str, str]], now: datetime) 
 # --- reports --------------------------------------------------------------------------------------
 
 
-def as_leased(*, group_id: str, report: Report) -> tuple[Report, Sequence[HostReport]]:
+def fence_report(*, group_id: str, report: Report) -> tuple[Report, Sequence[HostReport]]:
     """Split a report by the leases of its hosts.
 
     Return the report with the hosts that its agent still holds, and the reports of other hosts with only the

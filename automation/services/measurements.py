@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import IntegrityError, connection, transaction
 
-from automation.days import READINGS, days_there, partition_name
+from automation.days import READINGS, existing_days, partition_name
 from automation.readings import MeasuredAt, rows_of
 from automation.reports import HostReport
 from automation.selectors.measurements import measurement_retention
@@ -124,7 +124,7 @@ def readings_delete(*, sources: Collection[int], limit: int) -> int:
     """Delete at most `limit` readings of these sources. Return the number of deleted readings."""
     deleted = 0
     with connection.cursor() as cursor:
-        for day in days_there() if sources else ():
+        for day in existing_days() if sources else ():
             if deleted < limit:
                 statement = _DELETE.format(partition=partition_name(day))
                 cursor.execute(statement, [list(sources), limit - deleted])

@@ -11,7 +11,7 @@ from automation.days import READINGS
 from automation.models import Host, Measurement, Source
 from automation.old_measurements import number_of_moved, old_samples
 from automation.readings import rows_of
-from automation.services.days import days_make
+from automation.services.days import days_create
 from opsapi.batches import delete_batch
 from opsapi.fields import Among
 
@@ -20,7 +20,7 @@ logger = logging.getLogger("opsapi.worker")
 MOVED_AT_ONCE = 1_000
 """Maximum number of rows in a transaction."""
 
-_LOCK = 0x6F70736D6F766572  # "opsmover"
+_LOCK_KEY = 0x6F70736D6F766572  # "opsmover"
 _TRY_LOCK = "SELECT pg_try_advisory_xact_lock(%s)"
 _COLUMNS = ("hosts", "databases", "reported", "reports", "ages", "numbers")
 _MOVE = f"""
@@ -53,14 +53,14 @@ def old_measurements_move() -> int:
 
     Readers see each row once, before or after the move.
     """
-    if not _alone():
+    if not _lock():
         return 0
     # The purge deletes the rows of deleted hosts.
     waiting = Measurement.objects.filter(host__deleted=None).order_by("reported", "id")
     chosen = list(waiting[:MOVED_AT_ONCE])
     if not chosen:
         return 0
-    days_make({measurement.reported.astimezone(UTC).date() for measurement in chosen})
+    days_create({measurement.reported.astimezone(UTC).date() for measurement in chosen})
     # Hosts are locked before their measurements, as in the purge.
     _add_sources(
         {
@@ -90,9 +90,9 @@ def old_measurements_trim(*, before: datetime, limit: int) -> bool:
     return delete_batch(Measurement.objects.filter(reported__lt=before), limit) > 0
 
 
-def _alone() -> bool:
+def _lock() -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(_TRY_LOCK, [_LOCK])
+        cursor.execute(_TRY_LOCK, [_LOCK_KEY])
         (got,) = cursor.fetchone()
     return bool(got)
 

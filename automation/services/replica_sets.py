@@ -83,7 +83,8 @@ def replica_sets_count(
     for replica_set in (replica_set for replica_set in sets if replica_set.id in counted):
         before, after = _tally_of(replica_set), tally(members.get(replica_set.id, ()))
         if (before, replica_set.shard_name) != (after, shards.get(replica_set.id)):
-            _take(replica_set, after, shards.get(replica_set.id))
+            replica_set.primaries, replica_set.healthy = after.primaries, after.healthy
+            replica_set.unhealthy, replica_set.shard_name = after.unhealthy, shards.get(replica_set.id)
             changed.append(replica_set)
         event_type = primary_event(before, after)
         if event_type:
@@ -138,15 +139,6 @@ def _tally_of(replica_set: ReplicaSet) -> MemberTally:
     return MemberTally(
         primaries=replica_set.primaries, healthy=replica_set.healthy, unhealthy=replica_set.unhealthy
     )
-
-
-def _take(replica_set: ReplicaSet, counted: MemberTally, shard_name: str | None) -> None:
-    replica_set.primaries, replica_set.healthy, replica_set.unhealthy = (
-        counted.primaries,
-        counted.healthy,
-        counted.unhealthy,
-    )
-    replica_set.shard_name = shard_name
 
 
 def _update(changed: Sequence[ReplicaSet]) -> None:

@@ -139,9 +139,9 @@ class AutomationConfigViewSet(OfAutomationConfig):
         Its `version` must be the current version, and so must the ETag in If-Match, if sent. Redacted values
         keep the stored secrets. A document without changes is not published.
         """
-        sent, unkept = read_sent(self._raw_body)
+        sent, unstorable = read_sent(self._raw_body)
         publication = automation_config_publish(
-            group_id=self.group.id, sent=sent, unkept=unkept, **self.conditions
+            group_id=self.group.id, sent=sent, unstorable=unstorable, **self.conditions
         )
         return self.published(publication)
 

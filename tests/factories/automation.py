@@ -13,7 +13,7 @@ from automation.models import AutomationRevision, FleetWatch, Host
 from automation.readings import MeasuredAt
 from automation.reports import EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
 from automation.services.automation_config import automation_config_publish
-from automation.services.days import days_make
+from automation.services.days import days_create
 from automation.services.heartbeats import SWEEP_GAP, heartbeats_sweep
 from automation.services.hosts import host_create
 from automation.services.ingest import report_ingest
@@ -71,7 +71,7 @@ def measure(
         databases=databases,
         samples=taken,
     )
-    days_make([reported.astimezone(UTC).date()])
+    days_create([reported.astimezone(UTC).date()])
     return measurements_write(reports={host.id: report}, reported=reported).get(host.id)
 
 
