@@ -42,6 +42,8 @@ _STATES = {
 }
 
 Metrics = Mapping[str, Why]
+MetricSet = Mapping[str, object]
+"""Names of metrics by state, and the missing `role`, in the format of a report."""
 
 
 class Leases:
@@ -173,9 +175,9 @@ class Leases:
 
 def metric_sets(
     metrics: Iterable[tuple[str, Mapping[ServerAddress, Metrics]]],
-) -> tuple[list[dict[str, Any]], Mapping[ServerAddress, int]]:
-    """The distinct metric coverage sets, in the format of a report, and the index of each host's set."""
-    sets: list[dict[str, Any]] = []
+) -> tuple[Sequence[MetricSet], Mapping[ServerAddress, int]]:
+    """The distinct metric sets, and the index of each host's set."""
+    sets: list[MetricSet] = []
     known: dict[str, int] = {}
     places: dict[ServerAddress, int] = {}
     for role, hosts in metrics:
@@ -184,9 +186,9 @@ def metric_sets(
                 state: sorted(metric for metric, why in reasons.items() if why in whys)
                 for state, whys in _STATES.items()
             }
-            states: dict[str, Any] = {state: metrics for state, metrics in named.items() if metrics}
+            states: MetricSet = {state: metrics for state, metrics in named.items() if metrics}
             if "refused" in states:
-                states["role"] = role
+                states = {**states, "role": role}
             text = json.dumps(states)
             if states and text not in known and len(sets) < MOST_METRIC_SETS:
                 known[text] = len(sets)

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from automation.document.pointers import pointer
 from automation.document.schema import in_documented_order, schema_faults
-from automation.document.sections import Section, items, process_name, section, text
+from automation.document.sections import Section, items, pointer, process_name, section, text
 from automation.document.text import canonical
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField

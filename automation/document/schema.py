@@ -11,7 +11,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from automation.document.formats import FORMATS, has_format
-from automation.document.pointers import pointer, steps
+from automation.document.sections import pointer, steps
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from automation.document.pointers import pointer
-from automation.document.sections import process_name, text
+from automation.document.sections import pointer, process_name, text
 from automation.document.text import canonical, write
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField

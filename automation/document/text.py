@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from automation.document.pointers import pointer
+from automation.document.sections import pointer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
 from opsapi.strict_json import UNKEPT_TEXT, is_kept, read_json

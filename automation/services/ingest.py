@@ -68,7 +68,12 @@ def report_ingest(
 def _store_once(
     group_id: str, report: Report, repeatable: RepeatableReport | None, actor: Actor, now: datetime
 ) -> Mapping[str, Any]:
-    answer = _answer(report)
+    accepted = {
+        "hosts": len(report.hosts),
+        "measurements": report.sample_count,
+        "events": len(report.events),
+    }
+    answer = {"accepted": accepted}
     actor_lock_shared(actor)
     project_lock_shared(group_id=group_id)
     if repeatable and not report_answer_keep(report=repeatable, answer=answer, now=now):
@@ -79,16 +84,6 @@ def _store_once(
     return {
         **answer,
         "leases": leases_give(group_id=group_id, agent_id=agent_id, request=report.leases, now=now),
-    }
-
-
-def _answer(report: Report) -> dict[str, dict[str, int]]:
-    return {
-        "accepted": {
-            "hosts": len(report.hosts),
-            "measurements": report.sample_count,
-            "events": len(report.events),
-        }
     }
 
 
