@@ -37,28 +37,6 @@ _MOST_ROWS = 2_000
 _LONGEST_DOCUMENT = 200_000  # Characters that fit on a page.
 
 
-@admin.register(ProcessStatus)
-class ProcessStatusAdmin(ConsoleAdmin):
-    """The automation state of each process."""
-
-    section = Section.FLEET
-    icon = "memory"
-    rank = 50
-    group_path = "group_id"
-    list_display = [short_field("name"), short_field("hostname"), "goal_version", "error", project, "heard"]
-    list_filter = [("group", RelatedFilter)]
-    list_select_related = ["group"]
-    search_fields = ["name", "hostname", "group__name"]
-    ordering = ["name", "id"]
-    fields = ["name", "hostname", "goal_version", "error", "group", "heard"]
-    empty_text = "No processes yet. Processes appear when an automation agent reports them."
-
-    @admin.display(description="reported", ordering="reported")
-    def heard(self, status: ProcessStatus) -> SafeString | str:
-        """Time since its agent last reported it."""
-        return ago(status.reported)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionComparison:
     """The lines that differ from the previous version; `why_not` says why they cannot be compared."""
@@ -198,3 +176,25 @@ class AutomationRevisionAdmin(ConsoleAdmin):
         text = document_text(revision)
         shown = text if len(text) <= _LONGEST_DOCUMENT else text[:_LONGEST_DOCUMENT] + "\n…"
         return format_html('<pre class="json">{}</pre>', shown)
+
+
+@admin.register(ProcessStatus)
+class ProcessStatusAdmin(ConsoleAdmin):
+    """The automation state of each process."""
+
+    section = Section.FLEET
+    icon = "memory"
+    rank = 50
+    group_path = "group_id"
+    list_display = [short_field("name"), short_field("hostname"), "goal_version", "error", project, "heard"]
+    list_filter = [("group", RelatedFilter)]
+    list_select_related = ["group"]
+    search_fields = ["name", "hostname", "group__name"]
+    ordering = ["name", "id"]
+    fields = ["name", "hostname", "goal_version", "error", "group", "heard"]
+    empty_text = "No processes yet. Processes appear when an automation agent reports them."
+
+    @admin.display(description="reported", ordering="reported")
+    def heard(self, status: ProcessStatus) -> SafeString | str:
+        """Time since its agent last reported it."""
+        return ago(status.reported)

@@ -8,13 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from automation.admin.states import (
-    alerts_about,
-    cluster_state,
-    host_state,
-    set_state,
-    with_behind,
-)
+from automation.admin.states import alerts_about, cluster_state, host_state, set_state, with_behind
 from automation.models import Cluster, Host, ReplicaSet
 from automation.selectors.members import MembersNow, members_now
 from opsapi import clock

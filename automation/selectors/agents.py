@@ -9,10 +9,7 @@ from django.db.models.functions import Lower
 
 from accesslist.models import ApiKey
 from automation.choices import AgentType
-from automation.models import (
-    Agent,
-    Host,
-)
+from automation.models import Agent, Host
 from events.facts import EventFacts
 from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import FirstRows, first_rows, in_visible_scope

@@ -2,10 +2,7 @@
 
 from django.db.models import Q, QuerySet
 
-from automation.models import (
-    Host,
-    ReplicaSet,
-)
+from automation.models import Host, ReplicaSet
 from events.facts import EventFacts
 from opsapi.wire_json import JsonObject
 

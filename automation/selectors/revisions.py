@@ -10,10 +10,7 @@ from django.db.models import Q, QuerySet
 
 from automation.document.publish import NEW_PROJECT
 from automation.document.text import read
-from automation.models import (
-    AutomationRevision,
-    ProcessStatus,
-)
+from automation.models import AutomationRevision, ProcessStatus
 from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable

@@ -8,11 +8,7 @@ from automation.choices import AgentType
 from automation.models import Agent
 from automation.selectors.agents import agents_named, agents_of
 from automation.selectors.leases import watching
-from automation.serializers.agents import (
-    AgentDocument,
-    WatchingAgentDocument,
-    present_watching,
-)
+from automation.serializers.agents import AgentDocument, WatchingAgentDocument, present_watching
 from automation.services.agents import agent_delete
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
