@@ -28,8 +28,15 @@ from automation.agent.mongodb.commands import (
     sizes_of,
 )
 from automation.agent.mongodb.connection import ANSWER_SECONDS, MongoAccess, MongoSession, probe
-from automation.agent.mongodb.metrics import DATABASE, OF_DATABASES, SERVER
-from automation.agent.mongodb.numbers import Answers, numbers_of, restart_mark, space
+from automation.agent.mongodb.metrics import (
+    DATABASE,
+    OF_DATABASES,
+    SERVER,
+    Answers,
+    numbers_of,
+    restart_mark,
+    space,
+)
 from automation.agent.mongodb.topology import NamedServers, members_of_cluster
 from automation.agent.rates import NumbersAt, Why, values_of
 from automation.agent.turns import MOST_DATABASES, DatabaseTurns
