@@ -125,7 +125,7 @@ class AgentProcess:
         found = self._round()
         if found.found:
             found = self._round()
-        sent = self._sender.drain(ONCE_SECONDS)
+        sent = self._sender.drain(ONCE_SECONDS, self._stop)
         # Other agents watch all hosts, so there is nothing to do.
         works = any(reading.reachable for reading in found.readings) or (found.others and not found.readings)
         return OK if sent and works else FAILED
@@ -157,7 +157,7 @@ class AgentProcess:
         for body in bodies:
             self._spool.put(body)
         self._sender.wake()
-        self._sender.drain(DRAIN_SECONDS)
+        self._sender.drain(DRAIN_SECONDS, self._stop)
         sent, self._sent = self._sender.sent - self._sent, self._sender.sent
         log.info(
             "hosts=%d reachable=%d late=%d others=%d measurements=%d took=%.2fs sent=%d waiting=%d",
