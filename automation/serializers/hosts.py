@@ -85,6 +85,7 @@ class HostDocument(Resource):
 class NewHost(HostDocument):
     """A new host. The other fields come from agents."""
 
+    # A field that users write is declared here again, with its checks.
     writable = frozenset({"hostname", "port"})
 
     hostname = Hostname(example="db1.example.com")

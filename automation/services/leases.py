@@ -39,7 +39,7 @@ _COLUMNS: Mapping[str, str] = {
 }
 _UPDATE = update_from_arrays("automation_hostlease", _COLUMNS)
 
-# --- giving out -----------------------------------------------------------------------------------
+# --- requests for leases --------------------------------------------------------------------------
 
 
 def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: datetime) -> JsonObject:
