@@ -66,5 +66,5 @@ class MetricSpec:
 
     @property
     def deprecated(self) -> bool:
-        """Whether no server measures it any more; reports can still contain it."""
+        """Whether servers no longer measure it. Reports can still contain it."""
         return self.subject is MetricSubject.RETIRED

@@ -49,7 +49,7 @@ def rows_of(samples: Samples, reported: datetime) -> list[tuple[int, str]]:
 
 
 def samples_of(reported: datetime, rows: Iterable[tuple[int, Sequence[float | None]]]) -> Samples:
-    """What was reported at a time, of its rows as (age, numbers): each metric's samples, oldest first."""
+    """Convert the rows (age, numbers) of a report to samples by metric, oldest first."""
     second = _cut(reported)
     found: dict[Metric, list[tuple[datetime, float]]] = {}
     for age, numbers in sorted(rows, key=lambda row: -row[0]):

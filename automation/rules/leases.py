@@ -121,7 +121,7 @@ class Ask:
         # are gone.
         self.asked = asked.asked if asked and asked.until > now else None
         self.end = lease_end(now, interval)
-        # A host that was ours when our time ran out, and that nobody took, is ours.
+        # Our former hosts that no other watcher has got meanwhile are still ours.
         self.watchers = {**watchers, me: LeaseWatcher(now, interval, self.end)}
         self.others = {key for key, watcher in watchers.items() if watcher.until > now} - {me}
         self.loads = Counter(filter(None, map(self._owner, leases.values())))
@@ -183,7 +183,7 @@ class Ask:
                 end = self.now if lease.free_from else self.now + self.interval * ROUND_INTERVALS
                 self._put(key, replace(lease, free_from=end))
             elif lease.free_from or lease.wanted_by:
-                self._put(key, self._ours(key))  # The watcher that wanted it is gone.
+                self._put(key, self._ours(key))  # The watcher that wanted it no longer asks.
 
     def _name_units(self) -> None:
         """Record which hosts belong together; for a host of another watcher, that watcher decides."""

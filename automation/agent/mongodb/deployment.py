@@ -41,7 +41,7 @@ LOOK_UP_AGAIN = 10.0
 
 @dataclass(frozen=True)
 class _Names:
-    """The servers that a server named, and on whose behalf: its replica set, or the routers."""
+    """The servers that a server named, and its group: its replica set, or the routers."""
 
     group: str
     members: frozenset[ServerAddress]
@@ -186,7 +186,7 @@ class Deployment:
         return member
 
     def _forget_unnamed(self) -> None:
-        """Forget servers that nobody names any more.
+        """Forget servers that no server names.
 
         A silent server's list stays valid while no other member of its set, or no other router, answers.
         """

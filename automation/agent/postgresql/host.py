@@ -362,7 +362,7 @@ def _asked(session: PostgresSession, statement: str) -> Row:
 
 
 def _not_reset(before: NumbersAt | None, now: NumbersAt) -> NumbersAt | None:
-    """The previous sample, without sections whose counters were reset since."""
+    """The previous sample, without sections with counters that were reset since."""
     if before is None:
         return None
     marks = (
