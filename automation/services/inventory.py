@@ -3,10 +3,10 @@
 The number of statements does not depend on the number of hosts.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -78,6 +78,15 @@ class Moves:
     clusters_left: frozenset[str] = frozenset()
 
 
+class _Membership(NamedTuple):
+    """The replica set of a host, and the facts that the set counts."""
+
+    set_id: str | None
+    type_name: str
+    down: bool
+    shard_name: str | None
+
+
 def clusters_named(*, group_id: str, names: Collection[str], now: datetime) -> ClustersByName:
     """Return the clusters with these names; unknown clusters are added."""
     known = known_clusters(group_id=group_id, names=names)
@@ -132,30 +141,25 @@ def hosts_update(
     if not reports:
         return Moves()
     updated = [hosts[report.address.key] for report in reports]
-    before = _memberships(updated)
-    keys_before = {host.id: _set_key(host) for host in updated}
-    members = {host.id: _membership(host) for host in updated}
+    before = [_membership(host) for host in updated]
+    keys_before = [_set_key(host) for host in updated]
+    clusters_before = {host.cluster_id for host in updated}
     for host, report in zip(updated, reports, strict=True):
         _apply(host, report, clusters, now)
         host.reported_by_id = agent_id
     moved = [
-        host for host in updated if host.replica_set_id is None or keys_before[host.id] != _set_key(host)
+        host
+        for host, key in zip(updated, keys_before, strict=True)
+        if host.replica_set_id is None or key != _set_key(host)
     ]
     _assign_replica_sets(moved, now)
     columns = {name: [getattr(host, name) for host in updated] for name in ("id", *_REPORTED_COLUMNS)}
     _execute(_UPDATE_HOSTS, columns)
-    after = _memberships(updated)
-    changed = {
-        set_id
-        for host in updated
-        if members[host.id] != _membership(host)
-        for set_id in (members[host.id][0], host.replica_set_id)
-        if set_id is not None
-    }
+    sides = list(zip(before, map(_membership, updated), strict=True))
     return Moves(
-        replica_sets=before[0] | after[0],
-        changed_sets=frozenset(changed),
-        clusters_left=before[1] - after[1],
+        replica_sets=_set_ids(sides),
+        changed_sets=_set_ids(side for side in sides if side[0] != side[1]),
+        clusters_left=frozenset(clusters_before - {host.cluster_id for host in updated} - {None}),
     )
 
 
@@ -207,16 +211,14 @@ def _leave_all(host: Host) -> None:
     host.replica_set = host.cluster = None
 
 
-def _memberships(hosts: Sequence[Host]) -> tuple[frozenset[str], frozenset[str]]:
-    """The ids of replica sets and of clusters."""
-    sets = {host.replica_set_id for host in hosts}
-    clusters = {host.cluster_id for host in hosts}
-    return frozenset(sets - {None}), frozenset(clusters - {None})
+def _membership(host: Host) -> _Membership:
+    return _Membership(host.replica_set_id, host.type_name, host.down, host.shard_name)
 
 
-def _membership(host: Host) -> tuple[str | None, str, bool, str | None]:
-    """The id of the replica set, and the facts that the set counts."""
-    return host.replica_set_id, host.type_name, host.down, host.shard_name
+def _set_ids(sides: Iterable[tuple[_Membership, _Membership]]) -> frozenset[str]:
+    """The replica sets of hosts before and after a report."""
+    memberships = (membership for side in sides for membership in side)
+    return frozenset(membership.set_id for membership in memberships if membership.set_id is not None)
 
 
 def _set_key(host: Host) -> SetKey | None:
