@@ -12,7 +12,7 @@ from automation.admin.host_page import host_context
 from automation.admin.states import host_state, with_behind
 from automation.forms import HostForm, NewHostForm
 from automation.models import Database, Host
-from automation.selectors.members import without_data
+from automation.selectors.hosts import without_data
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi import clock
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of

@@ -4,12 +4,12 @@ from collections.abc import Collection
 from datetime import datetime
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
 
 from automation.addresses import Address
 from automation.models import Database, Host
-from automation.selectors.members import without_data
+from automation.rules.heartbeats import heard_limit
 from events.facts import EventFacts
 from opsapi.api.principal import VisibleScope
 from opsapi.fields import Among
@@ -126,6 +126,14 @@ def has_database(host: Host, name: str) -> bool:
     """Return whether the host has a database with this name."""
     # PostgreSQL rejects NUL characters, and no stored name contains one.
     return "\0" not in name and databases_of(host).filter(name=name).exists()
+
+
+def without_data(now: datetime) -> Q:
+    """Hosts with an unknown state: without a report, or without a recent report.
+
+    Hosts that are down count as down.
+    """
+    return Q(down=False) & (Q(last_report=None) | Q(last_report__lte=heard_limit(now)))
 
 
 def hosts_down(visible_scope: VisibleScope) -> FirstRows[Host]:
