@@ -16,9 +16,10 @@ from alerting.rules.observations import (
     of_second_factors,
 )
 from alerting.selectors.scopes import is_concerned
+from automation.addresses import Address
 from automation.choices import AgentType
 from automation.models import Agent, Host
-from automation.reports import Address, Samples
+from automation.reports import Samples
 from automation.selectors.agents import agent_state, known_agents
 from automation.selectors.hosts import host_state
 from automation.selectors.measurements import MeasuredReport, measurements_of_reports, newest_measurements

@@ -1,4 +1,4 @@
-"""Who may read and write in automation: for the routes of the API and the actions of the console."""
+"""Roles that can read and write in automation, for the routes of the API and the actions of the console."""
 
 from opsapi.api.permissions import in_group
 from opsapi.roles import Role

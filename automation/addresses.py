@@ -1,12 +1,30 @@
 """Host addresses, parsed strictly into a single form. Pure."""
 
 import re
+from dataclasses import dataclass
 
-from automation.reports import Address
 from opsapi.hostnames import canonical_hostname
+from opsapi.hostport import host_and_port
 
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _HIGHEST_PORT = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """hostname:port; host names are case-insensitive."""
+
+    hostname: str
+    port: int
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The identity of an address."""
+        return self.hostname.lower(), self.port
+
+    def __str__(self) -> str:
+        """`hostname:port`, IPv6 in brackets."""
+        return host_and_port(self.hostname, self.port)
 
 
 def read_address(text: str) -> Address | None:

@@ -28,7 +28,7 @@ class AgentType(StrEnum):
 
 
 class ClusterType(StrEnum):
-    """Cluster types, as far as the hosts reveal them."""
+    """Cluster types, derived from the reported hosts."""
 
     REPLICA_SET = "REPLICA_SET"
     SHARDED_REPLICA_SET = "SHARDED_REPLICA_SET"

@@ -9,7 +9,7 @@ from django.db import connection
 DAY = timedelta(days=1)
 READINGS = "automation_reading"
 
-_THERE = """
+_EXISTING = """
 SELECT to_date(right(partition.relname, 8), 'YYYYMMDD')
   FROM pg_inherits
   JOIN pg_class AS partition ON partition.oid = inhrelid
@@ -30,10 +30,10 @@ def begin_of(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
-def days_there() -> list[date]:
+def existing_days() -> list[date]:
     """The days with a partition, the latest first."""
     with connection.cursor() as cursor:
-        cursor.execute(_THERE, [READINGS])
+        cursor.execute(_EXISTING, [READINGS])
         return [day for (day,) in cursor]
 
 
@@ -44,7 +44,7 @@ def spans_back(since: datetime | None, until: datetime | None) -> Iterator[tuple
     """
     days = [
         day
-        for day in days_there()
+        for day in existing_days()
         if (until is None or begin_of(day) < until) and (since is None or begin_of(day) + DAY > since)
     ]
     place = 0

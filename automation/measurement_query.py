@@ -1,25 +1,62 @@
 """The query for measurements: time range and buckets."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from automation.choices import Granularity
-from automation.durations import bucket_start, read_duration, span_of
 from automation.metrics import Metric
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.api.query import Parameter, read_choice
 from opsapi.clock import parse_time
 
+_ISO_DURATION = re.compile(
+    r"P(?:(?P<weeks>\d{1,6})W|(?:(?P<days>\d{1,6})D)?"
+    r"(?:T(?=\d)(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?(?:(?P<seconds>\d{1,9})S)?)?)",
+    re.ASCII,
+)
+_FIRST_BUCKET = datetime(2000, 1, 1, tzinfo=UTC)
+_SPANS = {
+    Granularity.PT1M: timedelta(minutes=1),
+    Granularity.PT5M: timedelta(minutes=5),
+    Granularity.PT1H: timedelta(hours=1),
+    Granularity.P1D: timedelta(days=1),
+}
 MOST_POINTS = 5_000
 """Limit for a metric in an answer."""
-
-_GRANULARITIES = [one.value for one in Granularity]
+_GRANULARITIES = [granularity.value for granularity in Granularity]
 _METRICS = [metric.value for metric in Metric]
 _LATER_NAMES = {"OPLOG_REPLICATION_LAG_TIME": Metric.OPLOG_SLAVE_LAG_MASTER_TIME.value}
 """Other client names for metrics; answers use our names."""
+
+
+def read_duration(text: str) -> timedelta:
+    """Parse an ISO 8601 duration of weeks, or of days, hours, minutes and seconds, longer than zero.
+
+    Years and months are rejected, because their length varies.
+
+    Raises: ValueError: not such a duration.
+    """
+    found = _ISO_DURATION.fullmatch(text)
+    parts = {name: int(number) for name, number in found.groupdict().items() if number} if found else {}
+    duration = timedelta(**parts)
+    if not duration:
+        raise ValueError("must be an ISO 8601 duration of weeks, days, hours, minutes, seconds, such as PT1H")
+    return duration
+
+
+def span_of(granularity: Granularity) -> timedelta:
+    """The length of a bucket."""
+    return _SPANS[granularity]
+
+
+def bucket_start(moment: datetime, span: timedelta) -> datetime:
+    """The start of the bucket that contains the moment: buckets of a day start at midnight UTC, and so on."""
+    return moment - (moment - _FIRST_BUCKET) % span
+
 
 _read_metric = read_choice(_METRICS)
 

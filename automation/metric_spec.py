@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 
 from automation.units import Unit
 
@@ -16,6 +15,9 @@ class MetricKind(StrEnum):
 
     GAUGE = "GAUGE"
     RATE = "RATE"
+
+
+GAUGE, RATE = MetricKind.GAUGE, MetricKind.RATE
 
 
 class Engine(StrEnum):
@@ -49,14 +51,13 @@ class MetricSubject(StrEnum):
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """A row of the table.
+    """The properties of a metric.
 
     `unit` is the unit of stored values and of reports without units; for a RATE it is per second. `words` is
     a name that can start a sentence: `Resident memory`. `meaning` is a sentence.
     """
 
     kind: MetricKind
-    name: str
     subject: MetricSubject
     unit: Unit
     engines: tuple[Engine, ...]
@@ -65,9 +66,5 @@ class MetricSpec:
 
     @property
     def deprecated(self) -> bool:
-        """Whether no server measures it any more; reports can still contain it."""
+        """Whether servers no longer measure it. Reports can still contain it."""
         return self.subject is MetricSubject.RETIRED
-
-
-gauge = partial(MetricSpec, MetricKind.GAUGE)
-rate = partial(MetricSpec, MetricKind.RATE)

@@ -8,8 +8,8 @@ from django.db.models import Q, Value
 from django.db.models.functions import Coalesce, Lower
 
 from accesslist.models import Project
+from automation.addresses import Address
 from automation.choices import AgentType, HostType
-from automation.reports import Address
 from opsapi.api.principal import ActorKind
 from opsapi.clock import time_words
 from opsapi.fields import EncryptedField, OptionalIdField, PrimaryIdField
@@ -38,9 +38,8 @@ class Cluster(models.Model):
 class ReplicaSet(models.Model):
     """Hosts with the same replica set name in a cluster, or without a cluster.
 
-    Its numbers are those of its members as last reported. Without members it is not visible, and its row
-    waits for the name to return. Counting locks the row, so that of reports of different members the last one
-    sees all.
+    The numbers count its members as last reported. Without members it is not visible; its row stays for the
+    next member with this name. Counting locks the row, so the last of several reports sees all members.
     """
 
     id = PrimaryIdField()
@@ -74,7 +73,7 @@ class LiveHostManager(models.Manager["Host"]):
 
 
 class Host(models.Model):
-    """A database process at hostname:port, with its last reported state (decisions 8 "hosts").
+    """A database process at hostname:port, with its last reported state .
 
     A deleted host disappears at once and frees its address. Its row stays until the worker has purged its
     measurements.
@@ -87,7 +86,7 @@ class Host(models.Model):
     type_name = models.CharField(
         "type",
         max_length=20,
-        choices=[(one.value, one.value) for one in HostType],
+        choices=[(host_type.value, host_type.value) for host_type in HostType],
         default=HostType.NO_DATA.value,
     )
     down = models.BooleanField(default=False)
@@ -163,7 +162,9 @@ class Agent(models.Model):
     group = models.ForeignKey(
         Project, on_delete=models.CASCADE, related_name="agents", verbose_name="project"
     )
-    agent_type = models.CharField(max_length=12, choices=[(one.value, one.value) for one in AgentType])
+    agent_type = models.CharField(
+        max_length=12, choices=[(agent_type.value, agent_type.value) for agent_type in AgentType]
+    )
     hostname = models.CharField(max_length=253)
     version = models.CharField(max_length=50)
     version_behind = models.BooleanField(
@@ -182,7 +183,7 @@ class Agent(models.Model):
             models.UniqueConstraint("group", "agent_type", Lower("hostname"), name="agent_once"),
         ]
         indexes = [
-            # Silent agents, for the start page of the console.
+            # Agents that stopped reporting, for the start page of the console.
             models.Index(
                 fields=["group", "agent_type", "hostname"], name="agent_silent", condition=Q(down=True)
             ),
@@ -229,7 +230,7 @@ class Reading(models.Model):
     age = models.SmallIntegerField(
         help_text="Seconds from the measurement to `reported`, fractions of both cut."
     )
-    # By the number of the metric (automation/metric_numbers.py), in its base unit.
+    # By the number of the metric (automation/metrics.py), in its base unit.
     numbers = ArrayField(models.FloatField(null=True))
 
     class Meta:
@@ -333,7 +334,7 @@ class Measurement(models.Model):
 
 
 class ReportAnswer(models.Model):
-    """The answer to a report with an Idempotency-Key, stored for repeats (decisions 8).
+    """The answer to a report with an Idempotency-Key, stored for repeats.
 
     `id` is a digest of project, API key and Idempotency-Key, `body` is a digest of the report: a single index
     finds the answer and keeps it unique. Rows live for a day.
@@ -369,7 +370,7 @@ class FleetWatch(models.Model):
 
 
 class ProcessStatus(models.Model):
-    """The automation state of a process, as last reported (decisions 8 "agent report", 9)."""
+    """The automation state of a process, as last reported."""
 
     id = models.BigAutoField(primary_key=True)
     group = models.ForeignKey(
@@ -391,7 +392,7 @@ class ProcessStatus(models.Model):
 
 
 class AutomationRevision(models.Model):
-    """A published automation configuration (decisions 9); the initial document of a project has no row.
+    """A published automation configuration; the initial document of a project has no row.
 
     The author is plain text without foreign keys: revisions outlive keys and users.
     """
@@ -410,7 +411,7 @@ class AutomationRevision(models.Model):
     diffs = models.JSONField(default=list, help_text="Changes per process, with secrets redacted.")
     changes = models.JSONField(default=dict, help_text="Number of changed processes, by status.")
     restored_from = models.PositiveIntegerField(null=True, help_text="The revision that was restored.")
-    actor_kind = models.CharField(max_length=6, choices=[(one.value, one.value) for one in ActorKind])
+    actor_kind = models.CharField(max_length=6, choices=[(kind.value, kind.value) for kind in ActorKind])
     actor_id = OptionalIdField()
     actor_name = models.CharField(max_length=254, null=True)
     created = models.DateTimeField()

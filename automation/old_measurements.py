@@ -10,11 +10,9 @@ from functools import lru_cache
 
 from django.db.models import OuterRef, Q, Subquery
 
-from automation.measured_at import MeasuredAt
-from automation.metric_numbers import NUMBERS
 from automation.metrics import Metric
 from automation.models import Host, Measurement, Reading
-from automation.reading_rows import samples_of
+from automation.readings import NUMBERS, MeasuredAt, samples_of
 from automation.reports import Samples
 from opsapi.clock import parse_time
 from opsapi.fields import Among

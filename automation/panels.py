@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from automation.models import Agent, Host
-from automation.selectors.overview import agents_timed_out, hosts_down, hosts_without_data
+from automation.selectors.agents import agents_timed_out
+from automation.selectors.hosts import hosts_down, hosts_without_data
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words
 from opsapi.console.admin_urls import list_url, page_url
@@ -13,7 +14,7 @@ from opsapi.console.widgets import Cell, Panel, Tone
 
 
 def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Panel]:
-    """Hosts that are down, hosts without data, and silent agents."""
+    """Hosts that are down, hosts without data, and agents that stopped reporting."""
     yield _hosts(visible_scope, now)
     yield _without_data(visible_scope, now)
     yield _agents(visible_scope, now)
@@ -27,7 +28,7 @@ def _hosts(visible_scope: VisibleScope, now: datetime) -> Panel:
         title="Hosts down",
         unit="hosts down",
         headers=["Host", "Project", "Replica set", "Last report"],
-        rows=[_host(one, now) for one in found.rows],
+        rows=[_host(host, now) for host in found.rows],
         count=found.count,
         url=list_url(Host, down__exact=1),
         empty="All hosts are up. A host is listed here when its agent can't reach it or stops reporting it.",
@@ -44,7 +45,7 @@ def _without_data(visible_scope: VisibleScope, now: datetime) -> Panel:
         title="Hosts without data",
         unit="hosts without data",
         headers=["Host", "Project", "Agent", "Last report"],
-        rows=[_unheard(one, now) for one in found.rows],
+        rows=[_unheard(host, now) for host in found.rows],
         count=found.count,
         url=list_url(Host, data="none"),
         empty="All hosts report. A host is listed here after four minutes without a report.",
@@ -81,7 +82,7 @@ def _agents(visible_scope: VisibleScope, now: datetime) -> Panel:
         title="Silent agents",
         unit="agents silent",
         headers=["Agent", "Type", "Project", "Last report"],
-        rows=[_agent(one, now) for one in found.rows],
+        rows=[_agent(agent, now) for agent in found.rows],
         count=found.count,
         url=list_url(Agent, down__exact=1),
         empty="All agents report. An agent is listed here after four minutes without a report.",

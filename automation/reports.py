@@ -1,34 +1,21 @@
 """A report of an agent in the immutable form that services accept. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
 from events.types import EventType
-from opsapi.hostport import host_and_port
+
+OLDEST = timedelta(hours=1)
+NEWEST = timedelta(minutes=5)
+"""Maximum age of a sample in a report, and how far it can be in the future."""
 
 Samples = Mapping[Metric, Sequence[tuple[datetime, float]]]
 """Samples by metric, in the base unit of the metric."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """hostname:port; host names are case-insensitive."""
-
-    hostname: str
-    port: int
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """The identity of an address."""
-        return self.hostname.lower(), self.port
-
-    def __str__(self) -> str:
-        """`hostname:port`, IPv6 in brackets."""
-        return host_and_port(self.hostname, self.port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +34,7 @@ class HostReport:
     shard_name: str | None = None
     uptime_seconds: int | None = None
     databases: Mapping[str, Samples] | None = None
-    samples: Samples
+    samples: Samples = field(default_factory=dict)
     lease: str | None = None
 
 
@@ -80,12 +67,12 @@ class ProcessReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRequest:
-    """Which hosts an agent can watch, and shares with other agents.
+    """The hosts that an agent can watch and shares with other agents.
 
-    `together` names for each host what it has in common with others that go to one agent, such as its replica
-    set, or nothing. `instance` tells agents of one hostname apart. `metrics` is what becomes of the metrics
-    of hosts, as JSON: `sets` of names of metrics by state, and `hosts` with the place of each host's set, by
-    hostname:port. One that `stops` gives back all it holds.
+    `instance` distinguishes agents with the same hostname. `together` has a text for each host, such as its
+    replica set: hosts with the same text go to one agent; an empty text means nothing. `metrics` is the
+    metric coverage as JSON: `sets` of metric names by state, and `hosts`, the index of each host's set by
+    hostname:port. A request with `stops` gives back all leases.
     """
 
     instance: str
@@ -111,5 +98,7 @@ class Report:
     @property
     def sample_count(self) -> int:
         """The number of measured values, of hosts and databases."""
-        measured = [one for host in self.hosts for one in (host.samples, *(host.databases or {}).values())]
+        measured = [
+            measured for host in self.hosts for measured in (host.samples, *(host.databases or {}).values())
+        ]
         return sum(len(series) for samples in measured for series in samples.values())

@@ -1,4 +1,4 @@
-"""Measurements over time, computed where they are stored: one statement, whatever is asked for."""
+"""Measurements over time, computed by a single SQL statement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,19 +7,15 @@ from datetime import UTC, datetime, timedelta
 from django.db import connection
 
 from automation.days import READINGS
-from automation.durations import span_of
-from automation.measurement_query import SeriesQuery
-from automation.metric_numbers import NUMBERS
+from automation.measurement_query import SeriesQuery, span_of
 from automation.metrics import Metric
 from automation.old_measurements import OLD_SAMPLES_OF_DATABASE, OLD_SAMPLES_OF_HOST
+from automation.readings import NUMBERS
+from automation.reports import NEWEST, OLDEST
 from opsapi.wire_json import JsonObject
 
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 _LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
-_OLDEST = timedelta(hours=1, seconds=1)
-_NEWEST = timedelta(minutes=5)
-"""So much older and newer than the report that they came with samples may be (decisions 8)."""
-
 _SAMPLES = f"""
 SELECT wanted.metric, date_trunc('second', reading.reported) - reading.age * interval '1 second',
        reading.numbers[wanted.number]
@@ -30,13 +26,13 @@ SELECT wanted.metric, date_trunc('second', reading.reported) - reading.age * int
    AND reading.reported >= %(since)s AND reading.reported < %(until)s
    AND reading.numbers[wanted.number] IS NOT NULL
  UNION ALL {{old}}
-"""  # noqa: S608 - made of our own names
+"""  # noqa: S608 - contains only our own names
 SAMPLES_OF_HOST = _SAMPLES.format(database="''", old=OLD_SAMPLES_OF_HOST)
 """Metric, moment and number of each sample of a host; its parameters are `sample_parameters`."""
 _SAMPLES_OF_DATABASE = _SAMPLES.format(database="%(database)s", old=OLD_SAMPLES_OF_DATABASE)
 
-# The mean is taken of numerics: the sum of two great doubles may be none. A mean that is nearer to 0 than any
-# double is 0. Times are formatted here: per value far cheaper than in Python.
+# The mean is computed with numerics, because the sum of two large doubles can overflow. A mean too close to 0
+# for a double is 0. PostgreSQL formats times much faster than Python.
 _SERIES = """
 SELECT metric, to_char(bucket AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
        CASE WHEN abs(mean) < 2.5e-324 THEN 0 ELSE mean::float8 END
@@ -54,7 +50,7 @@ _OF_DATABASE = _SERIES.format(samples=_SAMPLES_OF_DATABASE)
 
 @dataclass(frozen=True, slots=True)
 class MetricSeries:
-    """One metric over time: (start of the bucket as the wire shows it, mean) for each bucket with samples."""
+    """A metric over time: (start of the bucket as wire text, mean) for each bucket with samples."""
 
     metric: Metric
     points: list[tuple[str, float]] = field(default_factory=list)
@@ -63,9 +59,9 @@ class MetricSeries:
 def measured_series(
     host_id: str, query: SeriesQuery, *, database: str | None = None
 ) -> Sequence[MetricSeries]:
-    """The metrics of a host, or of one of its databases, in the order of their closed set.
+    """Return the series of a host or of one of its databases, in the order of `Metric`.
 
-    Those asked for by name are there even when nothing was measured.
+    Metrics that the query names are included even without samples.
     """
     wanted = query.metrics or list(Metric)
     parameters = {
@@ -80,18 +76,19 @@ def measured_series(
         cursor.execute(_OF_HOST if database is None else _OF_DATABASE, parameters)
         for metric, bucket, mean in cursor.fetchall():
             series[metric].points.append((bucket, mean))
-    return [one for one in series.values() if one.points or query.metrics]
+    return [found for found in series.values() if found.points or query.metrics]
 
 
 def sample_parameters(host_id: str, metrics: Sequence[Metric], start: datetime, end: datetime) -> JsonObject:
-    """Which samples are read: those of the reports that may hold any from `start` to `end`.
+    """Return the parameters for the samples from `start` to `end`.
 
-    The bounds are plain times, so that PostgreSQL opens no partition of another day.
+    The bounds include every report that can contain such a sample. They are plain values, so PostgreSQL
+    opens no partition of another day.
     """
     return {
         "host": host_id,
         "metrics": [metric.value for metric in metrics],
         "numbers": [NUMBERS[metric] for metric in metrics],
-        "since": start - min(_NEWEST, start - _FIRST_MOMENT),
-        "until": end + min(_OLDEST, _LAST_MOMENT - end),
+        "since": start - min(NEWEST, start - _FIRST_MOMENT),
+        "until": end + min(OLDEST + timedelta(seconds=1), _LAST_MOMENT - end),
     }

@@ -18,7 +18,7 @@ class Family(StrEnum):
 
 
 class Unit(StrEnum):
-    """Every unit a value or a threshold can have; the values are the wire values."""
+    """All units of values and thresholds; the values are the wire values."""
 
     RAW = "RAW"
     PERCENT = "PERCENT"
@@ -40,7 +40,7 @@ class Unit(StrEnum):
     DAYS = "DAYS"
 
 
-# Each unit's size in the smallest unit of its family: K is 1,024 for bits and bytes.
+# The size of each unit in the smallest unit of its family. K is 1,024 for bits and bytes.
 _SIZES: dict[Unit, tuple[Family, int]] = {
     Unit.RAW: (Family.RAW, 1),
     Unit.PERCENT: (Family.PERCENT, 1),
@@ -64,25 +64,26 @@ _SIZES: dict[Unit, tuple[Family, int]] = {
 
 
 def family_of(unit: Unit) -> Family:
-    """Return the family a unit belongs to."""
+    """Return the family of a unit."""
     return _SIZES[unit][0]
 
 
 def units_of(family: Family) -> tuple[Unit, ...]:
-    """Return the units of a family, the smallest first."""
+    """Return the units of a family, smallest first."""
     return tuple(unit for unit, (its_family, _) in _SIZES.items() if its_family is family)
 
 
 def convert(number: float, from_unit: Unit, to_unit: Unit) -> float:
-    """Return the same quantity in another unit; infinite where it is beyond a float.
+    """Return the quantity in another unit; infinite if a float cannot hold it.
 
-    Raises UnitsMismatch when the units are of two families, OverflowError for an integer beyond a float.
+    Raises: UnitsMismatch: the units belong to different families. OverflowError: a float cannot hold the
+    integer.
     """
     from_family, from_size = _SIZES[from_unit]
     to_family, to_size = _SIZES[to_unit]
     if from_family is not to_family:
         raise UnitsMismatch(f"{from_unit} is of the family {from_family}, {to_unit} of {to_family}")
-    # Sizes of one family divide each other, so that the result is rounded once at most.
+    # Sizes of a family divide each other, so the result is rounded at most once.
     if from_size >= to_size:
         return float(number) * (from_size // to_size)
     return float(number) / (to_size // from_size)

@@ -5,13 +5,11 @@ from automation.views.automation_config import (
     AutomationConfigViewSet,
     AutomationSchemaViewSet,
     AutomationStatusViewSet,
+    RevisionViewSet,
 )
 from automation.views.clusters import ClusterViewSet
-from automation.views.databases import DatabaseViewSet
-from automation.views.hosts import HostViewSet
-from automation.views.measurements import MeasurementViewSet
-from automation.views.metrics import MetricViewSet
-from automation.views.revisions import RevisionViewSet
+from automation.views.hosts import DatabaseViewSet, HostViewSet
+from automation.views.measurements import MeasurementViewSet, MetricViewSet
 from opsapi.api.routing import route
 
 _HOSTS = "groups/<group_id>/hosts"
@@ -26,7 +24,7 @@ urlpatterns = [
     route(_HOST, HostViewSet, get="retrieve", patch="update", delete="destroy"),
     route(f"{_HOST}/measurements", MeasurementViewSet, get="of_host"),
     route(f"{_HOST}/databases", DatabaseViewSet, get="index"),
-    # Names hold slashes, so what stands below a database is looked for first.
+    # Database names can contain slashes, so the longer path comes first.
     route(f"{_DATABASE}/measurements", MeasurementViewSet, get="of_database"),
     route(_DATABASE, DatabaseViewSet, get="retrieve"),
     route("groups/<group_id>/clusters", ClusterViewSet, get="index"),

@@ -6,7 +6,7 @@ Contract 2.12, decisions 8 "discovery".
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from automation.reports import Address
+from automation.addresses import Address
 from opsapi.api.principal import Group
 from opsapi.wire_json import JsonObject
 

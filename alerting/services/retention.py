@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from alerting.choices import NotificationStatus
 from alerting.models import Alert, Notification, NotificationAttempt
-from automation.report_documents import OLDEST
+from automation.reports import OLDEST
 from events.models import Event, Signal
 from opsapi.batches import ROWS_AT_ONCE, delete_batch
 from opsapi.ids import first_id

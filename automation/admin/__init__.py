@@ -3,8 +3,7 @@
 from automation.admin.agents import AgentAdmin, FleetWatchAdmin, ReportAnswerAdmin
 from automation.admin.hosts import DatabaseAdmin, HostAdmin
 from automation.admin.leases import HostLeaseAdmin, WatcherAdmin
-from automation.admin.processes import ProcessStatusAdmin
-from automation.admin.revisions import AutomationRevisionAdmin
+from automation.admin.revisions import AutomationRevisionAdmin, ProcessStatusAdmin
 from automation.admin.sets import ClusterAdmin, ReplicaSetAdmin
 
 __all__ = [

@@ -43,13 +43,13 @@ def agent_context(agent: Agent, now: datetime) -> Mapping[str, Any]:
 
 def _hosts(agent: Agent, found: Watching, now: datetime) -> Panel:
     shown = found.hosts[:MOST_SHOWN]
-    known = hosts_at(agent.group_id, [one.address.key for one in shown])
+    known = hosts_at(agent.group_id, [watched.address.key for watched in shown])
     return Panel(
         name="watched",
         title="Watched hosts",
         unit="hosts",
         headers=["Host", "State", "Until"],
-        rows=[_host(one, known.get(one.address.key), now) for one in shown],
+        rows=[_host(watched, known.get(watched.address.key), now) for watched in shown],
         count=len(found.hosts),
         url=list_url(Host, reported_by__id__exact=agent.id),
         empty="This agent has no host leases. An agent that does not share hosts has none.",
@@ -57,17 +57,17 @@ def _hosts(agent: Agent, found: Watching, now: datetime) -> Panel:
     )
 
 
-def _host(one: WatchedHost, host: Host | None, now: datetime) -> Sequence[Cell]:
+def _host(watched: WatchedHost, host: Host | None, now: datetime) -> Sequence[Cell]:
     state, tone = host_state(host, now) if host else ("not reported yet", Tone.PLAIN)
-    address = Cell(str(one.address), page_url(host) if host else "")
-    return [address, Cell(state, tone=tone), Cell(time_words(one.until))]
+    address = Cell(str(watched.address), page_url(host) if host else "")
+    return [address, Cell(state, tone=tone), Cell(time_words(watched.until))]
 
 
 def _metrics(agent: Agent, found: Watching) -> Panel:
     hosts: dict[int, list[str]] = defaultdict(list)
-    for one in found.hosts:
-        if one.metric_set is not None:
-            hosts[one.metric_set].append(str(one.address))
+    for watched in found.hosts:
+        if watched.metric_set is not None:
+            hosts[watched.metric_set].append(str(watched.address))
     missing: dict[tuple[int, str, str], list[str]] = defaultdict(list)
     for place, metric_set in enumerate(found.metric_sets):
         for rank, (state, _, _) in enumerate(_WHY):

@@ -17,9 +17,9 @@ from automation.admin.agent_page import agent_context
 from automation.admin.new_agent import install_steps, waiting_context
 from automation.admin.states import agent_state, alerts_about, with_behind
 from automation.choices import AgentType
-from automation.forms.agents import NewAgentForm
+from automation.forms import NewAgentForm
 from automation.models import Agent, FleetWatch, Host, ReportAnswer
-from automation.selectors.first_reports import project_of_agent_key
+from automation.selectors.agents import project_of_agent_key
 from automation.services.agents import agent_delete
 from opsapi import clock
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of

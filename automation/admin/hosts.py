@@ -10,10 +10,9 @@ from django.utils.safestring import SafeString
 from automation.access import WRITE_HOSTS
 from automation.admin.host_page import host_context
 from automation.admin.states import host_state, with_behind
-from automation.forms.hosts import HostForm, NewHostForm
+from automation.forms import HostForm, NewHostForm
 from automation.models import Database, Host
-from automation.reports import Address
-from automation.selectors.members import without_data
+from automation.selectors.hosts import without_data
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi import clock
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
@@ -27,9 +26,9 @@ _AS_REPORTED = (
 )
 
 
-def _make(call: ActionCall) -> ActionOutcome:
-    address = Address(call.values["hostname"], call.values["port"])
-    host = host_create(group_id=call.values["group_id"], address=address, actor=call.actor, now=call.now)
+def _create(call: ActionCall) -> ActionOutcome:
+    values = call.values
+    host = host_create(group_id=values["group_id"], values=values["host"], actor=call.actor, now=call.now)
     return ActionOutcome(row=host)
 
 
@@ -68,7 +67,7 @@ class HostAdmin(ConsoleAdmin):
         label="New host",
         done="Created",
         text="The host has no data until an agent reports it.",
-        run=_make,
+        run=_create,
         access=WRITE_HOSTS,
         form=NewHostForm,
     )

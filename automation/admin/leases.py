@@ -7,8 +7,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
+from automation.addresses import Address
 from automation.models import HostLease, Watcher
-from automation.reports import Address
 from opsapi.console.admin_urls import page_url
 from opsapi.console.display import link, project, short, short_field
 from opsapi.console.filters import RelatedFilter
@@ -45,10 +45,10 @@ class HostLeaseAdmin(ConsoleAdmin):
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         """Loads the agents."""
-        held = Watcher.objects.filter(Among("id", {one.held_by for one in rows if one.held_by}))
-        agents = {one.id: one.agent for one in held.select_related("agent")}
-        for one in rows:
-            one.agent = agents.get(one.held_by)
+        held = Watcher.objects.filter(Among("id", {lease.held_by for lease in rows if lease.held_by}))
+        agents = {watcher.id: watcher.agent for watcher in held.select_related("agent")}
+        for lease in rows:
+            lease.agent = agents.get(lease.held_by)
 
     @admin.display(description="host", ordering="hostname")
     def address(self, lease: HostLease) -> str | SafeString | None:

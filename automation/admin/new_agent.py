@@ -1,4 +1,4 @@
-"""Commands that install an agent, and the reports it has sent so far."""
+"""Commands that install an agent, and the reports that have arrived from it."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -10,9 +10,9 @@ from accesslist.services.keys import NewKey
 from automation.admin.states import agent_state, host_state
 from automation.agent.settings import PREFIX
 from automation.agent_file import NAME, agent_file
-from automation.forms.agents import MONGODB, POSTGRESQL
+from automation.forms import MONGODB, POSTGRESQL
 from automation.models import Agent, Host
-from automation.selectors.first_reports import first_report
+from automation.selectors.agents import first_report
 from opsapi import clock
 from opsapi.api.links import AGENTS
 from opsapi.console.admin_urls import list_url, page_url
@@ -30,7 +30,7 @@ _PLACES = {
 def install_steps(
     address: str, group_id: str, new_key: NewKey, databases: Collection[str]
 ) -> Mapping[str, Any]:
-    """The commands from a database without an agent to a running agent (`automation.forms.agents`).
+    """The commands from a database without an agent to a running agent (`automation.forms`).
 
     Only the settings file contains the private key, no command does.
     """
@@ -78,8 +78,8 @@ def waiting_context(key_id: str, since: datetime, group_id: str) -> Mapping[str,
     return {
         "waiting_url": reverse("admin:automation_agent_first_report", args=[key_id]),
         "since": since,
-        "arrived": [_agent_row(one) for one in came.arrived],
-        "others": [_agent_row(one) for one in came.others],
+        "arrived": [_agent_row(agent) for agent in came.arrived],
+        "others": [_agent_row(agent) for agent in came.others],
         "hosts": [_host_row(host, now) for host in came.hosts],
         "host_count": came.host_count,
         "hosts_url": list_url(Host, group__id__exact=group_id),

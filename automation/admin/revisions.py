@@ -1,6 +1,11 @@
-"""Published automation configurations in the console."""
+"""Published automation configurations in the console, and the automation state of processes.
 
-from collections.abc import Mapping
+The page of a revision shows its changes and a comparison with the previous version.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -9,15 +14,117 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from automation.admin.restore import RESTORE
-from automation.admin.revision_page import document_text, revision_context
-from automation.models import AutomationRevision
-from opsapi.console.actions import Action
-from opsapi.console.display import EMPTY, Context, project
+from automation.access import WRITE_CONFIG
+from automation.document.publish import NEW_PROJECT
+from automation.document.side_by_side import MOST_LINES, LinePair, side_by_side
+from automation.document.text import for_people
+from automation.forms import RestoreForm
+from automation.models import AutomationRevision, ProcessStatus
+from automation.selectors.revisions import goal_version, revision_at
+from automation.services.automation_config import automation_config_restore
+from automation.services.masking import NEW_PROJECT_TEXT, masked_text
+from events.diff_rows import changed_resources
+from opsapi.api.errors import ApiError
+from opsapi.console.actions import Action, ActionCall, ActionOutcome
+from opsapi.console.display import EMPTY, Context, ago, cut, project, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.first_rows import more_words
 
+MOST_CHANGED = 100
+"""Maximum number of changed processes on the page."""
+_MOST_ROWS = 2_000
 _LONGEST_DOCUMENT = 200_000  # Characters that fit on a page.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionComparison:
+    """The lines that differ from the previous version; `why_not` says why they cannot be compared."""
+
+    before: int
+    rows: Sequence[LinePair] = ()
+    more: str = ""
+    why_not: str = ""
+
+
+def revision_context(revision: AutomationRevision) -> Mapping[str, Any]:
+    """Every changed field before and after, and the differences in the whole document."""
+    diffs, left_out = cut(revision.diffs, MOST_CHANGED)
+    return {
+        "changes": changed_resources(diffs),
+        "changes_more": more_words(left_out),
+        "side_by_side": _side_by_side(revision),
+    }
+
+
+def document_text(revision: AutomationRevision) -> str:
+    """The document with secrets redacted, or the reason why it cannot be read."""
+    try:
+        return for_people(masked_text(revision))
+    except ApiError as refusal:
+        return _detail(refusal)
+
+
+def _side_by_side(revision: AutomationRevision) -> RevisionComparison | None:
+    """The previous version; None if there is none."""
+    number = revision.number - 1
+    try:
+        before = _text_at(number, revision.group_id)
+        if before is None:
+            return None
+        rows = side_by_side(before, for_people(masked_text(revision)))
+    except ApiError as refusal:
+        return RevisionComparison(before=number, why_not=_detail(refusal))
+    if rows is None:
+        why_not = f"Too large to compare here: more than {MOST_LINES:,} lines."
+        return RevisionComparison(before=number, why_not=why_not)
+    shown, left_out = cut(rows, _MOST_ROWS)
+    return RevisionComparison(before=number, rows=shown, more=more_words(left_out))
+
+
+def _text_at(number: int, group_id: str) -> str | None:
+    if number == NEW_PROJECT["version"]:
+        return for_people(NEW_PROJECT_TEXT)
+    revision = revision_at(number, group_id=group_id)
+    return for_people(masked_text(revision)) if revision else None
+
+
+def _detail(refusal: ApiError) -> str:
+    return str(refusal.document()["detail"])
+
+
+def _restore(call: ActionCall) -> ActionOutcome:
+    revision: AutomationRevision = call.row
+    draft = automation_config_restore(
+        group_id=revision.group_id,
+        number=revision.number,
+        version=call.values["version"],
+        if_match=None,
+        dry_run=False,
+        actor=call.actor,
+        now=call.now,
+    )
+    if not draft.changes_something:
+        return ActionOutcome(message="The current configuration is identical; nothing was published.")
+    new = AutomationRevision.objects.get(group=revision.group_id, number=draft.new["version"])
+    return ActionOutcome(message=f"Version {revision.number} was published again as {new.number}.", row=new)
+
+
+def _is_not_current(revision: AutomationRevision, _now: datetime) -> bool:
+    return goal_version(revision.group_id) != revision.number
+
+
+RESTORE = Action(
+    label="Restore this version",
+    text="Publishes this configuration as the next version. The agents then make the changes below.",
+    icon="settings_backup_restore",
+    danger=True,
+    run=_restore,
+    access=WRITE_CONFIG,
+    form=RestoreForm,
+    offered=_is_not_current,
+)
+"""The action on the page of a revision."""
 
 
 @admin.register(AutomationRevision)
@@ -69,3 +176,25 @@ class AutomationRevisionAdmin(ConsoleAdmin):
         text = document_text(revision)
         shown = text if len(text) <= _LONGEST_DOCUMENT else text[:_LONGEST_DOCUMENT] + "\n…"
         return format_html('<pre class="json">{}</pre>', shown)
+
+
+@admin.register(ProcessStatus)
+class ProcessStatusAdmin(ConsoleAdmin):
+    """The automation state of each process."""
+
+    section = Section.FLEET
+    icon = "memory"
+    rank = 50
+    group_path = "group_id"
+    list_display = [short_field("name"), short_field("hostname"), "goal_version", "error", project, "heard"]
+    list_filter = [("group", RelatedFilter)]
+    list_select_related = ["group"]
+    search_fields = ["name", "hostname", "group__name"]
+    ordering = ["name", "id"]
+    fields = ["name", "hostname", "goal_version", "error", "group", "heard"]
+    empty_text = "No processes yet. Processes appear when an automation agent reports them."
+
+    @admin.display(description="reported", ordering="reported")
+    def heard(self, status: ProcessStatus) -> SafeString | str:
+        """Time since its agent last reported it."""
+        return ago(status.reported)

@@ -8,15 +8,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from automation.admin.states import (
-    alerts_about,
-    cluster_state,
-    host_state,
-    set_state,
-    with_behind,
-)
+from automation.admin.states import alerts_about, cluster_state, host_state, set_state, with_behind
 from automation.models import Cluster, Host, ReplicaSet
-from automation.selectors.members import MembersNow, members_now
+from automation.selectors.replica_sets import MembersNow, members_now
 from opsapi import clock
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import ago, badge, link, project, short_field
@@ -80,29 +74,29 @@ class ClusterAdmin(ConsoleAdmin):
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         """Loads the hosts."""
-        found = members_now("cluster_id", [one.id for one in rows], clock.now())
-        for one in rows:
-            one.members_now = found.get(one.id, MembersNow())
+        found = members_now("cluster_id", [cluster.id for cluster in rows], clock.now())
+        for cluster in rows:
+            cluster.members_now = found.get(cluster.id, MembersNow())
 
     @admin.display(description="state")
-    def state(self, one: Any) -> SafeString:
+    def state(self, cluster: Any) -> SafeString:
         """Number of hosts that are down or unknown."""
-        return badge(*cluster_state(one.members_now, clock.now()))
+        return badge(*cluster_state(cluster.members_now, clock.now()))
 
     @admin.display(description="replica sets")
-    def sets(self, one: Cluster) -> SafeString:
+    def sets(self, cluster: Cluster) -> SafeString:
         """Replica sets of the cluster that have members."""
-        return link(list_url(ReplicaSet, cluster__id__exact=one.id), "Replica sets")
+        return link(list_url(ReplicaSet, cluster__id__exact=cluster.id), "Replica sets")
 
     @admin.display(description="alerts")
-    def alerts(self, one: Cluster) -> SafeString:
+    def alerts(self, cluster: Cluster) -> SafeString:
         """Alerts about the cluster."""
-        return alerts_about(one.name, one.group_id)
+        return alerts_about(cluster.name, cluster.group_id)
 
     @admin.display(description="hosts")
-    def hosts(self, one: Any) -> int:
+    def hosts(self, cluster: Any) -> int:
         """Number of hosts."""
-        return int(one.members_now.hosts)
+        return int(cluster.members_now.hosts)
 
 
 @admin.register(ReplicaSet)
@@ -134,36 +128,36 @@ class ReplicaSetAdmin(ConsoleAdmin):
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         """Loads the members."""
-        found = members_now("replica_set_id", [one.id for one in rows], clock.now())
-        for one in rows:
-            one.members_now = found.get(one.id, MembersNow())
+        found = members_now("replica_set_id", [replica_set.id for replica_set in rows], clock.now())
+        for replica_set in rows:
+            replica_set.members_now = found.get(replica_set.id, MembersNow())
 
     @admin.display(description="state")
-    def state(self, one: Any) -> SafeString:
+    def state(self, replica_set: Any) -> SafeString:
         """The worst known state."""
-        return badge(*set_state(one, one.members_now, clock.now()))
+        return badge(*set_state(replica_set, replica_set.members_now, clock.now()))
 
     @admin.display(description="alerts")
-    def alerts(self, one: ReplicaSet) -> SafeString:
+    def alerts(self, replica_set: ReplicaSet) -> SafeString:
         """Alerts about the replica set."""
-        return alerts_about(one.name, one.group_id)
+        return alerts_about(replica_set.name, replica_set.group_id)
 
     @admin.display(description="primaries")
-    def known_primaries(self, one: Any) -> int:
+    def known_primaries(self, replica_set: Any) -> int:
         """The current primaries."""
-        return int(one.members_now.known.primaries)
+        return int(replica_set.members_now.known.primaries)
 
     @admin.display(description="healthy")
-    def known_healthy(self, one: Any) -> int:
+    def known_healthy(self, replica_set: Any) -> int:
         """Members reported as healthy."""
-        return int(one.members_now.known.healthy)
+        return int(replica_set.members_now.known.healthy)
 
     @admin.display(description="unhealthy")
-    def known_unhealthy(self, one: Any) -> int:
+    def known_unhealthy(self, replica_set: Any) -> int:
         """Members reported as unhealthy."""
-        return int(one.members_now.known.unhealthy)
+        return int(replica_set.members_now.known.unhealthy)
 
     @admin.display(description="unknown")
-    def unknown(self, one: Any) -> int:
+    def unknown(self, replica_set: Any) -> int:
         """Members without a recent report."""
-        return int(one.members_now.unknown)
+        return int(replica_set.members_now.unknown)

@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 from automation.choices import HostType
 from automation.models import Agent, Host, ReplicaSet
 from automation.rules.heartbeats import unheard_for
-from automation.selectors.members import MembersNow
+from automation.selectors.replica_sets import MembersNow
 from opsapi.clock import age_words
 from opsapi.console.admin_urls import list_url_named
 from opsapi.console.display import EMPTY, link
@@ -30,12 +30,12 @@ def host_state(host: Host, now: datetime) -> State:
     return "up", Tone.GOOD
 
 
-def set_state(one: ReplicaSet, members: MembersNow, now: datetime) -> State:
+def set_state(replica_set: ReplicaSet, members: MembersNow, now: datetime) -> State:
     """The worst known state of a replica set. With unknown members it is not healthy."""
-    if not one.healthy + one.unhealthy:
+    if not replica_set.healthy + replica_set.unhealthy:
         return "no members", Tone.PLAIN
-    if one.primaries != 1:
-        return "several primaries" if one.primaries else "no primary", Tone.BAD
+    if replica_set.primaries != 1:
+        return "several primaries" if replica_set.primaries else "no primary", Tone.BAD
     if members.known.unhealthy:
         return "members unhealthy", Tone.WARNING
     return _unknown(members, now) or ("healthy", Tone.GOOD)

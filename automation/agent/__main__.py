@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
+import resource
 import signal
 import sys
 import threading
 import time
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from automation.agent.addresses import ServerAddress
@@ -18,7 +20,6 @@ from automation.agent.check import check
 from automation.agent.client import TIMEOUT_SECONDS, Client
 from automation.agent.engine import DatabaseEngine
 from automation.agent.faults import log_unforeseen
-from automation.agent.files import allow_most_files
 from automation.agent.leases import Leases
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.poller import Choice, Poller, PollRound
@@ -124,7 +125,7 @@ class AgentProcess:
         found = self._round()
         if found.found:
             found = self._round()
-        sent = self._sender.drain(ONCE_SECONDS)
+        sent = self._sender.drain(ONCE_SECONDS, self._stop)
         # Other agents watch all hosts, so there is nothing to do.
         works = any(reading.reachable for reading in found.readings) or (found.others and not found.readings)
         return OK if sent and works else FAILED
@@ -156,7 +157,7 @@ class AgentProcess:
         for body in bodies:
             self._spool.put(body)
         self._sender.wake()
-        self._sender.drain(DRAIN_SECONDS)
+        self._sender.drain(DRAIN_SECONDS, self._stop)
         sent, self._sent = self._sender.sent - self._sent, self._sender.sent
         log.info(
             "hosts=%d reachable=%d late=%d others=%d measurements=%d took=%.2fs sent=%d waiting=%d",
@@ -170,6 +171,13 @@ class AgentProcess:
             len(self._spool),
         )
         return found
+
+
+def allow_most_files() -> None:
+    """Raise the limit of open files, often 1024: each host needs one or two connections."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):  # The system allows less than it reports.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _client(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Client:
@@ -202,18 +210,17 @@ def _say(line: str) -> None:
 
 
 def _engines(settings: Settings) -> list[DatabaseEngine]:
-    makers = {"MONGODB": (settings.mongodb, _mongodb), "POSTGRESQL": (settings.postgresql, _postgresql)}
+    makers: dict[str, tuple[Sequence[str], Callable[[Sequence[str]], DatabaseEngine]]] = {
+        "MONGODB": (settings.mongodb, MongoDB),
+        "POSTGRESQL": (settings.postgresql, _postgresql),
+    }
     engines: list[DatabaseEngine] = []
-    for name, (given, make) in makers.items():
+    for name, (databases, make) in makers.items():
         try:
-            engines.extend([make(given)] if given else [])
+            engines.extend([make(databases)] if databases else [])
         except ValueError as error:
             raise SettingsError([f"{PREFIX}{name}: {error}"]) from None
     return engines
-
-
-def _mongodb(connection_strings: Sequence[str]) -> DatabaseEngine:
-    return MongoDB(connection_strings)
 
 
 def _postgresql(uris: Sequence[str]) -> DatabaseEngine:

@@ -24,7 +24,7 @@ from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.postgresql import MISSING
 from automation.agent.settings import PREFIX, Settings, SettingsError
 from automation.agent.spool import check_owner
-from automation.agent.steps import CONNECT_SECONDS, CheckStep, visible_scope
+from automation.agent.steps import CONNECT_SECONDS, CheckStep, connection_steps
 
 MOST_SKEW = timedelta(minutes=5)
 """Maximum clock difference between this machine and the platform."""
@@ -82,7 +82,7 @@ def _platform_steps(settings: Settings) -> Iterator[CheckStep]:
     if _proxied(parts.scheme, hostname):
         yield CheckStep(f"platform: {settings.url} through the proxy of the environment variables")
     else:
-        if not (yield from visible_scope("platform", hostname, port)):
+        if not (yield from connection_steps("platform", hostname, port)):
             return
         tls = _tls_step(hostname, port) if is_tls else CheckStep("platform: no TLS (http:// URL)")
         yield tls

@@ -58,15 +58,15 @@ class PlatformAnswer:
     @property
     def detail(self) -> str:
         """Why the platform rejected the request, in one log line."""
-        said = " ".join(str(self.document.get("detail", "")).split())
-        return f"{self.status} {self.code}: {said}"[:_LONGEST_SHOWN]
+        detail = " ".join(str(self.document.get("detail", "")).split())
+        return f"{self.status} {self.code}: {detail}"[:_LONGEST_SHOWN]
 
     @property
     def bad_fields(self) -> Sequence[str]:
         """Paths of the rejected fields, such as `hosts[0].measurements[3].metricName`."""
         fields = self.document.get("badFields")
         named = fields if isinstance(fields, list) else []
-        return [str(one.get("field", "")) for one in named if isinstance(one, dict)]
+        return [str(fault.get("field", "")) for fault in named if isinstance(fault, dict)]
 
 
 def clock_words(date: datetime) -> str:
@@ -146,7 +146,7 @@ class Client:
                 return first  # The platform is busy, or the project does not exist.
         answer = self._ask(body, idempotency_key)
         if answer.status == 401:
-            # The nonce was too old or the key is unknown; the second answer tells which.
+            # The nonce was too old or the key is unknown; the second answer shows which.
             answer = self._ask(body, idempotency_key)
         return answer
 

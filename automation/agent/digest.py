@@ -100,7 +100,7 @@ def _digests(header: str) -> list[dict[str, str]]:
 
 
 def _listed(text: str) -> list[str]:
-    return [one.strip().lower() for one in text.split(",")]
+    return [item.strip().lower() for item in text.split(",")]
 
 
 def _quoted(text: str) -> str:

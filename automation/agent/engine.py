@@ -74,7 +74,7 @@ class HostToPoll(Protocol):
 class DatabaseEngine(Protocol):
     """A database engine.
 
-    All calls except `Target.poll` and the result of `look` come from a single thread.
+    All calls except `HostToPoll.poll` and the result of `look` come from a single thread.
     """
 
     @property
@@ -87,7 +87,7 @@ class DatabaseEngine(Protocol):
     def look(self, target: Any) -> Callable[[], Any] | None:
         """Release a host that another agent watches.
 
-        Returns a function that polls the host only for the hosts it names, like `Target.poll`; None if it
+        Returns a function that polls the host only for the hosts it names, like `HostToPoll.poll`; None if it
         names none.
         """
 

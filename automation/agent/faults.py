@@ -36,8 +36,8 @@ class Problems:
 
     def forget(self, *about: object) -> None:
         """Forget these problems."""
-        for one in about:
-            self._known.pop(one, None)
+        for subject in about:
+            self._known.pop(subject, None)
 
 
 def log_unforeseen(about: object, error: BaseException) -> None:
@@ -46,7 +46,9 @@ def log_unforeseen(about: object, error: BaseException) -> None:
     The message is left out: it may quote a connection string or a server text.
     """
     frames = traceback.extract_tb(error.__traceback__)[-_MOST_FRAMES:]
-    places = " < ".join(f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in reversed(frames))
+    places = " < ".join(
+        f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in reversed(frames)
+    )
     log.error("%s: unforeseen %s at %s", about, type(error).__name__, places or "no frame")
 
 
@@ -59,4 +61,4 @@ def printable(value: object, longest: int = 200) -> str | None:
     """A server text without unprintable characters, cut; None if nothing is left."""
     if not isinstance(value, str):
         return None
-    return "".join(one for one in value[:longest] if one.isprintable()).strip() or None
+    return "".join(character for character in value[:longest] if character.isprintable()).strip() or None

@@ -42,6 +42,8 @@ _STATES = {
 }
 
 Metrics = Mapping[str, Why]
+MetricSet = Mapping[str, object]
+"""Names of metrics by state, and the missing `role`, in the format of a report."""
 
 
 class Leases:
@@ -89,16 +91,16 @@ class Leases:
         self.has_answer, self.again = False, None
         if self._is_alone and self._clock() < self._alone_until:
             return
-        mine = [(role, {one: of[one] for one in of if self.watches(one)}) for role, of in metrics]
+        mine = [(role, {host: of[host] for host in of if self.watches(host)}) for role, of in metrics]
         sets, places = metric_sets(mine)
         hosts = [
             {
-                "hostname": one.hostname,
-                "port": one.port,
-                **({"together": together[one]} if one in together else {}),
-                **({"metricSet": places[one]} if one in places else {}),
+                "hostname": host.hostname,
+                "port": host.port,
+                **({"together": together[host]} if host in together else {}),
+                **({"metricSet": places[host]} if host in places else {}),
             }
-            for one in candidates[:MOST_HOSTS]
+            for host in candidates[:MOST_HOSTS]
         ]
         answer = self._send({"hosts": hosts, "metricSets": sets})
         if answer is not None:
@@ -173,9 +175,9 @@ class Leases:
 
 def metric_sets(
     metrics: Iterable[tuple[str, Mapping[ServerAddress, Metrics]]],
-) -> tuple[list[dict[str, Any]], Mapping[ServerAddress, int]]:
-    """The distinct metric coverage sets, in the format of a report, and the index of each host's set."""
-    sets: list[dict[str, Any]] = []
+) -> tuple[Sequence[MetricSet], Mapping[ServerAddress, int]]:
+    """The distinct metric sets, and the index of each host's set."""
+    sets: list[MetricSet] = []
     known: dict[str, int] = {}
     places: dict[ServerAddress, int] = {}
     for role, hosts in metrics:
@@ -184,9 +186,9 @@ def metric_sets(
                 state: sorted(metric for metric, why in reasons.items() if why in whys)
                 for state, whys in _STATES.items()
             }
-            states: dict[str, Any] = {state: metrics for state, metrics in named.items() if metrics}
+            states: MetricSet = {state: metrics for state, metrics in named.items() if metrics}
             if "refused" in states:
-                states["role"] = role
+                states = {**states, "role": role}
             text = json.dumps(states)
             if states and text not in known and len(sets) < MOST_METRIC_SETS:
                 known[text] = len(sets)
@@ -198,9 +200,9 @@ def metric_sets(
 
 def _leases_in(document: object) -> Iterable[tuple[ServerAddress, str]]:
     """The hosts of an answer with their leases; unreadable entries are skipped."""
-    for one in document if isinstance(document, list) else ():
-        if isinstance(one, dict):
-            yield from _lease(one.get("hostname"), one.get("port"), one.get("lease"))
+    for entry in document if isinstance(document, list) else ():
+        if isinstance(entry, dict):
+            yield from _lease(entry.get("hostname"), entry.get("port"), entry.get("lease"))
 
 
 def _lease(hostname: object, port: object, lease: object) -> Iterable[tuple[ServerAddress, str]]:
@@ -216,7 +218,7 @@ def _read(path: Path) -> tuple[str, Mapping[ServerAddress, str] | None]:
     try:
         kept = json.loads(path.read_bytes())
         instance, held = kept["instance"], kept["held"]
-        known = None if held is None else dict(pair for one in held for pair in _lease(*one))
+        known = None if held is None else dict(pair for entry in held for pair in _lease(*entry))
     except (OSError, ValueError, KeyError, TypeError):
         return uuid.uuid4().hex, None
     text = printable(instance, _LONGEST_LEASE)

@@ -30,7 +30,8 @@ MOST_POLLS = 256
 class PollRound:
     """The result of a round, with its duration in seconds. Late hosts are reported when they answer.
 
-    `others` are hosts of other agents; `found` are those of them that were unknown before the round.
+    `others` counts hosts of other agents; `found` counts the ones among them that were unknown before the
+    round.
     """
 
     readings: Sequence[HostReading]
@@ -49,7 +50,7 @@ def _all(_: Sequence[ServerAddress]) -> Choice:
 
 
 class _Failed:
-    """Stands for the answer of a poll that raised an exception."""
+    """The answer of a poll that raised an exception."""
 
 
 class Poller:
@@ -76,10 +77,11 @@ class Poller:
         self._number = itertools.count()
 
     def round(self, choose: Callable[[Sequence[ServerAddress]], Choice] = _all) -> PollRound:
-        """Ask each host of ours that is not still being asked; return what those said that answered in time.
+        """Poll the hosts of this agent, and return the answers that arrive in time.
 
-        `choose` is told all hosts, and says which are ours; at the others we only look. What fails with an
-        engine or with the answer of a host is logged, and loses no other.
+        A host that is still being polled is skipped. `choose` gets all hosts and returns which of them this
+        agent watches; the others are only asked for the hosts that they name. A failure of an engine or of an
+        answer is logged and affects no other host.
         """
         targets = [(engine, target) for engine in self._engines for target in _of(engine, engine.targets)]
         self._known = {target.address for _, target in targets}

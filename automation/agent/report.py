@@ -58,10 +58,10 @@ def bodies_of(
 def measurements_in(readings: Iterable[HostReading], unknown: Collection[str] = ()) -> int:
     """Number of measurements in the reports of a round."""
     return sum(
-        one.metric not in unknown
+        sample.metric not in unknown
         for reading in readings
         for samples in (reading.samples, *(reading.databases or {}).values())
-        for one in samples
+        for sample in samples
     )
 
 
@@ -112,12 +112,12 @@ def _without(document: Document, bad_fields: Iterable[str]) -> tuple[bytes | Non
     document["hosts"] = [host for host in hosts if id(host) not in refused]
     for host in document["hosts"]:
         if "databases" in host:
-            host["databases"] = [one for one in host["databases"] if id(one) not in refused]
+            host["databases"] = [database for database in host["databases"] if id(database) not in refused]
     for owner in _owners(document):
         owner["measurements"] = [
-            one
-            for one in owner["measurements"]
-            if id(one) not in refused and one["metricName"] not in unknown
+            measurement
+            for measurement in owner["measurements"]
+            if id(measurement) not in refused and measurement["metricName"] not in unknown
         ]
     return _json(document), frozenset(unknown)
 
@@ -153,9 +153,9 @@ def _host(reading: HostReading, unknown: Collection[str], lease: str | None) -> 
 
 def _measurements(samples: Iterable[Sample], unknown: Collection[str]) -> list[Document]:
     return [
-        {"metricName": one.metric, "number": one.number, "timestamp": _time(one.taken)}
-        for one in samples
-        if one.metric not in unknown
+        {"metricName": sample.metric, "number": sample.number, "timestamp": _time(sample.taken)}
+        for sample in samples
+        if sample.metric not in unknown
     ]
 
 

@@ -62,11 +62,14 @@ class Sender:
         self._wake.set()
         self._thread.join(seconds)
 
-    def drain(self, seconds: float) -> bool:
-        """Wait until everything is sent, at most `seconds`. Returns whether the spool is empty."""
+    def drain(self, seconds: float, stop: threading.Event) -> bool:
+        """Wait until everything is sent, at most `seconds` and not after `stop`.
+
+        Returns whether the spool is empty.
+        """
         end = time.monotonic() + seconds
-        while len(self._spool) and time.monotonic() < end:
-            time.sleep(0.02)
+        while len(self._spool) and time.monotonic() < end and not stop.wait(0.02):
+            pass
         return not len(self._spool)
 
     def _run(self) -> None:

@@ -128,7 +128,7 @@ class Settings:
     hostname: str = _setting(_hostname, lambda _: socket.gethostname())
 
 
-_FIELDS = {PREFIX + one.name.upper(): one for one in fields(Settings)}
+_FIELDS = {PREFIX + setting.name.upper(): setting for setting in fields(Settings)}
 NAMES = frozenset(_FIELDS)
 """The names of all settings."""
 
@@ -141,14 +141,14 @@ def read_settings(environment: Mapping[str, str], config: Path | None = None) ->
     given = {**(_read_file(config) if config else {}), **_of_environment(environment)}
     faults: list[str] = []
     values: dict[str, Any] = {}
-    for name, one in _FIELDS.items():
-        read, default = one.metadata["read"], one.metadata["default"]
+    for name, setting in _FIELDS.items():
+        read, default = setting.metadata["read"], setting.metadata["default"]
         text = given.get(name) or (default(environment) if default else None)
         if text is None:
             faults.append(f"{name} is missing")
             continue
         try:
-            values[one.name] = read(text)
+            values[setting.name] = read(text)
         except ValueError as error:
             faults.append(f"{name} {error}")
     if values.get("mongodb") == values.get("postgresql") == ():
@@ -201,7 +201,7 @@ def _check_owner(path: Path, status: os.stat_result) -> None:
 
 
 def _text(name: str, value: object) -> str:
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return " ".join(value)
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise SettingsError([f"{name} must be a string, a whole number or a list of strings"])

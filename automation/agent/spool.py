@@ -1,8 +1,8 @@
-"""Reports that wait to be sent, as files: in order, bounded in bytes and age, and whole or not at all.
+"""Stores reports in files until they are sent: in order, limited in bytes and age, and never in part.
 
-A file is named after its place and its Idempotency-Key, `<number>-<key>.json`, and holds the report as it is
-sent; the time of its last change is when it was put there. It is written under another name, and renamed once
-it is on the disk.
+A file `<number>-<key>.json` contains a report exactly as it is sent. The number gives the order, the key is
+the Idempotency-Key, and the modification time is when the report was added. A file is written under another
+name and renamed once it is on the disk.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from pathlib import Path
 log = logging.getLogger("opsapi.agent")
 
 OLDEST_SECONDS = 55 * 60
-"""The platform refuses samples that are older than an hour."""
+"""The platform rejects samples that are older than an hour."""
 
 LARGEST_BYTES = 200_000_000
 MOST_IN_MEMORY = 20
-"""So many reports are kept in memory while the disk takes none."""
+"""Maximum number of reports in memory while the disk cannot be written."""
 
 _NAME = re.compile(r"([0-9]{15})-([0-9a-f]{32})\.json")
 _UNFINISHED = ".tmp"
@@ -39,7 +39,7 @@ class SpoolInUse(Exception):  # noqa: N818 - what the directory is
 
 @dataclass(frozen=True)
 class Waiting:
-    """A report that waits, in the file of this name or in memory."""
+    """A waiting report: the name of its file, also for a report in memory."""
 
     name: str
 
@@ -50,7 +50,7 @@ class Waiting:
 
 
 class Spool:
-    """A directory of reports. Any thread may use it; one process has it."""
+    """A directory of reports. Thread-safe; a single process can use the directory."""
 
     def __init__(
         self,
@@ -60,11 +60,10 @@ class Spool:
         largest: int = LARGEST_BYTES,
         oldest: float = OLDEST_SECONDS,
     ) -> None:
-        """`clock` tells the seconds since 1970; `largest` in bytes, `oldest` in seconds.
+        """`clock` returns seconds since 1970; `largest` is in bytes, `oldest` in seconds.
 
-        Raises:
-            SpoolInUse: when another process has it.
-            OSError: when the directory cannot be made or written, is not ours, or is open to others.
+        Raises: SpoolInUse: another process uses the directory. OSError: the directory cannot be created or
+        written, belongs to another user, or is open to others.
         """
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         check_owner(directory)
@@ -82,21 +81,21 @@ class Spool:
         self._last = max((int(name[:15]) for name in self._sizes), default=0)
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Release the directory."""
         os.close(self._lock)
 
     def __len__(self) -> int:
-        """How many reports wait."""
+        """Number of waiting reports."""
         with self._guard:
             return len(self._sizes) + len(self._unwritten)
 
     def put(self, body: bytes) -> None:
-        """Add a report; the oldest give way when there is no more room.
+        """Add a report. If the spool is full, the oldest reports are dropped.
 
-        While the disk takes nothing, the newest reports wait in memory: they are lost when the agent ends.
+        While the disk cannot be written, the newest reports wait in memory and are lost when the agent ends.
         """
         with self._guard:
-            # Names go up even when the clock is set back.
+            # Numbers increase even if the clock is set back.
             self._last = max(self._last + 1, int(self._clock() * 1000))
             name = f"{self._last:015d}-{uuid.uuid4().hex}.json"
             self._make_room(len(body))
@@ -107,16 +106,15 @@ class Spool:
             except OSError as error:
                 log.error("spool: a report stays in memory: %s", error.strerror)
                 with contextlib.suppress(OSError):
-                    (self._directory / name).unlink()  # it is there when the directory alone was not synced
+                    (self._directory / name).unlink()  # exists if only the sync of the directory failed
                 self._unwritten[name] = body
                 for old in sorted(self._unwritten)[:-MOST_IN_MEMORY]:
                     self._forget(old)
 
     def first(self) -> tuple[Waiting, bytes] | None:
-        """The oldest report that is not too old, and its body; None when nothing waits.
+        """The oldest report that is not too old, and its body; None if no report waits.
 
-        Raises:
-            OSError: when the disk does not give it now; it stays.
+        Raises: OSError: the report cannot be read now; it stays.
         """
         with self._guard:
             for name in sorted([*self._sizes, *self._unwritten]):
@@ -129,10 +127,9 @@ class Spool:
         return None
 
     def replace(self, waiting: Waiting, body: bytes) -> None:
-        """Put another body in its place, under the same key.
+        """Replace the body of a report and keep its key.
 
-        Raises:
-            OSError: when the disk takes none; the old body stays.
+        Raises: OSError: the disk cannot be written; the old body stays.
         """
         with self._guard:
             if waiting.name in self._unwritten:
@@ -142,7 +139,7 @@ class Spool:
                 self._sizes[waiting.name] = len(body)
 
     def remove(self, waiting: Waiting) -> None:
-        """Forget a report that was sent or refused."""
+        """Remove a report that was sent or rejected."""
         with self._guard:
             self._forget(waiting.name)
 
@@ -151,7 +148,7 @@ class Spool:
             self._drop(min(self._sizes), f"the spool is full ({self._largest} bytes)")
 
     def _read(self, name: str) -> bytes | None:
-        """The body; None, and the file is gone, when it is torn. Any other fault may pass."""
+        """The body. A damaged file is dropped, and the result is None. Raises OSError for any other fault."""
         try:
             body = (self._directory / name).read_bytes()
             json.loads(body)
@@ -178,7 +175,7 @@ class Spool:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(body)
                 file.flush()
-                # The name goes up with every report, also when the clock is set back: it tells no age.
+                # The modification time is the age: numbers also increase while the clock is wrong.
                 os.utime(file.fileno(), (self._since[name], self._since[name]))
                 os.fsync(file.fileno())
             unfinished.rename(self._directory / name)

@@ -23,7 +23,7 @@ class CheckStep:
         return line.replace("\n", " ")
 
 
-def visible_scope(what: str, hostname: str, port: int) -> Generator[CheckStep, None, bool]:
+def connection_steps(what: str, hostname: str, port: int) -> Generator[CheckStep, None, bool]:
     """Resolve a name and connect to each address. Returns whether any address accepts connections.
 
     A single address is enough: `localhost` often has two, and a server listens on one of them.

@@ -32,7 +32,7 @@ class DatabaseTurns:
         """Measure due databases for up to `seconds`; the others follow in later rounds.
 
         `names` returns the current databases; new ones are due immediately. `measure` gets a name and the
-        seconds left. An exception ends the round; the samples so far are kept.
+        seconds left. An exception ends the round; earlier samples are kept.
         """
         now = clock()
         end = now + seconds

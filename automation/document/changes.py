@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from automation.document.formats import CANCEL, moment
-from automation.document.pointers import shortened
 from automation.document.secrets import redacted
-from automation.document.sections import Section, first, process_name, processes, section, text
+from automation.document.sections import Section, first, process_name, processes, section, shortened, text
 from automation.document.text import canonical, write
 from events.choices import DiffStatus, DiffType
 from opsapi.redaction import redact_urls

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from automation.document.changes import changed_params, is_disabled, is_restore, moved, pairs
 from automation.document.formats import CANCEL, has_zone, moment
-from automation.document.pointers import shortened
-from automation.document.sections import Section, first, text
+from automation.document.sections import Section, first, shortened, text
 from automation.rules.versions import version_event
 from events.types import EventType
 from opsapi.clock import wire_time

@@ -1,4 +1,4 @@
-"""Decides whether a sent document is rejected or becomes the next version. Pure."""
+"""Decides whether a sent document is rejected or becomes the next version, with its defaults. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,14 @@ from functools import cached_property  # noqa: TID251 - pure: nothing in it wait
 from typing import Any, Final
 
 from automation.document.changes import ProcessChange, process_changes
-from automation.document.defaults import completed
 from automation.document.rules import document_faults
-from automation.document.schema import in_documented_order
+from automation.document.schema import SCHEMA, in_documented_order, resolved
 from automation.document.secrets import restored
+from automation.document.sections import Section, items, keyed, text
 from automation.document.text import canonical
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, ApiError, BadField
+from opsapi.wire_json import JsonObject
 
 ANY_ETAG: Final = "*"
 NEW_PROJECT: Final[Mapping[str, Any]] = {
@@ -22,6 +23,7 @@ NEW_PROJECT: Final[Mapping[str, Any]] = {
     "processes": [],
 }
 """The initial document of every project."""
+_AGENTS = ("monitoringVersions", "backupVersions")
 
 
 @dataclass(frozen=True)
@@ -52,23 +54,22 @@ def publication(
     stored: Mapping[str, Any],
     *,
     if_match: Sequence[str] | None = None,
-    unkept: Sequence[BadField] = (),
+    unstorable: Sequence[BadField] = (),
 ) -> Publication:
-    """What follows upon the stored document when this one is sent.
+    """Check the sent document against the stored one, and return the result of publishing it.
 
-    `unkept`: what was found wrong when it was read; what else is wrong at these places is not told.
-    `if_match`: the entity tags of which the stored document has to have one; None when nobody asked.
+    `unstorable` are the faults found while reading it; they hide other faults at the same places. `if_match`
+    are entity tags, one of which must match the stored document; None if there is no such condition.
 
-    Raises:
-        ApiError: AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, when it was made upon another version; or
-            the first fault's code, with every one in `badFields`.
+    Raises: ApiError: AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, if the document is based on another version;
+    otherwise the code of the first fault, with all faults in `badFields`.
     """
     sent = _with_first_version(sent, stored)
     _check_version(sent, stored, if_match)
     document, unknown = restored(sent, stored)
-    places = {fault.field for fault in unkept}
+    places = {fault.field for fault in unstorable}
     others = (*unknown, *document_faults(document, stored))
-    faults = [*unkept, *(fault for fault in others if fault.field not in places)]
+    faults = [*unstorable, *(fault for fault in others if fault.field not in places)]
     if faults:
         raise ApiError.of_fields(in_documented_order(faults)[:MOST_FAULTS])
     document = {**completed(document, stored), "version": stored["version"]}
@@ -97,3 +98,48 @@ def _check_version(
 
 def _concurrent(asked: str, stored: Mapping[str, Any]) -> ApiError:
     return ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, str(stored["version"]))
+
+
+def completed(document: Mapping[str, Any], stored: Mapping[str, Any]) -> JsonObject:
+    """The document with defaults, without nulls in optional fields and without older names.
+
+    Agents keep the read-only `name` stored for their hostname. Fields outside the schema and the order of
+    keys stay as sent.
+    """
+    found: JsonObject = _completed(document, SCHEMA)
+    return {name: _kept(found, stored, name) if name in _AGENTS else value for name, value in found.items()}
+
+
+def _completed(value: Any, schema: Mapping[str, Any]) -> Any:
+    schema = resolved(schema)
+    if isinstance(value, Mapping):
+        return _object(value, schema)
+    if isinstance(value, list) and "items" in schema:
+        return [_completed(item, schema["items"]) for item in value]
+    return value
+
+
+def _object(value: Section, schema: Mapping[str, Any]) -> JsonObject:
+    known = schema.get("properties", {})
+    found: JsonObject = {}
+    for name, member in value.items():
+        field = known.get(name, {})
+        if member is not None or not field:
+            found.setdefault(field.get("olderNameOf", name), _completed(member, field))
+    for name, field in known.items():
+        if "default" in field:
+            found.setdefault(name, field["default"])
+    return found
+
+
+def _kept(document: Section, stored: Section, array: str) -> list[Any]:
+    """The agents, each with the name stored for its hostname."""
+    before = keyed((agent for _, agent in items(stored, array)), _hostname)
+    after = keyed((agent for _, agent in items(document, array)), _hostname)
+    return [
+        {**agent, "name": before[key]["name"]} if key in before else agent for key, agent in after.items()
+    ]
+
+
+def _hostname(agent: Section) -> str | None:
+    return text(agent, "hostname")

@@ -1,22 +1,24 @@
 """Rules between fields of the document, and between the document and the stored revision. Pure.
 
 Each rule is a function that yields its faults. Rules do not trust the shape of the document, because their
-faults are reported together with those of the schema.
+faults and the faults of the schema are reported together.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from automation.document.builds import bits_faults
-from automation.document.pointers import pointer
 from automation.document.schema import in_documented_order, schema_faults
-from automation.document.sections import Section, items, process_name, section, text
+from automation.document.sections import Section, items, pointer, process_name, section, text
 from automation.document.text import canonical
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
 
 _LONGEST_ALLOWED = 1000  # Maximum characters of the allowed values of a fault.
+_KNOWN_BY = ("platform", "architecture", "gitVersion")
+_ABSENT = "null"
+Place = tuple[int, int]
 
 
 def document_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> list[BadField]:
@@ -121,3 +123,40 @@ def _allowed(values: Iterable[str]) -> tuple[str, ...]:
     """The values, if they are short enough to be listed with every fault; otherwise none."""
     shown = tuple(values)
     return shown if sum(map(len, shown)) <= _LONGEST_ALLOWED else ()
+
+
+def bits_faults(document: Section, stored: Section) -> Iterator[BadField]:
+    """Check that stored `bits` of builds are neither removed nor changed.
+
+    Builds that differ only in their bits are compared as a group: builds equal to a stored build are set
+    aside first, so that they do not match another one.
+    """
+    before, after = _bits(stored), _bits(document)
+    for build, places in after.items():
+        left = Counter(bits for _, bits in before.get(build, ()))
+        other = [place for place, bits in places if not _set_aside(left, bits)]
+        lost = [bits for bits in left.elements() if bits != _ABSENT]
+        for (version, at), bits in zip(other, lost, strict=False):
+            path = "databaseVersions", version, "builds", at, "bits"
+            yield _fault(path, f"must stay {bits}: it cannot be removed or changed")
+
+
+def _set_aside(left: Counter[str], bits: str) -> bool:
+    there = left[bits] > 0
+    left[bits] -= there
+    return there
+
+
+def _bits(document: Section) -> dict[str, list[tuple[Place, str]]]:
+    """The identity of a build: its place, and its bits as text."""
+    found = defaultdict(list)
+    for version_at, version in items(document, "databaseVersions"):
+        for build_at, build in items(version, "builds"):
+            known_by = [version.get("name"), *(build.get(name) for name in _KNOWN_BY), _modules(build)]
+            found[canonical(known_by)].append(((version_at, build_at), canonical(build.get("bits"))))
+    return found
+
+
+def _modules(build: Section) -> list[str]:
+    modules = build.get("modules")
+    return sorted(map(canonical, modules)) if isinstance(modules, list) else []

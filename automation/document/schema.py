@@ -11,7 +11,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from automation.document.formats import FORMATS, has_format
-from automation.document.pointers import pointer, steps
+from automation.document.sections import pointer, steps
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
 
@@ -114,7 +114,7 @@ def _missing(path: Iterable[str | int]) -> BadField:
 
 
 def _wrong(field: str, keyword: str, demand: Any, closed_set: Sequence[Any]) -> BadField:
-    allowed = tuple(one for one in closed_set if one is not None)
+    allowed = tuple(value for value in closed_set if value is not None)
     if keyword == "enum":
         return BadField(field, ErrorCode.INVALID_ENUM_VALUE, "must be one of the allowed values", allowed)
     return BadField(field, ErrorCode.INVALID_ATTRIBUTE, _MESSAGES[keyword](demand), allowed)

@@ -1,19 +1,60 @@
-"""Masks secrets in the document as `******`, and restores them when `******` is sent back. Pure."""
+"""Masks secrets in the document as `******`, and restores them when `******` is sent back. Pure.
 
-from collections.abc import Mapping
+Names decide which values are secrets. To restore a mask, the items of a sent array are matched with the
+stored items by their visible values.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
-from automation.document.partners import partners
-from automation.document.pointers import pointer
-from automation.document.secret_names import Surroundings
-from automation.document.text import write
+from automation.document.sections import pointer, process_name, text
+from automation.document.text import canonical, write
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
 from opsapi.redaction import MASK, holds_redacted_url, redact_urls
 from opsapi.wire_json import JsonObject
 
+_IDENTITIES = ("_id", "id", "name", "hostname")
+
+Items = list[tuple[int, Any]]
+"""Items of an array, each with its index."""
+_LONGEST_REMEMBERED = 64  # Maximum characters of a name.
+_SECRET: Final = re.compile(r"pass|pwd|secret|token|credential|creds")
+_KEY: Final = re.compile(r"(?:private|access|api)key")
+_FILES: Final = ("file", "files", "path", "paths")
+"""Endings of names such as keyFile, which hold the place of a key, not the key."""
+_KEY_BELOW_AUTH: Final = re.compile(r"(?:new)?keys?$|keyfile")
+_SEPARATORS: Final = re.compile(r"[\W_]+")
 Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the names above a value reveal about it."""
+
+    auth: bool = False
+    secret: bool = False
+
+    def below(self, name: str) -> "Surroundings":
+        """The context of the value with that name."""
+        return _remembered(self, name) if len(name) <= _LONGEST_REMEMBERED else _below(self, name)
+
+
+def _below(around: Surroundings, name: str) -> Surroundings:
+    plain = _SEPARATORS.sub("", name).casefold()
+    is_secret = (
+        _SECRET.search(plain)
+        or (_KEY.search(plain) and not plain.endswith(_FILES))
+        or (around.auth and _KEY_BELOW_AUTH.match(plain))
+    )
+    return Surroundings(auth=around.auth or plain == "auth", secret=around.secret or bool(is_secret))
+
+
+_remembered = lru_cache(maxsize=4096)(_below)
 
 
 def redacted(document: Mapping[str, Any]) -> JsonObject:
@@ -25,8 +66,8 @@ def redacted(document: Mapping[str, Any]) -> JsonObject:
 def redacted_value(value: Any, around: Surroundings) -> Any:
     """The value with `******` for every secret.
 
-    Secrets are strings, numbers and booleans at or below a name of `secret_names`, and in any other string
-    the user info and query of URLs.
+    Secrets are strings, numbers and booleans at or below a secret name (`Surroundings`), and in any other
+    string the user info and query of URLs.
     """
     if isinstance(value, Mapping):
         return {name: redacted_value(member, around.below(name)) for name, member in value.items()}
@@ -101,3 +142,73 @@ class _Search:
             message = f"{MASK} does not match a stored value: send the value itself"
             self.faults.append(BadField(pointer(path), ErrorCode.REDACTED_VALUE_UNKNOWN, message))
         return sent
+
+
+def partners(sent: Sequence[Any], shown: Sequence[Any], *, array: str | int) -> list[int | None]:
+    """Return for each sent item the index of the matching stored item; None if no match is certain.
+
+    `shown` are the stored items with secrets redacted, `array` is the name of the array.
+    An item matches the stored item with the same identity. If several items share an identity or have none,
+    an item matches the stored item that looks the same, at any place. An edited item matches the stored item
+    at its place, if no other item was added, removed or moved.
+    """
+    found: list[int | None] = [None] * len(sent)
+    stored = _by_identity(shown, array)
+    for identity, items in _by_identity(sent, array).items():
+        for index, partner in _pairs(items, stored.get(identity, [])):
+            found[index] = partner
+    return found
+
+
+def _pairs(sent: Items, shown: Items) -> list[tuple[int, int]]:
+    """The indexes of items with the same identity and of their partners."""
+    if len(sent) != len(shown):
+        return _lookalikes(sent, shown)
+    side_by_side = list(zip(sent, shown, strict=True))
+    if len(side_by_side) == 1:
+        return [(sent[0][0], shown[0][0])]
+    edited = [pair for pair in side_by_side if pair[0][1] != pair[1][1]]
+    moved = _lookalikes([one for one, _ in edited], [other for _, other in edited])
+    same_place = [(one[0], other[0]) for one, other in side_by_side]
+    if not moved:
+        return same_place
+    places = {index for (index, _), _ in edited}
+    return moved + [pair for pair in same_place if pair[0] not in places]
+
+
+def _lookalikes(sent: Items, shown: Items) -> list[tuple[int, int]]:
+    """Pairs of equal-looking items; pairs are left out if their number has changed."""
+    before, now = _by_shown_form(shown), _by_shown_form(sent)
+    return [
+        pair
+        for shown_form, indexes in now.items()
+        if len(indexes) == len(before.get(shown_form, ()))
+        for pair in zip(indexes, before[shown_form], strict=True)
+    ]
+
+
+def _by_shown_form(items: Items) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    for index, item in items:
+        found[canonical(item)].append(index)
+    return found
+
+
+def _by_identity(items: Sequence[Any], array: str | int) -> dict[Hashable, Items]:
+    found: dict[Hashable, Items] = defaultdict(list)
+    for index, item in enumerate(items):
+        found[_identity(item, array)].append((index, item))
+    return found
+
+
+def _identity(item: Any, array: str | int) -> Hashable:
+    """The identity of an item of that array; None if nothing names it."""
+    if not isinstance(item, dict):
+        return None
+    if array == "processes":
+        return process_name(item)
+    if array in {"monitoringVersions", "backupVersions"}:
+        return text(item, "hostname")
+    if text(item, "user") is not None:
+        return text(item, "user"), text(item, "db")
+    return next((found for name in _IDENTITIES if (found := text(item, name)) is not None), None)

@@ -1,6 +1,7 @@
-"""Reads parts of an unvalidated document: parts of the wrong type are left out. Pure.
+"""Reads parts of an unvalidated document, and names places in it by JSON Pointers (RFC 6901). Pure.
 
-The shape and the rules of a document are checked together, so that the answer lists every fault.
+Parts of the wrong type are left out. The shape and the rules of a document are checked together, so that the
+answer lists every fault.
 """
 
 from collections import Counter
@@ -8,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
-from automation.reports import Address
+from automation.addresses import Address
 from opsapi.hostnames import canonical_hostname
 
 Section = Mapping[str, Any]
@@ -17,6 +18,8 @@ Item = TypeVar("Item")
 
 DEFAULT_PORT = 27017
 DEFAULT_HOST = "localhost"
+_LONGEST_TOKEN = 200
+"""Maximum characters of a key in an answer, so that answers are not many times larger than requests."""
 
 
 def section(document: Section, name: str) -> Section:
@@ -88,3 +91,22 @@ def process_port(process: Section) -> int:
     """The port of a process: `args2_6.net.port`, or the default of MongoDB."""
     port = section(section(process, "args2_6"), "net").get("port")
     return port if type(port) is int else DEFAULT_PORT
+
+
+def pointer(path: Iterable[str | int]) -> str:
+    """`/processes/0/name`; the empty text is the document itself. Long keys are cut."""
+    return "".join(f"/{_token(str(step))}" for step in path)
+
+
+def steps(text: str) -> list[str]:
+    """The keys and indexes of a pointer, as texts."""
+    return [step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:]]
+
+
+def shortened(step: str) -> str:
+    """The key for display, up to 200 characters."""
+    return step if len(step) <= _LONGEST_TOKEN else step[:_LONGEST_TOKEN] + "…"
+
+
+def _token(step: str) -> str:
+    return shortened(step).replace("~", "~0").replace("/", "~1")

@@ -1,16 +1,30 @@
-"""The document as text and back: numbers and the order of keys stay as written. Pure."""
+"""The document as text and back: numbers and the order of keys stay as written. Pure.
 
-from collections.abc import Callable
+Valid JSON can contain values that cannot be kept, such as NUL characters. Reading reports them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
 import orjson
 
-from automation.document.unstorable import Unkept, kept_alone
+from automation.document.sections import pointer
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField
-from opsapi.strict_json import read_json
+from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
+from opsapi.strict_json import UNKEPT_TEXT, is_kept, read_json
 from opsapi.wire_json import JsonObject
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unstorable:
+    """Placeholder of a number that cannot be kept; `message` says why."""
+
+    message: str
+
 
 Number = TypeVar("Number")
 
@@ -76,7 +90,7 @@ def read_sent(text: bytes | str) -> tuple[JsonObject, list[BadField]]:
         raise ApiError(ErrorCode.INVALID_JSON, "it must be a JSON object")
     # Without an escape, no text is unkeepable, so most documents skip the walk.
     has_escapes = b"\\u" in text if isinstance(text, bytes) else "\\u" in text
-    return kept_alone(document) if has_escapes or numbers.has_unkept else (document, [])
+    return without_unstorable(document) if has_escapes or numbers.has_unstorable else (document, [])
 
 
 def write(value: Any, *, pretty: bool = False) -> str:
@@ -119,24 +133,63 @@ def _as_it_came(value: Any) -> orjson.Fragment:
 class _Numbers:
     """Parses the numbers of a document, and records whether each can be kept."""
 
-    has_unkept = False
+    has_unstorable = False
 
-    def number(self, text: str) -> ExactNumber | Unkept:
+    def number(self, text: str) -> ExactNumber | Unstorable:
         return self._bounded(text, ExactNumber)
 
-    def integer(self, text: str) -> int | Unkept:
+    def integer(self, text: str) -> int | Unstorable:
         if len(text) <= _SAFE_DIGITS and text != "-0":
             return int(text)
         return self._bounded(text, ExactInteger)
 
-    def _bounded(self, text: str, read: Callable[[str], Number]) -> Number | Unkept:
+    def _bounded(self, text: str, read: Callable[[str], Number]) -> Number | Unstorable:
         if len(text) > LONGEST_NUMBER:
-            return self._unkept(f"must have at most {LONGEST_NUMBER} characters")
+            return self._unstorable(f"must have at most {LONGEST_NUMBER} characters")
         try:
             return read(text)
         except ValueError as error:
-            return self._unkept(str(error))
+            return self._unstorable(str(error))
 
-    def _unkept(self, message: str) -> Unkept:
-        self.has_unkept = True
-        return Unkept(message)
+    def _unstorable(self, message: str) -> Unstorable:
+        self.has_unstorable = True
+        return Unstorable(message)
+
+
+def without_unstorable(document: Mapping[str, Any]) -> tuple[JsonObject, list[BadField]]:
+    """The document without values that cannot be kept, and at most MOST_FAULTS faults: INVALID_ATTRIBUTE.
+
+    A value becomes null. A name that cannot be kept is dropped, and the fault is that of its object.
+    """
+    walk = _Walk()
+    found: JsonObject = walk.value(document, ())
+    return found, walk.faults
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A walk through a document whose depth was checked when it was parsed."""
+
+    faults: list[BadField] = field(default_factory=list)
+
+    def value(self, value: Any, path: Path) -> Any:
+        if isinstance(value, str):
+            return value if is_kept(value) else self._refused(path, UNKEPT_TEXT)
+        if isinstance(value, Unstorable):
+            return self._refused(path, value.message)
+        if isinstance(value, dict):
+            return dict(self._members(value, path))
+        if isinstance(value, list):
+            return [self.value(item, (*path, index)) for index, item in enumerate(value)]
+        return value
+
+    def _members(self, members: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Any]]:
+        kept = [name for name in members if is_kept(name)]
+        if len(kept) < len(members):
+            self._refused(path, f"its names {UNKEPT_TEXT}")
+        for name in kept:
+            yield name, self.value(members[name], (*path, name))
+
+    def _refused(self, path: Path, message: str) -> None:
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append(BadField(pointer(path) or WHOLE_BODY, ErrorCode.INVALID_ATTRIBUTE, message))

@@ -1,7 +1,7 @@
-"""Every report changes the rows of its agent and hosts: with room left in their pages no index is touched.
+"""Leaves room in the pages of agents and hosts, so that the updates of reports touch no index.
 
-Measured with 500 hosts and 30 reports: of the updates 27 % were HOT with full pages, 93 % with a
-fillfactor of 70, 97 % with one of 50, with which a whole report fits beside what it replaces.
+Measured with 500 hosts and 30 reports: 27 % of the updates were HOT with full pages, 93 % with a fillfactor of
+70, and 97 % with a fillfactor of 50, which leaves room for a complete report.
 """
 
 from django.db import migrations

@@ -1,4 +1,4 @@
-"""Who reports a host, which agents have fallen silent, and since when silence counts."""
+"""Adds the agent that reports a host, the state of agents, and the time from which timeouts count."""
 
 import django.db.models.deletion
 from django.db import migrations, models

@@ -1,6 +1,6 @@
-"""Hosts that bear the name of a replica set, and were reported before there were any, are members of it.
+"""Adds hosts with the name of a replica set to that set.
 
-Else the first report of some of its members would count those alone, and tell of a lost primary.
+Otherwise the first report of some members would count only these, and report a lost primary.
 """
 
 from django.db import migrations
@@ -55,5 +55,5 @@ class Migration(migrations.Migration):
         ('automation', '0010_automation_revisions'),
     ]
 
-    # Backwards there is nothing to do: rows without these sets are as good, and those with them no worse.
+    # Nothing to reverse: the earlier version works with and without these rows.
     operations = [migrations.RunSQL(statement, migrations.RunSQL.noop) for statement in (_MAKE, _LINK, _COUNT)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import migrations, transaction
 
-from automation.document.secret_names import Surroundings
+from automation.document.secrets import Surroundings
 from automation.document.secrets import redacted_value
 from automation.document.text import read, write
 from opsapi.api.errors import ApiError

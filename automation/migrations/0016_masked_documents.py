@@ -1,4 +1,4 @@
-"""The automation document as readers see it, kept beside the document; older revisions get theirs when read."""
+"""Stores the masked automation document; older revisions are masked when they are read."""
 
 from django.db import migrations, models
 

@@ -1,6 +1,6 @@
 """Measurements become rows of numbers in a partition for each day.
 
-Those that are there stay where they are: the worker moves them (`automation/old_measurements.py`).
+The worker moves the existing measurements (`automation/old_measurements.py`).
 """
 
 import django.contrib.postgres.fields
@@ -19,7 +19,7 @@ _CREATE = [
     ) PARTITION BY RANGE (reported)
     """,
     "CREATE INDEX reading_newest ON automation_reading (source_id, reported)",
-    # For the first reports; all others are made by the platform.
+    # For the first reports; the platform creates the other partitions.
     """
     DO $$ BEGIN
         FOR ahead IN -1..3 LOOP

@@ -54,8 +54,8 @@ class Shares:
     """The result of a request.
 
     `held` are the hosts of the requesting watcher with the end of each lease; `gained` are the new ones.
-    `changed` are all changed leases, `forgotten` those that are no longer needed. At `ask_again`, if set,
-    there may be more hosts for the watcher.
+    `changed` are all changed leases, `forgotten` are leases that are no longer needed. At `ask_again`, if
+    set, there may be more hosts for the watcher.
     """
 
     held: Mapping[Key, datetime]
@@ -93,10 +93,10 @@ def shares_given_back(me: str, *, leases: Mapping[Key, Lease], now: datetime) ->
 class Ask:
     """A request of a watcher, processed in steps; each step changes `leases` and `loads`.
 
-    It keeps what it holds. Free hosts go to the watchers that hold the fewest, so that one which asks first
-    leaves others their part; what nobody has taken until its next ask it takes then. From a watcher that
-    holds at least two hosts more it wants some: the other lets them go at its next ask, for the end of its
-    round.
+    The watcher keeps its hosts. Free hosts go to the watchers with the fewest hosts, so the first watcher
+    that asks leaves hosts to the others. It gets the hosts that are still free at its next request. It wants
+    hosts of a watcher with at least two hosts more; that watcher releases them at its next request, for the
+    end of its round.
     """
 
     def __init__(
@@ -121,9 +121,9 @@ class Ask:
         # are gone.
         self.asked = asked.asked if asked and asked.until > now else None
         self.end = lease_end(now, interval)
-        # A host that was ours when our time ran out, and that nobody took, is ours.
+        # Our former hosts that no other watcher has got meanwhile are still ours.
         self.watchers = {**watchers, me: LeaseWatcher(now, interval, self.end)}
-        self.others = {key for key, one in watchers.items() if one.until > now} - {me}
+        self.others = {key for key, watcher in watchers.items() if watcher.until > now} - {me}
         self.loads = Counter(filter(None, map(self._owner, leases.values())))
 
     def shares(self) -> Shares:
@@ -183,15 +183,15 @@ class Ask:
                 end = self.now if lease.free_from else self.now + self.interval * ROUND_INTERVALS
                 self._put(key, replace(lease, free_from=end))
             elif lease.free_from or lease.wanted_by:
-                self._put(key, self._ours(key))  # The watcher that wanted it is gone.
+                self._put(key, self._ours(key))  # The watcher that wanted it no longer asks.
 
     def _name_units(self) -> None:
         """Record which hosts belong together; for a host of another watcher, that watcher decides."""
         for key in self.candidates & self.leases.keys():
-            lease, said = self.leases[key], self.together[key]
+            lease, together = self.leases[key], self.together[key]
             is_ours = self._holder(lease) not in self.others or not lease.together
-            if said and said != lease.together and is_ours:
-                self._put(key, replace(lease, together=said))
+            if together and together != lease.together and is_ours:
+                self._put(key, replace(lease, together=together))
 
     def _gain(self) -> Collection[Key]:
         """Take free hosts and return them."""
@@ -249,12 +249,12 @@ class Ask:
 
     def _free_since(self, lease: Lease) -> datetime:
         watcher = self.watchers.get(lease.watcher or "")
-        ends = [one for one in (lease.free_from, watcher.until if watcher else None) if one is not None]
+        ends = [end for end in (lease.free_from, watcher.until if watcher else None) if end is not None]
         return min(ends, default=self.now)
 
     def _part(self, sizes: Mapping[Unit, int]) -> Collection[Unit]:
         """Our units of the free hosts, if each goes to the watcher with the fewest hosts."""
-        loads = [(self.loads[self.me], 0), *((self.loads[one], 1) for one in self._rivals())]
+        loads = [(self.loads[self.me], 0), *((self.loads[rival], 1) for rival in self._rivals())]
         heapify(loads)
         ours = set()
         for unit, size in sizes.items():
@@ -267,7 +267,7 @@ class Ask:
     def _rivals(self) -> Iterable[str]:
         """Other watchers of some of our candidates, or without hosts."""
         named = {self._owner(lease) for key, lease in self.leases.items() if key in self.candidates}
-        return [one for one in self.others if one in named or not self.loads[one]]
+        return [other for other in self.others if other in named or not self.loads[other]]
 
     def _free(self, key: Key) -> Lease:
         """The lease of a host that is left to others."""
@@ -295,7 +295,7 @@ class Ask:
                 if (owners[unit][self.me], self.me) > (owners[unit][other], other):
                     self._want_all(keys)
         while offered:
-            richest = max(offered, key=lambda one: (self.loads[one], one))
+            richest = max(offered, key=lambda other: (self.loads[other], other))
             more = self.loads[richest] - self.loads[self.me]
             # If we can watch only part of a unit, it would be wanted back.
             fitting = [
@@ -333,4 +333,6 @@ class Ask:
                 watcher = self.watchers[str(holder)]
                 if self.now - watcher.asked > watcher.interval * LATE_INTERVALS:
                     moments.append(watcher.until)
-        return min((one for one in moments if self.now < one < self.now + self.interval), default=None)
+        return min(
+            (moment for moment in moments if self.now < moment < self.now + self.interval), default=None
+        )

@@ -37,12 +37,12 @@ class MemberTally:
 
 def tally(seen: Iterable[Members]) -> MemberTally:
     """Count the members: reachable PRIMARY, SECONDARY and ARBITER members are healthy."""
-    members = [one for one in seen if one.type_name not in _NO_MEMBERS]
-    healthy = [one for one in members if one.reachable and role(one.type_name) in _HEALTHY]
+    members = [member for member in seen if member.type_name not in _NO_MEMBERS]
+    healthy = [member for member in members if member.reachable and role(member.type_name) in _HEALTHY]
     return MemberTally(
-        primaries=sum(one.count for one in healthy if role(one.type_name) == "PRIMARY"),
-        healthy=sum(one.count for one in healthy),
-        unhealthy=sum(one.count for one in members) - sum(one.count for one in healthy),
+        primaries=sum(member.count for member in healthy if role(member.type_name) == "PRIMARY"),
+        healthy=sum(member.count for member in healthy),
+        unhealthy=sum(member.count for member in members) - sum(member.count for member in healthy),
     )
 
 

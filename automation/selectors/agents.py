@@ -1,64 +1,92 @@
 """Reading agents."""
 
 from collections.abc import Collection
-from typing import Any
+from dataclasses import dataclass
+from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
 
+from accesslist.models import ApiKey
 from automation.choices import AgentType
-from automation.models import (
-    Agent,
-)
+from automation.models import Agent, Host
 from events.facts import EventFacts
-from opsapi.fields import WireTime
+from opsapi.api.principal import VisibleScope
+from opsapi.first_rows import FirstRows, first_rows, in_visible_scope
+from opsapi.roles import Role
 from opsapi.wire_json import JsonObject
 
-AgentRow = JsonObject
+MOST_AGENTS, MOST_HOSTS = 20, 50
 
 
-def agent_rows(group_id: str, *, agent_type: AgentType | None = None) -> QuerySet[Agent, Any]:
-    """The agents of a project, or those of one type, by type and hostname."""
-    agents = Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
-    agents = agents if agent_type is None else agents.filter(agent_type=agent_type.value)
-    return agents.values(
-        "id",
-        "group_id",
-        "agent_type",
-        "hostname",
-        "version",
-        "down",
-        wire_created=WireTime("created"),
-        wire_last_report=WireTime("last_report"),
-    )
+def agents_of(group_id: str) -> QuerySet[Agent]:
+    """Return the agents of a project, by type and hostname."""
+    return Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
 
 
 def agents_named(group_id: str, agent_type: AgentType, hostname: str) -> QuerySet[Agent]:
-    """The agent of a project that is called so, whose name counts without regard to case; one at most."""
+    """Return the agent with this type and hostname, ignoring case: at most one row."""
     agents = Agent.objects.filter(group_id=group_id, agent_type=agent_type.value)
-    # PostgreSQL refuses a NUL, and no name holds one.
+    # PostgreSQL rejects NUL characters, and no stored name contains one.
     return agents.alias(key=Lower("hostname")).filter(key=hostname.lower().replace("\0", "/"))
 
 
 def known_agents(group_id: str, named: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Those of the pairs of an agent type and a lower-case hostname of which the project has an agent."""
+    """Return the pairs of agent type and lower-case hostname for which the project has an agent."""
     if not named:
         return set()
-    # PostgreSQL refuses a NUL, and no name holds one.
+    # PostgreSQL rejects NUL characters, and no stored name contains one.
     names = {hostname.replace("\0", "/") for _, hostname in named}
     agents = Agent.objects.filter(group_id=group_id).alias(key=Lower("hostname")).filter(key__in=names)
     return set(agents.values_list("agent_type", Lower("hostname"))).intersection(named)
 
 
 def facts_of_agent(agent: Agent) -> EventFacts:
-    """An agent as events name it."""
+    """Return the facts that identify an agent in events."""
     return EventFacts(hostname=agent.hostname, source_type_name=agent.agent_type)
 
 
 def agent_state(agent: Agent) -> JsonObject:
-    """An agent's state under the wire names, as alerting takes it."""
+    """Return the state of an agent under its wire names, for alerting."""
     return {
         **facts_of_agent(agent).document(),
         "down": agent.down,
         "versionBehind": agent.version_behind,
     }
+
+
+@dataclass(frozen=True)
+class FirstReport:
+    """The agents of a project that reported since a key was created.
+
+    `arrived` are new agents, and agents that reported again after a heartbeat timeout. `others` reported
+    before and after. `hosts` are the first hosts of the `arrived` agents, `host_count` is the number of all.
+    """
+
+    arrived: list[Agent]
+    others: list[Agent]
+    hosts: list[Host]
+    host_count: int
+
+
+def project_of_agent_key(key_id: str) -> tuple[ApiKey, str] | None:
+    """Return a key and the id of the project that it can report to; None if it cannot report to any."""
+    key = ApiKey.objects.filter(id=key_id).first()
+    grant = key.grants.filter(role=Role.GROUP_AGENT.value).order_by("id").first() if key else None
+    return (key, grant.project_id) if key and grant and grant.project_id else None
+
+
+def first_report(group_id: str, since: datetime) -> FirstReport:
+    """Return what agents of the project have reported since then."""
+    heard = Agent.objects.filter(group_id=group_id, last_report__gte=since)
+    is_new = Q(created__gte=since) | Q(returned__gte=since)
+    arrived = list(heard.filter(is_new).order_by("-created")[:MOST_AGENTS])
+    others = list(heard.exclude(id__in=[agent.id for agent in arrived]).order_by("hostname")[:MOST_AGENTS])
+    hosts = Host.objects.filter(reported_by__in=arrived).order_by("hostname", "port")
+    return FirstReport(arrived, others, list(hosts[:MOST_HOSTS]), hosts.count() if arrived else 0)
+
+
+def agents_timed_out(visible_scope: VisibleScope) -> FirstRows[Agent]:
+    """Return agents that stopped reporting, by project, type and name."""
+    silent = Agent.objects.filter(down=True, group__deleted=None).select_related("group")
+    return first_rows(in_visible_scope(silent, visible_scope).order_by("group_id", "agent_type", "hostname"))

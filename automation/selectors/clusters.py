@@ -1,44 +1,37 @@
 """Reading clusters."""
 
 from collections.abc import Collection
-from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Lower
 
-from automation.models import (
-    Cluster,
-    Host,
-)
-from opsapi.fields import WireTime
-
-ClusterRow = dict[str, Any]
+from automation.choices import ClusterType
+from automation.models import Cluster, Host
 
 
-def cluster_rows(group_id: str) -> QuerySet[Cluster, Any]:
-    """The clusters of a project that have hosts, by name, with what their hosts tell of them."""
+def clusters_of(group_id: str) -> QuerySet[Cluster]:
+    """Return the clusters of a project that have hosts, by name, with facts derived from the hosts.
+
+    `type_name` is None until a host reports whether it is a member of a set. `only_replica_set_name` and
+    `only_shard_name` are None unless there is exactly one name.
+    """
     hosts = Host.objects.filter(cluster=OuterRef("pk"))
     sharded = Q(type_name__startswith="SHARD_") | Q(shard_name__isnull=False)
     replicated = Q(type_name__startswith="REPLICA_") | Q(replica_set_name__isnull=False)
-    reported = hosts.filter(last_report__isnull=False)
-    newest = reported.order_by("-last_report").values(wire_last_report=WireTime("last_report"))
+    newest = hosts.filter(last_report__isnull=False).order_by("-last_report").values("last_report")
     clusters = Cluster.objects.filter(Exists(hosts), group_id=group_id).order_by(Lower("name"))
-    return clusters.values(
-        "id",
-        "group_id",
-        "name",
-        sharded=Exists(hosts.filter(sharded)),
-        replicated=Exists(hosts.filter(replicated)),
+    return clusters.annotate(
+        type_name=Case(
+            When(Exists(hosts.filter(sharded)), then=Value(ClusterType.SHARDED_REPLICA_SET.value)),
+            When(Exists(hosts.filter(replicated)), then=Value(ClusterType.REPLICA_SET.value)),
+        ),
         replica_set_names=_distinct(hosts, "replica_set_name"),
         shard_names=_distinct(hosts, "shard_name"),
-        wire_last_report=Subquery(newest[:1]),
+        only_replica_set_name=_only(hosts, "replica_set_name"),
+        only_shard_name=_only(hosts, "shard_name"),
+        last_report=Subquery(newest[:1]),
     )
-
-
-def cluster_row(cluster_id: str, *, group_id: str) -> ClusterRow | None:
-    """One cluster of a project; None when there is none."""
-    return cluster_rows(group_id).filter(id=cluster_id).first()
 
 
 def _distinct(hosts: QuerySet[Host], column: str) -> ArraySubquery:
@@ -46,8 +39,14 @@ def _distinct(hosts: QuerySet[Host], column: str) -> ArraySubquery:
     return ArraySubquery(known.order_by(column).values(column).distinct())
 
 
+def _only(hosts: QuerySet[Host], column: str) -> Subquery:
+    """The value of the column if all hosts with a value have the same."""
+    values = hosts.order_by().values("cluster").annotate(least=Min(column), most=Max(column))
+    return Subquery(values.filter(least=F("most")).values("least"))
+
+
 def last_of_cluster(host: Host) -> Cluster | None:
-    """The cluster that goes with the host, which is its last one; None when there is none."""
+    """Return the cluster of a host if the host is its last one; otherwise None."""
     others = Host.objects.filter(cluster=host.cluster_id).exclude(id=host.id)
     if host.cluster_id is None or others.exists():
         return None
@@ -55,6 +54,6 @@ def last_of_cluster(host: Host) -> Cluster | None:
 
 
 def clusters_emptied(cluster_ids: Collection[str]) -> QuerySet[Cluster]:
-    """Those of the clusters that have no hosts."""
+    """Return which of the clusters have no hosts."""
     hosts = Host.objects.filter(cluster=OuterRef("pk"))
     return Cluster.objects.filter(~Exists(hosts), id__in=cluster_ids)

@@ -1,25 +1,46 @@
-"""Reading hosts."""
+"""Reading hosts and their databases."""
 
 from collections.abc import Collection
+from datetime import datetime
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
 
-from automation.models import Host
-from automation.reports import Address
+from automation.addresses import Address
+from automation.models import Database, Host
+from automation.rules.heartbeats import heard_limit
 from events.facts import EventFacts
+from opsapi.api.principal import VisibleScope
 from opsapi.fields import Among
+from opsapi.first_rows import FirstRows, first_rows, in_visible_scope
 from opsapi.wire_json import JsonObject
+
+_COLUMNS = [field.attname for field in Host._meta.concrete_fields]
+# Every report runs this statement. Django needs longer to compose it than PostgreSQL to run it.
+_LOCKED_IF_KNOWN = f"""
+WITH known AS (
+    SELECT host.id, given.is_needed
+      FROM unnest(%(names)s::text[], %(ports)s::integer[], %(needed)s::boolean[])
+           AS given (name, port, is_needed)
+      JOIN automation_host AS host
+        ON host.group_id = %(group_id)s AND lower(host.hostname) = given.name AND host.port = given.port
+           AND host.deleted IS NULL
+)
+SELECT {", ".join(_COLUMNS)} FROM automation_host
+ WHERE id IN (SELECT id FROM known) AND deleted IS NULL
+   AND (SELECT count(*) FROM known WHERE is_needed) = %(count)s
+ ORDER BY id FOR UPDATE
+"""  # noqa: S608 - contains only our own names
 
 
 def hosts_of(group_id: str) -> QuerySet[Host]:
-    """The hosts of a project, by hostname and port."""
+    """Return the hosts of a project, by hostname and port."""
     return Host.objects.filter(group_id=group_id).order_by(Lower("hostname"), "port")
 
 
 def host_at(address: Address | None, *, group_id: str) -> QuerySet[Host]:
-    """The host of a project at an address, whose name counts without regard to case; one at most."""
+    """Return the host of a project at an address, ignoring case: at most one row."""
     if address is None:
         return Host.objects.none()
     name, port = address.key
@@ -27,42 +48,25 @@ def host_at(address: Address | None, *, group_id: str) -> QuerySet[Host]:
 
 
 def known_addresses(group_id: str, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:
-    """Those of the addresses, as (lower-case hostname, port), at which the project has a host."""
+    """Return the addresses, as (lower-case hostname, port), at which the project has a host."""
     named = _hosts_named(group_id, keys) if keys else Host.objects.none()
     return set(named.values_list(Lower("hostname"), "port")).intersection(keys)
 
 
 def hosts_locked(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], Host]:
-    """The hosts of a project at these addresses, by them, taken in one order for update."""
+    """Return the hosts of a project by address, locked for update in the order of their ids."""
     named = _hosts_named(group_id, keys) if keys else Host.objects.none()
     hosts = named.order_by("id").select_for_update(of=("self",))
     return {host.address.key: host for host in hosts if host.address.key in keys}
 
 
-_COLUMNS = [field.attname for field in Host._meta.concrete_fields]
-# Read with every report, so written out: the ORM takes longer to compose it than PostgreSQL to answer.
-_LOCKED_IF_KNOWN = f"""
-WITH known AS (
-    SELECT host.id, said.is_needed
-      FROM unnest(%(names)s::text[], %(ports)s::integer[], %(needed)s::boolean[])
-           AS said (name, port, is_needed)
-      JOIN automation_host AS host
-        ON host.group_id = %(group_id)s AND lower(host.hostname) = said.name AND host.port = said.port
-           AND host.deleted IS NULL
-)
-SELECT {", ".join(_COLUMNS)} FROM automation_host
- WHERE id IN (SELECT id FROM known) AND deleted IS NULL
-   AND (SELECT count(*) FROM known WHERE is_needed) = %(count)s
- ORDER BY id FOR UPDATE
-"""  # noqa: S608 - made of our own names
-
-
 def hosts_locked_if_known(
     group_id: str, needed: Collection[tuple[str, int]], keys: Collection[tuple[str, int]]
 ) -> dict[tuple[str, int], Host]:
-    """As `hosts_locked`, where the project has a host at each of the keys that are needed.
+    """Return the same as `hosts_locked`, if the project has a host at each of the `needed` addresses.
 
-    Else none is locked: new hosts are added before known ones are locked.
+    Otherwise the result is empty and nothing is locked, because new hosts are added before known hosts are
+    locked.
     """
     if not keys:
         return {}
@@ -80,7 +84,7 @@ def hosts_locked_if_known(
 
 
 def hosts_at(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], Host]:
-    """The hosts of a project at these addresses, by them."""
+    """Return the hosts of a project by address."""
     named = _hosts_named(group_id, keys) if keys else Host.objects.none()
     return {host.address.key: host for host in named if host.address.key in keys}
 
@@ -91,7 +95,7 @@ def _hosts_named(group_id: str, keys: Collection[tuple[str, int]]) -> QuerySet[H
 
 
 def facts_of_host(host: Host) -> EventFacts:
-    """A host as events name it."""
+    """Return the facts that identify a host in events."""
     return EventFacts(
         cluster_id=host.cluster_id,
         cluster_name=host.cluster_name,
@@ -104,10 +108,45 @@ def facts_of_host(host: Host) -> EventFacts:
 
 
 def host_state(host: Host) -> JsonObject:
-    """A host's state as signals carry it, under the wire names."""
+    """Return the state of a host under its wire names, for signals."""
     return {
         **facts_of_host(host).document(),
         "typeName": host.type_name,
         "reachable": not host.down,
         "versionBehind": host.version_behind,
     }
+
+
+def databases_of(host: Host) -> QuerySet[Database]:
+    """Return the databases of a host, by name."""
+    return host.databases.order_by("name")
+
+
+def has_database(host: Host, name: str) -> bool:
+    """Return whether the host has a database with this name."""
+    # PostgreSQL rejects NUL characters, and no stored name contains one.
+    return "\0" not in name and databases_of(host).filter(name=name).exists()
+
+
+def without_data(now: datetime) -> Q:
+    """Hosts with an unknown state: without a report, or without a recent report.
+
+    Hosts that are down count as down.
+    """
+    return Q(down=False) & (Q(last_report=None) | Q(last_report__lte=heard_limit(now)))
+
+
+def hosts_down(visible_scope: VisibleScope) -> FirstRows[Host]:
+    """Return hosts that are down, by project and name."""
+    # The hosts of a deleted project are deleted later.
+    down = Host.objects.filter(down=True, group__deleted=None).select_related("group", "replica_set")
+    return first_rows(in_visible_scope(down, visible_scope).order_by("group_id", "hostname", "port"))
+
+
+def hosts_without_data(visible_scope: VisibleScope, now: datetime) -> FirstRows[Host]:
+    """Return hosts with an unknown state, by project and name."""
+    # The last report is not indexed, because every report changes it; the table of hosts is small.
+    unknown = Host.objects.filter(without_data(now), group__deleted=None).select_related(
+        "group", "reported_by"
+    )
+    return first_rows(in_visible_scope(unknown, visible_scope).order_by("group_id", "hostname", "port"))

@@ -1,4 +1,4 @@
-"""Reading who watches which host."""
+"""Reading which agent watches which host."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from typing import Any
 
 from django.db.models import Q
 
+from automation.addresses import Address
 from automation.models import Agent, HostLease
-from automation.reports import Address
 from automation.rules.leases import Key
 from opsapi.fields import Among
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedHost:
-    """A host that an agent watches `since` and `until`; `metric_set` is the place of that of its metrics."""
+    """A host that an agent watches; `metric_set` is the index of its metric coverage."""
 
     address: Address
     since: datetime
@@ -25,22 +25,22 @@ class WatchedHost:
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """All that an agent watches. A metric set has names of metrics by state, as agents report them."""
+    """The hosts that an agent watches. A metric set has metric names by state, as agents report them."""
 
     hosts: Sequence[WatchedHost]
     metric_sets: Sequence[Mapping[str, Any]]
 
 
 def leases_named(group_id: str, keys: Collection[Key]) -> dict[Key, HostLease]:
-    """The leases of these hosts of a project, by host."""
+    """Return the leases of these hosts of a project, by host."""
     named = HostLease.objects.filter(Among("hostname", {name for name, _ in keys}), group_id=group_id)
-    found = {(one.hostname, one.port): one for one in named}
+    found = {(lease.hostname, lease.port): lease for lease in named}
     return {key: found[key] for key in keys & found.keys()}
 
 
 def watching(agent: Agent, now: datetime) -> Watching:
-    """What an agent watches, all that run under its hostname together; without leases nothing is known."""
-    watchers = {one.id: one for one in agent.watchers.filter(until__gt=now)}
+    """Return the hosts that the agents with this hostname hold leases of."""
+    watchers = {watcher.id: watcher for watcher in agent.watchers.filter(until__gt=now)}
     held = HostLease.objects.filter(group_id=agent.group_id, held_by__in=list(watchers))
     rows = held.filter(Q(free_from=None) | Q(free_from__gt=now)).order_by("hostname", "port")
     used: dict[tuple[str, int], int] = {}

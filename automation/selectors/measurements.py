@@ -1,19 +1,19 @@
-"""Reading what was measured of hosts, report by report."""
+"""Reading the measurements of hosts, report by report."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 
 from automation.days import READINGS, spans_back
-from automation.measured_at import MeasuredAt
 from automation.old_measurements import old_measurements, old_newest
-from automation.reading_rows import samples_of
+from automation.readings import MeasuredAt, samples_of
 from automation.reports import Samples
 
-# One look into the index for each host; DISTINCT ON would read all that was measured in the span.
+# One index lookup for each host. DISTINCT ON would read all measurements of the span.
 _NEWEST = f"""
 SELECT source.host_id, reading.reported, reading.report, reading.age, reading.numbers
   FROM automation_source AS source
@@ -26,24 +26,29 @@ SELECT source.host_id, reading.reported, reading.report, reading.age, reading.nu
     ON reading.source_id = source.id AND reading.reported = newest.reported AND reading.report = newest.report
  WHERE source.host_id = ANY(%(hosts)s) AND source.database = ''
    AND reading.reported >= %(since)s AND reading.reported < %(until)s
-"""  # noqa: S608 - made of our own names
+"""  # noqa: S608 - contains only our own names
 _OF_REPORTS = f"""
 SELECT source.host_id, reading.reported, reading.report, reading.age, reading.numbers
   FROM unnest(%(hosts)s::text[], %(reported)s::timestamptz[], %(reports)s::int[])
-       AS said (host_id, reported, report)
-  JOIN automation_source AS source ON source.host_id = said.host_id AND source.database = ''
+       AS given (host_id, reported, report)
+  JOIN automation_source AS source ON source.host_id = given.host_id AND source.database = ''
   JOIN {READINGS} AS reading
-    ON reading.source_id = source.id AND reading.reported = said.reported AND reading.report = said.report
+    ON reading.source_id = source.id AND reading.reported = given.reported AND reading.report = given.report
  WHERE reading.reported BETWEEN %(first)s AND %(last)s
-"""  # noqa: S608 - made of our own names
-
+"""  # noqa: S608 - contains only our own names
 Named = tuple[str, int | str]
-"""A host's id, and what its signal says of its measurements: that of an earlier version is a number."""
+"""A host id and the `measurementId` of its signal; signals of an earlier version have a number."""
+
+
+def measurement_retention() -> timedelta | None:
+    """OPSAPI_MEASUREMENT_RETENTION_DAYS as a duration; None to keep measurements for ever."""
+    days: int = settings.OPSAPI_MEASUREMENT_RETENTION_DAYS
+    return timedelta(days=days) if days else None
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredReport:
-    """What a report measured on a host itself."""
+    """The samples of a host itself in a report."""
 
     at: MeasuredAt
     samples: Samples
@@ -52,15 +57,15 @@ class MeasuredReport:
 def newest_measurements(
     host_ids: Iterable[str], *, since: datetime | None = None, until: datetime | None = None
 ) -> dict[str, MeasuredReport]:
-    """The newest measurements of each host that has any, by host id; reported from `since` to before `until`.
+    """Return the newest measurements of each host by host id, reported from `since` to before `until`.
 
-    A report that measured nothing on the host itself is none.
+    Hosts without measurements are left out. Reports that measured only databases of a host do not count.
     """
     missing = set(host_ids)
-    # The older ones first: what is moved meanwhile is then seen twice, and not never.
+    # The old table first: a row that is moved meanwhile is then seen twice rather than not at all.
     old = {
-        host_id: MeasuredReport(*one)
-        for host_id, one in old_newest(missing, since=since, until=until).items()
+        host_id: MeasuredReport(*report)
+        for host_id, report in old_newest(missing, since=since, until=until).items()
     }
     found: dict[str, MeasuredReport] = {}
     for begin, end in spans_back(since, until) if missing else ():
@@ -72,16 +77,18 @@ def newest_measurements(
         missing -= found.keys()
         if not missing:
             break
-    newer = {host_id for host_id, one in old.items() if host_id not in found or one.at > found[host_id].at}
+    newer = {
+        host_id for host_id, report in old.items() if host_id not in found or report.at > found[host_id].at
+    }
     return found | {host_id: old[host_id] for host_id in newer}
 
 
 def measurements_of_reports(named: Collection[Named]) -> dict[Named, Samples]:
-    """What reports measured of hosts, as far as it is still kept."""
+    """Return the samples of hosts in reports; measurements that were deleted are left out."""
     found: dict[Named, Samples] = {}
     old = old_measurements([(host_id, name) for host_id, name in named if isinstance(name, int)])
-    found.update({one: old[one] for one in named if one in old})
-    places = {one: (one[0], MeasuredAt.read(one[1])) for one in named if isinstance(one[1], str)}
+    found.update({name: old[name] for name in named if name in old})
+    places = {name: (name[0], MeasuredAt.read(name[1])) for name in named if isinstance(name[1], str)}
     if places:
         times = [at.reported for _, at in places.values()]
         parameters = {
@@ -92,7 +99,7 @@ def measurements_of_reports(named: Collection[Named]) -> dict[Named, Samples]:
             "last": max(times),
         }
         read = _read(_OF_REPORTS, parameters)
-        found |= {one: read[place] for one, place in places.items() if place in read}
+        found |= {name: read[place] for name, place in places.items() if place in read}
     return found
 
 

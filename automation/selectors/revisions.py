@@ -1,7 +1,8 @@
-"""Reading the automation configuration, its revisions, and how far the processes have come with it."""
+"""Reading the automation configuration, its revisions, and the progress of its processes."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -9,68 +10,52 @@ from django.db.models import Q, QuerySet
 
 from automation.document.publish import NEW_PROJECT
 from automation.document.text import read
-from automation.models import (
-    AutomationRevision,
-    ProcessStatus,
-)
+from automation.models import AutomationRevision, ProcessStatus
 from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
-from automation.rules.processes import ProcessState, process_states
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.encryption import CannotDecryptError, decrypt
-from opsapi.fields import Among, WireTime
+from opsapi.fields import Among
 
 logger = logging.getLogger("opsapi.automation")
 
-RevisionRow = dict[str, Any]
 
-
-def revision_rows(group_id: str) -> QuerySet[AutomationRevision, Any]:
-    """The revisions of a project's automation configuration, newest first, without their documents."""
-    revisions = AutomationRevision.objects.filter(group_id=group_id).order_by("-number")
-    return revisions.values(
-        "group_id",
-        "number",
-        "changes",
-        "restored_from",
-        "actor_kind",
-        "actor_id",
-        "actor_name",
-        wire_created=WireTime("created"),
-    )
+def revisions_of(group_id: str) -> QuerySet[AutomationRevision]:
+    """Return the revisions of a project, newest first."""
+    return AutomationRevision.objects.filter(group_id=group_id).order_by("-number")
 
 
 def goal_version(group_id: str) -> int:
-    """The version of a project's automation configuration; 0 before anything was published."""
-    newest = revision_rows(group_id).values_list("number", flat=True).first()
+    """Return the current version of a project's automation configuration; 0 before the first publication."""
+    newest = revisions_of(group_id).values_list("number", flat=True).first()
     return newest or 0
 
 
 def newest_revision(group_id: str) -> AutomationRevision | None:
-    """The newest revision of a project; None before anything was published."""
-    return _without_documents(group_id).order_by("-number").first()
+    """Return the newest revision of a project; None before the first publication."""
+    return _without_documents(group_id).first()
 
 
 def revision_at(number: int, *, group_id: str) -> AutomationRevision | None:
-    """The revision of that version; None when there is none, as of 0, what a project starts from."""
+    """Return the revision with this number; None if it does not exist. Version 0 has no revision."""
     return _without_documents(group_id).filter(number=number).first()
 
 
 def goal_document(group_id: str) -> Mapping[str, Any]:
-    """A project's automation configuration as it is, in full.
+    """Return the current automation configuration of a project, with its secrets.
 
-    Raises:
-        ApiError: as `revision_text`.
+    Raises: ApiError: as `revision_text`.
     """
     newest = newest_revision(group_id)
     return read(revision_text(newest)) if newest else NEW_PROJECT
 
 
 def document_at(number: int, *, group_id: str) -> Mapping[str, Any] | None:
-    """The document of that version, in full; None when there is none. 0 is what a project starts from.
+    """Return the document of a version, with its secrets; None if it does not exist.
 
-    Raises:
-        ApiError: as `revision_text`.
+    Version 0 is the initial document.
+
+    Raises: ApiError: as `revision_text`.
     """
     if number == NEW_PROJECT["version"]:
         return NEW_PROJECT
@@ -79,25 +64,23 @@ def document_at(number: int, *, group_id: str) -> Mapping[str, Any] | None:
 
 
 def _without_documents(group_id: str) -> QuerySet[AutomationRevision]:
-    """Documents are large: each is read from the database when it is asked for."""
-    return AutomationRevision.objects.filter(group_id=group_id).only("group_id", "number", "masked_by")
+    """Documents are large, so a document is read when it is accessed."""
+    return revisions_of(group_id).only("group_id", "number", "masked_by")
 
 
 def revision_text(revision: AutomationRevision) -> str:
-    """The text of a revision's document, in full.
+    """Return the text of a revision's document, with its secrets.
 
-    Raises:
-        ApiError: SERVICE_UNAVAILABLE, when the key that encrypted it is not configured any more: nothing of a
-            document can be shown without it, nor anything held against it.
+    Raises: ApiError: SERVICE_UNAVAILABLE, if the encryption key of the document is no longer configured.
+    GROUP_NOT_FOUND, as `stored`.
     """
     return opened(revision, stored(revision, "document"))
 
 
 def stored(revision: AutomationRevision, column: str) -> str | None:
-    """A column that is read only now.
+    """Return the value of a deferred column, which this reads from the database.
 
-    Raises:
-        ApiError: GROUP_NOT_FOUND, when the worker has taken away the revision of a deleted project meanwhile.
+    Raises: ApiError: GROUP_NOT_FOUND, if the revision was deleted with its project meanwhile.
     """
     try:
         value: str | None = getattr(revision, column)
@@ -107,7 +90,7 @@ def stored(revision: AutomationRevision, column: str) -> str | None:
 
 
 def opened(revision: AutomationRevision, encrypted: str | None) -> str:
-    """A text that was encrypted for the revision; raises as `revision_text`."""
+    """Decrypt a text of a revision. Raises ApiError as `revision_text`."""
     try:
         return decrypt(encrypted or "", owner=revision.id)
     except CannotDecryptError as error:
@@ -118,14 +101,35 @@ def opened(revision: AutomationRevision, encrypted: str | None) -> str:
         ) from None
 
 
-def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState]]:
-    """The version wanted, and how far each process has come.
+@dataclass(frozen=True, slots=True)
+class ProcessState:
+    """The version of the configuration that a process has reached; 0 before the first report."""
 
-    One that the document does not name counts while it is still being reported.
+    name: str
+    hostname: str
+    goal_version: int
+    error: str | None = None
+
+
+def process_states(wanted: Iterable[tuple[str, str]], reported: Iterable[ProcessState]) -> list[ProcessState]:
+    """By name: the processes of the document by name and hostname, and other reported processes.
+
+    A process without a report has reached nothing, so a client that waits for all processes waits for it,
+    too.
     """
-    newest = AutomationRevision.objects.filter(group_id=group_id).order_by("-number")
-    version, wanted = newest.values_list("number", "processes").first() or (0, [])
+    states = {name: ProcessState(name, hostname, 0) for name, hostname in wanted}
+    states |= {process.name: process for process in reported}
+    return sorted(states.values(), key=lambda process: process.name)
+
+
+def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState]]:
+    """Return the current version, and the version that each process has reached.
+
+    A process that is not in the document is listed while an agent reports it.
+    """
+    newest = revisions_of(group_id).values_list("number", "processes").first()
+    version, wanted = newest or (0, [])
     is_meant = Q(Among("name", [name for name, _ in wanted])) | Q(reported__gt=now - HEARTBEAT_TIMEOUT)
     statuses = ProcessStatus.objects.filter(is_meant, group_id=group_id)
     reported = statuses.values_list("name", "hostname", "goal_version", "error")
-    return version, process_states(wanted, (ProcessState(*one) for one in reported))
+    return version, process_states(wanted, (ProcessState(*row) for row in reported))

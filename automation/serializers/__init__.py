@@ -1,1 +1,1 @@
-"""The fleet as the API shows and takes it, a file per noun."""
+"""The documents of the fleet in the API, a module per noun."""

@@ -4,50 +4,56 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from django.db.models import Case, Value, When
 from rest_framework import serializers
 
 from automation.choices import AgentState, AgentType, MetricState
 from automation.metrics import Metric
-from automation.selectors.agents import AgentRow
 from automation.selectors.leases import WatchedHost, Watching
 from opsapi.api.documents import Document, LinkDocument
-from opsapi.api.examples import A_TIME, AN_ID, self_link
+from opsapi.api.examples import A_TIME
+from opsapi.api.fields import ShownChoice, ShownFlag, ShownText, ShownTime
 from opsapi.api.links import Links
+from opsapi.api.resources import Facts, Resource
 from opsapi.clock import wire_time
 from opsapi.wire_json import JsonObject
 
-_TYPES = [one.value for one in AgentType]
-_EXAMPLE_PATH = f"/groups/{AN_ID}/agents/{AgentType.MONITORING.value}/agent1.example.com"
+_TYPES = [agent_type.value for agent_type in AgentType]
 
 
-class AgentDocument(Document):
-    """An agent, when it last reported, and whether it has fallen silent."""
+class AgentDocument(Resource):
+    """An agent, the time of its last report, and whether it has stopped reporting."""
 
-    example = {
-        "agentType": AgentType.MONITORING.value,
-        "typeName": AgentType.MONITORING.value,
-        "hostname": "agent1.example.com",
-        "version": "1.0",
-        "created": A_TIME,
-        "lastReport": A_TIME,
-        "lastPing": A_TIME,
-        "down": False,
-        "stateName": AgentState.ACTIVE.value,
-        "links": self_link(_EXAMPLE_PATH),
+    path = "/groups/{group_id}/agents/{agentType}/{hostname}"
+    relations = {"group": "/groups/{group_id}"}
+    columns = {
+        "stateName": Case(
+            When(down=True, then=Value(AgentState.DOWN.value)), default=Value(AgentState.ACTIVE.value)
+        )
     }
 
-    agentType = serializers.ChoiceField(_TYPES)
-    typeName = serializers.ChoiceField(_TYPES, help_text="The same as agentType.")
-    hostname = serializers.CharField()
-    version = serializers.CharField()
-    created = serializers.DateTimeField()
-    lastReport = serializers.DateTimeField()
-    lastPing = serializers.DateTimeField(help_text="The same as lastReport.")
-    down = serializers.BooleanField(help_text="Whether the agent has been silent for 4 minutes.")
-    stateName = serializers.ChoiceField(
-        [one.value for one in AgentState], help_text="The same as down, as a word."
+    agentType = ShownChoice(_TYPES, source="agent_type", example=AgentType.MONITORING.value)
+    typeName = ShownChoice(
+        _TYPES, source="agent_type", help_text="The same as agentType.", example=AgentType.MONITORING.value
+    )
+    hostname = ShownText(example="agent1.example.com")
+    version = ShownText(example="1.0")
+    created = ShownTime()
+    lastReport = ShownTime(source="last_report")
+    lastPing = ShownTime(source="last_report", help_text="The same as lastReport.")
+    down = ShownFlag(help_text="Whether the agent has been silent for 4 minutes.", example=False)
+    stateName = ShownChoice(
+        [state.value for state in AgentState],
+        help_text="The same as down, as a word.",
+        example=AgentState.ACTIVE.value,
     )
     links = LinkDocument(many=True)
+
+    @classmethod
+    def present(cls, facts: Facts, links: Links, **options: Any) -> Facts:
+        """Return the document; in its path, the hostname is percent-encoded, because IPv6 has colons."""
+        encoded = {**facts, "hostname": quote(facts["hostname"], safe="")}
+        return {**super().present(encoded, links, **options), "hostname": facts["hostname"]}
 
 
 class WatchedHostDocument(Document):
@@ -66,11 +72,11 @@ class WatchedHostDocument(Document):
 
 
 class MetricStateDocument(Document):
-    """What becomes of a metric."""
+    """Whether a metric is reported, or why not."""
 
     metricName = serializers.CharField()
     stateName = serializers.ChoiceField(
-        [one.value for one in MetricState],
+        [state.value for state in MetricState],
         help_text="REPORTED: sent whenever there is a value. ABSENT: this version or type of server "
         "does not have the metric. REFUSED: roleName is missing. FAILED: the log of the agent has the "
         "cause.",
@@ -79,16 +85,16 @@ class MetricStateDocument(Document):
 
 
 class MetricSetDocument(Document):
-    """What becomes of the metrics of a host."""
+    """The state of each metric of a host."""
 
     metrics = MetricStateDocument(many=True)
 
 
 class WatchingAgentDocument(AgentDocument):
-    """An agent, the hosts it watches, and what becomes of each of their metrics."""
+    """An agent, the hosts it watches, and the state of each of their metrics."""
 
     example = {
-        **AgentDocument.example,
+        **AgentDocument.sample(),
         "hosts": [
             {
                 "hostname": "db1.example.com",
@@ -117,30 +123,24 @@ class WatchingAgentDocument(AgentDocument):
     metricSets = MetricSetDocument(many=True)
 
 
-def agent_path(row: AgentRow) -> str:
-    """Where the API has the agent."""
-    return f"/groups/{row['group_id']}/agents/{row['agent_type']}/{quote(row['hostname'], safe='')}"
-
-
-def present_watching(row: AgentRow, watching: Watching, links: Links) -> JsonObject:
-    """An agent with all it watches."""
+def present_watching(facts: Facts, watching: Watching, links: Links, *, place: Mapping[str, str]) -> Facts:
+    """Return the document of an agent with the hosts it watches."""
     return {
-        **present_agent(row, links),
-        "hosts": [_host(one) for one in watching.hosts],
-        "metricSets": [{"metrics": _metrics(one)} for one in watching.metric_sets],
-        "links": links.related(agent_path(row), {"group": f"/groups/{row['group_id']}"}),
+        **AgentDocument.present(facts, links, place=place, alone=True),
+        "hosts": [_host(host) for host in watching.hosts],
+        "metricSets": [{"metrics": _metrics(metric_set)} for metric_set in watching.metric_sets],
     }
 
 
-def _host(one: WatchedHost) -> JsonObject:
+def _host(host: WatchedHost) -> JsonObject:
     shown = {
-        "hostname": one.address.hostname,
-        "port": one.address.port,
-        "hostnamePort": str(one.address),
-        "since": wire_time(one.since),
-        "until": wire_time(one.until),
+        "hostname": host.address.hostname,
+        "port": host.address.port,
+        "hostnamePort": str(host.address),
+        "since": wire_time(host.since),
+        "until": wire_time(host.until),
     }
-    return shown if one.metric_set is None else {**shown, "metricSet": one.metric_set}
+    return shown if host.metric_set is None else {**shown, "metricSet": host.metric_set}
 
 
 def _metrics(metric_set: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -151,20 +151,4 @@ def _metrics(metric_set: Mapping[str, Any]) -> list[dict[str, str]]:
         )
         named = metric_set.get(state.value.lower(), ())
         found += [{"metricName": metric, "stateName": state.value, **role} for metric in named]
-    return sorted(found, key=lambda one: one["metricName"])
-
-
-def present_agent(row: AgentRow, links: Links) -> JsonObject:
-    """An agent."""
-    return {
-        "agentType": row["agent_type"],
-        "typeName": row["agent_type"],
-        "hostname": row["hostname"],
-        "version": row["version"],
-        "created": row["wire_created"],
-        "lastReport": row["wire_last_report"],
-        "lastPing": row["wire_last_report"],
-        "down": row["down"],
-        "stateName": (AgentState.DOWN if row["down"] else AgentState.ACTIVE).value,
-        "links": links.self_only(agent_path(row)),
-    }
+    return sorted(found, key=lambda row: row["metricName"])

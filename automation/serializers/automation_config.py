@@ -1,21 +1,25 @@
-"""The automation configuration as the API shows and accepts it."""
+"""The automation configuration and its revisions as the API shows and accepts them."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from django.db.models import Case, Q, When
 from rest_framework import serializers
 
 from automation.document.effects import ProcessAction, effects
 from automation.document.publish import NEW_PROJECT, Publication
 from automation.document.schema import SCHEMA, resolved
-from automation.rules.processes import ProcessState
+from automation.selectors.revisions import ProcessState
 from events.choices import DiffStatus, DiffType
 from events.serializers import DiffDocument
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument, invalid
 from opsapi.api.examples import ANOTHER_ID, self_link
+from opsapi.api.fields import ShownId, ShownNumber, ShownText, ShownTime, Whole, WithExample
 from opsapi.api.links import Links
+from opsapi.api.principal import ActorKind
+from opsapi.api.resources import Resource
 from opsapi.api.shapes import Reference, ShapedDocument, nullable
 from opsapi.redaction import redact_urls
 from opsapi.wire_json import JsonObject
@@ -38,10 +42,12 @@ _EXAMPLE: Final[Mapping[str, Any]] = {
 _CHANGED = {"id": "orders_1", "type": DiffType.PROCESS.value, "status": DiffStatus.MODIFIED.value}
 _MOVED = {"old": "2026-11-21T07:26:14Z", "new": "2026-11-22T07:26:14Z"}
 _WARNING = "lastResync: an initial sync deletes all data of this node"
+_BY_USER = Q(actor_kind=ActorKind.USER.value)
+_OPEN: Final = {"additionalProperties": True}
 
 
 class AutomationConfigDocument(ShapedDocument):
-    """The desired state of a project's deployment; what is not listed is kept as it came."""
+    """The desired state of a project's deployment. Sections that are not listed are kept as sent."""
 
     refusals = (
         ErrorCode.INVALID_ENUM_VALUE,
@@ -52,18 +58,18 @@ class AutomationConfigDocument(ShapedDocument):
     request_example = _EXAMPLE
 
     def run_validation(self, data: Any = serializers.empty) -> JsonObject:
-        """As it came: it is checked against what is stored, once nobody else publishes."""
+        """Return the data unchanged: the service checks it together with the stored document."""
         if not isinstance(data, dict):
             raise invalid("must be an object")
         return data
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
-        """As the schema is published, in one piece: what stands in components has other references."""
-        # The first document of a project may leave its version out.
+        """Return the published schema without references, which OpenAPI writes differently."""
+        # The first document of a project can leave out its version.
         required = [name for name in SCHEMA["required"] if name != "version"]
-        whole = _in_one_piece({**SCHEMA, "required": required})
-        return {name: whole[name] for name in ("description", "type", "required", "properties")} | _OPEN
+        schema = _in_one_piece({**SCHEMA, "required": required})
+        return {name: schema[name] for name in ("description", "type", "required", "properties")} | _OPEN
 
 
 class AutomationSchemaDocument(ShapedDocument):
@@ -73,15 +79,15 @@ class AutomationSchemaDocument(ShapedDocument):
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
-        """A schema."""
+        """Return the schema of a schema: any object."""
         return {"type": "object", "description": cls.__doc__, **_OPEN}
 
 
 class EffectDocument(Document):
-    """One thing that would happen to one process."""
+    """An effect on a process."""
 
     process = serializers.CharField(help_text="Name of the process.")
-    action = serializers.ChoiceField([one.value for one in ProcessAction])
+    action = serializers.ChoiceField([action.value for action in ProcessAction])
     detail = serializers.CharField()
     at = serializers.DateTimeField(
         required=False,
@@ -91,14 +97,14 @@ class EffectDocument(Document):
 
 
 class WarningDocument(Document):
-    """Something to think of before publishing."""
+    """A warning to read before publishing."""
 
     process = serializers.CharField(help_text="Name of the process.")
     warning = serializers.CharField()
 
 
 class AutomationPlanDocument(Document):
-    """What publishing would do; secrets are redacted."""
+    """The effects of publishing; secrets are redacted."""
 
     example = {
         "diffs": [{**_CHANGED, "params": [{"param": "lastResync", "display": "lastResync", **_MOVED}]}],
@@ -119,18 +125,18 @@ class AutomationPlanDocument(Document):
 
 
 class PublishedDocument(ShapedDocument):
-    """The automation configuration as it is now, or, of a dry run, what publishing would do."""
+    """The published automation configuration, or the effects of a dry run."""
 
     example = _EXAMPLE
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:
-        """One of the two."""
+        """Return either schema."""
         return {"anyOf": [reference(AutomationConfigDocument), reference(AutomationPlanDocument)]}
 
 
 class ProcessStateDocument(Document):
-    """How far a process has come."""
+    """The progress of a process."""
 
     name = serializers.CharField()
     hostname = serializers.CharField()
@@ -139,7 +145,7 @@ class ProcessStateDocument(Document):
 
 
 class AutomationStatusDocument(Document):
-    """How far the agents have brought the processes."""
+    """The progress of all processes."""
 
     example = {
         "goalVersion": 2,
@@ -153,45 +159,84 @@ class AutomationStatusDocument(Document):
 
 
 def present_plan(draft: Publication, now: datetime) -> JsonObject:
-    """What publishing would do."""
+    """Return the answer to a dry run."""
     would = effects(draft.old, draft.new, now)
     return {
         "diffs": [change.document() for change in draft.changes],
-        "effects": [one.document() for one in would],
-        "warnings": [{"process": one.process, "warning": one.warning} for one in would if one.warning],
+        "effects": [effect.document() for effect in would],
+        "warnings": [
+            {"process": effect.process, "warning": effect.warning} for effect in would if effect.warning
+        ],
     }
 
 
 def present_status(group_id: str, version: int, processes: list[ProcessState], links: Links) -> JsonObject:
-    """How far the processes of a project have come."""
+    """Return the status document of a project."""
     group = f"/groups/{group_id}"
     relations = {"group": group, "automationConfig": f"{group}/automationConfig"}
     return {
         "goalVersion": version,
-        "processes": [_present_process(one) for one in processes],
+        "processes": [_present_process(process) for process in processes],
         "links": links.related(f"{group}/automationStatus", relations),
     }
 
 
-def _present_process(one: ProcessState) -> JsonObject:
-    name = redact_urls(one.name)
-    shown = {"name": name, "hostname": one.hostname, "lastGoalVersionAchieved": one.goal_version}
-    return shown | ({"errorString": one.error} if one.error else {})
-
-
-_OPEN: Final = {"additionalProperties": True}
+def _present_process(process: ProcessState) -> JsonObject:
+    name = redact_urls(process.name)
+    shown = {"name": name, "hostname": process.hostname, "lastGoalVersionAchieved": process.goal_version}
+    return shown | ({"errorString": process.error} if process.error else {})
 
 
 def _in_one_piece(schema: Any) -> Any:
-    """The schema with what its references stand for, and open wherever it does not say otherwise."""
+    """Return the schema without references. Objects accept other fields unless the schema says otherwise."""
     if isinstance(schema, list):
-        return [_in_one_piece(one) for one in schema]
+        return [_in_one_piece(part) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
-    whole = {name: _in_one_piece(value) for name, value in resolved(schema).items()}
-    if not (isinstance(whole.get("properties"), dict) and "type" in whole):
-        return whole
-    required = whole.get("required", ())
-    described = whole["properties"].items()
+    schema = {name: _in_one_piece(value) for name, value in resolved(schema).items()}
+    if not (isinstance(schema.get("properties"), dict) and "type" in schema):
+        return schema
+    required = schema.get("required", ())
+    described = schema["properties"].items()
     properties = {name: part if name in required else nullable(part) for name, part in described}
-    return {**_OPEN, **whole, "properties": properties}
+    return {**_OPEN, **schema, "properties": properties}
+
+
+class ChangeCounts(WithExample, serializers.DictField):
+    """Numbers of changes by status."""
+
+
+class RevisionDocument(Resource):
+    """A published version: its time, its author, and the number of changed processes."""
+
+    path = "/groups/{group_id}/automationConfig/revisions/{version}"
+    columns = {
+        "apiKeyId": Case(When(~_BY_USER, then="actor_id")),
+        "publicKey": Case(When(~_BY_USER, then="actor_name")),
+        "userId": Case(When(_BY_USER, then="actor_id")),
+        "username": Case(When(_BY_USER, then="actor_name")),
+    }
+
+    version = ShownNumber(source="number", example=2)
+    created = ShownTime()
+    apiKeyId = ShownId(required=False)
+    publicKey = ShownText(required=False, example="k3yp7b")
+    userId = ShownText(required=False)
+    username = ShownText(required=False)
+    restoredFrom = ShownNumber(
+        source="restored_from", required=False, help_text="The version that was restored."
+    )
+    changes = ChangeCounts(
+        child=serializers.IntegerField(),
+        help_text="Number of changed processes by status, as in the event of the publication.",
+        example={DiffStatus.MODIFIED.value: 1},
+    )
+    links = LinkDocument(many=True)
+
+
+class RestoreDocument(Document):
+    """The optional body of a restore."""
+
+    example = {"version": 2}
+
+    version = Whole(required=False, help_text="Must be the current version.")

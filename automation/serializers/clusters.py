@@ -1,72 +1,39 @@
 """Clusters as the API shows them."""
 
-from collections.abc import Sequence
-
 from rest_framework import serializers
 
 from automation.choices import ClusterType
-from automation.selectors.clusters import ClusterRow
-from opsapi.api.documents import Document, LinkDocument
-from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
-from opsapi.api.links import Links
-from opsapi.wire_json import JsonObject
+from opsapi.api.documents import LinkDocument
+from opsapi.api.examples import ANOTHER_ID
+from opsapi.api.fields import ShownChoice, ShownId, ShownList, ShownText, ShownTime
+from opsapi.api.resources import Resource
 
 
-class ClusterDocument(Document):
-    """Hosts that agents report under one cluster name."""
+class ClusterDocument(Resource):
+    """The hosts that agents report with the same cluster name."""
 
-    example = {
-        "id": AN_ID,
-        "groupId": ANOTHER_ID,
-        "clusterName": "orders",
-        "typeName": ClusterType.SHARDED_REPLICA_SET.value,
-        "replicaSetNames": ["rs0", "rs1"],
-        "shardNames": ["shard0", "shard1"],
-        "lastHeartbeat": A_TIME,
-        "links": self_link(f"/groups/{ANOTHER_ID}/clusters/{AN_ID}"),
-    }
+    path = "/groups/{groupId}/clusters/{id}"
+    relations = {"group": "/groups/{groupId}"}
 
-    id = serializers.CharField()
-    groupId = serializers.CharField()
-    clusterName = serializers.CharField()
-    typeName = serializers.ChoiceField(
-        [one.value for one in ClusterType],
+    id = ShownId()
+    groupId = ShownId(source="group_id", example=ANOTHER_ID)
+    clusterName = ShownText(source="name", example="orders")
+    typeName = ShownChoice(
+        [cluster_type.value for cluster_type in ClusterType],
+        source="type_name",
         required=False,
         help_text="Absent until a host reports whether it is a member of a replica set or shard.",
+        example=ClusterType.SHARDED_REPLICA_SET.value,
     )
-    replicaSetNames = serializers.ListField(child=serializers.CharField())
-    shardNames = serializers.ListField(child=serializers.CharField())
-    replicaSetName = serializers.CharField(required=False, help_text="Only if there is exactly one.")
-    shardName = serializers.CharField(required=False, help_text="Only if there is exactly one.")
-    lastHeartbeat = serializers.DateTimeField(
-        required=False, help_text="Time of the last report of one of its hosts."
+    replicaSetNames = ShownList(
+        child=serializers.CharField(), source="replica_set_names", example=["rs0", "rs1"]
+    )
+    shardNames = ShownList(child=serializers.CharField(), source="shard_names", example=["shard0", "shard1"])
+    replicaSetName = ShownText(
+        source="only_replica_set_name", required=False, help_text="Only if there is exactly one."
+    )
+    shardName = ShownText(source="only_shard_name", required=False, help_text="Only if there is exactly one.")
+    lastHeartbeat = ShownTime(
+        source="last_report", required=False, help_text="Time of the last report of one of its hosts."
     )
     links = LinkDocument(many=True)
-
-
-def present_cluster(row: ClusterRow, links: Links, *, alone: bool = False) -> JsonObject:
-    """A cluster."""
-    group = f"/groups/{row['group_id']}"
-    shown = {
-        "id": row["id"],
-        "groupId": row["group_id"],
-        "clusterName": row["name"],
-        "typeName": _type_name(row),
-        "replicaSetNames": row["replica_set_names"],
-        "shardNames": row["shard_names"],
-        "replicaSetName": _single(row["replica_set_names"]),
-        "shardName": _single(row["shard_names"]),
-        "lastHeartbeat": row["wire_last_report"],
-        "links": links.related(f"{group}/clusters/{row['id']}", {"group": group} if alone else {}),
-    }
-    return {name: value for name, value in shown.items() if value is not None}
-
-
-def _single(names: Sequence[str]) -> str | None:
-    return names[0] if len(names) == 1 else None
-
-
-def _type_name(row: ClusterRow) -> str | None:
-    if row["sharded"]:
-        return ClusterType.SHARDED_REPLICA_SET.value
-    return ClusterType.REPLICA_SET.value if row["replicated"] else None

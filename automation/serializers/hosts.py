@@ -1,4 +1,9 @@
-"""Hosts as the API shows and accepts them."""
+"""Hosts and their databases as the API shows and accepts them."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import quote
 
 from django.db.models import Case, F, Value, When
 from rest_framework import serializers
@@ -7,9 +12,10 @@ from automation.choices import Granularity, HostType
 from automation.fields import Hostname, Port
 from automation.models import Host
 from opsapi.api.documents import LinkDocument
-from opsapi.api.examples import ANOTHER_ID
+from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
 from opsapi.api.fields import ShownChoice, ShownFlag, ShownId, ShownNumber, ShownText, ShownTime
-from opsapi.api.resources import Resource
+from opsapi.api.links import Links
+from opsapi.api.resources import Facts, Resource
 
 _REPLICA_STATES = {
     HostType.REPLICA_PRIMARY.value: "PRIMARY",
@@ -22,7 +28,7 @@ _REPLICA_STATES = {
 
 
 def last_hour(path: str) -> str:
-    """The measurements of what is at the path, as a link that answers: they are asked for with a query."""
+    """Return the path of the measurements of the last hour, with the required query parameters."""
     return f"{path}/measurements?granularity={Granularity.PT1M.value}&period=PT1H"
 
 
@@ -39,7 +45,10 @@ class HostDocument(Resource):
     columns = {
         "reachable": Case(When(last_report__isnull=False, then=~F("down"))),
         "replicaStateName": Case(
-            *[When(type_name=one, then=Value(_REPLICA_STATES[one])) for one in _REPLICA_STATES]
+            *[
+                When(type_name=host_type, then=Value(_REPLICA_STATES[host_type]))
+                for host_type in _REPLICA_STATES
+            ]
         ),
         "uptimeMsec": F("uptime_seconds") * 1000,
     }
@@ -49,7 +58,9 @@ class HostDocument(Resource):
     hostname: serializers.CharField = ShownText(example="db1.example.com")
     port: serializers.IntegerField = ShownNumber(example=27017)
     typeName = ShownChoice(
-        [one.value for one in HostType], source="type_name", example=HostType.REPLICA_PRIMARY.value
+        [host_type.value for host_type in HostType],
+        source="type_name",
+        example=HostType.REPLICA_PRIMARY.value,
     )
     reachable = ShownFlag(required=False, help_text="Absent until the first report.", example=True)
     version = ShownText(required=False, example="7.0.14")
@@ -72,20 +83,57 @@ class HostDocument(Resource):
 
 
 class NewHost(HostDocument):
-    """What makes a host; only agents say the rest."""
+    """A new host. The other fields come from agents."""
 
+    # A field that users write is declared here again, with its checks.
     writable = frozenset({"hostname", "port"})
 
     hostname = Hostname(example="db1.example.com")
     port = Port(example=27017)
 
+    @classmethod
+    @cache
+    def written(cls) -> Mapping[str, str]:
+        """Return the columns of the writable fields, by the names of the fields."""
+        return {name: str(field.source) for name, field in cls().fields.items() if not field.read_only}
+
 
 class HostChange(NewHost):
-    """What gives a host another address; what is left out stays, and only agents say the rest."""
+    """A change of a host's address. A field that is left out stays."""
 
     is_change = True
 
 
 def host_path(host: Host) -> str:
-    """Where the API has the host."""
+    """Return the path of the host in the API."""
     return HostDocument.path.format(groupId=host.group_id, id=host.id)
+
+
+class DatabaseDocument(Resource):
+    """A database of a host."""
+
+    path = "/groups/{group_id}/hosts/{host_id}/databases/{databaseName}"
+    relations = {
+        "group": "/groups/{group_id}",
+        "host": "/groups/{group_id}/hosts/{host_id}",
+        "measurements": last_hour(path),
+    }
+
+    example = {
+        "databaseName": "orders",
+        "links": self_link(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}/databases/orders"),
+    }
+
+    databaseName = ShownText(source="name")
+    links = LinkDocument(many=True)
+
+    @classmethod
+    def present(cls, facts: Facts, links: Links, **options: Any) -> Facts:
+        """Return the document; in its paths, the name is percent-encoded."""
+        encoded = {"databaseName": quote(facts["databaseName"], safe="")}
+        return {**super().present(encoded, links, **options), **facts}
+
+
+def database_path(host: Host, name: str) -> str:
+    """Return the path of the database in the API."""
+    return f"{host_path(host)}/databases/{quote(name, safe='')}"

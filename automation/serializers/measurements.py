@@ -1,4 +1,4 @@
-"""Measurements over time as the API shows them."""
+"""Measurements over time, and the closed set of metrics, as the API shows them."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,8 @@ from rest_framework import serializers
 
 from automation.choices import Granularity
 from automation.measurement_query import SeriesQuery
-from automation.metrics import MEASURED_UNITS, Metric, base_unit
+from automation.metric_spec import Engine, MetricKind
+from automation.metrics import MEASURED_UNITS, Metric, allowed_units, base_unit
 from automation.models import Host
 from automation.series import MetricSeries
 from automation.units import Unit
@@ -17,14 +18,14 @@ from opsapi.wire_json import JsonObject
 
 
 class DataPointDocument(Document):
-    """The mean of what was measured in one bucket."""
+    """The mean of the samples in a bucket."""
 
     timestamp = serializers.DateTimeField(help_text="Start of the bucket.")
     value = serializers.FloatField()
 
 
 class SeriesDocument(Document):
-    """One metric over time; buckets in which nothing was measured are left out."""
+    """A metric over time. Buckets without samples are left out."""
 
     name = serializers.ChoiceField([metric.value for metric in Metric])
     units = serializers.ChoiceField([unit.value for unit in MEASURED_UNITS])
@@ -32,7 +33,7 @@ class SeriesDocument(Document):
 
 
 class MeasurementsDocument(Document):
-    """What was measured on a host, or of one of its databases."""
+    """Measurements of a host or of one of its databases."""
 
     example = {
         "groupId": ANOTHER_ID,
@@ -55,7 +56,7 @@ class MeasurementsDocument(Document):
     hostId = serializers.CharField()
     processId = serializers.CharField(help_text="The host's address.")
     databaseName = serializers.CharField(required=False)
-    granularity = serializers.ChoiceField([one.value for one in Granularity])
+    granularity = serializers.ChoiceField([granularity.value for granularity in Granularity])
     start = serializers.DateTimeField(help_text="Start of the first bucket.")
     end = serializers.DateTimeField()
     measurements = SeriesDocument(many=True)
@@ -70,7 +71,7 @@ def present_measurements(
     *,
     database: str | None = None,
 ) -> JsonObject:
-    """What was measured."""
+    """Return the document of measurements."""
     return {
         "groupId": host.group_id,
         "hostId": host.id,
@@ -79,7 +80,7 @@ def present_measurements(
         "granularity": query.granularity.value,
         "start": wire_time(query.start),
         "end": wire_time(query.end),
-        "measurements": [_present_series(one) for one in series],
+        "measurements": [_present_series(metric_series) for metric_series in series],
         "links": links,
     }
 
@@ -90,3 +91,42 @@ def _present_series(series: MetricSeries) -> JsonObject:
         "units": base_unit(series.metric).value,
         "dataPoints": [{"timestamp": moment, "value": value} for moment, value in series.points],
     }
+
+
+def present_metric(metric: Metric) -> JsonObject:
+    """Return the document of a metric."""
+    spec = metric.spec
+    return {
+        "metricName": metric.value,
+        "units": base_unit(metric).value,
+        "allowedUnits": [unit.value for unit in allowed_units(metric)],
+        "meaning": spec.meaning,
+        "kind": spec.kind.value,
+        "engines": [engine.value for engine in spec.engines],
+        "deprecated": spec.deprecated,
+    }
+
+
+class MetricDocument(Document):
+    """A metric: its meaning, engines and units."""
+
+    example = present_metric(Metric.CONNECTIONS)
+
+    metricName = serializers.CharField()
+    units = serializers.CharField(help_text="The unit of stored values and of reports without units.")
+    allowedUnits = serializers.ListField(child=serializers.CharField())
+    meaning = serializers.CharField()
+    kind = serializers.ChoiceField(
+        [kind.value for kind in MetricKind],
+        help_text="RATE: increase of a counter per second, computed by the agent.",
+    )
+    engines = serializers.ListField(
+        child=serializers.ChoiceField([engine.value for engine in Engine]),
+        help_text="Engines that the metric is measured on.",
+    )
+    deprecated = serializers.BooleanField(
+        help_text="Servers no longer have this metric. Reports can still contain it."
+    )
+
+
+METRIC_ROWS: list[JsonObject] = [present_metric(metric) for metric in Metric]

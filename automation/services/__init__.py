@@ -1,1 +1,1 @@
-"""Everything that writes the fleet; each in one transaction with its events."""
+"""Writes of the fleet, each in a transaction together with its events."""

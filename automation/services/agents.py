@@ -1,4 +1,4 @@
-"""Agents: a heartbeat adds unknown agents and ends a silence; an agent can be deleted."""
+"""Records heartbeats of agents, adds unknown agents and deletes agents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from automation.choices import AgentType
 from automation.hooks import agent_deleting
 from automation.models import Agent, Host
 from automation.reports import Report
-from automation.rules.agents import AGENT_DOWN, turned
+from automation.rules.agents import AGENT_DOWN, transition_event
 from automation.rules.heartbeats import HEARTBEAT_TIMEOUT, heard_limit
 from automation.selectors.agents import agents_named, facts_of_agent
+from automation.services.heartbeats import clocks_restart
 from automation.services.signals import versions_signal
-from automation.services.watch import clocks_restart
 from events.choices import DiffType
 from events.diffs import diff
 from events.services import NewEvent, event_record
@@ -24,20 +24,9 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.principal import Actor
 
-
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """An agent that reported, what is to be told of it, and whether versions are to be weighed anew."""
-
-    agent_id: str
-    events: Sequence[NewEvent]
-    weigh_versions: bool
-
-
 HEARTBEAT = timedelta(seconds=1)
-"""How old a heartbeat is before it is written again: reports of one agent do not wait for each other."""
-
-# The id of an agent that goes on as it was: its heartbeat is young, or is written. Nothing of any other.
+"""Age at which a heartbeat is written again. Without it, reports of an agent would wait for each other."""
+# Returns the id of an agent without changes, and writes its heartbeat if it is due. Returns no row otherwise.
 _BEAT = """
 WITH known AS (
     SELECT id, version = %(version)s AND NOT down
@@ -55,10 +44,22 @@ SELECT id FROM known WHERE is_young UNION ALL SELECT id FROM beat
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The result of a heartbeat: the agent, its events, and whether versions must be compared again."""
+
+    agent_id: str
+    events: Sequence[NewEvent]
+    compare_versions: bool
+
+
 def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
-    """Write the agent's heartbeat, and what changed of it: then it is locked until the transaction ends."""
+    """Write the heartbeat of an agent and its changes.
+
+    A changed agent is locked until the transaction ends.
+    """
     if agent_id := _beat_steadily(group_id, report, now):
-        return Heartbeat(agent_id, [], weigh_versions=False)
+        return Heartbeat(agent_id, [], compare_versions=False)
     agent = _known(group_id, report)
     if agent is None or agent.last_report <= now - HEARTBEAT_TIMEOUT:
         _restart_clocks_after_absence(now)
@@ -69,10 +70,9 @@ def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
 
 @transaction.atomic
 def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: Actor, now: datetime) -> None:
-    """Forget an agent; its hosts keep their state, and its next report adds it anew.
+    """Delete an agent. Its hosts keep their state; its next report adds it again.
 
-    Raises:
-        ApiError: AGENT_NOT_FOUND, or GROUP_NOT_FOUND when the project was deleted in the meantime.
+    Raises: ApiError: AGENT_NOT_FOUND, or GROUP_NOT_FOUND if the project was deleted meanwhile.
     """
     actor_lock_shared(actor)
 
@@ -80,7 +80,7 @@ def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: 
         agent = agents_named(group_id, agent_type, hostname).first()
         return get_or_404(agent, ErrorCode.AGENT_NOT_FOUND, agent_type.value, hostname)
 
-    # First, because what reacts takes locks that are held by those who wait for the project's own.
+    # First, because the receivers take locks whose holders may wait for the lock of the project.
     agent_deleting.send(sender=Agent, agent=named(), actor=actor, now=now)
     project_lock_exclusive(group_id=group_id)
     agent = named()
@@ -90,25 +90,25 @@ def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: 
         now=now,
         group_id=group_id,
         facts=facts_of_agent(agent),
-        diffs=diff(DiffType(f"{agent.agent_type}_AGENT"), agent.id, old=_described(agent)),
+        diffs=diff(DiffType(f"{agent.agent_type}_AGENT"), agent.id, old=_audit_facts(agent)),
     )
     Host.with_deleted.filter(group_id=group_id, reported_by=agent).update(reported_by=None)
     agent.delete()
     versions_signal(group_id=group_id, now=now)
 
 
-def _described(agent: Agent) -> dict[str, str]:
+def _audit_facts(agent: Agent) -> dict[str, str]:
     return {"agentType": agent.agent_type, "hostname": agent.hostname, "version": agent.version}
 
 
 def _restart_clocks_after_absence(now: datetime) -> None:
-    """Without any report for so long the platform was away: nobody else has to have reported by now."""
+    """Restart the clocks if no agent reported for the timeout: then the platform was down."""
     if not Agent.objects.filter(last_report__gt=now - HEARTBEAT_TIMEOUT).exists():
         clocks_restart(now=now)
 
 
 def _beat_steadily(group_id: str, report: Report, now: datetime) -> str | None:
-    """The id of an agent that goes on as it was."""
+    """Return the id of an agent without changes, otherwise None."""
     values = {
         "group_id": group_id,
         "agent_type": report.agent_type.value,
@@ -130,7 +130,7 @@ def _known(group_id: str, report: Report) -> Agent | None:
 
 
 def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
-    """Of two reports of a new agent that race, one adds it, and tells so."""
+    """Add an agent. Of two concurrent first reports, one adds the agent and records the event."""
     fresh = Agent(
         group_id=group_id,
         agent_type=report.agent_type.value,
@@ -142,23 +142,20 @@ def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
     Agent.objects.bulk_create([fresh], ignore_conflicts=True)
     agent = _known(group_id, report)
     if agent is None:
-        raise LookupError(f"the agent {report.hostname} is neither there nor could it be added")
+        raise LookupError(f"the agent {report.hostname} could neither be found nor added")
     if agent.id != fresh.id:
         return _beat(agent, report, now)
     event = NewEvent(event_type=EventType.NEW_AGENT, facts=facts_of_agent(agent))
-    return Heartbeat(agent.id, [event], weigh_versions=True)
+    return Heartbeat(agent.id, [event], compare_versions=True)
 
 
 def _beat(agent: Agent, report: Report, now: datetime) -> Heartbeat:
     version_changed, was_down = agent.version != report.version, agent.down
-    # Its hosts have as long again, whether or not a sweep has found its silence.
+    # Its hosts get the full timeout again, even if no sweep has noticed the gap.
     if was_down or agent.last_report <= now - HEARTBEAT_TIMEOUT:
         agent.returned = now
     agent.version, agent.last_report, agent.down = report.version, now, False
     agent.save(update_fields=["version", "last_report", "down", "returned"])
-    return Heartbeat(agent.id, _up(agent) if was_down else [], version_changed or was_down)
-
-
-def _up(agent: Agent) -> list[NewEvent]:
-    event_type = turned(AGENT_DOWN[AgentType(agent.agent_type)], holds=False)
-    return [NewEvent(event_type=event_type, facts=facts_of_agent(agent))]
+    up = transition_event(AGENT_DOWN[AgentType(agent.agent_type)], holds=False)
+    events = [NewEvent(event_type=up, facts=facts_of_agent(agent))] if was_down else []
+    return Heartbeat(agent.id, events, version_changed or was_down)

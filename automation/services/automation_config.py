@@ -1,4 +1,4 @@
-"""Publishing the automation configuration of a project."""
+"""Publishes the automation configuration of a project."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,23 +29,22 @@ def automation_config_publish(
     *,
     group_id: str,
     sent: Mapping[str, Any],
-    unkept: Sequence[BadField] = (),
+    unstorable: Sequence[BadField] = (),
     if_match: Sequence[str] | None,
     dry_run: bool,
     actor: Actor,
     now: datetime,
 ) -> Publication:
-    """Make the document that was sent the next version; nothing happens when it is so already.
+    """Publish the sent document as the next version, unless it equals the current version.
 
-    `unkept`: what was found wrong with it when it was read. `dry_run`: everything is checked and
-    nothing written.
+    `unstorable` are faults found while reading it. With `dry_run`, everything is checked and nothing is
+    written.
 
-    Raises:
-        ApiError: those of `publication`, or GROUP_NOT_FOUND when it was deleted in the meantime.
+    Raises: ApiError: as `publication`, or GROUP_NOT_FOUND if the project was deleted meanwhile.
     """
     actor_lock_shared(actor)
     project_lock_shared(group_id=group_id)
-    draft = publication(sent, goal_document(group_id), if_match=if_match, unkept=unkept)
+    draft = publication(sent, goal_document(group_id), if_match=if_match, unstorable=unstorable)
     if not dry_run:
         _publish(draft, group_id=group_id, actor=actor, now=now)
     return draft
@@ -62,13 +61,12 @@ def automation_config_restore(
     actor: Actor,
     now: datetime,
 ) -> Publication:
-    """Publish an older revision again, as the next version; as `automation_config_publish`.
+    """Publish an older revision as the next version, like `automation_config_publish`.
 
-    `version`: the one it is to follow upon; None for whichever there is.
+    `version` must be the current version; None accepts any.
 
-    Raises:
-        ApiError: those of `publication`, AUTOMATION_CONFIG_REVISION_NOT_FOUND, or GROUP_NOT_FOUND when
-            it was deleted in the meantime.
+    Raises: ApiError: as `publication`, AUTOMATION_CONFIG_REVISION_NOT_FOUND, or GROUP_NOT_FOUND if the
+    project was deleted meanwhile.
     """
     actor_lock_shared(actor)
     project_lock_shared(group_id=group_id)
@@ -85,7 +83,10 @@ def automation_config_restore(
 def _publish(
     draft: Publication, *, group_id: str, restored_from: int | None = None, actor: Actor, now: datetime
 ) -> None:
-    """Hosts come last: a report may hold one of them while it waits for the project, but no revision."""
+    """Write the revision, its event and its hosts.
+
+    Hosts are last, because reports lock hosts but no revisions.
+    """
     if not draft.changes_something:
         return
     revision = _revision(draft, group_id=group_id, restored_from=restored_from, actor=actor, now=now)
@@ -93,7 +94,7 @@ def _publish(
         with transaction.atomic():
             revision.save(force_insert=True)
     except IntegrityError:
-        # Somebody else was first: nothing else in it is unique.
+        # Another publication was first: the row has no other unique column.
         asked, current = str(draft.old["version"]), str(goal_version(group_id))
         raise ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, current) from None
     event_record(
@@ -112,7 +113,9 @@ def _revision(
     revision = AutomationRevision(
         group_id=group_id,
         number=draft.new["version"],
-        processes=[(process_name(one), process_host(one)) for _, one in items(draft.new, "processes")],
+        processes=[
+            (process_name(process), process_host(process)) for _, process in items(draft.new, "processes")
+        ],
         diffs=[change.document() for change in draft.changes],
         changes=Counter(change.status.value for change in draft.changes),
         restored_from=restored_from,

@@ -1,4 +1,4 @@
-"""Making and dropping the partitions of `automation_reading`: one for each day (UTC)."""
+"""Creates and drops the partitions of `automation_reading`, one for each UTC day."""
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
@@ -6,43 +6,46 @@ from datetime import UTC, date, datetime
 from django.db import OperationalError, connection, transaction
 
 from accesslist.services.locks import advisory_lock
-from automation.days import DAY, READINGS, begin_of, days_there, partition_name
+from automation.days import DAY, READINGS, begin_of, existing_days, partition_name
 
-_LOCK = 0x6F70736461797331  # "opsdays1": partitions are made and dropped one after another
+_LOCK = 0x6F70736461797331  # "opsdays1": one process at a time creates or drops partitions
 _AHEAD = 3
-"""So many days a worker may be away before reports make partitions themselves."""
+"""Number of future days with a partition. If workers are down for longer, reports create partitions."""
 
-# ATTACH waits for no reader or writer; CREATE TABLE … PARTITION OF would wait for all of them.
-_MAKE = f"CREATE TABLE {{name}} (LIKE {READINGS})"
+# ATTACH waits for no reader or writer. CREATE TABLE … PARTITION OF would wait for all of them.
+_CREATE = f"CREATE TABLE {{name}} (LIKE {READINGS})"
 _ATTACH = f"ALTER TABLE {READINGS} ATTACH PARTITION {{name}} FOR VALUES FROM ('{{begin}}') TO ('{{end}}')"
-# Readers and writers wait behind a DROP that waits for one of them: it gives up at once, and is tried again.
+# While a DROP waits for a reader, all others wait behind it. It gives up soon and is tried again later.
 _BE_BRIEF = "SET LOCAL lock_timeout = '50ms'"
 _GAVE_UP = "55P03"  # SQLSTATE: lock not available
 
 
 @transaction.atomic
-def days_make(days: Iterable[date]) -> None:
-    """Make the partitions of these days that are not there."""
+def days_create(days: Iterable[date]) -> None:
+    """Create the missing partitions of these days."""
     wanted = set(days)
-    if wanted <= set(days_there()):
+    if wanted <= set(existing_days()):
         return
     advisory_lock(_LOCK)
     with connection.cursor() as cursor:
-        for day in sorted(wanted - set(days_there())):
+        for day in sorted(wanted - set(existing_days())):
             name = partition_name(day)
-            cursor.execute(_MAKE.format(name=name))
+            cursor.execute(_CREATE.format(name=name))
             cursor.execute(_ATTACH.format(name=name, begin=begin_of(day), end=begin_of(day) + DAY))
 
 
 def days_prepare(*, now: datetime) -> None:
-    """Make the partitions of today and of the days to come."""
+    """Create the partitions of today and of the next days."""
     today = now.astimezone(UTC).date()
-    days_make(today + ahead * DAY for ahead in range(_AHEAD + 1))
+    days_create(today + ahead * DAY for ahead in range(_AHEAD + 1))
 
 
 def day_drop(*, before: datetime) -> bool:
-    """Drop the oldest partition, if its day had ended by then; False when none had, or it is being read."""
-    over = [day for day in days_there() if begin_of(day) + DAY <= before]
+    """Drop the oldest partition if its day ended `before` that time.
+
+    Return False if there is no such partition, or if it is being read.
+    """
+    over = [day for day in existing_days() if begin_of(day) + DAY <= before]
     if not over:
         return False
     try:

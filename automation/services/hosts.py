@@ -1,4 +1,4 @@
-"""Hosts that people create, rename and delete; agents add theirs with reports."""
+"""Creates, renames and deletes hosts for users. Reports add hosts with `inventory`."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,11 +14,12 @@ from accesslist.services.locks import (
     project_lock_shared,
 )
 from accesslist.services.projects import project_hosts_counted
+from automation.addresses import Address
 from automation.hooks import host_deleting, host_moving
 from automation.models import Database, Host, Measurement, Source
-from automation.reports import Address
 from automation.selectors.hosts import facts_of_host, host_state
 from automation.selectors.measurements import newest_measurements
+from automation.serializers.hosts import NewHost
 from automation.services.inventory import hosts_named
 from automation.services.measurements import MEASUREMENTS_AT_ONCE, readings_delete
 from automation.services.replica_sets import replica_sets_count
@@ -34,38 +35,36 @@ from opsapi.batches import delete_batch
 from opsapi.wire_json import JsonObject
 
 _MOMENTARY = frozenset({"reachable", "versionBehind"})
-"""What a host is at the moment, which no change by people is about."""
+"""Facts of `host_state` that change by themselves and do not belong in an audit diff."""
 _KEY_DIGITS = 15
-"""So many hexadecimal digits of an id fit into the key of an advisory lock."""
+"""Number of hexadecimal digits of an id that fit into the key of an advisory lock."""
 
 
 @transaction.atomic
-def host_create(*, group_id: str, address: Address, actor: Actor, now: datetime) -> Host:
-    """Add a host nothing is known of yet.
+def host_create(*, group_id: str, values: Mapping[str, Any], actor: Actor, now: datetime) -> Host:
+    """Add a host without data, from a checked document.
 
-    Raises:
-        ApiError: HOST_ALREADY_EXISTS, or GROUP_NOT_FOUND when the project was deleted in the meantime.
+    Raises: ApiError: HOST_ALREADY_EXISTS, or GROUP_NOT_FOUND if the project was deleted meanwhile.
     """
     actor_lock_shared(actor)
     project_lock_shared(group_id=group_id)
-    with _address_once(address):
-        host = Host.objects.create(
-            group_id=group_id, hostname=address.hostname, port=address.port, created=now
-        )
+    host = Host(group_id=group_id, created=now, **values)
+    with _unique_address(host.address):
+        host.save(force_insert=True)
     project_hosts_counted(group_id=group_id, difference=1)
-    _record(host, EventType.ADD_HOST_AUDIT, actor, now, new=_described(host))
+    _record(host, EventType.ADD_HOST_AUDIT, actor, now, new=_audit_facts(host))
     return host
 
 
 @transaction.atomic
 def hosts_add(*, group_id: str, addresses: Collection[Address], actor: Actor, now: datetime) -> None:
-    """Add those of the hosts that are not there; the caller holds the project."""
+    """Add the missing hosts; the caller has locked the project."""
     _, added = hosts_named(group_id=group_id, reported=addresses, mentioned=(), now=now)
     events = [
         NewEvent(
             event_type=EventType.ADD_HOST_AUDIT,
             facts=facts_of_host(host),
-            diffs=diff(DiffType.PROCESS, host.id, new=_described(host)),
+            diffs=diff(DiffType.PROCESS, host.id, new=_audit_facts(host)),
             signal_facts=host_state(host),
         )
         for host in added
@@ -77,27 +76,29 @@ def hosts_add(*, group_id: str, addresses: Collection[Address], actor: Actor, no
 def host_change(
     *, group_id: str, host_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime
 ) -> None:
-    """Give a host another `hostname` or `port`; nothing happens when they are so.
+    """Change what a checked document names; equal values change nothing.
 
-    Raises:
-        ApiError: HOST_ALREADY_EXISTS, or HOST_NOT_FOUND when it was deleted in the meantime.
+    Raises: ApiError: HOST_ALREADY_EXISTS, or HOST_NOT_FOUND if the host was deleted meanwhile.
     """
     actor_lock_shared(actor)
-    _one_at_a_time(host_id)
+    _lock_host(host_id)
     host = _live(group_id, host_id)
-    wanted = Address(changes.get("hostname", host.hostname), changes.get("port", host.port))
-    if wanted == host.address:
+    changed = [name for name, value in changes.items() if getattr(host, name) != value]
+    if not changed:
         return
+    wanted = Address(changes.get("hostname", host.hostname), changes.get("port", host.port))
     if wanted.key != host.address.key:
         host_moving.send(sender=Host, host=host, actor=actor, now=now)
-    host = _alone(group_id, host_id)
-    old = _described(host)
-    host.hostname, host.port = wanted.hostname, wanted.port
-    with _address_once(wanted):
-        host.save(update_fields=["hostname", "port"])
-    _record(host, EventType.HOST_CHANGED_AUDIT, actor, now, old=old, new=_described(host))
+    host = _locked(group_id, host_id)
+    old = _audit_facts(host)
+    for name in changed:
+        setattr(host, name, changes[name])
+    with _unique_address(wanted):
+        host.save(update_fields=changed)
+    _record(host, EventType.HOST_CHANGED_AUDIT, actor, now, old=old, new=_audit_facts(host))
     if host.last_report is not None:
-        # The alerts about its old address ended: what it was last seen to be begins them anew.
+        # The alerts about the old address ended. The last reported state opens them again for the new
+        # address.
         newest = newest_measurements([host.id]).get(host.id)
         state = host_signal_state(host, newest.at if newest else None)
         hosts_signal(group_id=group_id, hosts=[state], replica_sets=(), now=now)
@@ -105,29 +106,28 @@ def host_change(
 
 @transaction.atomic
 def host_delete(*, group_id: str, host_id: str, actor: Actor, now: datetime) -> None:
-    """Delete a host for everybody at once; the worker takes away what was measured on it.
+    """Delete a host immediately; the worker deletes its measurements later.
 
-    Raises:
-        ApiError: HOST_NOT_FOUND, when it was deleted in the meantime.
+    Raises: ApiError: HOST_NOT_FOUND, if the host was deleted meanwhile.
     """
     actor_lock_shared(actor)
-    _one_at_a_time(host_id)
-    # First, because what reacts takes locks that are held by those who wait for the project's own.
+    _lock_host(host_id)
+    # First, because the receivers take locks whose holders may wait for the lock of the project.
     host_deleting.send(sender=Host, host=_live(group_id, host_id), actor=actor, now=now)
-    host = _alone(group_id, host_id)
-    _record(host, EventType.DELETE_HOST_AUDIT, actor, now, old=_described(host))
+    host = _locked(group_id, host_id)
+    _record(host, EventType.DELETE_HOST_AUDIT, actor, now, old=_audit_facts(host))
     Database.objects.filter(host=host).delete()
     host.deleted = now
     host.save(update_fields=["deleted"])
     project_hosts_counted(group_id=group_id, difference=-1)
-    _leave(host, now)
+    _signal_departure(host, now)
 
 
 @transaction.atomic
 def deleted_host_purge() -> bool:
-    """Take away one batch of a deleted host's measurements, at the end the host; False when there is none.
+    """Delete a batch of measurements of a deleted host, and finally the host. Return False if there is none.
 
-    Any number of workers share the work: each takes a host nobody else has in hand.
+    Workers share the work: each takes a host that no other worker has locked.
     """
     deleted = Host.with_deleted.filter(deleted__isnull=False).order_by("deleted")
     host = deleted.select_for_update(skip_locked=True).first()
@@ -143,8 +143,8 @@ def deleted_host_purge() -> bool:
 
 
 @contextmanager
-def _address_once(address: Address) -> Iterator[None]:
-    """What is written inside is refused when a host is there: nothing else in it is unique."""
+def _unique_address(address: Address) -> Iterator[None]:
+    """Refuse a write that violates the unique address, the only constraint that it can violate."""
     try:
         with transaction.atomic():
             yield
@@ -152,10 +152,10 @@ def _address_once(address: Address) -> Iterator[None]:
         raise ApiError(ErrorCode.HOST_ALREADY_EXISTS, str(address)) from None
 
 
-def _one_at_a_time(host_id: str) -> None:
-    """Nobody else gives the host an address, or deletes it, before the transaction ends.
+def _lock_host(host_id: str) -> None:
+    """Prevent other changes and deletions of the host until the transaction ends.
 
-    Its row cannot keep them away: reports lock that after the project, which is waited for below.
+    A lock of the row does not work: reports lock the project first and the row afterwards.
     """
     advisory_lock(int(host_id[-_KEY_DIGITS:], 16))
 
@@ -165,14 +165,14 @@ def _live(group_id: str, host_id: str) -> Host:
     return get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, group_id)
 
 
-def _alone(group_id: str, host_id: str) -> Host:
-    """The host as it is now, while no report is being taken: those hold on to the project."""
+def _locked(group_id: str, host_id: str) -> Host:
+    """Wait for all running reports, which lock the project, and return the current host."""
     project_lock_exclusive(group_id=group_id)
     return _live(group_id, host_id)
 
 
-def _leave(host: Host, now: datetime) -> None:
-    """What those it leaves behind are without it."""
+def _signal_departure(host: Host, now: datetime) -> None:
+    """Signal the replica set, cluster and versions without the host."""
     left = replica_sets_count(set_ids=[host.replica_set_id] if host.replica_set_id else [])
     events_record(events=left.events, actor=SYSTEM, now=now, group_id=host.group_id)
     hosts_signal(
@@ -186,10 +186,11 @@ def _leave(host: Host, now: datetime) -> None:
         versions_signal(group_id=host.group_id, now=now)
 
 
-def _described(host: Host) -> JsonObject:
-    """What a diff compares: what people say of a host, and the last that agents said of its place."""
+def _audit_facts(host: Host) -> JsonObject:
+    """The facts that an audit diff compares."""
     state = {name: value for name, value in host_state(host).items() if name not in _MOMENTARY}
-    return {**state, "version": host.version}
+    written = {name: getattr(host, column) for name, column in NewHost.written().items()}
+    return {**state, "version": host.version, **written}
 
 
 def _record(
@@ -201,7 +202,7 @@ def _record(
         now=now,
         group_id=host.group_id,
         facts=facts_of_host(host),
-        # Of the closed set of diff types PROCESS is the nearest: a host is a database process.
+        # PROCESS is the closest diff type: a host is a database process.
         diffs=diff(DiffType.PROCESS, host.id, **sides),
         signal_facts=host_state(host),
     )

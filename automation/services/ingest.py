@@ -1,6 +1,6 @@
-"""Taking an agent's report: heartbeat, inventory, measurements, events, all or nothing (decisions 8).
+"""Stores the report of an agent in one transaction: heartbeat, inventory, measurements and events.
 
-However much a report holds, the number of statements is the same.
+The number of statements does not depend on the size of the report.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,13 +11,12 @@ from typing import Any
 from django.db import transaction
 
 from accesslist.services.locks import actor_lock_shared, project_lock_shared
+from automation.addresses import Address
 from automation.choices import HostType
 from automation.models import Host, ProcessStatus
-from automation.repeats import RepeatableReport
-from automation.reports import Address, EventReport, HostReport, Report
+from automation.reports import EventReport, HostReport, Report
 from automation.rules.hosts import HostState, host_events
 from automation.selectors.hosts import facts_of_host, host_state
-from automation.selectors.repeats import first_answer
 from automation.services.agents import agent_seen
 from automation.services.days import days_prepare
 from automation.services.inventory import (
@@ -29,9 +28,9 @@ from automation.services.inventory import (
     hosts_update,
     known_clusters,
 )
-from automation.services.leases import as_leased, leases_give
+from automation.services.leases import fence_report, leases_give
 from automation.services.measurements import NoDayError, measurements_write
-from automation.services.repeats import report_answer_keep
+from automation.services.repeats import RepeatableReport, first_answer, report_answer_keep
 from automation.services.replica_sets import replica_sets_count
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal
 from events.facts import EventFacts
@@ -50,32 +49,36 @@ def report_ingest(
     actor: Actor,
     now: datetime,
 ) -> Mapping[str, Any]:
-    """Take one report and answer how much it held. Then what it said can be read; alerts follow.
+    """Store a report and return the answer. The content can be read immediately; alerts follow.
 
-    One that is `repeatable` is taken once.
+    A `repeatable` report is stored once.
 
-    Raises:
-        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; IDEMPOTENCY_KEY_REUSED.
+    Raises: ApiError: GROUP_NOT_FOUND, if the project was deleted meanwhile; IDEMPOTENCY_KEY_REUSED.
     """
-    take = partial(_take_once, group_id, report, repeatable, actor, now)
+    store = partial(_store_once, group_id, report, repeatable, actor, now)
     try:
-        return take()
+        return store()
     except NoDayError:
-        # No worker has been here for days. Not in a report's transaction: others would wait for its locks.
+        # No worker ran for days. In the transaction of the report, other reports would wait for its locks.
         days_prepare(now=now)
-        return take()
+        return store()
 
 
 @transaction.atomic
-def _take_once(
+def _store_once(
     group_id: str, report: Report, repeatable: RepeatableReport | None, actor: Actor, now: datetime
 ) -> Mapping[str, Any]:
-    answer = _answer(report)
+    accepted = {
+        "hosts": len(report.hosts),
+        "measurements": report.sample_count,
+        "events": len(report.events),
+    }
+    answer = {"accepted": accepted}
     actor_lock_shared(actor)
     project_lock_shared(group_id=group_id)
     if repeatable and not report_answer_keep(report=repeatable, answer=answer, now=now):
         return first_answer(repeatable, now) or answer
-    agent_id = _take(group_id, report, actor, now)
+    agent_id = _store(group_id, report, actor, now)
     if report.leases is None:
         return answer
     return {
@@ -84,29 +87,18 @@ def _take_once(
     }
 
 
-def _answer(report: Report) -> dict[str, dict[str, int]]:
-    """As the agent is answered."""
-    return {
-        "accepted": {
-            "hosts": len(report.hosts),
-            "measurements": report.sample_count,
-            "events": len(report.events),
-        }
-    }
-
-
-def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
-    """Store what it says; the id of its agent."""
+def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
+    """Store the content. Return the id of the agent."""
     heartbeat = agent_seen(group_id=group_id, report=report, now=now)
-    names = {one.cluster_name for one in report.hosts if one.cluster_name is not None}
+    names = {host.cluster_name for host in report.hosts if host.cluster_name is not None}
     clusters = clusters_named(group_id=group_id, names=names, now=now)
     hosts, added = hosts_named(
         group_id=group_id,
-        reported=[one.address for one in report.hosts],
+        reported=[host.address for host in report.hosts],
         mentioned=_mentioned(report.events),
         now=now,
     )
-    report, late = as_leased(group_id=group_id, report=report)
+    report, late = fence_report(group_id=group_id, report=report)
     versions = {host.id: host.version for host in hosts.values()}
     edges = _edges(hosts, report.hosts)
     moves = hosts_update(
@@ -114,13 +106,15 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     )
     sets = replica_sets_count(set_ids=moves.replica_sets, changed_ids=moves.changed_sets)
     databases_replace(hosts=hosts, reports=report.hosts)
-    by_id = {hosts[one.address.key].id: one for one in (*report.hosts, *late)}
+    by_id = {hosts[host.address.key].id: host for host in (*report.hosts, *late)}
     measured = measurements_write(reports=by_id, reported=now)
     _replace_processes(group_id, report, now)
     derived = [*heartbeat.events, *_new_hosts(added), *_happened(edges), *sets.events]
-    reported_events = _reported(group_id, _as_they_happened(report.events, now), hosts)
+    # An event without a time happened with its report.
+    in_order = sorted(report.events, key=lambda event: event.created or now)
+    reported_events = _reported(group_id, in_order, hosts)
     events_record(events=[*derived, *reported_events], actor=actor, now=now, group_id=group_id)
-    reported = [hosts[one.address.key] for one in report.hosts]
+    reported = [hosts[host.address.key] for host in report.hosts]
     states = [host_signal_state(host, measured.get(host.id)) for host in reported]
     hosts_signal(
         group_id=group_id,
@@ -129,7 +123,7 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
         clusters_left=moves.clusters_left,
         now=now,
     )
-    if heartbeat.weigh_versions or any(host.version != versions[host.id] for host in reported):
+    if heartbeat.compare_versions or any(host.version != versions[host.id] for host in reported):
         versions_signal(group_id=group_id, now=now)
     return heartbeat.agent_id
 
@@ -143,7 +137,7 @@ def _mentioned(events: Iterable[EventReport]) -> list[Address]:
 
 
 def _edges(hosts: HostsByKey, reports: Sequence[HostReport]) -> list[tuple[Host, EventType]]:
-    """What happened to each host, held against its state before the report."""
+    """The events of each host: the differences from its state before the report."""
     return [
         (host, event_type)
         for report in reports
@@ -169,7 +163,10 @@ def _new_hosts(added: Iterable[Host]) -> list[NewEvent]:
 
 
 def _happened(edges: Iterable[tuple[Host, EventType]]) -> list[NewEvent]:
-    """With the state the report left; what begins or ends a state makes no signal: the hosts' carries it."""
+    """Events with the new state.
+
+    An event that starts or ends a state has no signal: the signal of hosts has it.
+    """
     return [
         NewEvent(
             event_type=event_type,
@@ -182,18 +179,18 @@ def _happened(edges: Iterable[tuple[Host, EventType]]) -> list[NewEvent]:
 
 
 def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
-    """What is said of a process takes the place of what was said of it before."""
+    """Replace the status of each reported process."""
     rows = [
         ProcessStatus(
             group_id=group_id,
-            name=one.name,
-            hostname=one.hostname,
-            goal_version=one.goal_version,
-            error=one.error,
+            name=process.name,
+            hostname=process.hostname,
+            goal_version=process.goal_version,
+            error=process.error,
             reported=now,
         )
-        # In one order, so that reports that race do not wait for each other in a circle.
-        for one in sorted(report.processes, key=lambda one: one.name)
+        # In order of names, so that concurrent reports do not deadlock.
+        for process in sorted(report.processes, key=lambda process: process.name)
     ]
     ProcessStatus.objects.bulk_create(
         rows,
@@ -204,20 +201,14 @@ def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
     )
 
 
-def _as_they_happened(events: Iterable[EventReport], now: datetime) -> list[EventReport]:
-    """Without a time an event happens with its report."""
-    return sorted(events, key=lambda event: event.created or now)
-
-
 def _reported(group_id: str, events: Sequence[EventReport], hosts: HostsByKey) -> list[NewEvent]:
-    """What an agent saw."""
     names = {event.cluster_name for event in events if event.cluster_name is not None}
     clusters = known_clusters(group_id=group_id, names=names)
     return [_new_event(event, hosts, clusters) for event in events]
 
 
 def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) -> NewEvent:
-    """Of a known host, and of a known cluster, we know more than the agent has to repeat."""
+    """Add the stored facts of known hosts and clusters to the reported facts."""
     address = Address(event.hostname, event.port) if event.hostname and event.port is not None else None
     host = hosts.get(address.key) if address else None
     reported = {
@@ -235,7 +226,7 @@ def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) 
     if event.cluster_name is not None:
         known.pop("clusterId", None)
     facts = {**known, **{name: value for name, value in reported.items() if value is not None}}
-    # What ended before an alert began does not close it.
+    # An event does not close an alert that began after it.
     dated = {"happened": wire_time(event.created)} if event.created else {}
     return NewEvent(
         event_type=event.event_type,
@@ -246,6 +237,6 @@ def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) 
 
 
 def _cluster_facts(name: str | None, clusters: ClustersByName) -> dict[str, str | None]:
-    """A cluster as it is known; one that is not, as it was told."""
+    """The stored name and id of a known cluster, otherwise the reported name."""
     cluster = clusters.get(name) if name else None
     return {"clusterName": cluster.name, "clusterId": cluster.id} if cluster else {"clusterName": name}

@@ -1,17 +1,20 @@
-"""The inventory as reports tell it: clusters, hosts, databases. A report of many hosts costs no more
-statements than one of a single host."""
+"""Stores the inventory of reports: clusters, hosts and databases.
 
-from collections.abc import Collection, Mapping, Sequence
+The number of statements does not depend on the number of hosts.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 
 from accesslist.services.projects import project_hosts_counted
+from automation.addresses import Address
 from automation.choices import HostType
 from automation.models import Cluster, Host
-from automation.reports import Address, HostReport
+from automation.reports import HostReport
 from automation.rules.hosts import has_left
 from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
 from automation.services.replica_sets import SetKey, replica_sets_named
@@ -20,7 +23,7 @@ from opsapi.sql import update_from_arrays
 
 HostsByKey = Mapping[tuple[str, int], Host]
 ClustersByName = Mapping[str, Cluster]
-"""The cluster each name asked for stands for; names are one in any case, as PostgreSQL sees it."""
+"""The cluster for each requested name. PostgreSQL compares names without case."""
 
 _REPORTED_COLUMNS: Mapping[str, str] = {
     "type_name": "text",
@@ -35,38 +38,39 @@ _REPORTED_COLUMNS: Mapping[str, str] = {
     "last_report": "timestamptz",
     "reported_by_id": "text",
 }
-"""Columns a report changes, with their types."""
+"""Columns that a report changes, with their types."""
 
 _UPDATE_HOSTS = update_from_arrays("automation_host", _REPORTED_COLUMNS)
 
-# Python and PostgreSQL do not lower every letter alike, and the unique index is PostgreSQL's.
+# PostgreSQL lowers the names, as in its unique index: Python lowers some letters differently.
 _NAMED_CLUSTERS = """
-SELECT said.name, known.id
-  FROM unnest(%(names)s::text[]) AS said (name)
-  JOIN automation_cluster AS known ON known.group_id = %(group)s AND lower(known.name) = lower(said.name)
+SELECT given.name, known.id
+  FROM unnest(%(names)s::text[]) AS given (name)
+  JOIN automation_cluster AS known ON known.group_id = %(group)s AND lower(known.name) = lower(given.name)
 """
 
 _DELETE_DATABASES = """
 DELETE FROM automation_database AS known
  WHERE host_id = ANY(%(hosts)s)
-   AND NOT EXISTS (SELECT FROM unnest(%(of)s::text[], %(names)s::text[]) AS said (host_id, name)
-                    WHERE said.host_id = known.host_id AND said.name = known.name)
+   AND NOT EXISTS (SELECT FROM unnest(%(of)s::text[], %(names)s::text[]) AS given (host_id, name)
+                    WHERE given.host_id = known.host_id AND given.name = known.name)
 """
 _INSERT_DATABASES = """
 INSERT INTO automation_database (host_id, name)
-SELECT said.host_id, said.name
-  FROM unnest(%(of)s::text[], %(names)s::text[]) AS said (host_id, name)
+SELECT given.host_id, given.name
+  FROM unnest(%(of)s::text[], %(names)s::text[]) AS given (host_id, name)
  WHERE NOT EXISTS (SELECT FROM automation_database AS known
-                    WHERE known.host_id = said.host_id AND known.name = said.name)
+                    WHERE known.host_id = given.host_id AND known.name = given.name)
     ON CONFLICT DO NOTHING
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Where reported hosts were and are, by ids: replica sets of before and now, clusters none is in now.
+    """The replica sets and clusters that a report concerns, by id.
 
-    `changed_sets`: the replica sets of which a member came, left or is otherwise than before.
+    `replica_sets` are the sets of its hosts before and after the report. In `changed_sets`, a member was
+    added, removed or changed. `clusters_left` are clusters that hosts have left.
     """
 
     replica_sets: frozenset[str] = frozenset()
@@ -74,8 +78,17 @@ class Moves:
     clusters_left: frozenset[str] = frozenset()
 
 
+class _Membership(NamedTuple):
+    """The replica set of a host, and the facts that the set counts."""
+
+    set_id: str | None
+    type_name: str
+    down: bool
+    shard_name: str | None
+
+
 def clusters_named(*, group_id: str, names: Collection[str], now: datetime) -> ClustersByName:
-    """The clusters of these names; those not yet known are added."""
+    """Return the clusters with these names; unknown clusters are added."""
     known = known_clusters(group_id=group_id, names=names)
     missing = sorted(frozenset(names) - known.keys(), key=lambda name: (name.lower(), name))
     if not missing:
@@ -86,7 +99,7 @@ def clusters_named(*, group_id: str, names: Collection[str], now: datetime) -> C
 
 
 def known_clusters(*, group_id: str, names: Collection[str]) -> ClustersByName:
-    """The clusters of these names that are there."""
+    """Return the known clusters with these names."""
     if not names:
         return {}
     with connection.cursor() as cursor:
@@ -99,12 +112,13 @@ def known_clusters(*, group_id: str, names: Collection[str]) -> ClustersByName:
 def hosts_named(
     *, group_id: str, reported: Collection[Address], mentioned: Collection[Address], now: datetime
 ) -> tuple[HostsByKey, Sequence[Host]]:
-    """The hosts at these addresses, locked in one order, and which of them were not known before.
+    """Return the hosts at these addresses, locked by id, and the hosts that this call added.
 
-    Of those only mentioned the unknown ones stay unknown. Of two reports that race for one, one adds it.
+    Unknown `reported` hosts are added, unknown `mentioned` hosts are not. Of two concurrent reports, one
+    adds a host.
     """
-    addresses = {one.key: one for one in reported}
-    keys = addresses.keys() | {one.key for one in mentioned}
+    addresses = {address.key: address for address in reported}
+    keys = addresses.keys() | {address.key for address in mentioned}
     hosts = hosts_locked_if_known(group_id, addresses.keys(), keys)
     if hosts.keys() >= addresses.keys():
         return hosts, []
@@ -123,50 +137,52 @@ def hosts_update(
     agent_id: str,
     now: datetime,
 ) -> Moves:
-    """The state as reported; what a report leaves out stays as it was, but of hosts that left all."""
+    """Store the reported state. Omitted values stay, unless the host left its sets (`has_left`)."""
     if not reports:
         return Moves()
     updated = [hosts[report.address.key] for report in reports]
-    before = _memberships(updated)
-    stood = {host.id: _set_key(host) for host in updated}
-    members = {host.id: _membership(host) for host in updated}
+    before = [_membership(host) for host in updated]
+    keys_before = [_set_key(host) for host in updated]
+    clusters_before = {host.cluster_id for host in updated}
     for host, report in zip(updated, reports, strict=True):
-        _take(host, report, clusters, now)
+        _apply(host, report, clusters, now)
         host.reported_by_id = agent_id
-    moved = [host for host in updated if host.replica_set_id is None or stood[host.id] != _set_key(host)]
-    _enter_replica_sets(moved, now)
+    moved = [
+        host
+        for host, key in zip(updated, keys_before, strict=True)
+        if host.replica_set_id is None or key != _set_key(host)
+    ]
+    _assign_replica_sets(moved, now)
     columns = {name: [getattr(host, name) for host in updated] for name in ("id", *_REPORTED_COLUMNS)}
     _execute(_UPDATE_HOSTS, columns)
-    after = _memberships(updated)
-    changed = {
-        set_id
-        for host in updated
-        if members[host.id] != _membership(host)
-        for set_id in (members[host.id][0], host.replica_set_id)
-        if set_id is not None
-    }
+    sides = list(zip(before, map(_membership, updated), strict=True))
     return Moves(
-        replica_sets=before[0] | after[0],
-        changed_sets=frozenset(changed),
-        clusters_left=before[1] - after[1],
+        replica_sets=_set_ids(sides),
+        changed_sets=_set_ids(side for side in sides if side[0] != side[1]),
+        clusters_left=frozenset(clusters_before - {host.cluster_id for host in updated} - {None}),
     )
 
 
 def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> None:
-    """`databases` replaces the host's list; left out it stays."""
-    wanted = {hosts[one.address.key].id: one.databases for one in reports if one.databases is not None}
+    """Replace the databases of each host whose report has a list."""
+    wanted = {
+        hosts[report.address.key].id: report.databases for report in reports if report.databases is not None
+    }
     if not wanted:
         return
     pairs = [(host_id, name) for host_id, databases in wanted.items() for name in sorted(databases)]
-    said = {"of": [host_id for host_id, _ in pairs], "names": [name for _, name in pairs]}
-    _execute(_DELETE_DATABASES, {"hosts": list(wanted), **said})
+    given = {"of": [host_id for host_id, _ in pairs], "names": [name for _, name in pairs]}
+    _execute(_DELETE_DATABASES, {"hosts": list(wanted), **given})
     if pairs:
-        _execute(_INSERT_DATABASES, said)
+        _execute(_INSERT_DATABASES, given)
 
 
 def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> set[str]:
-    """Add hosts, those aside that are there by now; answers the ids of the added ones."""
-    fresh = [Host(group_id=group_id, hostname=one.hostname, port=one.port, created=now) for one in addresses]
+    """Add hosts that no concurrent report has added, and return their ids."""
+    fresh = [
+        Host(group_id=group_id, hostname=address.hostname, port=address.port, created=now)
+        for address in addresses
+    ]
     Host.objects.bulk_create(fresh, ignore_conflicts=True)
     there = Host.objects.filter(Among("id", [host.id for host in fresh]))
     added = set(there.values_list("id", flat=True))
@@ -175,7 +191,7 @@ def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> se
     return added
 
 
-def _take(host: Host, report: HostReport, clusters: ClustersByName, now: datetime) -> None:
+def _apply(host: Host, report: HostReport, clusters: ClustersByName, now: datetime) -> None:
     if has_left(HostType(host.type_name), report.type_name, reachable=report.reachable):
         _leave_all(host)
     host.type_name, host.down, host.last_report = report.type_name.value, not report.reachable, now
@@ -185,34 +201,32 @@ def _take(host: Host, report: HostReport, clusters: ClustersByName, now: datetim
             setattr(host, name, value)
     if report.cluster_name is not None:
         host.cluster = clusters[report.cluster_name]
-        # One spelling for all its hosts: alerts tell clusters by their names.
+        # The same spelling for all hosts, because alerts identify clusters by name.
         host.cluster_name = host.cluster.name
 
 
 def _leave_all(host: Host) -> None:
-    """In nothing any more, before it is put into what its report names."""
+    """Remove the host from its replica set, shard and cluster. The report may name others."""
     host.replica_set_name = host.shard_name = host.cluster_name = None
     host.replica_set = host.cluster = None
 
 
-def _memberships(hosts: Sequence[Host]) -> tuple[frozenset[str], frozenset[str]]:
-    """The ids of their replica sets and of their clusters."""
-    sets = {host.replica_set_id for host in hosts}
-    clusters = {host.cluster_id for host in hosts}
-    return frozenset(sets - {None}), frozenset(clusters - {None})
+def _membership(host: Host) -> _Membership:
+    return _Membership(host.replica_set_id, host.type_name, host.down, host.shard_name)
 
 
-def _membership(host: Host) -> tuple[str | None, str, bool, str | None]:
-    """The id of its replica set, and what the set counts of it."""
-    return host.replica_set_id, host.type_name, host.down, host.shard_name
+def _set_ids(sides: Iterable[tuple[_Membership, _Membership]]) -> frozenset[str]:
+    """The replica sets of hosts before and after a report."""
+    memberships = (membership for side in sides for membership in side)
+    return frozenset(membership.set_id for membership in memberships if membership.set_id is not None)
 
 
 def _set_key(host: Host) -> SetKey | None:
     return None if host.replica_set_name is None else (host.replica_set_name, host.cluster_id)
 
 
-def _enter_replica_sets(hosts: Sequence[Host], now: datetime) -> None:
-    """The sets of these hosts by their names; without any it costs no statement."""
+def _assign_replica_sets(hosts: Sequence[Host], now: datetime) -> None:
+    """Assign the hosts to the replica sets with their names; without names, no statement runs."""
     keys = {host.id: key for host in hosts if (key := _set_key(host))}
     if not keys:
         return

@@ -1,4 +1,4 @@
-"""Sharing hosts among the agents of a project (`automation.rules.leases`), and holding reports against it."""
+"""Shares hosts among the agents of a project (`automation.rules.leases`), and fences their reports."""
 
 import hashlib
 import json
@@ -24,10 +24,10 @@ from opsapi.sql import update_from_arrays
 from opsapi.wire_json import JsonObject
 
 EARLIER_KEPT = timedelta(hours=2)
-"""So long it is known when a lease ended; samples are at most one hour old."""
+"""How long the ends of leases are kept. Samples are at most one hour old."""
 MOST_EARLIER = 50
 
-_LOCK_CLASS = 0x6C65  # "le": keeps these apart from other advisory locks
+_LOCK_CLASS = 0x6C65  # "le": distinguishes these advisory locks from others
 _COLUMNS: Mapping[str, str] = {
     "held_by": "text",
     "free_from": "timestamptz",
@@ -39,23 +39,22 @@ _COLUMNS: Mapping[str, str] = {
 }
 _UPDATE = update_from_arrays("automation_hostlease", _COLUMNS)
 
-# --- giving out -----------------------------------------------------------------------------------
+# --- requests for leases --------------------------------------------------------------------------
 
 
 def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: datetime) -> JsonObject:
-    """Which hosts an agent watches, as the wire says it; in the transaction of the report that asks.
+    """Assign hosts to an agent in the transaction of its report. Return the `leases` of the answer.
 
-    Asks of a project follow one another, so that no two watchers are given the same host.
+    Requests of a project run one after another, so no two watchers get the same host.
 
-    Raises:
-        ApiError: LIMIT_REACHED, when more hosts are named than a project may have.
+    Raises: ApiError: LIMIT_REACHED, if the project would have too many leases.
     """
-    _one_at_a_time(group_id)
-    watchers = {one.id: one for one in Watcher.objects.filter(group_id=group_id).defer("metrics")}
-    rows = {(one.hostname, one.port): one for one in HostLease.objects.filter(group_id=group_id)}
+    _lock_project(group_id)
+    watchers = {watcher.id: watcher for watcher in Watcher.objects.filter(group_id=group_id).defer("metrics")}
+    rows = {(row.hostname, row.port): row for row in HostLease.objects.filter(group_id=group_id)}
     known = {key: _lease(row) for key, row in rows.items()}
-    me = next((one for one in watchers.values() if _is_of(one, agent_id, request)), None)
-    _forget_watchers([one for one in watchers.values() if one is not me], now)
+    me = next((watcher for watcher in watchers.values() if _is_of(watcher, agent_id, request)), None)
+    _forget_watchers([watcher for watcher in watchers.values() if watcher is not me], now)
     if request.stops:
         if me is not None:
             _write(group_id, rows, shares_given_back(me.id, leases=known, now=now), frozenset(), now)
@@ -63,13 +62,14 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
         return {"hosts": []}
     me_id = me.id if me else new_id()
     named = {address.key: address for address in request.hosts}
-    together = {one.key: text for one, text in zip(request.hosts, request.together, strict=True)}
+    together = {host.key: text for host, text in zip(request.hosts, request.together, strict=True)}
     shares = Ask(
         me_id,
         candidates=together,
         leases=known,
         watchers={
-            one.id: rules.LeaseWatcher(one.asked, one.interval, one.until) for one in watchers.values()
+            watcher.id: rules.LeaseWatcher(watcher.asked, watcher.interval, watcher.until)
+            for watcher in watchers.values()
         },
         interval=request.interval,
         now=now,
@@ -78,7 +78,7 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
     if fresh and len(known) + len(fresh) - len(shares.forgotten) > settings.OPSAPI_MAX_HOSTS:
         most, note = str(settings.OPSAPI_MAX_HOSTS), "The setting is OPSAPI_MAX_HOSTS."
         raise ApiError(ErrorCode.LIMIT_REACHED, "hosts", most, note=note)
-    beat = _beat(request, me, now)
+    beat = _watcher_columns(request, me, now)
     if me is None:
         owner = {"group_id": group_id, "agent_id": agent_id, "instance": request.instance}
         Watcher.objects.create(id=me_id, **owner, **beat)
@@ -94,7 +94,7 @@ def _lease(row: HostLease) -> Lease:
     return Lease(row.held_by, row.free_from, row.wanted_by, row.together)
 
 
-def _one_at_a_time(group_id: str) -> None:
+def _lock_project(group_id: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK_CLASS, group_id])
 
@@ -104,13 +104,13 @@ def _is_of(watcher: Watcher, agent_id: str, request: LeaseRequest) -> bool:
 
 
 def _forget_watchers(watchers: Iterable[Watcher], now: datetime) -> None:
-    gone = [one.id for one in watchers if one.until < now - rules.FORGOTTEN_AFTER]
+    gone = [watcher.id for watcher in watchers if watcher.until < now - rules.FORGOTTEN_AFTER]
     if gone:
         Watcher.objects.filter(id__in=gone).delete()
 
 
-def _beat(request: LeaseRequest, known: Watcher | None, now: datetime) -> JsonObject:
-    """What an ask changes of its watcher; what it says of metrics only where that is new."""
+def _watcher_columns(request: LeaseRequest, known: Watcher | None, now: datetime) -> JsonObject:
+    """The columns of the watcher that a request changes; the metric coverage only if it is new."""
     digest = hashlib.sha256(json.dumps(request.metrics, sort_keys=True).encode()).hexdigest()
     beat: JsonObject = {
         "interval": request.interval,
@@ -129,8 +129,8 @@ def _write(
     gained: frozenset[Key],
     now: datetime,
 ) -> Mapping[Key, str]:
-    """Write the leases that changed; the tokens of those that began."""
-    token = token_hex(8)  # of all that begin now: a host has one of them only
+    """Write the changed leases. Return the tokens of new leases."""
+    token = token_hex(8)  # The same for all leases that begin now, because a host has only one of them.
     fresh, updated = [], []
     for key, lease in changed.items():
         row = rows.get(key)
@@ -154,11 +154,11 @@ def _write(
 
 
 def _earlier(row: HostLease, now: datetime) -> dict[str, str]:
-    """Tokens of leases that ended, the newest last, each with the moment at which another began."""
+    """Tokens of ended leases with their ends, newest last."""
     ended = {**row.earlier, row.token: now.isoformat()} if row.token else row.earlier
     limit = now - EARLIER_KEPT
     kept = [(token, end) for token, end in ended.items() if datetime.fromisoformat(end) > limit]
-    return dict(sorted(kept, key=lambda one: one[1])[-MOST_EARLIER:])
+    return dict(sorted(kept, key=lambda lease: lease[1])[-MOST_EARLIER:])
 
 
 def _answer(shares: Shares, held: Mapping[Key, tuple[str, str]], now: datetime) -> JsonObject:
@@ -175,40 +175,42 @@ def _answer(shares: Shares, held: Mapping[Key, tuple[str, str]], now: datetime) 
 # --- reports --------------------------------------------------------------------------------------
 
 
-def as_leased(*, group_id: str, report: Report) -> tuple[Report, Sequence[HostReport]]:
-    """The report of hosts that are its agent's to report, and what it measured of others while they were.
+def fence_report(*, group_id: str, report: Report) -> tuple[Report, Sequence[HostReport]]:
+    """Split a report by the leases of its hosts.
 
-    A host that another agent has by now is left out: only samples from before that count. So a report that
-    comes late leaves no gap, and nothing is stored twice, whatever an agent slept through. To be called when
-    the hosts of the report are locked: who gets a lease after that writes after that.
+    Return the report with the hosts that its agent still holds, and the reports of other hosts with only the
+    samples from before their lease ended. In this way a late report leaves no gap, and nothing is stored
+    twice. The caller has locked the hosts, so an agent that gets a lease afterwards also writes afterwards.
     """
-    fenced = [one for one in report.hosts if one.lease is not None]
+    fenced = [host for host in report.hosts if host.lease is not None]
     if not fenced:
         return report, ()
-    rows = leases_named(group_id, {one.address.key for one in fenced})
+    rows = leases_named(group_id, {host.address.key for host in fenced})
     over = {
-        one.address.key: end
-        for one in fenced
-        if (row := rows.get(one.address.key)) and (end := _end_of(str(one.lease), row))
+        host.address.key: end
+        for host in fenced
+        if (row := rows.get(host.address.key)) and (end := _end_of(str(host.lease), row))
     }
     if not over:
         return report, ()
-    late = [_until(one, over[one.address.key]) for one in fenced if one.address.key in over]
-    return replace(report, hosts=[one for one in report.hosts if one.address.key not in over]), late
+    late = [_until(host, over[host.address.key]) for host in fenced if host.address.key in over]
+    return replace(report, hosts=[host for host in report.hosts if host.address.key not in over]), late
 
 
 def _end_of(token: str, row: HostLease) -> datetime | None:
-    """When another lease of the host began; None when this one is the newest."""
+    """The end of a lease; None if it is the newest lease of the host."""
     if token == row.token:
         return None
     end = row.earlier.get(token)
-    # Of a lease that is not known, what was measured before there was any.
+    # An unknown lease covers the time before the first lease of the host.
     return datetime.fromisoformat(end) if end else row.created
 
 
 def _until(report: HostReport, end: datetime) -> HostReport:
     def before(samples: Samples) -> Samples:
-        kept = {metric: [one for one in values if one[0] < end] for metric, values in samples.items()}
+        kept = {
+            metric: [sample for sample in values if sample[0] < end] for metric, values in samples.items()
+        }
         return {metric: values for metric, values in kept.items() if values}
 
     databases = {name: before(samples) for name, samples in (report.databases or {}).items()}

@@ -1,7 +1,6 @@
-"""The automation document as readers see it, stored next to the document.
+"""Stores the masked automation document, which readers see, next to the full document.
 
-Masking reads and writes the whole document. For the largest document that takes seconds of a processor, and a
-reader must not be able to cause that again and again.
+Masking a large document takes seconds of processor time, so readers must not be able to cause it repeatedly.
 """
 
 import hashlib
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from django.db import DatabaseError
 
-from automation.document import secret_names, secrets
+from automation.document import secrets
 from automation.document.publish import NEW_PROJECT
 from automation.document.secrets import redacted
 from automation.document.text import read, write
@@ -22,27 +21,26 @@ from opsapi.faults import first_line
 
 logger = logging.getLogger("opsapi.automation")
 
-RULE_MODULES = (secrets, secret_names, redaction)
-"""What decides how a document is masked."""
+RULE_MODULES = (secrets, redaction)
+"""The modules that decide how a document is masked."""
 MASK_RULE = hashlib.sha256(
     b"".join(Path(str(module.__file__)).read_bytes() for module in RULE_MODULES)
 ).hexdigest()[:16]
-"""Names the rule of this version of the platform: what another rule masked is masked anew, never shown."""
+"""The version of the masking rules. A document masked by other rules is masked again before it is shown."""
 NEW_PROJECT_TEXT = write(NEW_PROJECT)
-"""What every project starts from; it holds no secrets."""
+"""The initial document of every project; it contains no secrets."""
 
 
 def mask(revision: AutomationRevision, text: str, masked: str) -> None:
-    """Note in the revision what readers see of its document, `text`; the caller saves it."""
+    """Set the masked document of a revision with the document `text`; the caller saves the revision."""
     revision.masked = None if masked == text else encrypt(masked, owner=revision.id)
     revision.masked_by = MASK_RULE
 
 
 def masked_text(revision: AutomationRevision) -> str:
-    """What readers see of a revision's document; it is kept where it was not masked by today's rule.
+    """Return the masked document of a revision. If other rules masked it, mask it again and store it.
 
-    Raises:
-        ApiError: as `revision_text`.
+    Raises: ApiError: as `revision_text`.
     """
     if revision.masked_by == MASK_RULE:
         masked_then = stored(revision, "masked")
@@ -53,6 +51,6 @@ def masked_text(revision: AutomationRevision) -> str:
     kept = {"masked": revision.masked, "masked_by": revision.masked_by}
     try:
         AutomationRevision.objects.filter(id=revision.id).update(**kept)
-    except DatabaseError as error:  # such as a full disk: a reader needs none of it
+    except DatabaseError as error:  # Such as a full disk, which does not concern the reader.
         logger.warning("revision %s is masked anew next time: %s", revision.id, first_line(error))
     return masked

@@ -1,46 +1,45 @@
-"""Writing what was measured, keeping it as long as it is wanted, and taking it away."""
+"""Writes measurements, and deletes them after their retention or with their host."""
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 
 from django.db import IntegrityError, connection, transaction
 
-from automation.days import READINGS, days_there, partition_name
-from automation.measured_at import MeasuredAt
-from automation.reading_rows import rows_of
+from automation.days import READINGS, existing_days, partition_name
+from automation.readings import MeasuredAt, rows_of
 from automation.reports import HostReport
-from automation.retention import measurement_retention
+from automation.selectors.measurements import measurement_retention
 from automation.services.days import day_drop
 from automation.services.old_measurements import old_measurements_trim
 
 MEASUREMENTS_AT_ONCE = 5_000
-"""So many rows go in one transaction: it stays short, however much there is."""
+"""Maximum number of rows deleted in a transaction, so that transactions stay short."""
 
-# A source that is not there is added: whoever adds one holds the host, so that nobody adds it meanwhile.
+# Missing sources are added. The caller has locked the host, so no other process adds the same source.
 _WRITE = f"""
-WITH said AS (
+WITH given AS (
     SELECT *
       FROM unnest(%(hosts)s::text[], %(databases)s::text[], %(ages)s::int[], %(numbers)s::text[])
-           AS said (host_id, database, age, numbers)
+           AS given (host_id, database, age, numbers)
 ), fresh AS (
     INSERT INTO automation_source (host_id, database)
     SELECT DISTINCT host_id, database
-      FROM said
+      FROM given
      WHERE NOT EXISTS (SELECT FROM automation_source AS known
-                        WHERE known.host_id = said.host_id AND known.database = said.database)
+                        WHERE known.host_id = given.host_id AND known.database = given.database)
     RETURNING id, host_id, database
 ), found AS (
-    SELECT known.id, said.age, said.numbers
-      FROM said JOIN automation_source AS known USING (host_id, database)
+    SELECT known.id, given.age, given.numbers
+      FROM given JOIN automation_source AS known USING (host_id, database)
      UNION ALL
-    SELECT fresh.id, said.age, said.numbers FROM said JOIN fresh USING (host_id, database)
+    SELECT fresh.id, given.age, given.numbers FROM given JOIN fresh USING (host_id, database)
 ), this AS MATERIALIZED (
     SELECT nextval('automation_reading_report') AS report
 )
 INSERT INTO {READINGS} (source_id, reported, report, age, numbers)
 SELECT found.id, %(reported)s, this.report, found.age, found.numbers::float8[] FROM found, this
 RETURNING report
-"""  # noqa: S608 - made of our own names
+"""  # noqa: S608 - contains only our own names
 
 _DELETE = """
 DELETE FROM {partition}
@@ -51,29 +50,29 @@ _IS_UNUSED = f"""
    AND NOT EXISTS (SELECT FROM automation_database AS known
                     WHERE known.host_id = source.host_id AND known.name = source.database)
    AND NOT EXISTS (SELECT FROM {READINGS} AS reading WHERE reading.source_id = source.id)
-"""  # noqa: S608 - made of our own names
-# No report uses a source while its host is locked. A report may have ended just before: it is looked again.
+"""  # noqa: S608 - contains only our own names
+# While the host is locked, no report uses its sources. A report may have ended just before, so the DELETE
+# checks again.
 _LOCK_UNUSED = f"""
 SELECT source.id
   FROM automation_source AS source JOIN automation_host AS host ON host.id = source.host_id
  WHERE {_IS_UNUSED}
  LIMIT %s
    FOR UPDATE OF host SKIP LOCKED
-"""  # noqa: S608 - made of our own names
+"""  # noqa: S608 - contains only our own names
 _DELETE_UNUSED = f"DELETE FROM automation_source AS source WHERE id = ANY(%s) AND {_IS_UNUSED}"  # noqa: S608 - as above
 
 
 class NoDayError(Exception):
-    """There is no partition for a day."""
+    """A day has no partition."""
 
 
 def measurements_write(*, reports: Mapping[str, HostReport], reported: datetime) -> Mapping[str, MeasuredAt]:
-    """Store what a report measured, by the ids of its hosts, which the caller has locked.
+    """Store the measurements of a report. `reports` are by host id; the caller has locked the hosts.
 
-    Answers where the measurements are of those hosts on which anything was measured.
+    Return the place of the measurements by host id, without hosts that were not measured themselves.
 
-    Raises:
-        NoDayError: when nobody has made the partition of the day; the transaction is spoilt.
+    Raises: NoDayError: the day has no partition; the transaction must be rolled back.
     """
     rows = list(_rows(reports, reported))
     if not rows:
@@ -101,14 +100,14 @@ def _rows(reports: Mapping[str, HostReport], reported: datetime) -> Iterator[tup
 
 
 def _has_no_day(error: IntegrityError) -> bool:
-    """The one constraint that the table has is that each row has a partition."""
+    """Whether no partition was found, the only constraint of the table."""
     return getattr(getattr(error.__cause__, "diag", None), "table_name", None) == READINGS
 
 
 def measurements_trim(*, now: datetime) -> bool:
-    """Drop one day of the measurements that are all older than OPSAPI_MEASUREMENT_RETENTION_DAYS, the oldest.
+    """Drop the oldest day if all its measurements are older than OPSAPI_MEASUREMENT_RETENTION_DAYS.
 
-    Answers whether there was any; of what is left over the next call takes its share.
+    Return whether anything was deleted; then call it again.
     """
     kept = measurement_retention()
     if kept is None:
@@ -122,10 +121,10 @@ def measurements_trim(*, now: datetime) -> bool:
 
 
 def readings_delete(*, sources: Collection[int], limit: int) -> int:
-    """Delete at most so many readings of these sources; answers how many they were."""
+    """Delete at most `limit` readings of these sources. Return the number of deleted readings."""
     deleted = 0
     with connection.cursor() as cursor:
-        for day in days_there() if sources else ():
+        for day in existing_days() if sources else ():
             if deleted < limit:
                 statement = _DELETE.format(partition=partition_name(day))
                 cursor.execute(statement, [list(sources), limit - deleted])
@@ -134,7 +133,7 @@ def readings_delete(*, sources: Collection[int], limit: int) -> int:
 
 
 def _sources_trim() -> None:
-    """Delete the sources of databases that are gone, once all that was measured of them is."""
+    """Delete the sources of former databases that have no readings left."""
     found = MEASUREMENTS_AT_ONCE
     while found == MEASUREMENTS_AT_ONCE:
         with transaction.atomic(), connection.cursor() as cursor:

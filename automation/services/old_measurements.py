@@ -1,4 +1,4 @@
-"""Moving measurements that earlier versions stored to where they are stored now, a batch at a time."""
+"""Moves measurements that earlier versions stored to the current tables, batch by batch."""
 
 import logging
 from collections.abc import Collection, Iterable, Iterator
@@ -10,27 +10,27 @@ from django.db import connection, transaction
 from automation.days import READINGS
 from automation.models import Host, Measurement, Source
 from automation.old_measurements import number_of_moved, old_samples
-from automation.reading_rows import rows_of
-from automation.services.days import days_make
+from automation.readings import rows_of
+from automation.services.days import days_create
 from opsapi.batches import delete_batch
 from opsapi.fields import Among
 
 logger = logging.getLogger("opsapi.worker")
 
 MOVED_AT_ONCE = 1_000
-"""So many rows are moved in one transaction."""
+"""Maximum number of rows in a transaction."""
 
-_LOCK = 0x6F70736D6F766572  # "opsmover"
+_LOCK_KEY = 0x6F70736D6F766572  # "opsmover"
 _TRY_LOCK = "SELECT pg_try_advisory_xact_lock(%s)"
 _COLUMNS = ("hosts", "databases", "reported", "reports", "ages", "numbers")
 _MOVE = f"""
 INSERT INTO {READINGS} (source_id, reported, report, age, numbers)
-SELECT source.id, said.reported, said.report, said.age, said.numbers::float8[]
+SELECT source.id, given.reported, given.report, given.age, given.numbers::float8[]
   FROM unnest(%(hosts)s::text[], %(databases)s::text[], %(reported)s::timestamptz[], %(reports)s::int[],
               %(ages)s::int[], %(numbers)s::text[])
-       AS said (host_id, database, reported, report, age, numbers)
+       AS given (host_id, database, reported, report, age, numbers)
   JOIN automation_source AS source USING (host_id, database)
-"""  # noqa: S608 - made of our own names
+"""  # noqa: S608 - contains only our own names
 _LEFT = """
 SELECT greatest(reltuples, 1)::bigint FROM pg_class
  WHERE oid = 'automation_measurement'::regclass AND EXISTS (SELECT FROM automation_measurement)
@@ -40,7 +40,7 @@ _Row = tuple[str, str, datetime, int, int, str]
 
 
 def old_measurements_left() -> int:
-    """How many rows are not moved yet, as PostgreSQL estimates it; 0 when there is none."""
+    """Return PostgreSQL's estimate of the number of rows that are not moved yet; 0 if there are none."""
     with connection.cursor() as cursor:
         cursor.execute(_LEFT)
         row = cursor.fetchone()
@@ -49,23 +49,29 @@ def old_measurements_left() -> int:
 
 @transaction.atomic
 def old_measurements_move() -> int:
-    """Move one batch, the oldest; answers how many rows they were.
+    """Move the oldest batch. Return the number of rows; 0 if there are none or another process moves a batch.
 
-    0: there is none, or another process is moving some. Whoever reads sees each row once, as it was or moved.
+    Readers see each row once, before or after the move.
     """
-    if not _alone():
+    if not _lock():
         return 0
-    # Those of deleted hosts are about to go.
+    # The purge deletes the rows of deleted hosts.
     waiting = Measurement.objects.filter(host__deleted=None).order_by("reported", "id")
     chosen = list(waiting[:MOVED_AT_ONCE])
     if not chosen:
         return 0
-    days_make({one.reported.astimezone(UTC).date() for one in chosen})
-    # Hosts are locked before what was measured of them, as when a host is taken away.
-    _add_sources({(one.host_id, database) for one in chosen for database in ("", *one.databases)})
-    there = Measurement.objects.filter(id__in=[one.id for one in chosen])
+    days_create({measurement.reported.astimezone(UTC).date() for measurement in chosen})
+    # Hosts are locked before their measurements, as in the purge.
+    _add_sources(
+        {
+            (measurement.host_id, database)
+            for measurement in chosen
+            for database in ("", *measurement.databases)
+        }
+    )
+    there = Measurement.objects.filter(id__in=[measurement.id for measurement in chosen])
     locked = set(there.select_for_update().values_list("id", flat=True))
-    rows = list(_rows(one for one in chosen if one.id in locked))
+    rows = list(_rows(measurement for measurement in chosen if measurement.id in locked))
     columns: dict[str, list[Any]] = {
         name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)
     }
@@ -80,27 +86,27 @@ def old_measurements_move() -> int:
 
 
 def old_measurements_trim(*, before: datetime, limit: int) -> bool:
-    """Delete at most so many that were reported before then; answers whether there were any."""
+    """Delete at most `limit` rows that were reported before that time. Return whether any were deleted."""
     return delete_batch(Measurement.objects.filter(reported__lt=before), limit) > 0
 
 
-def _alone() -> bool:
+def _lock() -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(_TRY_LOCK, [_LOCK])
+        cursor.execute(_TRY_LOCK, [_LOCK_KEY])
         (got,) = cursor.fetchone()
     return bool(got)
 
 
 def _rows(measurements: Iterable[Measurement]) -> Iterator[_Row]:
-    for one in measurements:
-        number = number_of_moved(one.id)
-        for database, stored in (("", one.metrics), *one.databases.items()):
-            for age, numbers in rows_of(old_samples(stored), one.reported):
-                yield one.host_id, database, one.reported, number, age, numbers
+    for measurement in measurements:
+        number = number_of_moved(measurement.id)
+        for database, stored in (("", measurement.metrics), *measurement.databases.items()):
+            for age, numbers in rows_of(old_samples(stored), measurement.reported):
+                yield measurement.host_id, database, measurement.reported, number, age, numbers
 
 
 def _add_sources(wanted: Collection[tuple[str, str]]) -> None:
-    """Add those that are not there; who adds any holds the host."""
+    """Add missing sources while their hosts are locked."""
     known = Source.objects.filter(Among("host_id", {host_id for host_id, _ in wanted}))
     missing = set(wanted) - set(known.values_list("host_id", "database"))
     if not missing:

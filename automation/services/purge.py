@@ -18,9 +18,9 @@ from opsapi.batches import delete_batch
 
 
 def fleet_purge(*, group_id: str, limit: int) -> int:
-    """Delete at most so many rows of the project's fleet; answers how many they were, 0 at the end.
+    """Delete at most `limit` rows of a project's fleet. Return the number of deleted rows, 0 at the end.
 
-    Children go first: deleting a host finds nothing left that hangs on it.
+    Children are deleted first, so the deletion of a host cascades to nothing.
     """
     of_hosts = {"host__group_id": group_id}
     sources = Source.objects.filter(**of_hosts)

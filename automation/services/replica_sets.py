@@ -1,7 +1,7 @@
-"""Replica sets as reports name them, counted anew whenever something of a member changed.
+"""Stores the replica sets of reports, and counts their members when a member changes.
 
-Whoever counts holds the rows of the sets, taken in one order after those of hosts: of two reports of
-members of one set the later one sees what the earlier one said, and their signals have the same order.
+Counting locks the rows of the sets by id, after the rows of hosts. Of two reports of members of a set, the
+later one therefore sees the earlier one, and their signals have the same order.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,21 +20,22 @@ from events.services import NewEvent
 from opsapi.sql import update_from_arrays
 
 SetKey = tuple[str, str | None]
-"""What makes hosts of a project members of one set: its name, and the id of its cluster if it has one."""
+"""The identity of a replica set in a project: its name, and the id of its cluster if it has one."""
 
 _NAMED = """
-SELECT said.name, nullif(said.cluster, ''), known.id
-  FROM unnest(%(names)s::text[], %(clusters)s::text[]) AS said (name, cluster)
+SELECT given.name, nullif(given.cluster, ''), known.id
+  FROM unnest(%(names)s::text[], %(clusters)s::text[]) AS given (name, cluster)
   JOIN automation_replicaset AS known
-    ON known.group_id = %(group)s AND known.name = said.name AND coalesce(known.cluster_id, '') = said.cluster
+    ON known.group_id = %(group)s AND known.name = given.name
+   AND coalesce(known.cluster_id, '') = given.cluster
 """
 _COLUMNS = [field.attname for field in ReplicaSet._meta.concrete_fields]
-# Read with most reports, so written out: the ORM takes longer to compose it than PostgreSQL to answer.
+# Most reports run this statement. Django needs longer to compose it than PostgreSQL to run it.
 _LOCKED = f"""
-SELECT {", ".join(f"one.{name}" for name in _COLUMNS)}, cluster.name
-  FROM automation_replicaset AS one LEFT JOIN automation_cluster AS cluster ON cluster.id = one.cluster_id
- WHERE one.id = ANY(%(ids)s) ORDER BY one.id FOR UPDATE OF one
-"""  # noqa: S608 - made of our own names
+SELECT {", ".join(f"sets.{name}" for name in _COLUMNS)}, cluster.name
+  FROM automation_replicaset AS sets LEFT JOIN automation_cluster AS cluster ON cluster.id = sets.cluster_id
+ WHERE sets.id = ANY(%(ids)s) ORDER BY sets.id FOR UPDATE OF sets
+"""  # noqa: S608 - contains only our own names
 _COUNTED_COLUMNS: Mapping[str, str] = {
     "shard_name": "text",
     "primaries": "integer",
@@ -46,14 +47,14 @@ _UPDATE = update_from_arrays("automation_replicaset", _COUNTED_COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class SetsCounted:
-    """What counting found: events of what began or ended, and the state of every set for the signal."""
+    """The result of counting: events of changes, and the state of every set for the signal."""
 
     events: Sequence[NewEvent] = ()
     states: Sequence[Mapping[str, Any]] = ()
 
 
 def replica_sets_named(*, group_id: str, keys: Collection[SetKey], now: datetime) -> Mapping[SetKey, str]:
-    """The ids of the sets of these keys; those not yet known are added."""
+    """Return the ids of the sets with these keys; unknown sets are added."""
     known = _known(group_id, keys)
     missing = sorted(frozenset(keys) - known.keys(), key=lambda key: (key[0], key[1] or ""))
     if not missing:
@@ -68,56 +69,61 @@ def replica_sets_named(*, group_id: str, keys: Collection[SetKey], now: datetime
 def replica_sets_count(
     *, set_ids: Collection[str], changed_ids: Collection[str] | None = None
 ) -> SetsCounted:
-    """Count the members of these sets; the caller's transaction has written what changed of hosts.
+    """Count the members of these sets. The transaction has already written the changes of hosts.
 
-    `changed_ids`: of the others nothing changed, and they are as they were counted last.
+    Only sets in `changed_ids` are counted, if given; the other sets keep their numbers.
     """
     if not set_ids:
         return SetsCounted()
     counted = set_ids if changed_ids is None else changed_ids
     sets = _locked(set_ids)
-    # A statement of its own: it has to see what was committed while the rows were waited for.
+    # A separate statement, which sees the changes that were committed while this waited for the locks.
     members, shards = _members(counted) if counted else ({}, {})
     events, changed = [], []
-    for one in (one for one in sets if one.id in counted):
-        before, after = _tally_of(one), tally(members.get(one.id, ()))
-        if (before, one.shard_name) != (after, shards.get(one.id)):
-            _take(one, after, shards.get(one.id))
-            changed.append(one)
+    for replica_set in (replica_set for replica_set in sets if replica_set.id in counted):
+        before, after = _tally_of(replica_set), tally(members.get(replica_set.id, ()))
+        if (before, replica_set.shard_name) != (after, shards.get(replica_set.id)):
+            replica_set.primaries, replica_set.healthy = after.primaries, after.healthy
+            replica_set.unhealthy, replica_set.shard_name = after.unhealthy, shards.get(replica_set.id)
+            changed.append(replica_set)
         event_type = primary_event(before, after)
         if event_type:
-            # It makes no signal: the state goes with the hosts'.
-            events.append(NewEvent(event_type=event_type, facts=facts_of_replica_set(one), signals=False))
+            # Without a signal of its own: the signal of hosts has the state.
+            events.append(
+                NewEvent(event_type=event_type, facts=facts_of_replica_set(replica_set), signals=False)
+            )
     _update(changed)
-    return SetsCounted(events, [replica_set_state(one) for one in sets])
+    return SetsCounted(events, [replica_set_state(replica_set) for replica_set in sets])
 
 
 def _locked(set_ids: Collection[str]) -> list[ReplicaSet]:
-    """The sets with the names of their clusters, locked in one order."""
+    """The sets with the names of their clusters, locked by id."""
     with connection.cursor() as cursor:
         cursor.execute(_LOCKED, {"ids": list(set_ids)})
         rows = cursor.fetchall()
     sets = []
     for *values, cluster_name in rows:
-        one = ReplicaSet.from_db(connection.alias, _COLUMNS, values)
-        if one.cluster_id is not None:
-            one.cluster = Cluster(id=one.cluster_id, group_id=one.group_id, name=cluster_name)
-        sets.append(one)
+        replica_set = ReplicaSet.from_db(connection.alias, _COLUMNS, values)
+        if replica_set.cluster_id is not None:
+            replica_set.cluster = Cluster(
+                id=replica_set.cluster_id, group_id=replica_set.group_id, name=cluster_name
+            )
+        sets.append(replica_set)
     return sets
 
 
 def _known(group_id: str, keys: Iterable[SetKey]) -> dict[SetKey, str]:
-    said = list(keys)
-    if not said:
+    given = list(keys)
+    if not given:
         return {}
-    names, clusters = [name for name, _ in said], [cluster or "" for _, cluster in said]
+    names, clusters = [name for name, _ in given], [cluster or "" for _, cluster in given]
     with connection.cursor() as cursor:
         cursor.execute(_NAMED, {"group": group_id, "names": names, "clusters": clusters})
         return {(name, cluster): set_id for name, cluster, set_id in cursor.fetchall()}
 
 
 def _members(set_ids: Collection[str]) -> tuple[dict[str, list[Members]], dict[str, str]]:
-    """The members of each set by type and reachability, and a shard name where one is known."""
+    """The members of each set by type and reachability, and the shard name of sets that have one."""
     hosts = Host.objects.filter(replica_set__in=set_ids).values("replica_set_id", "type_name", "down")
     members: dict[str, list[Members]] = {}
     shards: dict[str, str] = {}
@@ -129,18 +135,17 @@ def _members(set_ids: Collection[str]) -> tuple[dict[str, list[Members]], dict[s
     return members, shards
 
 
-def _tally_of(one: ReplicaSet) -> MemberTally:
-    return MemberTally(primaries=one.primaries, healthy=one.healthy, unhealthy=one.unhealthy)
-
-
-def _take(one: ReplicaSet, counted: MemberTally, shard_name: str | None) -> None:
-    one.primaries, one.healthy, one.unhealthy = counted.primaries, counted.healthy, counted.unhealthy
-    one.shard_name = shard_name
+def _tally_of(replica_set: ReplicaSet) -> MemberTally:
+    return MemberTally(
+        primaries=replica_set.primaries, healthy=replica_set.healthy, unhealthy=replica_set.unhealthy
+    )
 
 
 def _update(changed: Sequence[ReplicaSet]) -> None:
     if not changed:
         return
-    columns = {name: [getattr(one, name) for one in changed] for name in ("id", *_COUNTED_COLUMNS)}
+    columns = {
+        name: [getattr(replica_set, name) for replica_set in changed] for name in ("id", *_COUNTED_COLUMNS)
+    }
     with connection.cursor() as cursor:
         cursor.execute(_UPDATE, columns)

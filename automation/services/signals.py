@@ -1,12 +1,12 @@
-"""What the fleet leaves alerting to look at (architecture, "the way of a signal")."""
+"""Writes the signals of the fleet, which alerting evaluates."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
-from automation.measured_at import MeasuredAt
 from automation.models import Host
+from automation.readings import MeasuredAt
 from automation.selectors.hosts import host_state
 from events.choices import SignalKind
 from events.services import signal_record, signals_record
@@ -14,7 +14,7 @@ from opsapi.batches import batches
 from opsapi.wire_json import JsonObject
 
 STATES_AT_ONCE = 200
-"""So many hosts and replica sets stand in one signal, which is evaluated in one transaction."""
+"""Maximum number of hosts and of replica sets in a signal, which is evaluated in one transaction."""
 
 
 def hosts_signal(
@@ -25,23 +25,24 @@ def hosts_signal(
     clusters_left: Iterable[str] = (),
     now: datetime,
 ) -> None:
-    """The state of hosts and replica sets, frozen; the caller holds their rows. Nothing, without any.
+    """Write signals with the current state of hosts and replica sets, whose rows the caller has locked.
 
-    Of the clusters that hosts left, which may have been their last ones, the ids.
+    `clusters_left` are ids of clusters that may have lost their last host. Without content, no signal is
+    written.
     """
     parts = (hosts, replica_sets, clusters_left)
     payloads = [
         dict(zip(("hosts", "replicaSets", "clustersLeft"), some, strict=True))
         for some in zip_longest(*(batches(part, STATES_AT_ONCE) for part in parts), fillvalue=[])
     ]
-    signals_record(kind=SignalKind.HOSTS, payloads=((group_id, one) for one in payloads), now=now)
+    signals_record(kind=SignalKind.HOSTS, payloads=((group_id, payload) for payload in payloads), now=now)
 
 
 def versions_signal(*, group_id: str, now: datetime) -> None:
-    """A version came, went or changed: which are behind has to be weighed anew."""
+    """Write a signal that versions changed, so that versions are compared again."""
     signal_record(group_id=group_id, kind=SignalKind.VERSIONS, payload={}, now=now)
 
 
 def host_signal_state(host: Host, measured: MeasuredAt | None = None) -> JsonObject:
-    """What a signal says of one host: its state, and where its measurements are."""
+    """Return the state of a host and the place of its measurements, for a signal."""
     return {**host_state(host), "measurementId": measured.wire if measured else None}

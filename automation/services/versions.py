@@ -1,7 +1,7 @@
-"""Which hosts and agents of a project run a version that others are ahead of.
+"""Marks hosts and agents of a project that run an older version than others.
 
-This runs when a version comes, goes or changes, and never with a report, because it touches rows of other
-hosts. A silent agent may be out of service: no other is behind it, and its own state stays.
+This runs after a version is added, removed or changed, never within a report, because it changes rows of
+other hosts. An agent that is down may be out of service: it is not compared, and its own mark stays.
 """
 
 from datetime import datetime
@@ -12,7 +12,7 @@ from django.db.models import F
 from accesslist.services.locks import scopes_lock_shared
 from automation.choices import AgentType
 from automation.models import Agent, Host
-from automation.rules.agents import AGENT_VERSION_BEHIND, turned
+from automation.rules.agents import AGENT_VERSION_BEHIND, transition_event
 from automation.rules.versions import behind, behind_in_series
 from automation.selectors.agents import facts_of_agent
 from automation.selectors.hosts import facts_of_host
@@ -22,9 +22,9 @@ from events.types import EventType
 from opsapi.api.principal import SYSTEM
 
 ROWS_AT_ONCE = 1_000
-"""So many hosts and agents are marked in one transaction; a signal asks for the rest."""
+"""Maximum number of hosts and of agents in a transaction; another signal continues."""
 
-# Locked in the order reports take them; one whose version changed meanwhile is looked at again.
+# Locked by id, as in reports. PostgreSQL checks a row again if its version changed meanwhile.
 _WRONG_HOSTS = """
 SELECT id FROM automation_host
  WHERE group_id = %(group)s AND deleted IS NULL
@@ -41,12 +41,12 @@ SELECT id FROM automation_agent
 
 @transaction.atomic
 def versions_weigh(*, group_id: str, now: datetime) -> None:
-    """Mark whose version is behind and whose is not any more, and tell so; nothing in a deleted project."""
+    """Update the marks and record the events; do nothing in a deleted project."""
     if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
         return
     # Agents before hosts, as reports lock them.
-    agents = _turned_agents(group_id)
-    hosts = _turned_hosts(group_id)
+    agents = _remark_agents(group_id)
+    hosts = _remark_hosts(group_id)
     events_record(
         events=[*map(_agent_event, agents), *map(_host_event, hosts)],
         actor=SYSTEM,
@@ -58,7 +58,7 @@ def versions_weigh(*, group_id: str, now: datetime) -> None:
         versions_signal(group_id=group_id, now=now)
 
 
-def _turned_agents(group_id: str) -> list[Agent]:
+def _remark_agents(group_id: str) -> list[Agent]:
     of_group = Agent.objects.filter(group_id=group_id, down=False)
     versions = [
         f"{kind.value} {version}"
@@ -72,7 +72,7 @@ def _turned_agents(group_id: str) -> list[Agent]:
     return list(Agent.objects.filter(id__in=wrong).order_by("id"))
 
 
-def _turned_hosts(group_id: str) -> list[Host]:
+def _remark_hosts(group_id: str) -> list[Host]:
     known = Host.objects.filter(group_id=group_id).values_list("version", flat=True).distinct()
     versions = behind_in_series(version for version in known if version is not None)
     wrong = _locked(_WRONG_HOSTS, group=group_id, behind=list(versions))
@@ -88,10 +88,12 @@ def _locked(statement: str, **parameters: str | list[str]) -> list[str]:
 
 def _agent_event(agent: Agent) -> NewEvent:
     opening = AGENT_VERSION_BEHIND[AgentType(agent.agent_type)]
-    return NewEvent(event_type=turned(opening, holds=agent.version_behind), facts=facts_of_agent(agent))
+    return NewEvent(
+        event_type=transition_event(opening, holds=agent.version_behind), facts=facts_of_agent(agent)
+    )
 
 
 def _host_event(host: Host) -> NewEvent:
-    """It makes no signal: the hosts' own carries the state."""
-    event_type = turned(EventType.VERSION_BEHIND, holds=host.version_behind)
+    """The event of a changed mark, without a signal of its own: the signal of hosts has the state."""
+    event_type = transition_event(EventType.VERSION_BEHIND, holds=host.version_behind)
     return NewEvent(event_type=event_type, facts=facts_of_host(host), signals=False)

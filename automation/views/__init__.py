@@ -1,1 +1,1 @@
-"""Routes of the fleet, a file per noun."""
+"""Views of the fleet, a module per noun."""

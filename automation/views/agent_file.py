@@ -1,6 +1,6 @@
-"""The agent to be downloaded, how to check that it arrived whole, and the unit by which systemd runs it.
+"""Downloads of the agent: its file, its checksum and its systemd unit.
 
-No login: they hold no secret, they are the same for everybody, and what fetches them has no key yet.
+They need no login: they contain no secret, and a machine without an agent has no key yet.
 """
 
 import hashlib
@@ -25,13 +25,13 @@ def _file() -> bytes:
 
 
 def _sum() -> bytes:
-    """A line as sha256sum(1) reads it."""
+    """A line for sha256sum(1)."""
     return f"{agent_file().sha256}  {NAME}\n".encode()
 
 
 def _facts() -> bytes:
-    made = agent_file()
-    return write_json({"version": VERSION, "sha256": made.sha256, "size": len(made.octets)})
+    file = agent_file()
+    return write_json({"version": VERSION, "sha256": file.sha256, "size": len(file.octets)})
 
 
 @lru_cache(maxsize=1)
@@ -42,9 +42,9 @@ def _unit() -> bytes:
 def _page(
     octets: Callable[[], bytes], media_type: str, saved_as: str = ""
 ) -> Callable[..., HttpResponseBase]:
-    """A page of these octets, with a strong ETag; `saved_as` is the name of the file that a browser makes."""
+    """A view that serves these octets with a strong ETag; `saved_as` is the file name for browsers."""
     headers: Mapping[str, str] = {
-        # Kept, and asked for anew each time: an upgrade brings another one.
+        # Clients revalidate each time, because an upgrade of the platform changes the file.
         "Cache-Control": "no-cache",
         **({"Content-Disposition": f'attachment; filename="{saved_as}"'} if saved_as else {}),
     }

@@ -6,23 +6,17 @@ from rest_framework.response import Response
 from automation.access import READ, WRITE_AGENTS
 from automation.choices import AgentType
 from automation.models import Agent
-from automation.selectors.agents import AgentRow, agent_rows, agents_named
+from automation.selectors.agents import agents_named, agents_of
 from automation.selectors.leases import watching
-from automation.serializers.agents import (
-    AgentDocument,
-    WatchingAgentDocument,
-    present_agent,
-    present_watching,
-)
+from automation.serializers.agents import AgentDocument, WatchingAgentDocument, present_watching
 from automation.services.agents import agent_delete
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.links import link
 from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
-from opsapi.wire_json import JsonObject
 
-_TYPES = {one.value: one for one in AgentType}
+_TYPES = {agent_type.value: agent_type for agent_type in AgentType}
 
 
 class AgentViewSet(ApiViewSet):
@@ -41,7 +35,7 @@ class AgentViewSet(ApiViewSet):
     }
 
     def load(self) -> None:
-        """The type of the path is one there is; the agent of the path is there, and no other type has any."""
+        """Check the type in the path, or find the agent; an unknown type has no agents."""
         if self.action == "of_type":
             named = self.kwargs["agent_type"]
             get_or_404(_TYPES.get(named), ErrorCode.INVALID_AGENT_TYPE, named)
@@ -52,28 +46,26 @@ class AgentViewSet(ApiViewSet):
             self.agent = get_or_404(row, ErrorCode.AGENT_NOT_FOUND, named, name)
 
     def index(self, request: Request, group_id: str) -> Response:
-        """Agents by type and hostname; links lead to those of each type."""
-        answer = self.list(agent_rows(self.group.id), self._present)
+        """Agents by type and hostname, with links to the agents of each type."""
+        answer = self.list_of(AgentDocument, agents_of(self.group.id))
         agents = f"/groups/{self.group.id}/agents"
         answer.data["links"] += [
-            link(f"{one.value.lower()}Agents", self.links.to(f"{agents}/{one.value}")) for one in AgentType
+            link(f"{agent_type.value.lower()}Agents", self.links.to(f"{agents}/{agent_type.value}"))
+            for agent_type in AgentType
         ]
         return answer
 
     def of_type(self, request: Request, group_id: str, agent_type: str) -> Response:
         """Agents of one type by hostname."""
-        return self.list(agent_rows(self.group.id, agent_type=_TYPES[agent_type]), self._present)
+        return self.list_of(AgentDocument, agents_of(self.group.id).filter(agent_type=agent_type))
 
     def retrieve(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:
         """One agent: the hosts it watches, and which of their metrics it reports or why not."""
-        row = agent_rows(self.group.id).get(id=self.agent.id)
-        return Response(present_watching(row, watching(self.agent, self.now), self.links))
-
-    def _present(self, row: AgentRow) -> JsonObject:
-        return present_agent(row, self.links)
+        facts, watched = AgentDocument.stored(self.agent), watching(self.agent, self.now)
+        return Response(present_watching(facts, watched, self.links, place=self.place))
 
     def destroy(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:
-        """Forgets an agent out of service; the alerts about it are cancelled, its hosts stay as they are."""
+        """Deletes an agent that is out of service. Its alerts are cancelled; its hosts keep their state."""
         agent_delete(
             group_id=self.group.id,
             agent_type=_TYPES[agent_type],

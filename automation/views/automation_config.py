@@ -1,6 +1,10 @@
-"""The automation configuration of a project: read and published; its status and its schema."""
+"""The automation configuration of a project, its revisions, its status and its schema."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import orjson
+from django.utils.functional import cached_property
 from django.utils.http import parse_etags
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
@@ -12,21 +16,30 @@ from automation.document.publish import ANY_ETAG, NEW_PROJECT, Publication, etag
 from automation.document.schema import SCHEMA
 from automation.document.text import for_people, read_sent, write
 from automation.models import AutomationRevision
-from automation.renderers import AutomationRenderer
-from automation.selectors.revisions import newest_revision, process_status, revision_text
+from automation.selectors.revisions import (
+    newest_revision,
+    process_status,
+    revision_at,
+    revision_text,
+    revisions_of,
+)
 from automation.serializers.automation_config import (
     AutomationConfigDocument,
     AutomationSchemaDocument,
     AutomationStatusDocument,
     PublishedDocument,
+    RestoreDocument,
+    RevisionDocument,
     present_plan,
     present_status,
 )
-from automation.services.automation_config import automation_config_publish
+from automation.services.automation_config import automation_config_publish, automation_config_restore
 from automation.services.masking import NEW_PROJECT_TEXT, masked_text
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import get_or_404
 from opsapi.api.permissions import ANY_KEY
-from opsapi.api.query import PRETTY, Parameter, asks_for, read_flag
+from opsapi.api.query import LISTING, PRETTY, Parameter, asks_for, read_flag
+from opsapi.api.renderers import DocumentRenderer
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role, Scope
 from opsapi.wire_json import JsonObject
@@ -40,15 +53,31 @@ DRY_RUN = Parameter(
     "Validate the configuration and return the effects, without publishing it.",
     allowed=("true", "false"),
 )
+_LONGEST_NUMBER = 9  # Digits. The column does not hold every number of ten digits.
+
+
+class AutomationRenderer(DocumentRenderer):
+    """The default renderer, except for numbers."""
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """The bytes of the document; empty without a body."""
+        if data is None:
+            return b""
+        return write(data, pretty=bool(renderer_context and renderer_context.get("pretty"))).encode()
 
 
 class OfAutomationConfig(KeyViewSet):
-    """What answers automation documents: in full to those who may publish, to others redacted."""
+    """Base of views with automation documents: in full for callers who can publish, redacted for others."""
 
     renderer_classes = [AutomationRenderer]
 
     def shown(self, revision: AutomationRevision | None) -> orjson.Fragment:
-        """The document as the caller may see it, as it is stored; None is what a project starts from."""
+        """The document that the caller can see; None is the initial document of a project."""
         here = Scope(org_id=self.group.org_id, group_id=self.group.id)
         if revision is None:
             text = NEW_PROJECT_TEXT
@@ -58,20 +87,22 @@ class OfAutomationConfig(KeyViewSet):
             text = masked_text(revision)
         return self._fragment(text)
 
-    def published(self, made: Publication) -> Response:
-        """The answer of a publish, or of its dry run; who may publish sees secrets."""
+    def published(self, publication: Publication) -> Response:
+        """The answer to a publication or a dry run, with secrets: the caller can publish."""
         if self.query["dryRun"]:
-            return Response(present_plan(made, self.now))
-        return Response(self._fragment(write(made.new)), headers={"ETag": etag(made.new["version"])})
+            return Response(present_plan(publication, self.now))
+        return Response(
+            self._fragment(write(publication.new)), headers={"ETag": etag(publication.new["version"])}
+        )
 
     def _fragment(self, text: str) -> orjson.Fragment:
         return orjson.Fragment(for_people(text) if asks_for(self.http_request, PRETTY) else text)
 
     @property
     def conditions(self) -> JsonObject:
-        """On which conditions it is published, as services take them."""
+        """Arguments of services: conditions of the publication, actor and time."""
         header = self.http_request.headers.get("If-Match")
-        # What is no entity tag is no version of ours either.
+        # Text that is not an entity tag matches no version.
         tags = None if header is None else parse_etags(header) or [header]
         return {"if_match": tags, "dry_run": self.query["dryRun"], "actor": self.actor, "now": self.now}
 
@@ -90,8 +121,8 @@ class AutomationConfigViewSet(OfAutomationConfig):
     def retrieve(self, request: Request, group_id: str) -> Response:
         """The automation configuration; its ETag is its version.
 
-        Secrets are shown to those who may publish it, and redacted to everybody else. With If-None-Match
-        a version that the caller has is not sent again.
+        Callers who can publish it see secrets; others see them redacted. With If-None-Match, a version that
+        the client already has is not sent again.
         """
         known = {
             tag.removeprefix("W/") for tag in parse_etags(self.http_request.headers.get("If-None-Match", ""))
@@ -105,12 +136,14 @@ class AutomationConfigViewSet(OfAutomationConfig):
     def replace(self, request: Request, group_id: str) -> Response:
         """Publishes a document as the next version.
 
-        Its `version` has to be the current one, and so has the ETag in If-Match where that is sent.
-        Redacted values stand for what is stored there. One that changes nothing is not published.
+        Its `version` must be the current version, and so must the ETag in If-Match, if sent. Redacted values
+        keep the stored secrets. A document without changes is not published.
         """
-        sent, unkept = read_sent(self._raw_body)
-        made = automation_config_publish(group_id=self.group.id, sent=sent, unkept=unkept, **self.conditions)
-        return self.published(made)
+        sent, unstorable = read_sent(self._raw_body)
+        publication = automation_config_publish(
+            group_id=self.group.id, sent=sent, unstorable=unstorable, **self.conditions
+        )
+        return self.published(publication)
 
 
 class AutomationStatusViewSet(ApiViewSet):
@@ -120,7 +153,7 @@ class AutomationStatusViewSet(ApiViewSet):
     answers = {"retrieve": AutomationStatusDocument}
 
     def retrieve(self, request: Request, group_id: str) -> Response:
-        """Which version is wanted, and which each process has reached, as agents report it."""
+        """The current version, and the version that each process has reached, as reported by agents."""
         version, processes = process_status(self.group.id, self.now)
         return Response(present_status(self.group.id, version, processes, self.links))
 
@@ -132,5 +165,66 @@ class AutomationSchemaViewSet(ApiViewSet):
     answers = {"retrieve": AutomationSchemaDocument}
 
     def retrieve(self, request: Request) -> Response:
-        """The JSON Schema of automation configurations; further rules hold between fields."""
+        """The JSON Schema of automation configurations. Further rules apply between fields."""
         return Response(SCHEMA)
+
+
+class RevisionViewSet(OfAutomationConfig):
+    """`/groups/{id}/automationConfig/revisions`, `…/{n}`, `…/{n}/restore`."""
+
+    access = {"index": READ, "retrieve": READ, "restore": WRITE_CONFIG}
+    parameters = {"index": LISTING, "restore": (DRY_RUN,)}
+    bodies = {"restore": RestoreDocument}
+    answers = {
+        "index": [RevisionDocument],
+        "retrieve": AutomationConfigDocument,
+        "restore": PublishedDocument,
+    }
+    refusals = {
+        "retrieve": (ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND,),
+        "restore": (
+            ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND,
+            ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION,
+            ErrorCode.LIMIT_REACHED,
+            *AutomationConfigDocument.refusals,
+        ),
+    }
+
+    revision: AutomationRevision | None = None
+
+    def load(self) -> None:
+        """Find the revision of the path. Version 0, the initial document, has no row."""
+        if "revision" in self.kwargs and self.number != NEW_PROJECT["version"]:
+            number = self.number
+            revision = None if number is None else revision_at(number, group_id=self.group.id)
+            code = ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND
+            self.revision = get_or_404(revision, code, self.kwargs["revision"], self.group.id)
+
+    @cached_property
+    def number(self) -> int | None:
+        """The version of the path; None if it is not a number."""
+        text: str = self.kwargs["revision"]
+        is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
+        return int(text) if is_number and str(int(text)) == text else None
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """Published versions, newest first."""
+        return self.list_of(RevisionDocument, revisions_of(self.group.id))
+
+    def retrieve(self, request: Request, group_id: str, revision: str) -> Response:
+        """The automation configuration of a version; version 0 is the initial document of every project."""
+        return Response(self.shown(self.revision))
+
+    def restore(self, request: Request, group_id: str, revision: str) -> Response:
+        """Publishes an older revision as the next version. The body is optional."""
+        version = self.body().get("version")
+        publication = automation_config_restore(
+            group_id=self.group.id, number=int(revision), version=version, **self.conditions
+        )
+        return self.published(publication)
+
+    def _read_body(self) -> bytes:
+        # A message has a body if it has a length or a transfer encoding (RFC 9112, 6.3).
+        sent = self.http_request.META
+        is_there = sent.get("CONTENT_LENGTH") not in {None, "", "0"} or sent.get("HTTP_TRANSFER_ENCODING")
+        return super()._read_body() if is_there else b"{}"

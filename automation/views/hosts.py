@@ -1,4 +1,4 @@
-"""Hosts: listed, created, read, renamed, deleted."""
+"""Hosts of a project and their databases."""
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
@@ -8,12 +8,11 @@ from automation.access import READ, WRITE_HOSTS
 from automation.addresses import read_address
 from automation.choices import HostType
 from automation.models import Host
-from automation.reports import Address
-from automation.selectors.hosts import host_at, hosts_of
-from automation.serializers.hosts import HostChange, HostDocument, NewHost
+from automation.selectors.hosts import databases_of, has_database, host_at, hosts_of
+from automation.serializers.hosts import DatabaseDocument, HostChange, HostDocument, NewHost
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import T, get_or_404
+from opsapi.api.errors import ApiError, T, get_or_404
 from opsapi.api.examples import AN_ID
 from opsapi.api.query import LISTING, Parameter, read_identifier
 from opsapi.api.resources import Facts
@@ -30,18 +29,18 @@ CLUSTER_ID = Parameter(
 
 
 class OfHost(ApiViewSet):
-    """What has a host in its path: by id, or by name and port."""
+    """Base of views with a host in the path, by id or by name and port."""
 
     identifiers = {"host_id": ErrorCode.INVALID_HOST_ID}
 
     def host_of_path(self) -> QuerySet[Host]:
-        """The host, at most one."""
+        """The host of the path: at most one row."""
         if "host_id" in self.kwargs:
             return hosts_of(self.group.id).filter(id=self.kwargs["host_id"])
         return host_at(read_address(self.kwargs["host_name"]), group_id=self.group.id)
 
     def found_host(self, host: T | None) -> T:
-        """The host, or the 404 that says how the path names it."""
+        """The host. Raises HOST_NOT_FOUND for None, with the id or name of the path."""
         name = self.kwargs.get("host_id") or self.kwargs["host_name"]
         return get_or_404(host, ErrorCode.HOST_NOT_FOUND, name, self.group.id)
 
@@ -88,12 +87,11 @@ class HostViewSet(OfHost):
     def create(self, request: Request, group_id: str) -> Response:
         """Adds a host before any agent reports it."""
         values = self.body(stored={"groupId": self.group.id, "typeName": HostType.NO_DATA.value})
-        address = Address(values["hostname"], values["port"])
-        host = host_create(group_id=self.group.id, address=address, actor=self.actor, now=self.now)
+        host = host_create(group_id=self.group.id, values=values, actor=self.actor, now=self.now)
         return self.alone(HostDocument, HostDocument.stored(host))
 
     def by_name(self, request: Request, group_id: str, host_name: str) -> Response:
-        """The host at hostname:port, IPv6 in brackets or without; the case of the name does not matter."""
+        """The host at hostname:port, ignoring case. IPv6 addresses can have brackets."""
         return self.alone(HostDocument, self.host)
 
     def retrieve(self, request: Request, group_id: str, host_id: str) -> Response:
@@ -101,12 +99,42 @@ class HostViewSet(OfHost):
         return self.alone(HostDocument, self.host)
 
     def update(self, request: Request, group_id: str, host_id: str) -> Response:
-        """Gives it another address; agents say the rest."""
+        """Changes its address. Other facts come from agents."""
         changes = self.body(stored=self.host)
         host_change(group_id=self.group.id, host_id=host_id, changes=changes, actor=self.actor, now=self.now)
         return self.alone(HostDocument, self.found_host(HostDocument.first(self.host_of_path())))
 
     def destroy(self, request: Request, group_id: str, host_id: str) -> Response:
-        """Deletes it with what was measured on it; an agent that goes on reporting it adds it anew."""
+        """Deletes the host and its measurements. An agent that still reports it adds it again."""
         host_delete(group_id=self.group.id, host_id=host_id, actor=self.actor, now=self.now)
         return Response(status=204)
+
+
+class OfDatabase(OfHost):
+    """Base of views with a host, and maybe one of its databases, in the path."""
+
+    host: Host
+
+    def load(self) -> None:
+        """The host of the path, and its database."""
+        self.host = self.found_host(self.host_of_path().first())
+        name = self.kwargs.get("database_name")
+        if name is not None and not has_database(self.host, name):
+            raise ApiError(ErrorCode.DATABASE_NOT_FOUND, name, str(self.host.address))
+
+
+class DatabaseViewSet(OfDatabase):
+    """`/groups/{id}/hosts/{host_id}/databases[/{name}]`."""
+
+    access = {"index": READ, "retrieve": READ}
+    parameters = {"index": LISTING}
+    answers = {"index": [DatabaseDocument], "retrieve": DatabaseDocument}
+    refusals = {"retrieve": (ErrorCode.DATABASE_NOT_FOUND,)}
+
+    def index(self, request: Request, group_id: str, host_id: str) -> Response:
+        """Databases by name."""
+        return self.list_of(DatabaseDocument, databases_of(self.host))
+
+    def retrieve(self, request: Request, group_id: str, host_id: str, database_name: str) -> Response:
+        """One database."""
+        return self.alone(DatabaseDocument, {"databaseName": database_name})

@@ -1,17 +1,25 @@
-"""Measurements of a host, or of one of its databases, over time."""
+"""Measurements over time of hosts and databases, and the closed set of metrics."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.access import READ
 from automation.measurement_query import PARAMETERS, read_series_query
-from automation.retention import measurement_retention
-from automation.serializers.databases import database_path
-from automation.serializers.hosts import host_path
-from automation.serializers.measurements import MeasurementsDocument, present_measurements
+from automation.selectors.measurements import measurement_retention
+from automation.serializers.hosts import database_path, host_path
+from automation.serializers.measurements import (
+    METRIC_ROWS,
+    MeasurementsDocument,
+    MetricDocument,
+    present_measurements,
+)
 from automation.series import measured_series
-from automation.views.databases import OfDatabase
+from automation.views.hosts import OfDatabase
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.paging import PlainRows
+from opsapi.api.permissions import ANY_KEY
+from opsapi.api.query import LISTING
+from opsapi.api.views import ApiViewSet
 
 
 class MeasurementViewSet(OfDatabase):
@@ -26,11 +34,11 @@ class MeasurementViewSet(OfDatabase):
     }
 
     def of_host(self, request: Request, group_id: str, host_id: str) -> Response:
-        """What was measured on the host: the mean of each bucket of time."""
+        """Measurements of the host: the mean of each bucket of time."""
         return self._measured()
 
     def of_database(self, request: Request, group_id: str, host_id: str, database_name: str) -> Response:
-        """What was measured of the database: the mean of each bucket of time."""
+        """Measurements of the database: the mean of each bucket of time."""
         return self._measured(database_name)
 
     def _measured(self, database: str | None = None) -> Response:
@@ -40,9 +48,21 @@ class MeasurementViewSet(OfDatabase):
         return Response(present_measurements(self.host, query, series, links, database=database))
 
     def _related(self, database: str | None) -> list[dict[str, str]]:
-        """The same question again, and what it is asked of."""
+        """Links to the same query, and to the project, host and database."""
         relations = {"group": f"/groups/{self.group.id}", "host": host_path(self.host)}
         place = host_path(self.host)
         if database is not None:
             place = relations["database"] = database_path(self.host, database)
         return self.links.related(f"{place}/measurements?{self.http_request.GET.urlencode()}", relations)
+
+
+class MetricViewSet(ApiViewSet):
+    """`/metricNames`."""
+
+    access = {"index": ANY_KEY}
+    parameters = {"index": LISTING}
+    answers = {"index": [MetricDocument]}
+
+    def index(self, request: Request) -> Response:
+        """Every metric with its meaning, kind, units and engines."""
+        return self.list(PlainRows(METRIC_ROWS), lambda row: row)

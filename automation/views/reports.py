@@ -6,10 +6,9 @@ from rest_framework.response import Response
 
 from accesslist.throttles import throttle
 from automation.access import REPORT
-from automation.repeats import IDEMPOTENCY_KEY, RepeatableReport
-from automation.report_documents import ReportAnswerDocument, ReportDocument, read_report
-from automation.selectors.repeats import first_answer
+from automation.serializers.reports import ReportAnswerDocument, ReportDocument, read_report
 from automation.services.ingest import report_ingest
+from automation.services.repeats import IDEMPOTENCY_KEY, RepeatableReport, first_answer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.views import ApiViewSet
 
@@ -32,9 +31,9 @@ class ReportViewSet(ApiViewSet):
         throttle(f"reports {self.actor.id}", limit, self.now, note=note)
 
     def create(self, request: Request, group_id: str) -> Response:
-        """Takes one report, all or nothing; a repeat with its Idempotency-Key gets the first answer."""
+        """Stores a report, all or nothing. A repeat with its Idempotency-Key gets the first answer."""
         repeatable = self._repeatable()
-        # Before the body is read: its times may be too old by now.
+        # Before the body is checked: the times of a repeat may be too old by now.
         if repeatable and (first := first_answer(repeatable, self.now)):
             return Response(first)
         report = read_report(self.body(now=self.now))

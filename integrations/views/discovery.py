@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from automation.reports import Address
+from automation.addresses import Address
 from automation.selectors.hosts import hosts_of
 from integrations.access import READ
 from integrations.authentication import DiscoveryAuthentication

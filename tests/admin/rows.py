@@ -31,8 +31,9 @@ from alerting.models import (
     WorkerHeartbeat,
 )
 from alerting.notification_types import NOTIFICATION_TYPES
+from automation.addresses import Address
 from automation.models import AutomationRevision, Host, Measurement, Reading, ReportAnswer, Source
-from automation.reports import Address, LeaseRequest
+from automation.reports import LeaseRequest
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
 from events.facts import EventFacts

@@ -5,7 +5,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accesslist.models import Project
-from automation.admin import revision_page
+from automation.admin import revisions as revision_page
 from automation.document import side_by_side
 from automation.models import AutomationRevision
 from tests.factories.automation import publish

@@ -19,9 +19,7 @@ from tests.factories.documents import document
 SECRET = {"ldap": {"bindPassword": "very secret"}, "number": 1.50}
 # Read by the rule of masking, but nothing of what is masked is decided in them.
 HARMLESS = {
-    "automation.document.partners",
     "automation.document.sections",
-    "automation.document.pointers",
     "automation.document.text",
     "opsapi.api.catalogue",
     "opsapi.api.errors",

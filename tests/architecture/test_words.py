@@ -23,7 +23,7 @@ OLD = re.compile(
     re.IGNORECASE,
 )
 CODE = re.compile(r"^( *)```.*?^ *```$|````.*?````|`[^`]*`|\]\([^)]*\)|<[^>\n]+>", re.MULTILINE | re.DOTALL)
-COMMENT = re.compile(r"^[ \t]*#(.*)$", re.MULTILINE)
+COMMENT = re.compile(r"^[ \t]*#(.*)$|\{#(.*?)#\}", re.MULTILINE)
 
 
 def files() -> list[Path]:
@@ -45,7 +45,7 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
                 yield token.start[0], token.string
     else:
         for match in COMMENT.finditer(text):
-            yield text.count("\n", 0, match.start()) + 1, match[1]
+            yield text.count("\n", 0, match.start()) + 1, match[1] or match[2]
 
 
 def docstrings(text: str) -> Iterator[tuple[int, str]]:

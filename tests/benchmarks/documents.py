@@ -8,8 +8,8 @@ import time
 from typing import Any
 
 from automation.document.changes import process_changes
-from automation.document.defaults import completed
 from automation.document.effects import effects
+from automation.document.publish import completed
 from automation.document.rules import document_faults
 from automation.document.secrets import redacted, restored
 from automation.document.text import read, write

@@ -6,18 +6,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from accesslist.models import Project
+from automation.addresses import Address
 from automation.choices import AgentType, HostType
-from automation.measured_at import MeasuredAt
 from automation.metrics import Metric
 from automation.models import AutomationRevision, FleetWatch, Host
-from automation.reports import Address, EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
+from automation.readings import MeasuredAt
+from automation.reports import EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
 from automation.services.automation_config import automation_config_publish
-from automation.services.days import days_make
-from automation.services.heartbeats import heartbeats_sweep
+from automation.services.days import days_create
+from automation.services.heartbeats import SWEEP_GAP, heartbeats_sweep
 from automation.services.hosts import host_create
 from automation.services.ingest import report_ingest
 from automation.services.measurements import measurements_write
-from automation.services.watch import SWEEP_GAP
 from opsapi import clock
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from tests.factories.documents import document
@@ -71,7 +71,7 @@ def measure(
         databases=databases,
         samples=taken,
     )
-    days_make([reported.astimezone(UTC).date()])
+    days_create([reported.astimezone(UTC).date()])
     return measurements_write(reports={host.id: report}, reported=reported).get(host.id)
 
 
@@ -119,7 +119,8 @@ def sweep(now: datetime, *, counting_since: datetime | None = None) -> None:
 
 def make_host(project: Project, hostname: str = "db1", **changes: Any) -> Host:
     """A host nobody has reported yet; `changes` are columns."""
-    host = host_create(group_id=project.id, address=Address(hostname, 27017), actor=SYSTEM, now=clock.now())
+    values = {"hostname": hostname, "port": 27017}
+    host = host_create(group_id=project.id, values=values, actor=SYSTEM, now=clock.now())
     Host.objects.filter(id=host.id).update(**changes)
     host.refresh_from_db()
     return host

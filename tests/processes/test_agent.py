@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from automation.metric_numbers import NUMBERS
 from automation.metrics import Metric
+from automation.readings import NUMBERS
 from tests.eventually import eventually
 from tests.processes.agent import RunningAgent, running
 from tests.processes.conftest import make_first_user

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from automation.metric_numbers import NUMBERS
 from automation.metrics import Metric
+from automation.readings import NUMBERS
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually
 from tests.integration.embedded.sql import ask

@@ -10,7 +10,7 @@ from accesslist.models import User, username_key
 from accesslist.services.keys import NewKey
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import Alert, Notification
-from automation.services.watch import clocks_restart
+from automation.services.heartbeats import clocks_restart
 from events.models import Signal
 from opsapi.roles import Role
 from tools.demo.timeline import OWNER, play_day, set_up
@@ -26,7 +26,7 @@ class AlreadyFilledError(Exception):
 
 
 class WorkWaitsError(Exception):
-    """The worker has work that the demonstration would take for its own."""
+    """The worker has work that the demonstration would mistake for its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def demo_fill(*, now: datetime) -> FilledDemo:
 
 
 def _exclude_worker(now: datetime) -> None:
-    """Until the transaction ends, signals and notifications are only ours: we act at times in the past."""
+    """Lock out the worker until the transaction ends, because the demonstration acts at times in the past."""
     tables = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in (Signal, Notification))
     with connection.cursor() as cursor:
         cursor.execute(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")

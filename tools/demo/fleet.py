@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
-from automation.reports import Address, HostReport, ProcessReport, Report, Samples
+from automation.reports import HostReport, ProcessReport, Report, Samples
 
 DAY = 24 * 60
 PORT = 27017

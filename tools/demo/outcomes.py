@@ -18,7 +18,7 @@ _logger = logging.getLogger("opsapi.pipeline")
 
 
 def deliver_until(moment: datetime) -> None:
-    """Record the outcome of everything that is due by then. The log does not mention it."""
+    """Record the outcome of all notifications that are due by that moment, without log lines."""
     level = _logger.level
     _logger.setLevel(logging.CRITICAL)
     try:

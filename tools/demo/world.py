@@ -52,7 +52,7 @@ class World:
     owner: Actor = SYSTEM
 
     def ago(self, minutes: float) -> datetime:
-        """So many minutes before the end; a negative number is in the future."""
+        """The time `minutes` before the end; a negative number is in the future."""
         return self.now - timedelta(minutes=minutes)
 
     def add_user(
@@ -144,14 +144,14 @@ class World:
     def add_window(
         self, by: str, group: str, hours: tuple[int, int], categories: Sequence[str], text: str
     ) -> None:
-        """Create a maintenance window from and to so many hours before the end."""
+        """Create a maintenance window; `hours` are its start and end in hours before the end of the day."""
         begin, end = (wire_time(self.ago(60 * each)) for each in hours)
         document = {"startDate": begin, "endDate": end, "alertTypeNames": [*categories], "description": text}
         values = WindowDocument().read(document)
         window_create(group_id=self.groups[group].id, values=values, actor=self.actors[by], now=self.moment)
 
     def acknowledge(self, by: str, group: str, label: str, hours: int, comment: str) -> None:
-        """Acknowledge the open alert of a configuration for so many hours after the end."""
+        """Acknowledge the open alert of a configuration until `hours` after the end of the day."""
         config = self.configs[group, label]
         alert = Alert.objects.filter(config_id=config.id, status=AlertStatus.OPEN.value).latest("created")
         alert_acknowledge(

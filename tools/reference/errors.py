@@ -69,7 +69,8 @@ def _codes(operation: Mapping[str, Any]) -> list[ErrorCode]:
 def _where(operations: list[tuple[str, str]], total: int) -> str:
     """The paths if they are few. An error that no operation declares can come from any path (405, 404)."""
     by_path = {
-        path: [method for _, method in group] for path, group in groupby(operations, lambda one: one[0])
+        path: [method for _, method in group]
+        for path, group in groupby(operations, lambda operation: operation[0])
     }
     if not by_path:
         return _ANYWHERE

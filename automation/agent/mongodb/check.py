@@ -18,7 +18,7 @@ from automation.agent.mongodb.connection import (
 )
 from automation.agent.mongodb.topology import members_of_set
 from automation.agent.settings import PREFIX
-from automation.agent.steps import CheckStep, visible_scope
+from automation.agent.steps import CheckStep, connection_steps
 
 MOST_SERVERS = 100
 """Maximum number of servers to try per connection string; a replica set has at most 50 members."""
@@ -61,7 +61,7 @@ class _Deployment:
     def _server(self, address: ServerAddress) -> Generator[CheckStep, None, Document]:
         """Try a server. Returns its answer to `hello`, empty if there is none."""
         what = f"mongodb {address}"
-        if not (yield from visible_scope(what, *address)):
+        if not (yield from connection_steps(what, *address)):
             return {}
         hello = yield from self._hello(what, address)
         if hello.get("arbiterOnly"):
@@ -71,7 +71,7 @@ class _Deployment:
         return hello
 
     def _hello(self, what: str, address: ServerAddress) -> Generator[CheckStep, None, Document]:
-        """Connect without credentials, to tell connection problems from log-in problems."""
+        """Connect without credentials, so that a connection problem does not look like a log-in problem."""
         tried = f"{what}: TLS and hello" if self._is_tls else f"{what}: hello, without TLS"
         try:
             session = self._access.session(address, with_credentials=False)

@@ -153,20 +153,20 @@ def read(text: str) -> MongoAccess:
         if seed is None:
             raise ValueError("has a server that is not a host name (RFC 1123) or an IP address")
         seeds.append(seed)
-    said: Mapping[str, Any] = parsed["options"]
-    if str(said.get("authMechanism", "")) == "PLAIN" and not said.get("tls"):
+    given: Mapping[str, Any] = parsed["options"]
+    if str(given.get("authMechanism", "")) == "PLAIN" and not given.get("tls"):
         raise ValueError("would send the password unencrypted: authMechanism=PLAIN needs tls=true")
-    options = {name: said[name] for name in said if name.lower() in _KEPT}
+    options = {name: given[name] for name in given if name.lower() in _KEPT}
     if parsed["username"] is not None:
         options.update(username=parsed["username"], password=parsed["password"])
-        mechanism = str(said.get("authMechanism", ""))
+        mechanism = str(given.get("authMechanism", ""))
         if (
             parsed["database"]
-            and "authsource" not in {name.lower() for name in said}
+            and "authsource" not in {name.lower() for name in given}
             and mechanism not in _EXTERNAL
         ):
             options["authSource"] = parsed["database"]
-    return MongoAccess(seeds, options, said.get("replicaSet"))
+    return MongoAccess(seeds, options, given.get("replicaSet"))
 
 
 def without_secrets(message: str, connection_string: str) -> str:
@@ -177,11 +177,11 @@ def without_secrets(message: str, connection_string: str) -> str:
     authority = re.split(r"[/?]", rest, maxsplit=1)[0]
     credentials, at, _ = (authority if "@" in authority else rest).rpartition("@")
     _, _, query = rest.partition("?")
-    secrets = {one for one in credentials.split(":", 1) if at} | {credentials}
+    secrets = {part for part in credentials.split(":", 1) if at} | {credentials}
     # The parser splits such a password and takes parts of it for a port, a database or an option.
     secrets |= set(re.split(r"[:/?@&=]", credentials)) if at else set()
     secrets |= {value for pair in query.split("&") for value in [pair.partition("=")[2]]}
-    for secret in sorted(secrets | {unquote_plus(one) for one in secrets}, key=len, reverse=True):
+    for secret in sorted(secrets | {unquote_plus(quoted) for quoted in secrets}, key=len, reverse=True):
         # Words such as `true` reveal nothing, and a username of one letter would make the message unreadable.
         if len(secret) > 1 and secret not in {"true", "false"}:
             message = message.replace(secret, "***")

@@ -41,7 +41,7 @@ LOOK_UP_AGAIN = 10.0
 
 @dataclass(frozen=True)
 class _Names:
-    """The servers that a server named, and on whose behalf: its replica set, or the routers."""
+    """The servers that a server named, and its group: its replica set, or the routers."""
 
     group: str
     members: frozenset[ServerAddress]
@@ -94,7 +94,7 @@ class Deployment:
     @property
     def clusters(self) -> Iterable[str]:
         """The cluster names of its servers, including servers that another agent watches."""
-        return dict.fromkeys(one.cluster for one in self._last.values() if one.cluster)
+        return dict.fromkeys(reading.cluster for reading in self._last.values() if reading.cluster)
 
     def sets(self) -> Mapping[ServerAddress, str]:
         """The replica set of each member, with its cluster if it has one."""
@@ -186,7 +186,7 @@ class Deployment:
         return member
 
     def _forget_unnamed(self) -> None:
-        """Forget servers that nobody names any more.
+        """Forget servers that no server names.
 
         A silent server's list stays valid while no other member of its set, or no other router, answers.
         """

@@ -39,7 +39,9 @@ class MongoDB:
 
     def targets(self) -> Sequence[MongoHost]:
         """The servers of all deployments, each once."""
-        return self._mine(((one, host) for one in self._deployments for host in one.targets()), {})
+        return self._mine(
+            ((deployment, host) for deployment in self._deployments for host in deployment.targets()), {}
+        )
 
     def look(self, target: MongoHost) -> Callable[[], MongoAnswer]:
         """A function that polls a server of another agent for the servers it names."""
@@ -47,7 +49,9 @@ class MongoDB:
 
     def sets(self) -> Mapping[ServerAddress, str]:
         """The replica set of each member."""
-        return {address: name for one in self._deployments for address, name in one.sets().items()}
+        return {
+            address: name for deployment in self._deployments for address, name in deployment.sets().items()
+        }
 
     def learn(self, target: MongoHost, answer: MongoAnswer) -> Sequence[MongoHost]:
         """Process an answer. Returns newly found servers."""
@@ -76,7 +80,11 @@ class MongoDB:
 
     def why_missing(self) -> Mapping[ServerAddress, Mapping[str, Why]]:
         """By server and metric: whether the metric was reported last time, or why not."""
-        return {address: found for one in self._deployments for address, found in one.why_missing().items()}
+        return {
+            address: found
+            for deployment in self._deployments
+            for address, found in deployment.why_missing().items()
+        }
 
     def close(self) -> None:
         """Stop all background work."""

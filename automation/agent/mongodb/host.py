@@ -28,8 +28,15 @@ from automation.agent.mongodb.commands import (
     sizes_of,
 )
 from automation.agent.mongodb.connection import ANSWER_SECONDS, MongoAccess, MongoSession, probe
-from automation.agent.mongodb.metrics import DATABASE, OF_DATABASES, SERVER
-from automation.agent.mongodb.numbers import Answers, numbers_of, restart_mark, space
+from automation.agent.mongodb.metrics import (
+    DATABASE,
+    OF_DATABASES,
+    SERVER,
+    Answers,
+    numbers_of,
+    restart_mark,
+    space,
+)
 from automation.agent.mongodb.topology import NamedServers, members_of_cluster
 from automation.agent.rates import NumbersAt, Why, values_of
 from automation.agent.turns import MOST_DATABASES, DatabaseTurns
@@ -222,9 +229,9 @@ class MongoHost:
         """Everything in a single command. Missing or refused parts come from separate commands."""
         sections: dict[str, Mapping[str, Any]] = {}
         refused: set[str] = set()
-        whole = self._section(DIAGNOSTICS, end, refused)
-        if whole is not None and _is_fresh(whole.get("data", {}), hello):
-            sections.update(_sections(whole.get("data", {})))
+        diagnostics = self._section(DIAGNOSTICS, end, refused)
+        if diagnostics is not None and _is_fresh(diagnostics.get("data", {}), hello):
+            sections.update(_sections(diagnostics.get("data", {})))
         for asked in sections_of(hello):
             if asked.section not in sections:
                 answer = self._section(asked, end, refused)
@@ -301,7 +308,7 @@ class MongoHost:
 
     def _database_names(self) -> Sequence[str]:
         answer = self._command(DATABASES.command, ANSWER_SECONDS)
-        names = sorted(str(one.get("name")) for one in answer.get("databases", ()))[:MOST_DATABASES]
+        names = sorted(str(database.get("name")) for database in answer.get("databases", ()))[:MOST_DATABASES]
         self._databases.keep(names)
         return names
 
@@ -341,8 +348,8 @@ class _MongoDatabases:
             return {}
         self._summed = marks
         found: dict[str, float | None] = {
-            "dbStats/DATA_SIZE": sum(float(one.get("dataSize", 0)) for one in self.sizes.values()),
-            "dbStats/STORAGE_SIZE": sum(float(one.get("storageSize", 0)) for one in self.sizes.values()),
+            "dbStats/DATA_SIZE": sum(float(sizes.get("dataSize", 0)) for sizes in self.sizes.values()),
+            "dbStats/STORAGE_SIZE": sum(float(sizes.get("storageSize", 0)) for sizes in self.sizes.values()),
         }
         newest = list(self.sizes.values())[-1]
         used, total = newest.get("fsUsedSize"), newest.get("fsTotalSize")

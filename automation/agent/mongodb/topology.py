@@ -81,7 +81,7 @@ def members_of_set(
     if not set_name:
         return NamedServers()
     arbiters = set(_texts(hello.get("arbiters")))
-    texts = {one for part in ("hosts", "passives") for one in _texts(hello.get(part))} | arbiters
+    texts = {text for part in ("hosts", "passives") for text in _texts(hello.get(part))} | arbiters
     members = (status or {}).get("members")
     for member in members if isinstance(members, list) else ():
         name = member.get("name") if isinstance(member, Mapping) else None
@@ -121,14 +121,14 @@ def members_of_cluster(
             config_hosts, lambda address, _: NamedMember(address, CONFIG_SERVER, config_set, None, cluster)
         ),
         _named(
-            [str(one.get("_id")) for one in routers if _is_there(one, now)],
+            [str(router.get("_id")) for router in routers if _is_there(router, now)],
             lambda address, _: NamedMember(address, ROUTER, None, None, cluster),
         ),
     ]
     places = {config_set: Shard(cluster, None)} if config_set else {}
-    for one in shards:
-        name = printable(one.get("_id")) or "shard"
-        set_name, hosts = _set_and_hosts(str(one.get("host", "")))
+    for row in shards:
+        name = printable(row.get("_id")) or "shard"
+        set_name, hosts = _set_and_hosts(str(row.get("host", "")))
         if set_name:
             places[set_name] = Shard(cluster, name)
         type_name = "SHARD_SECONDARY" if set_name else "SHARD_STANDALONE"
@@ -142,7 +142,7 @@ def members_of_cluster(
 
 def _texts(value: object) -> Sequence[str]:
     """The texts of a list; invalid items are skipped."""
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _in_shard(
@@ -171,7 +171,7 @@ def _named(texts: Iterable[str], member: Any) -> NamedServers:
 def _set_and_hosts(text: str) -> tuple[str | None, list[str]]:
     """`set/host:port,host:port` or `host:port`."""
     name, _, hosts = text.rpartition("/")
-    return printable(name), [one for one in hosts.split(",") if one]
+    return printable(name), [host for host in hosts.split(",") if host]
 
 
 def _is_there(router: Mapping[str, Any], now: datetime) -> bool:

@@ -8,7 +8,7 @@ from contextlib import closing
 from automation.agent.postgresql.connection import PostgresAccess, read
 from automation.agent.postgresql.host import ROLE, PostgresHost
 from automation.agent.settings import PREFIX
-from automation.agent.steps import CheckStep, visible_scope
+from automation.agent.steps import CheckStep, connection_steps
 
 
 def postgresql_steps(uris: Iterable[str]) -> Iterator[CheckStep]:
@@ -26,7 +26,7 @@ def postgresql_steps(uris: Iterable[str]) -> Iterator[CheckStep]:
 def _server(access: PostgresAccess) -> Iterator[CheckStep]:
     what = f"postgresql {access.address}"
     place = access.parameters.get("hostaddr") or access.address.hostname
-    if not (yield from visible_scope(what, str(place), access.address.port)):
+    if not (yield from connection_steps(what, str(place), access.address.port)):
         return
     with closing(PostgresHost(access)) as host:
         answer = host.poll()

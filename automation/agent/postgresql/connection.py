@@ -147,29 +147,29 @@ def read(text: str) -> Sequence[PostgresAccess]:
     if not text.startswith(_SCHEMES):
         raise ValueError(f"is not a connection URI: {_FORM}")
     try:
-        said = conninfo_to_dict(text)
+        given = conninfo_to_dict(text)
     except psycopg.Error:
         raise ValueError(
             f"is not a connection URI: {_FORM}; in user and password, characters such as @ : / ? # % are"
             " percent-encoded"
         ) from None
-    hosts = str(said.get("host") or "").split(",")
-    ports = _spread(str(said.get("port") or ""), len(hosts))
-    exact = _spread(str(said.get("hostaddr") or ""), len(hosts))
+    hosts = str(given.get("host") or "").split(",")
+    ports = _spread(str(given.get("port") or ""), len(hosts))
+    exact = _spread(str(given.get("hostaddr") or ""), len(hosts))
     if ports is None or exact is None:
         raise ValueError("has different numbers of hosts and of ports or hostaddr")
-    common = {name: value for name, value in said.items() if name not in _DROPPED}
+    common = {name: value for name, value in given.items() if name not in _DROPPED}
     common.update(
         application_name="opsapi-agent",
         connect_timeout=int(CONNECT_SECONDS),
         tcp_user_timeout=int(ANSWER_SECONDS * 1000),
         client_encoding="UTF8",
         options=" ".join(
-            [str(said.get("options", "")), *(f"-c {n}={v}" for n, v in _SETTINGS.items())]
+            [str(given.get("options", "")), *(f"-c {n}={v}" for n, v in _SETTINGS.items())]
         ).strip(),
     )
     common.setdefault("dbname", MAINTENANCE_DATABASE)
-    return [_access(*one, common) for one in zip(hosts, ports, exact)]
+    return [_access(*place, common) for place in zip(hosts, ports, exact)]
 
 
 def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any]) -> PostgresAccess:
@@ -184,7 +184,7 @@ def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any]) -> P
 
 
 def _spread(text: str, count: int) -> Sequence[str] | None:
-    """The parts; a single part stands for all. None if the numbers differ."""
+    """Return `count` parts; a single part is repeated. None if the numbers differ."""
     parts = text.split(",")
     parts = parts * count if len(parts) == 1 else parts
     return parts if len(parts) == count else None

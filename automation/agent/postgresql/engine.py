@@ -57,8 +57,8 @@ class PostgreSQL:
         """The set of each server that was seen in a set, and of the servers in the same URI."""
         found: dict[ServerAddress, str] = {}
         for address, together in self._together.items():
-            seen = [self._seen[one] for one in (address, *together) if one in self._seen]
-            name = next((set_of(one) for one in seen if self._type(one) != STANDALONE), None)
+            seen = [self._seen[member] for member in (address, *together) if member in self._seen]
+            name = next((set_of(other) for other in seen if self._type(other) != STANDALONE), None)
             if name:
                 found[address] = name[:200]
         return found
@@ -133,7 +133,7 @@ class PostgreSQL:
         """Whether a server has never accepted our session. If it accepts others, a report would be wrong."""
         if answer.reachable:
             return None
-        others = [self._seen[one] for one in self._together[address] if one in self._seen]
+        others = [self._seen[member] for member in self._together[address] if member in self._seen]
         name = set_of(others[0]) if others else None
         return HostReading(
             address, STANDBY if name else STANDALONE, reachable=False, replica_set=name, cluster=name
@@ -155,7 +155,7 @@ class PostgreSQL:
         self._problems.report(address, answer.problem, f"{address} {what}: {answer.problem}")
 
     def _warn_of_names(self, hello: Hello) -> None:
-        same = {set_of(one) for one in self._seen.values() if one.identifier == hello.identifier}
+        same = {set_of(other) for other in self._seen.values() if other.identifier == hello.identifier}
         if hello.identifier and len(same) > 1 and hello.identifier not in self._warned:
             self._warned.add(hello.identifier)
             log.warning(

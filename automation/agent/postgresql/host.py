@@ -44,7 +44,7 @@ SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_type = 'physical' AND
                  AND pid NOT IN (SELECT active_pid FROM pg_replication_slots
                                  WHERE slot_type = 'logical' AND active_pid IS NOT NULL)) AS has_standbys
 """
-# Databases with the most dead rows come first; those of the last databases may not be counted.
+# Databases with the most dead rows come first, because dead rows are counted in the first databases only.
 _DATABASES = """
 SELECT datname AS name, has_database_privilege(oid, 'CONNECT') AS connects
   FROM pg_database LEFT JOIN pg_stat_database USING (datname)
@@ -148,11 +148,11 @@ class PostgresHost:
 
     def _ask_hello(self, session: PostgresSession) -> Hello:
         with session.within(ANSWER_SECONDS):
-            said = session.row(_HELLO)
+            row = session.row(_HELLO)
             if self._identifier is None:
                 self._identifier = _asked(session, _IDENTIFIER).get("identifier")
             return read_hello(
-                said, self._identifier, has_standbys=bool(_asked(session, _HAS_STANDBYS).get("has_standbys"))
+                row, self._identifier, has_standbys=bool(_asked(session, _HAS_STANDBYS).get("has_standbys"))
             )
 
     # --- measurements -----------------------------------------------------------------------------
@@ -234,9 +234,9 @@ class _MetricReader:
         explain: Callable[[Exception], str],
     ) -> None:
         """`absent` has, by section and column, the SQLSTATE of columns that are not asked again."""
-        applying = [one for one in sources if one.applies(hello.number, in_recovery=hello.in_recovery)]
-        self._hidden = {one.section for one in applying if one.of_others and not hello.sees_others}
-        self._sources = [one for one in applying if one.section not in self._hidden]
+        applying = [query for query in sources if query.applies(hello.number, in_recovery=hello.in_recovery)]
+        self._hidden = {query.section for query in applying if query.of_others and not hello.sees_others}
+        self._sources = [query for query in applying if query.section not in self._hidden]
         self._absent, self._explain = absent, explain
         self._failed: dict[str, str] = {}
 
@@ -328,24 +328,24 @@ class _PostgresDatabases:
             yield f"{metric} of database {name}: {text}"
 
 
-def read_hello(said: Row, identifier: object, *, has_standbys: bool) -> Hello:
+def read_hello(row: Row, identifier: object, *, has_standbys: bool) -> Hello:
     """The server's description, converted to the types of `Hello`.
 
     Raises: ValueError: no version.
     """
-    version, number, uptime = printable(said.get("version")), said.get("number"), said.get("uptime")
+    version, number, uptime = printable(row.get("version")), row.get("number"), row.get("uptime")
     if version is None or not isinstance(number, int):
         raise ValueError("the server does not report its version")
     is_time = isinstance(uptime, (int, float)) and isfinite(uptime)
     return Hello(
         version=version.split()[0][:50],
         number=number,
-        in_recovery=bool(said.get("in_recovery")),
-        cluster_name=printable(said.get("cluster_name")) or "",
+        in_recovery=bool(row.get("in_recovery")),
+        cluster_name=printable(row.get("cluster_name")) or "",
         # After a clock was set back, the start time can be in the future.
         uptime=max(0.0, float(uptime)) if uptime is not None and is_time else None,
-        started=printable(said.get("started")) or "",
-        sees_others=bool(said.get("sees_others")),
+        started=printable(row.get("started")) or "",
+        sees_others=bool(row.get("sees_others")),
         identifier=printable(identifier),
         has_standbys=has_standbys,
     )
@@ -362,12 +362,12 @@ def _asked(session: PostgresSession, statement: str) -> Row:
 
 
 def _not_reset(before: NumbersAt | None, now: NumbersAt) -> NumbersAt | None:
-    """The previous sample, without sections whose counters were reset since."""
+    """The previous sample, without sections with counters that were reset since."""
     if before is None:
         return None
     marks = (
-        {path: value for path, value in one.numbers.items() if path.endswith(f"/{RESET}")}
-        for one in (before, now)
+        {path: value for path, value in sample.numbers.items() if path.endswith(f"/{RESET}")}
+        for sample in (before, now)
     )
     earlier, later = marks
     anew = {path.split("/")[0] for path in later if earlier.get(path) != later[path]}

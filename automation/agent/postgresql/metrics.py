@@ -1,7 +1,7 @@
 """The PostgreSQL metrics: statements with their columns, and a row per metric. Pure.
 
-The views and their columns are those of https://www.postgresql.org/docs/current/monitoring-stats.html and of
-the same page of earlier versions.
+Views and columns are described at https://www.postgresql.org/docs/current/monitoring-stats.html and on the
+same page of earlier versions.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ FIRST = 140_000
 class MetricQuery:
     """A statement with one row: expressions by column, and their source.
 
-    It is asked of servers whose `server_version_num` is at least `since` and below `before`; `in_recovery`
-    True of standbys only, False of primaries only. `of_others`: it reads what sessions of other users do,
-    which the server shows to `pg_read_all_stats`, a part of `pg_monitor`, and to all others as NULL.
+    It runs on servers with a `server_version_num` from `since` to below `before`. `in_recovery`: True runs it
+    on standbys only, False on primaries only. `of_others`: it reads the activity of other users' sessions,
+    which is NULL without `pg_read_all_stats`, a part of `pg_monitor`.
     """
 
     section: str

@@ -16,7 +16,8 @@ from alerting.selectors.overview import (
     windows_ahead,
     workers_known,
 )
-from automation.selectors.overview import agents_timed_out, hosts_down, hosts_without_data
+from automation.selectors.agents import agents_timed_out
+from automation.selectors.hosts import hosts_down, hosts_without_data
 from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN
 from opsapi.ids import new_id

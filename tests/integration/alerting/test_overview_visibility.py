@@ -18,7 +18,8 @@ from alerting.selectors.overview import (
     windows_ahead,
 )
 from automation.models import Agent, Host
-from automation.selectors.overview import agents_timed_out, hosts_down
+from automation.selectors.agents import agents_timed_out
+from automation.selectors.hosts import hosts_down
 from opsapi.api.principal import SYSTEM, VisibleScope
 from opsapi.first_rows import MOST_SHOWN
 from opsapi.ids import new_id

@@ -10,13 +10,13 @@ from django.db import connection, transaction
 
 from accesslist.models import Project
 from automation.choices import Granularity
-from automation.days import DAY, begin_of, days_there, partition_name
+from automation.days import DAY, begin_of, existing_days, partition_name
 from automation.measurement_query import SeriesQuery
 from automation.metrics import Metric
 from automation.models import Host, Reading
 from automation.selectors.measurements import newest_measurements
 from automation.series import measured_series
-from automation.services.days import day_drop, days_make, days_prepare
+from automation.services.days import day_drop, days_create, days_prepare
 from events.models import Event
 from tests.factories.automation import host_report, ingest, make_host, measure
 from tests.racing import at_once, on_own_connection
@@ -50,14 +50,14 @@ class TestMade:
 
     def test_there_are_some_from_the_first_start_on(self) -> None:
         today = datetime.now(UTC).date()
-        assert {today, today + DAY} <= set(days_there())
+        assert {today, today + DAY} <= set(existing_days())
 
     def test_a_worker_makes_those_of_the_days_to_come_once(self) -> None:
         days_prepare(now=NOW)
         made = {TODAY + ahead * DAY for ahead in range(4)}
-        assert made <= set(days_there())
+        assert made <= set(existing_days())
         days_prepare(now=NOW)
-        assert len(days_there()) == len(set(days_there()))
+        assert len(existing_days()) == len(set(existing_days()))
 
     def test_each_row_lies_in_the_partition_of_its_day(self, project: Project) -> None:
         midnight = begin_of(TODAY)
@@ -92,10 +92,10 @@ class TestBesideOthers:
     @pytest.fixture(autouse=True)
     def _days_of_others(self) -> Iterator[None]:
         """Are there again afterwards."""
-        before = days_there()
+        before = existing_days()
         yield
-        days_make(before)
-        for day in set(days_there()) - set(before):
+        days_create(before)
+        for day in set(existing_days()) - set(before):
             with connection.cursor() as cursor:
                 cursor.execute(f"DROP TABLE {partition_name(day)}")
 
@@ -105,7 +105,7 @@ class TestBesideOthers:
 
         at_once(report)
         assert Reading.objects.count() == Host.objects.count() == 10
-        assert days_there().count(TODAY) == 1
+        assert existing_days().count(TODAY) == 1
 
     def test_a_day_is_made_while_others_read_and_write(self, project: Project) -> None:
         host = make_host(project)
@@ -114,17 +114,17 @@ class TestBesideOthers:
         def make() -> None:
             with connection.cursor() as cursor:
                 cursor.execute("SET lock_timeout = '10s'")
-            days_make([TODAY + DAY])
+            days_create([TODAY + DAY])
 
         with transaction.atomic():
             assert newest_measurements([host.id])
             measure(host, NOW + MINUTE, CONNECTIONS=2.0)
             in_thread(make)
-        assert TODAY + DAY in days_there()
+        assert TODAY + DAY in existing_days()
 
     def test_a_day_that_is_being_read_is_dropped_later(self, project: Project) -> None:
         measure(make_host(project), NOW, CONNECTIONS=1.0)
-        old = [day for day in days_there() if day < TODAY]
+        old = [day for day in existing_days() if day < TODAY]
         with transaction.atomic():
             assert Reading.objects.count() == 1
             assert in_thread(lambda: day_drop(before=NOW + 2 * DAY)) is False
@@ -144,8 +144,8 @@ class TestBesideOthers:
         assert dropped == [1, False] * 5
 
     def test_two_who_drop_the_same_day_drop_it_once(self) -> None:
-        days_make([TODAY - DAY, TODAY])
-        begin = min(days_there())
+        days_create([TODAY - DAY, TODAY])
+        begin = min(existing_days())
 
         def drop() -> bool:
             return day_drop(before=begin_of(begin) + DAY)

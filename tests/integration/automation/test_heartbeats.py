@@ -9,8 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.models import Agent, FleetWatch, Host, ReplicaSet
-from automation.services.heartbeats import heartbeats_sweep
-from automation.services.watch import sweep_begin, sweep_goes_on
+from automation.services.heartbeats import heartbeats_sweep, sweep_begin, sweep_goes_on
 from events.models import Event, Signal
 from tests.each import each
 from tests.factories.automation import host_report, ingest, make_host, sweep

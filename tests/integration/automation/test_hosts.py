@@ -11,7 +11,6 @@ from accesslist.models import Project
 from automation.hooks import host_deleting, host_moving
 from automation.metrics import Metric
 from automation.models import Host, Reading
-from automation.reports import Address
 from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
 from automation.selectors.measurements import newest_measurements
 from automation.services import hosts as hosts_service
@@ -159,11 +158,11 @@ class TestRaces:
         assert told == [(host_moving, "db1:27017"), (host_deleting, "db1:27018")]
 
     def test_an_address_is_given_once(self, project: Project) -> None:
-        address = Address("db1", 27017)
+        values = {"hostname": "db1", "port": 27017}
 
         def make(_: int) -> str:
             return self.outcome(
-                lambda: host_create(group_id=project.id, address=address, actor=SYSTEM, now=clock.now())
+                lambda: host_create(group_id=project.id, values=values, actor=SYSTEM, now=clock.now())
             )
 
         assert sorted(at_once(make)) == ["HOST_ALREADY_EXISTS"] * (THREADS - 1) + ["done"]

@@ -15,13 +15,13 @@ from alerting.rules.measurement_window import Span
 from alerting.selectors import measurement_window
 from automation.choices import Granularity
 from automation.days import DAY, begin_of, partition_name
-from automation.measured_at import MeasuredAt
 from automation.measurement_query import SeriesQuery
 from automation.metrics import Metric
 from automation.models import Host, Reading, Source
+from automation.readings import MeasuredAt
 from automation.selectors.measurements import measurements_of_reports, newest_measurements
 from automation.series import measured_series
-from automation.services.days import days_make
+from automation.services.days import days_create
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.automation import make_host
 
@@ -47,7 +47,7 @@ def hosts(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
         project: Project = ProjectFactory.create()
         made = [make_host(project, f"db{number}") for number in range(HOSTS)]
         Source.objects.bulk_create(Source(host=one) for one in made)
-        days_make(TODAY - ago * DAY for ago in range(-3, DAYS))
+        days_create(TODAY - ago * DAY for ago in range(-3, DAYS))
         with connection.cursor() as cursor:
             cursor.execute(_FILL, [begin_of(TODAY - (DAYS - 1) * DAY), NOW])
             cursor.execute("ANALYZE automation_reading")

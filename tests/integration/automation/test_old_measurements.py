@@ -16,8 +16,7 @@ from accesslist.models import Project
 from alerting.rules.measurement_window import Span
 from alerting.selectors import measurement_window
 from automation.choices import Granularity
-from automation.durations import span_of
-from automation.measurement_query import SeriesQuery
+from automation.measurement_query import SeriesQuery, span_of
 from automation.metrics import Metric
 from automation.models import Host, Measurement, Reading, Source
 from automation.selectors.measurements import measurements_of_reports, newest_measurements

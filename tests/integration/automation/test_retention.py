@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import Project
-from automation.days import days_there
+from automation.days import existing_days
 from automation.metrics import Metric
 from automation.models import Database, Host, Reading, Source
 from automation.services import measurements as measurements_service
@@ -46,7 +46,7 @@ def test_a_day_stays_until_its_last_moment_is_old_enough(settings: Settings, hos
     midnight = NOW.replace(hour=0) + DAY
     assert not measurements_trim(now=midnight - timedelta(microseconds=1))
     assert measurements_trim(now=midnight)
-    assert min(days_there()) == (NOW - 8 * DAY).date()
+    assert min(existing_days()) == (NOW - 8 * DAY).date()
 
 
 def test_no_row_is_deleted_one_by_one(

@@ -17,9 +17,9 @@ from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, Notification
 from alerting.models import NotificationAttempt as Attempt
 from automation.choices import AgentType
-from automation.metric_numbers import NUMBERS
 from automation.metrics import Metric
 from automation.models import Agent, AutomationRevision, Cluster, Host, Reading, ReplicaSet
+from automation.readings import NUMBERS
 from automation.services.heartbeats import heartbeats_sweep
 from events.models import Event, Signal
 from events.types import EVENT_TYPES, Category, EventType

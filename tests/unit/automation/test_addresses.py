@@ -1,7 +1,6 @@
 """Addresses of hosts, read strictly into one form."""
 
-from automation.addresses import read_address
-from automation.reports import Address
+from automation.addresses import Address, read_address
 from tests.each import each
 
 

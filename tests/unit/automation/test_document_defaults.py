@@ -3,7 +3,7 @@
 from copy import deepcopy
 from typing import Any
 
-from automation.document.defaults import completed
+from automation.document.publish import completed
 from automation.document.text import write
 from tests.each import each
 from tests.factories.documents import ABSENT, agent, document, full_document, process, rotation

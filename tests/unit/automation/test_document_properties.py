@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from automation.document.changes import process_changes
-from automation.document.defaults import completed
 from automation.document.effects import effects
+from automation.document.publish import completed
 from automation.document.rules import document_faults
 from automation.document.schema import in_documented_order
 from automation.document.secrets import redacted, restored

@@ -54,13 +54,13 @@ def test_values_of_another_type_or_order_are_a_change(before: Any, after: Any) -
 
 
 def test_what_could_not_be_kept_is_told_with_all_other_faults_once() -> None:
-    unkept = [
+    unstorable = [
         BadField(place, ErrorCode.INVALID_ATTRIBUTE, "cannot be kept")
         for place in ("/processes/0/name", "/version")
     ]
     sent = document(version=None, processes=[process(name=None, numCores="4")])
     with pytest.raises(ApiError) as raised:
-        publication(sent, STORED, unkept=unkept)
+        publication(sent, STORED, unstorable=unstorable)
     assert [(bad.field, bad.message == "cannot be kept") for bad in raised.value.bad_fields] == [
         ("/version", True),
         ("/processes/0/name", True),
@@ -69,10 +69,10 @@ def test_what_could_not_be_kept_is_told_with_all_other_faults_once() -> None:
 
 
 def test_a_document_that_could_not_be_kept_whole_is_refused_whatever_is_left() -> None:
-    unkept = [BadField(WHOLE_BODY, ErrorCode.INVALID_ATTRIBUTE, "cannot be kept")]
+    unstorable = [BadField(WHOLE_BODY, ErrorCode.INVALID_ATTRIBUTE, "cannot be kept")]
     with pytest.raises(ApiError) as raised:
-        publication({**STORED, "odd": 1}, STORED, unkept=unkept)
-    assert list(raised.value.bad_fields) == unkept
+        publication({**STORED, "odd": 1}, STORED, unstorable=unstorable)
+    assert list(raised.value.bad_fields) == unstorable
 
 
 @each("version", [0, 6, 8, -7])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from automation.document import schema
-from automation.document.pointers import pointer
 from automation.document.schema import SCHEMA, in_documented_order, resolved, schema_faults
+from automation.document.sections import pointer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
 from tests.each import each

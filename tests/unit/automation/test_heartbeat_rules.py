@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from automation.choices import AgentType
-from automation.rules.agents import AGENT_DOWN, AGENT_VERSION_BEHIND, turned
+from automation.rules.agents import AGENT_DOWN, AGENT_VERSION_BEHIND, transition_event
 from automation.rules.heartbeats import clocks_start, timed_out_since, unheard_for
 from events.types import EventType
 from tests.each import each
@@ -74,9 +74,9 @@ def test_every_kind_of_agent_can_be_down_and_two_can_be_behind() -> None:
 
 @each(("holds", "expected"), [(True, EventType.BACKUP_AGENT_DOWN), (False, EventType.BACKUP_AGENT_UP)])
 def test_a_condition_turns(holds: bool, expected: EventType) -> None:
-    assert turned(EventType.BACKUP_AGENT_DOWN, holds=holds) is expected
+    assert transition_event(EventType.BACKUP_AGENT_DOWN, holds=holds) is expected
 
 
 def test_what_nothing_closes_does_not_end() -> None:
     with pytest.raises(ValueError, match="NEW_HOST"):
-        turned(EventType.NEW_HOST, holds=False)
+        transition_event(EventType.NEW_HOST, holds=False)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from automation.addresses import Address
 from automation.choices import HostType
-from automation.reports import Address, HostReport
+from automation.reports import HostReport
 from automation.rules.hosts import (
     HostState,
     host_events,

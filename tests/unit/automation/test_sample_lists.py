@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from automation.metrics import Metric
-from automation.report_documents import ReportDocument, SampleList
 from automation.reports import Samples
+from automation.serializers.reports import ReportDocument, SampleList
 from opsapi.api.errors import ApiError
 from tests.hostile.budget import tries
 
@@ -42,7 +42,7 @@ def read(values: Any) -> Any:
         hosts = ReportDocument(context={"now": NOW}).read(body)["hosts"]
     except ApiError as error:
         return [(one.field, one.code, one.message, one.allowed) for one in error.bad_fields]
-    return hosts[0].get("measurements")
+    return hosts[0].get("samples")
 
 
 def read_each(values: Any) -> Any:

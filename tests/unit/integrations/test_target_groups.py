@@ -1,6 +1,6 @@
 """What a scraper learns of hosts."""
 
-from automation.reports import Address
+from automation.addresses import Address
 from integrations.discovery import Process, target_groups
 from opsapi.api.principal import Group
 from tests.each import each

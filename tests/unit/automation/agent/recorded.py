@@ -7,8 +7,7 @@ from typing import Any
 
 from bson import json_util
 
-from automation.agent.mongodb.metrics import SERVER
-from automation.agent.mongodb.numbers import Answers, numbers_of, restart_mark
+from automation.agent.mongodb.metrics import SERVER, Answers, numbers_of, restart_mark
 from automation.agent.rates import NumbersAt, Why, values_of
 
 DIRECTORY = Path(__file__).parent / "recorded"

@@ -2,7 +2,7 @@
 
 import resource
 
-from automation.agent.files import allow_most_files
+from automation.agent.__main__ import allow_most_files
 
 
 def test_as_many_files_may_be_open_as_the_system_allows() -> None:

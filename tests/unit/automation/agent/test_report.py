@@ -13,8 +13,8 @@ from automation.agent.report import (
     without,
     without_measurements,
 )
-from automation.report_documents import ReportDocument, read_report
 from automation.reports import Report
+from automation.serializers.reports import ReportDocument, read_report
 from tests.each import each
 
 TAKEN = datetime(2026, 11, 23, 12, 0, 30, 500_000, tzinfo=UTC)

@@ -310,3 +310,13 @@ def test_a_stop_leaves_what_is_not_sent(sender: Sender, spool: Spool, platform: 
 )
 def test_retry_after_is_read_within_bounds(text: str | None, seconds: float | None) -> None:
     assert _retry_after(text) == seconds
+
+
+def test_waiting_ends_when_the_agent_is_stopped(sender: Sender, spool: Spool, platform: FakePlatform) -> None:
+    platform.say((503, {}, {}))
+    spool.put(report(1))
+    sender.start()
+    stop = threading.Event()
+    stop.set()
+    assert not sender.drain(3600, stop)
+    assert len(spool) == 1

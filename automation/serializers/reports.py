@@ -1,6 +1,6 @@
-"""The report as agents send it, read strictly into `automation.reports`."""
+"""The wire form of a report, validated and converted to `automation.reports`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from math import isfinite
@@ -9,11 +9,13 @@ from typing import Any, cast
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
+from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.fields import DatabaseName, Hostname, MetricUnit, Port
 from automation.metrics import Metric, allowed_units, base_unit
 from automation.reports import (
-    Address,
+    NEWEST,
+    OLDEST,
     EventReport,
     HostReport,
     LeaseRequest,
@@ -30,33 +32,29 @@ from opsapi.api.errors import BadField
 from opsapi.api.fields import DateTime, Flag, ListOf, Number, OneOf, Text, Whole
 from opsapi.redaction import redact_urls
 
-OLDEST = timedelta(hours=1)
-NEWEST = timedelta(minutes=5)
-
 _METRICS = [metric.value for metric in Metric]
 _METRIC_OF = {metric.value: metric for metric in Metric}
 _REPORTED_TYPES = [spec.name for spec in EVENT_TYPES.values() if spec.reported]
 _STAYS = "If left out, the stored value stays, unless the host has become STANDALONE and is reachable."
-_OF_DATA = ("database", "collection", "opType")
 _ABOUT_DATA = (
-    "Kept for " + " and ".join(one.name for one in EVENT_TYPES.values() if one.about_data) + " only."
+    "Kept for " + " and ".join(spec.name for spec in EVENT_TYPES.values() if spec.about_data) + " only."
 )
-_HOST_TYPES = [one.value for one in HostType if one is not HostType.NO_DATA]
+_HOST_TYPES = [host_type.value for host_type in HostType if host_type is not HostType.NO_DATA]
 _LEASE = (
     "The lease of the host, from the answer to `leases`. If another agent holds the host now, only "
     "measurements from before that change are stored."
 )
 MOST_METRIC_SETS = 100
 LONGEST_INTERVAL = int(HEARTBEAT_TIMEOUT.total_seconds())
-"""Seconds: an agent that asks less often counts as silent."""
+"""Seconds. An agent that asks less often would time out."""
 _SHARING = AgentType.MONITORING.value
 
 
 class RecentDateTime(DateTime):
-    """A time within an hour before and five minutes after the report."""
+    """A time from one hour before to five minutes after the report."""
 
     def run_validation(self, data: Any = serializers.empty) -> datetime:
-        """The moment."""
+        """Return the time."""
         moment = super().run_validation(data)
         now: datetime = self.context["now"]
         if not now - OLDEST - timedelta(seconds=1) < moment <= now + NEWEST:
@@ -65,7 +63,7 @@ class RecentDateTime(DateTime):
 
 
 class SampleDocument(Document):
-    """One measured value."""
+    """A measured value."""
 
     refusals = (ErrorCode.UNITS_MISMATCH,)
 
@@ -75,7 +73,7 @@ class SampleDocument(Document):
     timestamp = RecentDateTime(required=False)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """Units have to be of the metric's family; the value is converted to the metric's base unit."""
+        """Check that the unit fits the metric, and convert the value to the base unit of the metric."""
         if bad & {"metricName", "number", "units"} or "metricName" not in values or "number" not in values:
             return ()
         metric = Metric(values["metricName"])
@@ -90,73 +88,68 @@ class SampleDocument(Document):
 
 
 class SampleList(ListOf):
-    """Measured values, read as samples of metrics; a value without a time was measured now."""
+    """Measured values, converted to samples by metric. A value without a time was measured now."""
 
-    def __init__(self) -> None:
-        super().__init__(SampleDocument(), max_length=10_000, required=False)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(SampleDocument(), max_length=10_000, required=False, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> Samples:  # type: ignore[override]  # not a list
-        """The samples; every wrong value is named."""
+        """Return the samples. Raises InvalidField with every wrong value."""
         plain = self._plain_samples(data) if isinstance(data, list) and len(data) <= self.longest else None
-        return self._samples(super().run_validation(data)) if plain is None else plain
+        if plain is not None:
+            return plain
+        now: datetime = self.context["now"]
+        samples: dict[Metric, list[tuple[datetime, float]]] = {}
+        for value in super().run_validation(data):
+            metric = Metric(value["metricName"])
+            samples.setdefault(metric, []).append((value.get("timestamp", now), value["number"]))
+        return samples
 
     def _plain_samples(self, data: list[Any]) -> Samples | None:
-        """The samples, where all are finite values in base units; else None: there may be faults to name.
+        """Return the samples if all are finite numbers without units; otherwise None.
 
-        What agents send is such, by the thousand: this is a fifth of the work of reading each as a document.
+        Agents send thousands of such samples. This takes a fifth of the time of the full validation.
         """
         now: datetime = self.context["now"]
         sample = cast(SampleDocument, self.child)
         read_moment = lru_cache(maxsize=16)(sample.fields["timestamp"].run_validation)
-        found: dict[Metric, list[tuple[datetime, float]]] = {}
+        samples: dict[Metric, list[tuple[datetime, float]]] = {}
         try:
-            for one in data:
-                metric, number = _METRIC_OF[one["metricName"]], one["number"]
-                if len(one) == 2:
+            for item in data:
+                metric, number = _METRIC_OF[item["metricName"]], item["number"]
+                if len(item) == 2:
                     moment = now
-                elif len(one) == 3:
-                    moment = read_moment(one["timestamp"])
+                elif len(item) == 3:
+                    moment = read_moment(item["timestamp"])
                 else:
                     return None
-                if type(number) is not float:
-                    if type(number) is not int:
-                        return None
-                    number = float(number)
-                if not isfinite(number):
+                if type(number) not in {int, float} or not isfinite(number := float(number)):
                     return None
-                found.setdefault(metric, []).append((moment, number))
+                samples.setdefault(metric, []).append((moment, number))
         except (KeyError, TypeError, OverflowError, InvalidField):
             return None
-        return found
-
-    def _samples(self, values: Iterable[Mapping[str, Any]]) -> Samples:
-        now: datetime = self.context["now"]
-        found: dict[Metric, list[tuple[datetime, float]]] = {}
-        for one in values:
-            metric = Metric(one["metricName"])
-            found.setdefault(metric, []).append((one.get("timestamp", now), one["number"]))
-        return found
+        return samples
 
 
 class ReportedDatabaseDocument(Document):
     """A database of a host."""
 
     databaseName = DatabaseName()
-    measurements = SampleList()
+    measurements = SampleList(source="samples")
 
 
 class ReportedHostDocument(Document):
-    """What is said of one host."""
+    """A host in a report."""
 
     hostname = Hostname()
     port = Port()
-    typeName = OneOf(_HOST_TYPES)
+    typeName = OneOf(_HOST_TYPES, source="type_name")
     reachable = Flag()
     version = Text(max_length=50, required=False)
-    replicaSetName = Text(max_length=200, required=False, help_text=_STAYS)
-    clusterName = Text(max_length=200, required=False, help_text=_STAYS)
-    shardName = Text(max_length=200, required=False, help_text=_STAYS)
-    uptimeSeconds = Whole(max_value=10**12, required=False)
+    replicaSetName = Text(max_length=200, source="replica_set_name", required=False, help_text=_STAYS)
+    clusterName = Text(max_length=200, source="cluster_name", required=False, help_text=_STAYS)
+    shardName = Text(max_length=200, source="shard_name", required=False, help_text=_STAYS)
+    uptimeSeconds = Whole(max_value=10**12, source="uptime_seconds", required=False)
     databases = ListOf(
         ReportedDatabaseDocument(),
         max_length=10_000,
@@ -164,48 +157,48 @@ class ReportedHostDocument(Document):
         required=False,
         help_text="Replaces the list of the host; `[]` empties it. If left out, the stored list stays.",
     )
-    measurements = SampleList()
+    measurements = SampleList(source="samples")
     lease = Text(max_length=64, required=False, help_text=_LEASE)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """A database is named once."""
-        names = [one["databaseName"] for one in values.get("databases", ())]
+        """Refuse a repeated database."""
+        names = [database["databaseName"] for database in values.get("databases", ())]
         return _named_twice("databases", "databaseName", names)
 
 
 class ReportedEventDocument(Document):
-    """Something an agent saw happen; only types that agents may report."""
+    """An event that an agent observed, of a type that agents can report."""
 
-    eventTypeName = OneOf(_REPORTED_TYPES)
+    eventTypeName = OneOf(_REPORTED_TYPES, source="event_type")
     hostname = Hostname(required=False)
     port = Port(required=False)
-    replicaSetName = Text(max_length=200, required=False)
-    clusterName = Text(max_length=200, required=False)
-    shardName = Text(max_length=200, required=False)
-    sourceTypeName = Text(max_length=200, required=False)
+    replicaSetName = Text(max_length=200, source="replica_set_name", required=False)
+    clusterName = Text(max_length=200, source="cluster_name", required=False)
+    shardName = Text(max_length=200, source="shard_name", required=False)
+    sourceTypeName = Text(max_length=200, source="source_type_name", required=False)
     database = Text(max_length=200, required=False, help_text=_ABOUT_DATA)
     collection = Text(max_length=255, required=False, help_text=_ABOUT_DATA)
-    opType = Text(max_length=50, required=False, help_text=_ABOUT_DATA)
+    opType = Text(max_length=50, source="op_type", required=False, help_text=_ABOUT_DATA)
     created = RecentDateTime(required=False)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """A database, a collection and an operation are left out where they are not what it is about.
+        """Drop database, collection and operation from events of other types.
 
-        Refused, they would take the whole report with them, and with it the sign that the agent is up.
+        A refusal would reject the whole report, and with it the heartbeat of the agent.
         """
-        if "eventTypeName" in values and not EventType(values["eventTypeName"]).spec.about_data:
-            for name in _OF_DATA:
+        if "event_type" in values and not EventType(values["event_type"]).spec.about_data:
+            for name in ("database", "collection", "op_type"):
                 values.pop(name, None)
         return ()
 
 
 class ReportedProcessDocument(Document):
-    """How far an automation agent has brought one process."""
+    """The progress of a process, from an automation agent."""
 
     name = Text(max_length=200)
     hostname = Hostname()
-    lastGoalVersionAchieved = Whole()
-    errorString = Text(max_length=10_000, single_line=False, required=False)
+    lastGoalVersionAchieved = Whole(source="goal_version")
+    errorString = Text(max_length=10_000, single_line=False, source="error", required=False)
 
 
 def _metric_names(meaning: str) -> ListOf:
@@ -231,7 +224,7 @@ class SharedHostDocument(Document):
 
 @extend_schema_serializer(component_name="MetricSetDocument")
 class ReportedMetricsDocument(Document):
-    """What becomes of each metric of a host: names of metrics, by state."""
+    """The metric coverage of a host: names of metrics by state."""
 
     reported = _metric_names("Metrics that are reported whenever there is a value.")
     absent = _metric_names("Metrics that this version or type of server does not have.")
@@ -241,7 +234,7 @@ class ReportedMetricsDocument(Document):
 
 
 class LeaseRequestDocument(Document):
-    """Asks for leases: the hosts are shared with other agents of the project that can watch them."""
+    """A request for leases of hosts, which are shared among the agents that can watch them."""
 
     instance = Text(
         max_length=64,
@@ -259,22 +252,22 @@ class LeaseRequestDocument(Document):
     stopping = Flag(required=False, help_text="Gives back all leases.")
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """A host is named once, and its metric set is there."""
+        """Refuse repeated hosts and unknown metric sets."""
         if bad & {"hosts", "metricSets"}:
             return ()
         hosts, sets = values.get("hosts", ()), len(values.get("metricSets", ()))
         return [
-            *_named_twice("hosts", "hostname", [(one["hostname"].lower(), one["port"]) for one in hosts]),
+            *_named_twice("hosts", "hostname", [(host["hostname"].lower(), host["port"]) for host in hosts]),
             *(
                 BadField(f"hosts[{place}].metricSet", ErrorCode.INVALID_ATTRIBUTE, "is not in metricSets")
-                for place, one in enumerate(hosts)
-                if one.get("metricSet", -1) >= sets
+                for place, host in enumerate(hosts)
+                if host.get("metricSet", -1) >= sets
             ),
         ]
 
 
 class ReportDocument(Document):
-    """One report of one agent."""
+    """A report of an agent."""
 
     example = {
         "agentType": AgentType.MONITORING.value,
@@ -292,7 +285,7 @@ class ReportDocument(Document):
         ],
     }
 
-    agentType = OneOf([one.value for one in AgentType])
+    agentType = OneOf([agent_type.value for agent_type in AgentType], source="agent_type")
     hostname = Hostname()
     version = Text(max_length=50)
     hosts = ListOf(ReportedHostDocument(), max_length=10_000, required=False)
@@ -301,10 +294,10 @@ class ReportDocument(Document):
     leases = LeaseRequestDocument(required=False)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """A host is reported once, and a process is; agents that monitor share hosts."""
-        addresses = [(one["hostname"].lower(), one["port"]) for one in values.get("hosts", ())]
-        names = [one["name"] for one in values.get("processes", ())]
-        shares = "leases" in values and values.get("agentType", _SHARING) != _SHARING
+        """Refuse repeated hosts and processes, and leases for agents of other types."""
+        addresses = [(host["hostname"].lower(), host["port"]) for host in values.get("hosts", ())]
+        names = [process["name"] for process in values.get("processes", ())]
+        shares = "leases" in values and values.get("agent_type", _SHARING) != _SHARING
         return [
             *_named_twice("hosts", "hostname", addresses),
             *_named_twice("processes", "name", names),
@@ -317,7 +310,7 @@ class ReportDocument(Document):
 
 
 class AcceptedDocument(Document):
-    """How many of each were taken."""
+    """The number of accepted items of each kind."""
 
     hosts = serializers.IntegerField()
     measurements = serializers.IntegerField()
@@ -325,7 +318,7 @@ class AcceptedDocument(Document):
 
 
 class LeaseDocument(Document):
-    """A host that the agent watches, and no other."""
+    """A host that only this agent watches."""
 
     hostname = serializers.CharField()
     port = serializers.IntegerField()
@@ -353,78 +346,51 @@ class ReportAnswerDocument(Document):
     )
 
 
-def read_report(values: Mapping[str, Any]) -> Report:
-    """The validated document as services take it."""
+def read_report(values: Values) -> Report:
+    """Convert the validated document to the form that services accept."""
     return Report(
-        agent_type=AgentType(values["agentType"]),
+        agent_type=AgentType(values["agent_type"]),
         hostname=values["hostname"],
         version=values["version"],
-        hosts=[_host(one) for one in values.get("hosts", ())],
-        events=[_event(one) for one in values.get("events", ())],
-        processes=[_process(one) for one in values.get("processes", ())],
+        hosts=[_host(host) for host in values.get("hosts", ())],
+        events=[_event(event) for event in values.get("events", ())],
+        processes=[_process(process) for process in values.get("processes", ())],
         leases=_leases(values["leases"]) if "leases" in values else None,
     )
 
 
-def _host(values: Mapping[str, Any]) -> HostReport:
+def _host(values: Values) -> HostReport:
     databases = values.get("databases")
-    return HostReport(
-        address=Address(values["hostname"], values["port"]),
-        type_name=HostType(values["typeName"]),
-        reachable=values["reachable"],
-        version=values.get("version"),
-        replica_set_name=values.get("replicaSetName"),
-        cluster_name=values.get("clusterName"),
-        shard_name=values.get("shardName"),
-        uptime_seconds=values.get("uptimeSeconds"),
-        databases=None
-        if databases is None
-        else {one["databaseName"]: one.get("measurements", {}) for one in databases},
-        samples=values.get("measurements", {}),
-        lease=values.get("lease"),
-    )
+    if databases is not None:
+        databases = {database["databaseName"]: database.get("samples", {}) for database in databases}
+    own = {name: value for name, value in values.items() if name not in {"hostname", "port"}}
+    host = {**own, "type_name": HostType(own["type_name"]), "databases": databases}
+    return HostReport(address=Address(values["hostname"], values["port"]), **host)
 
 
-def _leases(values: Mapping[str, Any]) -> LeaseRequest:
+def _event(values: Values) -> EventReport:
+    return EventReport(**{**values, "event_type": EventType(values["event_type"])})
+
+
+def _process(values: Values) -> ProcessReport:
+    # The error can quote a URL of the automation document, whose secrets readers must not see.
+    return ProcessReport(**{**values, "error": redact_urls(values.get("error") or "") or None})
+
+
+def _leases(values: Values) -> LeaseRequest:
     hosts = values.get("hosts", ())
     of = {
-        str(Address(one["hostname"].lower(), one["port"])): one["metricSet"]
-        for one in hosts
-        if "metricSet" in one
+        str(Address(host["hostname"].lower(), host["port"])): host["metricSet"]
+        for host in hosts
+        if "metricSet" in host
     }
     return LeaseRequest(
         instance=values.get("instance", ""),
         interval=timedelta(seconds=values["intervalSeconds"]),
-        hosts=[Address(one["hostname"], one["port"]) for one in hosts],
-        together=[one.get("together", "") for one in hosts],
-        metrics={"sets": [dict(one) for one in values.get("metricSets", ())], "hosts": of},
+        hosts=[Address(host["hostname"], host["port"]) for host in hosts],
+        together=[host.get("together", "") for host in hosts],
+        metrics={"sets": [dict(metrics) for metrics in values.get("metricSets", ())], "hosts": of},
         stops=values.get("stopping", False),
-    )
-
-
-def _event(values: Mapping[str, Any]) -> EventReport:
-    return EventReport(
-        event_type=EventType(values["eventTypeName"]),
-        created=values.get("created"),
-        hostname=values.get("hostname"),
-        port=values.get("port"),
-        replica_set_name=values.get("replicaSetName"),
-        cluster_name=values.get("clusterName"),
-        shard_name=values.get("shardName"),
-        source_type_name=values.get("sourceTypeName"),
-        database=values.get("database"),
-        collection=values.get("collection"),
-        op_type=values.get("opType"),
-    )
-
-
-def _process(values: Mapping[str, Any]) -> ProcessReport:
-    # An agent's error can quote a URL of the automation document, which readers must not see in full.
-    return ProcessReport(
-        name=values["name"],
-        hostname=values["hostname"],
-        goal_version=values["lastGoalVersionAchieved"],
-        error=redact_urls(values.get("errorString") or "") or None,
     )
 
 

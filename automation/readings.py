@@ -1,13 +1,34 @@
-"""Converts samples to stored rows of numbers, and back. Pure."""
+"""Stored readings: the identity of their report, the number of each metric, and their rows. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from automation.metric_numbers import METRICS, NUMBERS
 from automation.metrics import Metric
 from automation.reports import Samples
 
+NUMBERS: Mapping[Metric, int] = {metric: place for place, metric in enumerate(Metric, 1)}
+"""The 1-based position of the value of each metric in a row of numbers."""
+METRICS: Mapping[int, Metric] = {number: metric for metric, number in NUMBERS.items()}
 _SECOND = timedelta(seconds=1)
+
+
+class MeasuredAt(NamedTuple):
+    """The time of a report and its number, which distinguishes reports of the same microsecond."""
+
+    reported: datetime
+    report: int
+
+    @property
+    def wire(self) -> str:
+        """The form in signals."""
+        return f"{self.reported.isoformat()} {self.report}"
+
+    @classmethod
+    def read(cls, wire: str) -> "MeasuredAt":
+        """Parse the output of `wire`."""
+        reported, report = wire.split(" ")
+        return cls(datetime.fromisoformat(reported), int(report))
 
 
 def rows_of(samples: Samples, reported: datetime) -> list[tuple[int, str]]:
@@ -28,7 +49,7 @@ def rows_of(samples: Samples, reported: datetime) -> list[tuple[int, str]]:
 
 
 def samples_of(reported: datetime, rows: Iterable[tuple[int, Sequence[float | None]]]) -> Samples:
-    """What was reported at a time, of its rows as (age, numbers): each metric's samples, oldest first."""
+    """Convert the rows (age, numbers) of a report to samples by metric, oldest first."""
     second = _cut(reported)
     found: dict[Metric, list[tuple[datetime, float]]] = {}
     for age, numbers in sorted(rows, key=lambda row: -row[0]):

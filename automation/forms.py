@@ -1,4 +1,4 @@
-"""The form that publishes an older revision again, with a preview of the effects."""
+"""Console forms of the fleet: add an agent, add and change a host, restore a revision."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,18 +6,70 @@ from typing import Any
 from django import forms
 from django.utils.functional import cached_property
 
+from accesslist.forms import InProjectForm
 from automation.selectors.revisions import goal_version
 from automation.serializers.automation_config import present_plan
+from automation.serializers.hosts import HostChange, NewHost
 from automation.services.automation_config import automation_config_restore
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.clock import time_words
 from opsapi.console.display import cut
-from opsapi.console.forms import ConsoleForm
+from opsapi.console.forms import ConsoleForm, DocumentForm, single_line
 from opsapi.first_rows import more_words
 
+_LONGEST_DESC = 250
+MONGODB, POSTGRESQL = "mongodb", "postgresql"
 _MOST_SHOWN = 200
+
+
+class NewAgentForm(InProjectForm):
+    """The project, the databases to watch, and the description of the key."""
+
+    field_order = ["group", "databases", "desc"]
+
+    databases = forms.MultipleChoiceField(
+        choices=[(MONGODB, "MongoDB"), (POSTGRESQL, "PostgreSQL")],
+        initial=[MONGODB],
+        widget=forms.CheckboxSelectMultiple,
+        label="Databases to watch",
+    )
+    desc = forms.CharField(
+        max_length=_LONGEST_DESC,
+        label="Description of the key",
+        initial="monitoring agent",
+        validators=[single_line],
+        help_text="Such as the machine that the agent runs on.",
+    )
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """Adds the project."""
+        return {name: self.cleaned_data[name] for name in ("group", "databases", "desc")}
+
+
+class _AddressFields(DocumentForm):
+    hostname = forms.CharField(label="Host name", help_text="A name or an IP address.")
+    port = forms.IntegerField(initial=27017, help_text="MongoDB listens on 27017, PostgreSQL on 5432.")
+
+
+class NewHostForm(_AddressFields, InProjectForm):
+    """A host in a project."""
+
+    document = NewHost
+    field_order = ["group"]
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The project ID and the values of the document."""
+        return {"group_id": self.cleaned_data["group"].id, "host": super().values}
+
+
+class HostForm(_AddressFields):
+    """Change the address."""
+
+    document = HostChange
 
 
 class RestoreForm(ConsoleForm):
@@ -57,7 +109,7 @@ class RestoreForm(ConsoleForm):
         except ApiError as refusal:
             return {"refusal": _in_words(refusal)}
         plan = present_plan(draft, now)
-        plan["effects"] = [_at_in_words(one) for one in plan["effects"]]
+        plan["effects"] = [_at_in_words(effect) for effect in plan["effects"]]
         shown = {name: cut(rows, _MOST_SHOWN) for name, rows in plan.items()}
         return {
             **{name: rows for name, (rows, _) in shown.items()},

@@ -1,1 +1,0 @@
-"""Console forms of the fleet, a module per resource."""
