@@ -7,9 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from queue import Empty, SimpleQueue
 
-from alerting.delivery import Clock, Job, claim, decide, record, send
+from alerting.delivery import Job, decide, record, send
 from alerting.models import Notification
 from alerting.rules.claim_order import next_free_slot
+from alerting.services.claims import claim
 from alerting.services.leases import leased_at, leases_give_back
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
@@ -22,7 +23,9 @@ FINISH_SECONDS = 8.0
 class Courier:
     """Used by one thread, the only one with the database; `rules.claim_order` says what a slot is."""
 
-    def __init__(self, *, worker: int, slots: int, clock: Clock, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, *, worker: int, slots: int, clock: Callable[[], datetime], wake: Callable[[], None]
+    ) -> None:
         self._worker = worker
         self._slots = slots
         self._clock = clock

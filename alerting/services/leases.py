@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -24,7 +24,7 @@ LONGEST_ATTEMPT = timedelta(seconds=20)
 LAPSES_AT_MOST = RETRIES_LAST // LEASE
 """So many attempts without an outcome, as fit into the hour of retries, and it is given up."""
 
-RELEASED: dict[str, Any] = {"lease_token": None, "lease_until": None, "worker": None}
+RELEASED: Mapping[str, None] = {"lease_token": None, "lease_until": None, "worker": None}
 
 _TAKE = """
 UPDATE alerting_notification AS taken
@@ -35,6 +35,22 @@ UPDATE alerting_notification AS taken
 RETURNING *
 """
 _CHANGED = ("status", "reason", "latency_ms", "delivered", "due", "perhaps_received")
+
+
+class AttemptEnd(TypedDict, total=False):
+    """The new values of a notification whose attempt ended.
+
+    `delivered`, `due` and `perhaps_received` keep their values if they are left out.
+    """
+
+    status: Required[str]
+    reason: str | None
+    latency_ms: int | None
+    delivered: datetime
+    due: datetime
+    perhaps_received: bool
+
+
 _FINISH = """
 UPDATE alerting_notification AS held
    SET lease_token = NULL, lease_until = NULL, worker = NULL, silenced_by = NULL,
@@ -83,7 +99,7 @@ def leases_change(notifications: Sequence[Notification], **changes: Any) -> None
     held.update(**{**RELEASED, "silenced_by": None, **changes})
 
 
-def leases_finish(ended: Sequence[tuple[Notification, Mapping[str, Any]]]) -> set[str]:
+def leases_finish(ended: Sequence[tuple[Notification, AttemptEnd]]) -> set[str]:
     """As `lease_finish`, of many by one statement; answers the ids of those that changed.
 
     What is changed is among `_CHANGED`; the last three stay as they are where nothing is said of them.
@@ -93,7 +109,7 @@ def leases_finish(ended: Sequence[tuple[Notification, Mapping[str, Any]]]) -> se
     columns: dict[str, list[Any]] = {
         "ids": [one.id for one, _ in ended],
         "tokens": [one.lease_token for one, _ in ended],
-        **{name: [changes.get(name) for _, changes in ended] for name in _CHANGED},
+        **{name: [dict(end).get(name) for _, end in ended] for name in _CHANGED},
     }
     with connection.cursor() as cursor:
         cursor.execute(_FINISH, columns)
