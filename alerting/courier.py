@@ -39,7 +39,7 @@ class Courier:
         """Record outcomes, then claim and start to send. Returns the number of claimed notifications."""
         self._record()
         claims = self._take_in_hand()
-        if any(not one.destination for one in claims):
+        if any(not notification.destination for notification in claims):
             self._take_in_hand()  # They have a destination by now.
         return len(claims)
 
@@ -52,8 +52,8 @@ class Courier:
         """Claim notifications and start to send. Returns the claimed ones."""
         claims = claim(worker=self._worker, slots=self._slots, now=self._clock())
         # Notifications with a destination leave first: addressing the rest may take longer.
-        ready = [one for one in claims if one.destination]
-        rest = [one for one in claims if not one.destination]
+        ready = [notification for notification in claims if notification.destination]
+        rest = [notification for notification in claims if not notification.destination]
         begun: set[str] = set()
         try:
             for some in filter(None, (ready, rest)):
@@ -62,7 +62,7 @@ class Courier:
                     self._begin(job)
         except Exception:
             # Notifications that are not in progress can be claimed again immediately, by any worker.
-            leases_give_back([one for one in claims if one.id not in begun])
+            leases_give_back([notification for notification in claims if notification.id not in begun])
             raise
         return claims
 

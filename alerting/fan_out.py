@@ -39,7 +39,9 @@ def fan_out(signal: Signal) -> None:
 
 def _notify_global_configs(signal: Signal, event_type: EventType, org_id: str | None) -> None:
     asking = configs_asking_without_project(event_type, org_id)
-    schedule_one_shots([OneShot(one, signal.payload["eventId"], None, signal.created) for one in asking])
+    schedule_one_shots(
+        [OneShot(config_id, signal.payload["eventId"], None, signal.created) for config_id in asking]
+    )
 
 
 def _to_projects(signal: Signal, event_type: EventType, org_id: str) -> Iterator[_Payload]:

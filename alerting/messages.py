@@ -38,9 +38,11 @@ def messages_of(
     `alerts` are those the notifications tell of, by their ids and with their projects; `settings` what their
     configurations say of them, where it is there still.
     """
-    named = [alerts[one.alert_id] for one in notifications if one.alert_id in alerts]
+    named = [
+        alerts[notification.alert_id] for notification in notifications if notification.alert_id in alerts
+    ]
     known = _known(named, {setting.config_id: setting.config for setting in settings}, now)
-    return {one.id: _message_of(one, known, now) for one in notifications}
+    return {notification.id: _message_of(notification, known, now) for notification in notifications}
 
 
 def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:
@@ -74,13 +76,15 @@ def _known(
 ) -> Mapping[str, _KnownAlert]:
     if not alerts:
         return {}
-    rows, links = alert_rows({one.id for one in alerts}), _links()
-    if others := {one.config_id for one in alerts} - configs.keys():
+    rows, links = alert_rows({alert.id for alert in alerts}), _links()
+    if others := {alert.config_id for alert in alerts} - configs.keys():
         configs = {**configs, **AlertConfig.objects.in_bulk(others)}
     return {
-        one.id: _KnownAlert(one, present_alert(rows[one.id], links, now=now), configs.get(one.config_id))
-        for one in alerts
-        if one.id in rows
+        alert.id: _KnownAlert(
+            alert, present_alert(rows[alert.id], links, now=now), configs.get(alert.config_id)
+        )
+        for alert in alerts
+        if alert.id in rows
     }
 
 

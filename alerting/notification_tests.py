@@ -117,9 +117,12 @@ def _tested(
     plans = [_plan(setting, config.group_id, most) for setting in notifications]
     # A thread for each receiver: they wait for the network, not for us.
     with ThreadPoolExecutor(max_workers=MOST_RECEIVERS) as threads:
-        sending = [[threads.submit(_send, one, message, now) for one in plan.receivers] for plan in plans]
+        sending = [
+            [threads.submit(_send, receiver, message, now) for receiver in plan.receivers] for plan in plans
+        ]
         ended = [
-            _outcome(plan, [one.result() for one in sent]) for plan, sent in zip(plans, sending, strict=True)
+            _outcome(plan, [future.result() for future in sent])
+            for plan, sent in zip(plans, sending, strict=True)
         ]
     return [NotificationTest(*pair) for pair in zip(notifications, ended, strict=True)]
 
@@ -144,7 +147,9 @@ def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> _Pla
     try:
         if kind.for_people:
             people = addresses_of(setting, group_id=group_id)
-            receivers = [_Receiver(one.channel, address_config(one)) for one in people.addresses[:most]]
+            receivers = [
+                _Receiver(address.channel, address_config(address)) for address in people.addresses[:most]
+            ]
             return _Plan(receivers, people.nobody.value if people.nobody else None)
         config = setting_credentials(setting, group_id=group_id).config
     except NoCredentialsError as error:
@@ -162,7 +167,7 @@ def _send(receiver: _Receiver, message: Message, now: datetime) -> Outcome:
 
 def _outcome(plan: _Plan, outcomes: Sequence[Outcome]) -> Outcome:
     """How the test of a notification ended: as its first receiver's that was not told, where there is one."""
-    failed = (one for one in outcomes if one.status is not DeliveryStatus.DELIVERED)
+    failed = (outcome for outcome in outcomes if outcome.status is not DeliveryStatus.DELIVERED)
     if plan.failure is not None:
         return Outcome(DeliveryStatus.FAILED, plan.failure, 0)
     return next(failed, outcomes[0])

@@ -76,7 +76,10 @@ def alert_badge(alert: Alert, now: datetime, *, is_muted: bool) -> tuple[AlertSt
     return state, ALERT_TONES[state]
 
 
-DESTINATION_WORDS: Mapping[str, str] = {one.value: one.value.replace("_", " ") for one in DestinationState}
+DESTINATION_WORDS: Mapping[str, str] = {
+    destination_state.value: destination_state.value.replace("_", " ")
+    for destination_state in DestinationState
+}
 _DESTINATION_TONES: Mapping[str, Tone] = {
     DestinationState.FAILING: Tone.BAD,
     DestinationState.SLOWED: Tone.WARNING,
@@ -93,15 +96,15 @@ def notifications_waiting_url(destination: Destination) -> str:
 
 
 def notification_badge(
-    one: Notification | TimelineNotification, now: datetime
+    notification: Notification | TimelineNotification, now: datetime
 ) -> tuple[NotificationState, Tone]:
     """The state of a notification and its tone."""
     state = notification_state(
-        NotificationStatus(one.status),
-        kind=MessageKind(one.kind),
-        due=one.due,
-        attempts=one.attempts,
-        is_held=one.reason is not None,
+        NotificationStatus(notification.status),
+        kind=MessageKind(notification.kind),
+        due=notification.due,
+        attempts=notification.attempts,
+        is_held=notification.reason is not None,
         now=now,
     )
     return state, NOTIFICATION_TONES[state]

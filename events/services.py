@@ -140,11 +140,11 @@ SELECT pg_notify('{WAKE_CHANNEL}', '{Work.SIGNALS.value}')
 def _insert_events(events: Iterable[Event]) -> None:
     for some in batches(events):
         columns: JsonObject = {
-            name: [getattr(one, name) for one in some]
+            name: [getattr(event, name) for event in some]
             for name in ("id", "created", "event_type", "group_id", "org_id", "alert_id")
         }
         for name in ("details", "diffs", "raw"):
-            columns[name] = [write_json(getattr(one, name)).decode() for one in some]
+            columns[name] = [write_json(getattr(event, name)).decode() for event in some]
         with connection.cursor() as cursor:
             cursor.execute(_INSERT_EVENTS, columns)
 
@@ -154,9 +154,9 @@ def _insert_signals(signals: Iterable[Signal]) -> None:
     _needs_transaction()
     for some in batches(signals):
         columns: JsonObject = {
-            name: [getattr(one, name) for one in some] for name in ("created", "group_id", "kind")
+            name: [getattr(signal, name) for signal in some] for name in ("created", "group_id", "kind")
         }
-        columns["payload"] = [write_json(one.payload).decode() for one in some]
+        columns["payload"] = [write_json(signal.payload).decode() for signal in some]
         with connection.cursor() as cursor:
             cursor.execute(_INSERT_SIGNALS, columns)
 

@@ -69,7 +69,7 @@ def _notification(row: Typed, stored: Document) -> JsonObject:
     before = _stored_notification(stored, setting_id, type_name)
     kind = KINDS.get(type_name)
     own = kind.inputs if kind else ()
-    named = {one.name for one in own}
+    named = {declared.name for declared in own}
     # A checkbox always has a value; a checkbox of another type has none.
     others = [
         one.input
@@ -83,17 +83,19 @@ def _notification(row: Typed, stored: Document) -> JsonObject:
 
 def _stored_notification(stored: Document, setting_id: str, type_name: str) -> Document | None:
     """With another type, it becomes a new notification."""
-    named = (one for one in stored.get("notifications", ()) if one["id"] == setting_id)
-    return next((one for one in named if one["typeName"] == type_name), None)
+    named = (setting for setting in stored.get("notifications", ()) if setting["id"] == setting_id)
+    return next((setting for setting in named if setting["typeName"] == type_name), None)
 
 
 def _said(inputs: Iterable[Input], typed: Typed, before: Document | None = None) -> JsonObject:
-    values = {one.name: value_of(one, typed, before) for one in inputs}
+    values = {declared.name: value_of(declared, typed, before) for declared in inputs}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _texts(prefix: str, inputs: Iterable[Input], document: Document) -> dict[str, Sequence[str]]:
-    return {f"{prefix}{one.name}": texts_of(one, document.get(one.name)) for one in inputs}
+    return {
+        f"{prefix}{declared.name}": texts_of(declared, document.get(declared.name)) for declared in inputs
+    }
 
 
 def _first(row: Typed, name: str) -> str:

@@ -16,7 +16,7 @@ from events.types import ALERT_CATEGORIES
 from opsapi.console.fields import UtcDateTimeField
 from opsapi.console.forms import DocumentForm
 
-_CATEGORIES = [(one.value, one.value) for one in ALERT_CATEGORIES]
+_CATEGORIES = [(category.value, category.value) for category in ALERT_CATEGORIES]
 
 
 class WindowFields(DocumentForm):

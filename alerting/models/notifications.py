@@ -48,10 +48,15 @@ class Notification(models.Model):
         null=True,
         help_text="The channel. Empty until the addresses of the recipients are known.",
     )
-    kind = models.CharField(max_length=20, choices=[(one.value, one.value) for one in MessageKind])
+    kind = models.CharField(
+        max_length=20, choices=[(message_kind.value, message_kind.value) for message_kind in MessageKind]
+    )
     status = models.CharField(
         max_length=10,
-        choices=[(one.value, one.value) for one in NotificationStatus],
+        choices=[
+            (notification_status.value, notification_status.value)
+            for notification_status in NotificationStatus
+        ],
         default=NotificationStatus.PENDING.value,
     )
     reason = models.CharField(max_length=300, null=True)
@@ -136,7 +141,10 @@ class NotificationAttempt(models.Model):
     notification = models.ForeignKey(Notification, on_delete=models.CASCADE, related_name="tries")
     number = models.PositiveIntegerField()
     ended = models.DateTimeField("time", help_text="End of the attempt, or its start if there is no latency.")
-    status = models.CharField(max_length=10, choices=[(one.value, one.value) for one in DeliveryStatus])
+    status = models.CharField(
+        max_length=10,
+        choices=[(delivery_status.value, delivery_status.value) for delivery_status in DeliveryStatus],
+    )
     reason = models.CharField(max_length=300, null=True)
     latency_ms = models.PositiveIntegerField("latency (ms)", null=True)
 

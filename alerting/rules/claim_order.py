@@ -76,43 +76,45 @@ def choose(
 
 def next_free_slot(began: Iterable[datetime], now: datetime) -> timedelta | None:
     """Return how long until the next request in hand no longer holds a slot; None if none holds one."""
-    return min((one + YOUNG - now for one in began if now - one < YOUNG), default=None)
+    return min((start + YOUNG - now for start in began if now - start < YOUNG), default=None)
 
 
 class _Round:
     """Counts of the requests in hand, including the candidates chosen so far."""
 
     def __init__(self, in_hand: Sequence[InHand], slots: int, now: datetime) -> None:
-        mine = [one for one in in_hand if one.mine]
-        self.young = Counter(one.project for one in mine if now - one.began < YOUNG)
-        self.held = Counter(one.project for one in mine)
+        mine = [request for request in in_hand if request.mine]
+        self.young = Counter(request.project for request in mine if now - request.began < YOUNG)
+        self.held = Counter(request.project for request in mine)
         self._left = slots * BURST - len(mine)
         self.free = min(slots - self.young.total(), self._left)
         self._of_project = max(1, slots // 2)
-        self._destinations = Counter(one.destination for one in in_hand)
-        self._hosts = Counter(one.host for one in in_hand)
-        self._at_host = Counter((one.project, one.host) for one in in_hand)
-        self._doubtful_at_host = Counter((one.project, one.host) for one in in_hand if not one.steady)
+        self._destinations = Counter(request.destination for request in in_hand)
+        self._hosts = Counter(request.host for request in in_hand)
+        self._at_host = Counter((request.project, request.host) for request in in_hand)
+        self._doubtful_at_host = Counter(
+            (request.project, request.host) for request in in_hand if not request.steady
+        )
 
-    def takes(self, one: Candidate) -> bool:
+    def takes(self, candidate: Candidate) -> bool:
         """Return whether the limits allow the candidate, and count it if they do."""
-        place = (one.project, one.host)
+        place = (candidate.project, candidate.host)
         if (
-            self._destinations[one.destination] >= (AT_ONE_DESTINATION if one.steady else 1)
-            or self.young[one.project] >= self._of_project
-            or self.held[one.project] >= self._left
-            or (one.host_down and self._hosts[one.host])
+            self._destinations[candidate.destination] >= (AT_ONE_DESTINATION if candidate.steady else 1)
+            or self.young[candidate.project] >= self._of_project
+            or self.held[candidate.project] >= self._left
+            or (candidate.host_down and self._hosts[candidate.host])
             or self._at_host[place] >= AT_ONE_HOST
-            or (not one.steady and self._doubtful_at_host[place] >= DOUBTFUL_AT_ONE_HOST)
+            or (not candidate.steady and self._doubtful_at_host[place] >= DOUBTFUL_AT_ONE_HOST)
         ):
             return False
-        self._destinations[one.destination] += 1
-        self.young[one.project] += 1
-        self.held[one.project] += 1
+        self._destinations[candidate.destination] += 1
+        self.young[candidate.project] += 1
+        self.held[candidate.project] += 1
         self._left -= 1
-        self._hosts[one.host] += 1
+        self._hosts[candidate.host] += 1
         self._at_host[place] += 1
-        self._doubtful_at_host[place] += not one.steady
+        self._doubtful_at_host[place] += not candidate.steady
         return True
 
 
@@ -120,16 +122,16 @@ def _one_for_each_host_down(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Leave one candidate for each host that is down: of the destination tried longest ago."""
     probes: dict[str, Candidate] = {}
     rest = []
-    for one in candidates:
-        if not one.host_down:
-            rest.append(one)
+    for candidate in candidates:
+        if not candidate.host_down:
+            rest.append(candidate)
             continue
-        known = probes.setdefault(one.host, one)
-        if _waits_longer(one, known):
-            probes[one.host] = one
+        known = probes.setdefault(candidate.host, candidate)
+        if _waits_longer(candidate, known):
+            probes[candidate.host] = candidate
     return rest + list(probes.values())
 
 
-def _waits_longer(one: Candidate, other: Candidate) -> bool:
+def _waits_longer(candidate: Candidate, other: Candidate) -> bool:
     """Whether its destination was tried longer ago; if never, it waits since its message was due."""
-    return (one.tried or one.due, one.due) < (other.tried or other.due, other.due)
+    return (candidate.tried or candidate.due, candidate.due) < (other.tried or other.due, other.due)

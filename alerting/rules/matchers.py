@@ -136,7 +136,7 @@ def _type_name(subject: MatchSubject) -> str:
     return (subject.type_name or "").removeprefix("REPLICA_").removeprefix("SHARD_")
 
 
-TYPE_NAMES = sorted({_type_name(MatchSubject(type_name=one.value)) for one in HostType})
+TYPE_NAMES = sorted({_type_name(MatchSubject(type_name=host_type.value)) for host_type in HostType})
 """What TYPE_NAME is compared with."""
 
 

@@ -41,8 +41,8 @@ class MuteExtent:
     @property
     def alerts(self) -> str:
         """Such as: all BACKUP alerts and all HOST alerts of 7 hosts."""
-        chosen = [one for one in ALERT_CATEGORIES if one.value in self.categories]
-        parts = [f"all {one.value} alerts{self._of_things(one)}" for one in chosen]
+        chosen = [category for category in ALERT_CATEGORIES if category.value in self.categories]
+        parts = [f"all {category.value} alerts{self._of_things(category)}" for category in chosen]
         return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
 
     @property
@@ -54,7 +54,7 @@ class MuteExtent:
     @property
     def open_count(self) -> int:
         """Number of open alerts of its categories now."""
-        return sum(self.counts.open_alerts.get(Category(one), 0) for one in self.categories)
+        return sum(self.counts.open_alerts.get(Category(category), 0) for category in self.categories)
 
     @property
     def open_words(self) -> str:

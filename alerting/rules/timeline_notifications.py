@@ -95,7 +95,9 @@ def notification_entries(
     notification: TimelineNotification, *, resolved: datetime | None, now: datetime
 ) -> Iterator[TimelineEntry]:
     """What happened with it: its attempts, and why it was given up where there was none."""
-    for _, alike in groupby(notification.tries, key=lambda one: (_kind_of(notification, one), one.reason)):
+    for _, alike in groupby(
+        notification.tries, key=lambda attempt: (_kind_of(notification, attempt), attempt.reason)
+    ):
         yield _tried(notification, list(alike))
     if _is_given_up(notification):
         at = settled_at(

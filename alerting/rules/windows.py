@@ -41,5 +41,7 @@ def covering(windows: Iterable[WindowSpan], moment: datetime) -> WindowSpan | No
 
     The only place that decides it, for delivery and for the page of an alert.
     """
-    active = [one for one in windows if window_state(one.start, one.end, moment) is WindowState.ACTIVE]
-    return max(active, key=lambda one: (one.end, one.id), default=None)
+    active = [
+        window for window in windows if window_state(window.start, window.end, moment) is WindowState.ACTIVE
+    ]
+    return max(active, key=lambda window: (window.end, window.id), default=None)

@@ -10,8 +10,8 @@ from alerting.models import Alert
 from alerting.selectors.acknowledgements import acknowledged_at
 from opsapi.first_rows import MOST_SHOWN, FirstRows, bounded_count
 
-_ACTIVE = [one.value for one in ACTIVE]
-_OVER = [one.value for one in AlertStatus if one not in ACTIVE]
+_ACTIVE = [status.value for status in ACTIVE]
+_OVER = [alert_status.value for alert_status in AlertStatus if alert_status not in ACTIVE]
 
 
 def first_active(alerts: QuerySet[Alert], *, now: datetime, most: int = MOST_SHOWN) -> list[Alert]:

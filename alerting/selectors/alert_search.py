@@ -17,7 +17,7 @@ from opsapi.api.principal import VisibleScope
 from opsapi.ids import is_id
 
 _SHORTEST = 3
-_ACTIVE = [one.value for one in ACTIVE]
+_ACTIVE = [status.value for status in ACTIVE]
 
 
 class Age(StrEnum):
@@ -87,5 +87,5 @@ def _about(term: str) -> Q:
 
 def _of_types(term: str) -> Q:
     """None of them where the term is too short to mean one."""
-    types = [one.value for one in EventType if term in one.value]
+    types = [event_type.value for event_type in EventType if term in event_type.value]
     return Q(event_type__in=types if len(term) >= _SHORTEST else [])

@@ -35,7 +35,7 @@ def settings_of(notifications: Iterable[Notification]) -> dict[tuple[str, str], 
 
     Nothing for what is gone, or has become one of another type, which is another notification.
     """
-    ids = {one.setting_id for one in notifications}
+    ids = {notification.setting_id for notification in notifications}
     settings = NotificationSetting.with_removed.select_related("config").filter(Among("id", ids))
     return {(setting.id, setting.type_name): setting for setting in settings}
 

@@ -21,16 +21,16 @@ _THINGS: Mapping[Category, type[Model]] = {
 
 def mute_counts(group_ids: Collection[str]) -> dict[str, MuteCounts]:
     """What each of the projects has."""
-    things: dict[str, dict[Category, int]] = {one: {} for one in group_ids}
+    things: dict[str, dict[Category, int]] = {id_: {} for id_ in group_ids}
     for category, model in _THINGS.items():
         rows = model._default_manager.filter(group_id__in=group_ids).order_by()
         for group_id, count in rows.values_list("group_id").annotate(Count("pk")):
             things[group_id][category] = count
-    alerts: dict[str, dict[Category, int]] = {one: defaultdict(int) for one in group_ids}
+    alerts: dict[str, dict[Category, int]] = {id_: defaultdict(int) for id_ in group_ids}
     opened = Alert.objects.filter(group_id__in=group_ids, status=AlertStatus.OPEN.value).order_by()
     for group_id, event_type, count in opened.values_list("group_id", "event_type").annotate(Count("pk")):
         alerts[group_id][EVENT_TYPES[EventType(event_type)].category] += count
-    return {one: MuteCounts(things[one], alerts[one]) for one in group_ids}
+    return {id_: MuteCounts(things[id_], alerts[id_]) for id_ in group_ids}
 
 
 def mute_extent(
@@ -44,8 +44,10 @@ def mute_extent(
 def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent]:
     """What each of the windows mutes, by its id."""
     listed = list(windows)
-    counts = mute_counts({one.group_id for one in listed})
+    counts = mute_counts({window.group_id for window in listed})
     return {
-        one.id: MuteExtent(categories=one.alert_types, project=str(one.group), counts=counts[one.group_id])
-        for one in listed
+        window.id: MuteExtent(
+            categories=window.alert_types, project=str(window.group), counts=counts[window.group_id]
+        )
+        for window in listed
     }

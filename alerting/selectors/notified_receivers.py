@@ -52,10 +52,14 @@ def all_notified(alerts: Collection[str], *, or_in_hand: bool = False) -> Iterat
     """
     received = _RECEIVED | _IN_HAND if or_in_hand else _RECEIVED
     rows = Notification.objects.filter(received, Among("alert_id", alerts), channel__isnull=False)
-    notified = [Notified(*one) for one in rows.exclude(kind__in=ENDS).values_list(*_FIELDS).distinct()]
+    notified = [Notified(*row) for row in rows.exclude(kind__in=ENDS).values_list(*_FIELDS).distinct()]
     # Rows of before destinations were kept name none: where a later one does, it is the same receiver.
-    placed = {one.key[:-1] for one in notified if one.destination}
-    kept = {one.key: one for one in notified if one.destination or one.key[:-1] not in placed}
+    placed = {receiver.key[:-1] for receiver in notified if receiver.destination}
+    kept = {
+        receiver.key: receiver
+        for receiver in notified
+        if receiver.destination or receiver.key[:-1] not in placed
+    }
     yield from (kept[key] for key in sorted(kept))
 
 

@@ -55,12 +55,14 @@ class ActiveAlerts:
     @property
     def count(self) -> int:
         """All of them, as far as they were counted."""
-        return sum(one.count for one in self.ages)
+        return sum(age.count for age in self.ages)
 
 
 def active_alerts(*, visible_scope: VisibleScope, now: datetime) -> ActiveAlerts:
     """Open and pending alerts in the order of every list."""
-    alerts = in_visible_scope(Alert.objects.filter(status__in=[one.value for one in ACTIVE]), visible_scope)
+    alerts = in_visible_scope(
+        Alert.objects.filter(status__in=[status.value for status in ACTIVE]), visible_scope
+    )
     rows = first_active(alerts.select_related("group"), now=now)
     return ActiveAlerts(rows, [_age_count(alerts, age, now) for age in AGES])
 

@@ -26,12 +26,15 @@ class Origin:
 
 def origins_of(notifications: Collection[Notification]) -> dict[str, Origin]:
     """The origin of each notification by its id: at most three queries, however many notifications."""
-    ids = {one.setting_id for one in notifications}
+    ids = {notification.setting_id for notification in notifications}
     rows = NotificationSetting.with_removed.filter(id__in=ids).select_related("config")
-    settings = {one.id: one for one in rows}
+    settings = {row.id: row for row in rows}
     integrations = _integrations(notifications, settings)
     teams = _teams(settings)
-    return {one.id: _origin(one, settings.get(one.setting_id), integrations, teams) for one in notifications}
+    return {
+        notification.id: _origin(notification, settings.get(notification.setting_id), integrations, teams)
+        for notification in notifications
+    }
 
 
 def _origin(
@@ -68,9 +71,9 @@ def _integrations(
 ) -> dict[tuple[str | None, str], Integration]:
     """Of the projects and types of those that name no credentials."""
     without = [
-        one
-        for one in notifications
-        if (setting := settings.get(one.setting_id))
+        notification
+        for notification in notifications
+        if (setting := settings.get(notification.setting_id))
         and setting.type_name in _PLACES
         and not type_of(setting).has_credentials(setting.fields)
     ]
@@ -78,10 +81,10 @@ def _integrations(
         return {}
     groups, types = {one.group_id for one in without}, {one.type_name for one in without}
     rows = Integration.objects.filter(group_id__in=groups, type__in=types)
-    return {(one.group_id, one.type): one for one in rows}
+    return {(row.group_id, row.type): row for row in rows}
 
 
 def _teams(settings: Mapping[str, NotificationSetting]) -> dict[str, str]:
     team = PeopleType.TEAM
-    ids = {one.fields["teamId"] for one in settings.values() if one.type_name == team}
+    ids = {setting.fields["teamId"] for setting in settings.values() if setting.type_name == team}
     return dict(Team.objects.filter(id__in=ids).values_list("id", "name")) if ids else {}

@@ -148,8 +148,8 @@ def _entries(read: _Read) -> Iterator[TimelineEntry]:
     yield began(alert, read.view)
     yield from read.events.entries
     yield from window_entries(read.windows, since=alert.created, until=alert.resolved or read.now)
-    for one in read.notifications.shown:
-        yield from notification_entries(one, resolved=alert.resolved, now=read.now)
+    for notification in read.notifications.shown:
+        yield from notification_entries(notification, resolved=alert.resolved, now=read.now)
 
 
 def _coming(read: _Read) -> Iterator[TimelineEntry]:
@@ -192,7 +192,7 @@ def _windows(alert: Alert) -> list[WindowSpan]:
         group_id=alert.group_id, end__gt=alert.created, alert_types__contains=[category]
     )
     fields = windows.order_by("start", "id").values("id", "start", "end", "description")
-    return [WindowSpan(**one) for one in fields[:MOST_WINDOWS]]
+    return [WindowSpan(**field) for field in fields[:MOST_WINDOWS]]
 
 
 def _nobody(read: _Read) -> str | None:

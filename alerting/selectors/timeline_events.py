@@ -90,7 +90,7 @@ def _opening_event(alert: Alert) -> Event | None:
     )
     target = EVENT_TYPES[EventType(alert.event_type)].target
     newest = events.order_by("-created", "-id")[:_LOOKED_THROUGH]
-    return next((one for one in newest if target_key(target, one.details) == alert.target_key), None)
+    return next((event for event in newest if target_key(target, event.details) == alert.target_key), None)
 
 
 def _value_words(alert: Alert, view: ConfigView | None) -> str:
@@ -135,8 +135,8 @@ def _kind_and_text(event: Event, alert: Alert) -> tuple[TimelineEntryKind, str]:
 
 def _changed(event: Event, name: str) -> str | None:
     """What a field of the acknowledgement became."""
-    params: Sequence[Mapping[str, Any]] = [param for one in event.diffs for param in one["params"]]
-    return next((one.get("new") for one in params if one["param"] == name), None)
+    params: Sequence[Mapping[str, Any]] = [param for diff in event.diffs for param in diff["params"]]
+    return next((param.get("new") for param in params if param["param"] == name), None)
 
 
 def _acknowledgement_changes(events: Sequence[Event]) -> list[AcknowledgementChange]:
@@ -154,7 +154,7 @@ def _acknowledgement_changes(events: Sequence[Event]) -> list[AcknowledgementCha
 
 def _unrecorded(alert: Alert, entries: Sequence[TimelineEntry]) -> Iterator[TimelineEntry]:
     """What the row says and no event does: of an alert that never opened, or whose events are gone."""
-    kinds = {one.kind for one in entries}
+    kinds = {entry.kind for entry in entries}
     if TimelineEntryKind.OPENED not in kinds and _opened(alert):
         yield TimelineEntry(at=alert.opens, kind=TimelineEntryKind.OPENED, text="The alert opened.")
     if alert.resolved is None or kinds & {TimelineEntryKind.CLOSED, TimelineEntryKind.CANCELLED}:

@@ -46,7 +46,11 @@ def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime)
     notifications = [(row, _notification(row, origins.get(row.id), now)) for row in ordered]
     return TimelineNotifications(
         shown=tuple(notification for _, notification in notifications),
-        pending=tuple((row, one) for row, one in notifications if row.status == NotificationStatus.PENDING),
+        pending=tuple(
+            (row, notification)
+            for row, notification in notifications
+            if row.status == NotificationStatus.PENDING
+        ),
         setting_ids=frozenset(of_alert.values_list("setting_id", flat=True).distinct()),
         more=max(0, between - (len(chosen) - len(ends))),
     )
@@ -77,7 +81,7 @@ def _notification(row: Any, origin: Origin | None, now: datetime) -> TimelineNot
         latency_ms=row.latency_ms,
         attempts=row.attempts,
         being_sent=row.lease_until is not None and row.lease_until > now,
-        tries=tuple(_attempt(one) for one in reversed(row.tries_json)),
+        tries=tuple(_attempt(attempt) for attempt in reversed(row.tries_json)),
         silenced_by=row.silenced_by,
     )
 

@@ -32,8 +32,11 @@ def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, Mai
     """
     groups = {alert.group_id for alert in alerts}
     rows = windows_in_effect(now).filter(group_id__in=groups) if groups else ()
-    windows = {one.id: one for one in rows}
-    spans = _spans((one.id, one.group_id, one.alert_types, one.start, one.end) for one in windows.values())
+    windows = {row.id: row for row in rows}
+    spans = _spans(
+        (window.id, window.group_id, window.alert_types, window.start, window.end)
+        for window in windows.values()
+    )
     found = (
         (alert.id, covering(spans.get((alert.group_id, category_of(alert)), ()), now)) for alert in alerts
     )
@@ -53,7 +56,11 @@ def silences_of(notifications: Collection[Notification], *, now: datetime) -> di
     hold nothing back.
     """
     categories = _categories(notifications)
-    groups = {one.group_id for one in notifications if one.id in categories and one.group_id}
+    groups = {
+        notification.group_id
+        for notification in notifications
+        if notification.id in categories and notification.group_id
+    }
     if not groups:
         return {}
     with connection.cursor() as cursor:
@@ -68,9 +75,11 @@ def silences_of(notifications: Collection[Notification], *, now: datetime) -> di
     live = set(Project.objects.filter(id__in={row[1] for row in rows}).values_list("id", flat=True))
     spans = _spans(row for row in rows if row[1] in live)
     found = {
-        one.id: covering(spans.get((one.group_id or "", categories[one.id]), ()), now)
-        for one in notifications
-        if one.id in categories
+        notification.id: covering(
+            spans.get((notification.group_id or "", categories[notification.id]), ()), now
+        )
+        for notification in notifications
+        if notification.id in categories
     }
     return {name: Silence(window.id, window.end) for name, window in found.items() if window}
 
@@ -96,12 +105,12 @@ SELECT id, group_id, alert_types, start, "end" FROM alerting_maintenancewindow
 
 def _categories(notifications: Collection[Notification]) -> dict[str, str]:
     """By notification, the category of what it is about; nothing where that is gone."""
-    alerts = {one.alert_id for one in notifications if one.alert_id}
-    events = {one.event_id for one in notifications if one.event_id}
+    alerts = {notification.alert_id for notification in notifications if notification.alert_id}
+    events = {notification.event_id for notification in notifications if notification.event_id}
     types = dict(Alert.objects.filter(id__in=alerts).values_list("id", "event_type"))
     types |= dict(Event.objects.filter(id__in=events).values_list("id", "event_type"))
     return {
-        one.id: EVENT_TYPES[EventType(types[about])].category.value
-        for one in notifications
-        if (about := one.alert_id or one.event_id) in types
+        notification.id: EVENT_TYPES[EventType(types[about])].category.value
+        for notification in notifications
+        if (about := notification.alert_id or notification.event_id) in types
     }

@@ -107,7 +107,7 @@ class AnyAlertConfigDocument(Resource):
         """The configuration, secrets redacted."""
         facts = super().facts(row)
         category = EVENT_TYPES[EventType(facts["typeName"])].category.value
-        notifications = [_present_notification(one) for one in facts["notifications"]]
+        notifications = [_present_notification(fact) for fact in facts["notifications"]]
         return {**facts, "typeName": category, "notifications": notifications}
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:

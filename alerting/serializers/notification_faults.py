@@ -98,7 +98,7 @@ def _missing_credentials(given: Given) -> Iterator[BadField]:
 def _integrated(given: Given, group_id: str) -> bool:
     """Whether the project has an integration for it; what is stored that way is not asked again."""
     kind = given.kind
-    if any(one.type_name == kind.type and not own_credentials(one) for one in given.stored):
+    if any(setting.type_name == kind.type and not own_credentials(setting) for setting in given.stored):
         return True
     return kind.integration is not None and has_integration(group_id, kind.integration)
 
@@ -120,7 +120,7 @@ def _secret_alone(given: Given) -> Iterator[BadField]:
 def _wrong_id(given: Given) -> Iterator[BadField]:
     """An id has to be that of a stored notification; with another type it becomes a new one."""
     named = given.values.get("id")
-    owner = next((one for one in given.stored if one.id == named), None)
+    owner = next((setting for setting in given.stored if setting.id == named), None)
     if named is not None and owner is None:
         message = "is not a notification of this configuration; leave out the ID of a new notification"
         yield BadField("id", ErrorCode.ATTRIBUTE_READ_ONLY, message)

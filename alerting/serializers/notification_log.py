@@ -86,7 +86,7 @@ def present_logged(row: LoggedRow, *, with_recipient: bool) -> JsonObject:
         "due": row["wire_due"] if is_pending else None,
         "delivered": row["wire_delivered"],
         "latencyMs": row["latency_ms"],
-        "attempts": [_attempt(one) for one in reversed(row["attempts_json"])],
+        "attempts": [_attempt(attempt) for attempt in reversed(row["attempts_json"])],
         "links": [],
     }
     return {name: value for name, value in shown.items() if value is not None}

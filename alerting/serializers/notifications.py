@@ -174,7 +174,11 @@ class NotificationDocument(ShapedDocument):
     def _secrets(self, data: Mapping[str, Any]) -> Secrets:
         """Those of the stored notification of that id and type."""
         stored: Sequence[NotificationSetting] = self.context.get("settings", ())
-        named = (one for one in stored if (one.id, one.type_name) == (data.get("id"), data["typeName"]))
+        named = (
+            setting
+            for setting in stored
+            if (setting.id, setting.type_name) == (data.get("id"), data["typeName"])
+        )
         owner = next(named, None)
         return {} if owner is None else setting_secrets(owner)
 
@@ -211,14 +215,14 @@ class Notifications(ListOf):
 
 def _among(data: Sequence[Any]) -> list[BadField]:
     """Faults between the notifications: too many of a type, and an id that stands twice."""
-    sent = [one if isinstance(one, Mapping) else {} for one in data]
-    types = Counter(str(one.get("typeName")) for one in sent)
+    sent = [notification if isinstance(notification, Mapping) else {} for notification in data]
+    types = Counter(str(notification.get("typeName")) for notification in sent)
     bad = [
         BadField("", ErrorCode.TOO_MANY_GROUP_NOTIFICATIONS, f"must hold at most {kind.most} {kind.type}")
         for kind in NOTIFICATION_TYPES.values()
         if kind.most is not None and types[kind.type] > kind.most
     ]
-    ids = [one.get("id") for one in sent]
+    ids = [notification.get("id") for notification in sent]
     return bad + [
         BadField(f"[{place}].id", ErrorCode.INVALID_ATTRIBUTE, "is used by another notification")
         for place, given in enumerate(ids)

@@ -41,7 +41,7 @@ class WindowDocument(Resource):
         example="2026-11-29T02:00:00Z",
     )
     alertTypeNames = ListOf(
-        OneOf([one.value for one in ALERT_CATEGORIES]),
+        OneOf([category.value for category in ALERT_CATEGORIES]),
         source="alert_types",
         unique=True,
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_ALERT_TYPE_NAME,

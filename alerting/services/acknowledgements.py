@@ -50,7 +50,7 @@ def alert_acknowledge(
 def _refuse_when_over(alert: Alert) -> None:
     if alert.status not in ACTIVE:
         message = f"the alert is {alert.status}, so it cannot be acknowledged"
-        allowed = [one.value for one in ACTIVE]
+        allowed = [status.value for status in ACTIVE]
         raise ApiError.of_fields([BadField("status", ErrorCode.INVALID_ALERT_STATUS, message, allowed)])
 
 

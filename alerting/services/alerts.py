@@ -128,35 +128,37 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
 
 
 def _start(starts: Sequence[NewAlert], group_id: str) -> list[_SignalEvent]:
-    rows = [_row(one, group_id) for one in starts]
+    rows = [_row(start, group_id) for start in starts]
     Alert.objects.bulk_create(rows, ignore_conflicts=True)
     begun = set(Alert.objects.filter(Among("id", [row.id for row in rows])).values_list("id", flat=True))
     opened = [
-        (one.signal.pk, row)
-        for one, row in zip(starts, rows, strict=True)
+        (start.signal.pk, row)
+        for start, row in zip(starts, rows, strict=True)
         if row.id in begun and row.status == AlertStatus.OPEN.value
     ]
     schedule_openings(alerts=[row for _, row in opened])
     return [(signal, _opened_event(row)) for signal, row in opened]
 
 
-def _row(one: NewAlert, group_id: str) -> Alert:
-    opens = opens_at(one.config, one.at)
-    status = AlertStatus.OPEN if opens <= one.at else AlertStatus.TRACKING
+def _row(new_alert: NewAlert, group_id: str) -> Alert:
+    opens = opens_at(new_alert.config, new_alert.at)
+    status = AlertStatus.OPEN if opens <= new_alert.at else AlertStatus.TRACKING
     return Alert(
-        id=one.id,
+        id=new_alert.id,
         group_id=group_id,
-        config_id=one.config.id,
-        is_global=one.config.is_global,
-        tags=list(one.config.tags),
-        event_type=one.config.event_type.value,
+        config_id=new_alert.config.id,
+        is_global=new_alert.config.is_global,
+        tags=list(new_alert.config.tags),
+        event_type=new_alert.config.event_type.value,
         status=status.value,
-        target_key=one.target,
-        facts={name: one.facts[name] for name in ALERT_FACTS if one.facts.get(name) is not None},
-        metric_name=one.config.metric_threshold.metric.value if one.config.metric_threshold else None,
-        current_value=one.value,
-        created=one.at,
-        updated=one.at,
+        target_key=new_alert.target,
+        facts={name: new_alert.facts[name] for name in ALERT_FACTS if new_alert.facts.get(name) is not None},
+        metric_name=new_alert.config.metric_threshold.metric.value
+        if new_alert.config.metric_threshold
+        else None,
+        current_value=new_alert.value,
+        created=new_alert.at,
+        updated=new_alert.at,
         opens=opens,
     )
 

@@ -38,7 +38,7 @@ def config_evaluate(*, config: AlertConfig, projects: QuerySet[Project], now: da
     """Leave word that the newest state of these projects has to be held against the configuration."""
     payload = {"alertConfigId": config.id}
     group_ids = projects.order_by("id").values_list("id", flat=True)
-    signals_record(kind=SignalKind.CONFIG, payloads=[(one, payload) for one in group_ids], now=now)
+    signals_record(kind=SignalKind.CONFIG, payloads=[(id_, payload) for id_ in group_ids], now=now)
 
 
 def config_alerts_cancel(*, config: AlertConfig, actor: Actor, now: datetime) -> None:
@@ -73,7 +73,7 @@ def global_configs_retag(*, group_id: str, tags: Sequence[str], actor: Actor, no
     lost = raised.exclude(config_id__in=covers.values("id"))
     alerts_cancel(alerts=lost, actor=actor, now=now)
     gained = covers.exclude(id__in=live.filter(covering(group_id)).values("id")).order_by("id")
-    payloads = [(group_id, {"alertConfigId": one}) for one in gained.values_list("id", flat=True)]
+    payloads = [(group_id, {"alertConfigId": config_id}) for config_id in gained.values_list("id", flat=True)]
     signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now)
 
 

@@ -28,12 +28,17 @@ def replaced_facts(config: AlertConfig, old: Facts, old_secrets: ConfigSecrets) 
     if not old_secrets:
         return new
     secrets = config_secrets(config)
-    were = {one["id"]: one for one in old["notifications"]}
+    were = {setting["id"]: setting for setting in old["notifications"]}
     notifications = [
-        {**one, **replaced_alike(were[one["id"]], one, old_secrets[one["id"]], secrets[one["id"]])}
-        if one["id"] in were
-        else one
-        for one in new["notifications"]
+        {
+            **setting,
+            **replaced_alike(
+                were[setting["id"]], setting, old_secrets[setting["id"]], secrets[setting["id"]]
+            ),
+        }
+        if setting["id"] in were
+        else setting
+        for setting in new["notifications"]
     ]
     return {**new, "notifications": notifications}
 

@@ -173,7 +173,7 @@ def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) ->
     config_change_record(config, actor, now, old=old, new=replaced_facts(config, old, secrets))
     coverage_follow(config=config, before=before, actor=actor, now=now)
     if notifications_changed:
-        delays = (one.delay for one in config.settings.all())
+        delays = (setting.delay for setting in config.settings.all())
         alerts_delay(config_id=config.id, delay=min(delays, default=timedelta()))
 
 

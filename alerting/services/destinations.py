@@ -175,7 +175,7 @@ def destinations_record(*, ended: Iterable[tuple[str, datetime, Outcome]], now: 
 
     `ended` are destinations, times of claims and outcomes.
     """
-    outcomes = sorted(ended, key=lambda one: one[0])
+    outcomes = sorted(ended, key=lambda attempt: attempt[0])
     names = [name for name, _, _ in outcomes]
     rows = Destination.objects.filter(Among("id", names)).order_by("id").select_for_update()
     known = {row.id: row for row in rows}

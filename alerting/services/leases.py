@@ -75,7 +75,7 @@ def leases_take(*, ids: Sequence[str], worker: int, now: datetime) -> list[Notif
     """Take these notifications in hand, in their order; those that changed in the meantime are left out."""
     values = {"token": uuid.uuid4(), "until": now + LEASE, "worker": worker, "ids": list(ids), "now": now}
     leased = {row.id: row for row in Notification.objects.raw(_TAKE, values)}
-    return [leased[one] for one in ids if one in leased]
+    return [leased[id_] for id_ in ids if id_ in leased]
 
 
 def leased_at(notification: Notification) -> datetime:
@@ -93,8 +93,8 @@ def lease_finish(notification: Notification, **changes: Any) -> bool:
 
 def leases_change(notifications: Sequence[Notification], **changes: Any) -> None:
     """As `lease_finish`, the same of many that were taken in hand together."""
-    tokens = {one.lease_token for one in notifications}
-    ids = [one.id for one in notifications]
+    tokens = {notification.lease_token for notification in notifications}
+    ids = [notification.id for notification in notifications]
     held = Notification.objects.filter(Among("id", ids), lease_token__in=tokens)
     held.update(**{**RELEASED, "silenced_by": None, **changes})
 
@@ -107,8 +107,8 @@ def leases_finish(ended: Sequence[tuple[Notification, AttemptEnd]]) -> set[str]:
     if not ended:
         return set()
     columns: dict[str, list[Any]] = {
-        "ids": [one.id for one, _ in ended],
-        "tokens": [one.lease_token for one, _ in ended],
+        "ids": [notification.id for notification, _ in ended],
+        "tokens": [notification.lease_token for notification, _ in ended],
         **{name: [dict(end).get(name) for _, end in ended] for name in _CHANGED},
     }
     with connection.cursor() as cursor:
@@ -118,8 +118,10 @@ def leases_finish(ended: Sequence[tuple[Notification, AttemptEnd]]) -> set[str]:
 
 def leases_give_back(notifications: Sequence[Notification]) -> None:
     """Release what was taken in hand and not sent."""
-    tokens = {one.lease_token for one in notifications}
-    held = Notification.objects.filter(id__in=[one.id for one in notifications], lease_token__in=tokens)
+    tokens = {notification.lease_token for notification in notifications}
+    held = Notification.objects.filter(
+        id__in=[notification.id for notification in notifications], lease_token__in=tokens
+    )
     held.update(**RELEASED)
 
 

@@ -47,7 +47,7 @@ def settings_replace(*, config: AlertConfig, notifications: Sequence[Values]) ->
     stored = list(config.settings.order_by("position"))
     kept = _matched(stored, notifications)
     changed = [_write(config, row, place, kept[place]) for place, row in enumerate(notifications)]
-    gone = [one.id for one in stored if one not in kept]
+    gone = [setting.id for setting in stored if setting not in kept]
     if gone:
         _take_out(gone)
     return any(changed) or bool(gone)
@@ -65,9 +65,9 @@ def _matched(
     stored: Sequence[NotificationSetting], notifications: Sequence[Values]
 ) -> list[NotificationSetting | None]:
     """For each notification the stored one it is; None for a new one."""
-    by_id = {one.id: one for one in stored}
-    rows = [by_id.get(one.get("id", "")) for one in notifications]
-    free = {one.id: _says(one) for one in stored if one not in rows}
+    by_id = {setting.id: setting for setting in stored}
+    rows = [by_id.get(notification.get("id", "")) for notification in notifications]
+    free = {setting.id: _says(setting) for setting in stored if setting not in rows}
     for place, values in enumerate(notifications):
         if rows[place] is None:
             asked = _asked(values)

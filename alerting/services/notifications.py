@@ -64,11 +64,13 @@ def schedule_one_shots(notified: Sequence[OneShot]) -> None:
     """Tell of events that open nothing, each in the way its configuration says."""
     if not notified:
         return
-    settings = _settings_of({one.config_id for one in notified})
+    settings = _settings_of({event.config_id for event in notified})
     notifications_insert(
-        event_row(setting, one.event_id, group_id=one.group_id, due=one.at + setting.delay, now=one.at)
-        for one in notified
-        for setting in settings.get(one.config_id, ())
+        event_row(
+            setting, event.event_id, group_id=event.group_id, due=event.at + setting.delay, now=event.at
+        )
+        for event in notified
+        for setting in settings.get(event.config_id, ())
     )
 
 
@@ -83,7 +85,7 @@ def schedule_end(*, ended: Mapping[str, datetime], kind: MessageKind) -> None:
     rows = Notification.objects.filter(Among("alert_id", ended))
     notifications_drop(rows=rows, reason=DropReason.ALERT_OVER)
     notified = all_notified(list(ended), or_in_hand=True)
-    notifications_insert(notified_row(one, kind, ended[one.alert_id]) for one in notified)
+    notifications_insert(notified_row(receiver, kind, ended[receiver.alert_id]) for receiver in notified)
 
 
 @transaction.atomic
@@ -101,9 +103,9 @@ def schedule_acknowledged(*, alert: Alert, now: datetime) -> None:
     on_its_way = Notification.objects.filter(alert=alert, kind=kind.value, status=_PENDING, lease_token=None)
     waiting = set(on_its_way.values_list("destination", flat=True))
     notifications_insert(
-        notified_row(one, kind, now, version=now.isoformat())
-        for one in all_notified([alert.id])
-        if one.destination not in waiting
+        notified_row(receiver, kind, now, version=now.isoformat())
+        for receiver in all_notified([alert.id])
+        if receiver.destination not in waiting
     )
 
 
@@ -153,7 +155,11 @@ def schedule_follow_ups(*, ended: Sequence[tuple[Notification, Alert]], now: dat
     repeated = NotificationSetting.objects.filter(Among("id", ids), interval_min__isnull=False) if ids else ()
     settings = {setting.id: setting for setting in repeated if not type_of(setting).for_people}
     schedule_reminders(
-        notified=[(settings[one.setting_id], alert) for one, alert in opened if one.setting_id in settings],
+        notified=[
+            (settings[notification.setting_id], alert)
+            for notification, alert in opened
+            if notification.setting_id in settings
+        ],
         now=now,
     )
 

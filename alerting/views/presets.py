@@ -51,7 +51,7 @@ class PresetViewSet(ApiViewSet):
         )
         configs = configs_of(self.group.id).filter(id__in=[config.id for config in done.created])
         facts = map(AlertConfigDocument.facts, AlertConfigDocument.rows(configs))
-        made = [AlertConfigDocument.present(one, self.links) for one in facts]
+        made = [AlertConfigDocument.present(fact, self.links) for fact in facts]
         document = {"results": made, "totalCount": len(made), "existing": present_existing(done.existing)}
         path = f"/groups/{self.group.id}/alertConfigs/presets"
         return Response({**document, "links": self.links.related(path, {})})

@@ -61,7 +61,9 @@ class IntegrationViewSet(ApiViewSet):
 
     def index(self, request: Request, group_id: str) -> Response:
         """The project's integrations, in the order they were made."""
-        return self.list(integrations_of(self.group.id), lambda one: present_integration(one, self.links))
+        return self.list(
+            integrations_of(self.group.id), lambda integration: present_integration(integration, self.links)
+        )
 
     def retrieve(self, request: Request, group_id: str, integration_type: str) -> Response:
         """The integration of a type: one of those the answer lists."""

@@ -124,14 +124,16 @@ class AlertConfigAdmin(ConsoleAdmin):
         more = more_words(max(0, len(names) - _MOST_PROJECTS))
         gone = len(config.group_ids) - len(names)
         none = f"({gone} that are no project)" if gone else ""
-        shown = format_html_join(", ", "{}", ((one,) for one in names[:_MOST_PROJECTS]))
-        parts = ((one,) for one in ("global:", shown, more, none) if one)
+        shown = format_html_join(", ", "{}", ((name,) for name in names[:_MOST_PROJECTS]))
+        parts = ((part,) for part in ("global:", shown, more, none) if part)
         return format_html_join(" ", "{}", parts)
 
     @admin.display(description="notifications")
     def recipients(self, config: AlertConfig) -> str | None:
         """The types of its notifications."""
-        names = dict.fromkeys(NOTIFICATION_TYPES[one.type_name].label for one in config.settings.all())
+        names = dict.fromkeys(
+            NOTIFICATION_TYPES[setting.type_name].label for setting in config.settings.all()
+        )
         return ", ".join(names) or None
 
     @admin.display(description="condition")
@@ -153,13 +155,13 @@ class AlertConfigAdmin(ConsoleAdmin):
         muted, targets = muting_windows(found.rows, now=now), targets_of(found.rows)
         rows = [
             (
-                badge(*alert_badge(one, now, is_muted=one.id in muted)),
-                link(page_url(one), alert_words(one)),
-                link(page_url(targets[one.id]), target_words(one.facts))
-                if one.id in targets
-                else target_words(one.facts),
+                badge(*alert_badge(row, now, is_muted=row.id in muted)),
+                link(page_url(row), alert_words(row)),
+                link(page_url(targets[row.id]), target_words(row.facts))
+                if row.id in targets
+                else target_words(row.facts),
             )
-            for one in found.rows
+            for row in found.rows
         ]
         shown = _listed("{} {}, {}", rows) if rows else "None. "
         left_out = found.left_out_words
@@ -173,11 +175,11 @@ class AlertConfigAdmin(ConsoleAdmin):
         found = first_rows(config_audits(config))
         rows = [
             (
-                link(page_url(one), in_words(one.event_type)),
-                acting(one.details) or EMPTY,
-                time_words(one.created),
+                link(page_url(row), in_words(row.event_type)),
+                acting(row.details) or EMPTY,
+                time_words(row.created),
             )
-            for one in found.rows
+            for row in found.rows
         ]
         return _listed("{} by {}, {}", rows, found.left_out_words) if rows else EMPTY
 

@@ -40,7 +40,7 @@ def all_projects(named: Iterable[str], stored: Iterable[str]) -> list[Offer]:
     beyond = {*named, *stored} - {row[0] for row in rows}
     rows += Project.objects.filter(id__in=beyond).values_list("id", "name")
     known = {row[0] for row in rows}
-    return rows + [(one, f"{one} (no project)") for one in stored if one not in known]
+    return rows + [(name, f"{name} (no project)") for name in stored if name not in known]
 
 
 def offered_teams(operator: Operator) -> list[Offer]:

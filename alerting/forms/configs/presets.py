@@ -68,7 +68,7 @@ class PresetsForm(ConsoleForm):
     def place(self) -> str:
         """The selected project and engine; empty unless both are valid."""
         group, engine = (str(self[name].value() or "") for name in ("group", "engine"))
-        groups = {one for one, _ in self.fields["group"].choices}  # type: ignore[attr-defined]  # as above
+        groups = {group_id for group_id, _ in self.fields["group"].choices}  # type: ignore[attr-defined]  # as above
         return f"{group} {engine}" if group and group in groups and engine in set(Engine) else ""
 
     @property
