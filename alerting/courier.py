@@ -21,7 +21,7 @@ FINISH_SECONDS = 8.0
 
 
 class Courier:
-    """Used by one thread, the only one with the database; `rules.claim_order` says what a slot is."""
+    """Its owner is a single thread, the only one with the database; `rules.claim_order` defines slots."""
 
     def __init__(
         self, *, worker: int, slots: int, clock: Callable[[], datetime], wake: Callable[[], None]
@@ -38,9 +38,9 @@ class Courier:
     def step(self) -> int:
         """Record outcomes, then claim and start to send. Returns the number of claimed notifications."""
         self._record()
-        claims = self._take_in_hand()
+        claims = self._claim_and_send()
         if any(not notification.destination for notification in claims):
-            self._take_in_hand()  # They have a destination by now.
+            self._claim_and_send()  # They have a destination by now.
         return len(claims)
 
     def pause(self, longest: float) -> float:
@@ -48,7 +48,7 @@ class Courier:
         free = next_free_slot(self._sending.values(), self._clock())
         return longest if free is None else min(longest, free.total_seconds())
 
-    def _take_in_hand(self) -> list[Notification]:
+    def _claim_and_send(self) -> list[Notification]:
         """Claim notifications and start to send. Returns the claimed ones."""
         claims = claim(worker=self._worker, slots=self._slots, now=self._clock())
         # Notifications with a destination leave first: addressing the rest may take longer.

@@ -1,4 +1,4 @@
-"""Signal handlers of alerting for changes in other packages (architecture, inversion 2)."""
+"""Signal handlers of alerting for changes in other packages (docs/architecture.md, "Hooks")."""
 
 from collections.abc import Sequence
 from datetime import datetime

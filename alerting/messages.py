@@ -1,4 +1,4 @@
-"""A notification as the message a channel sends: the alert's or event's document, and facts for people."""
+"""Builds the message that a channel sends for a notification: the alert's or event's document, and facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,10 +33,10 @@ def messages_of(
     settings: Iterable[NotificationSetting],
     now: datetime,
 ) -> dict[str, Message | ObjectDoesNotExist]:
-    """Build the messages of notifications at `now`, by ID, with an error for each that fails.
+    """Build the messages of notifications at `now`. Return them by notification id, or the error.
 
-    `alerts` are those the notifications tell of, by their ids and with their projects; `settings` what their
-    configurations say of them, where it is there still.
+    `alerts` are the alerts of the notifications by id, with their projects. `settings` are their notification
+    settings, if they still exist.
     """
     named = [
         alerts[notification.alert_id] for notification in notifications if notification.alert_id in alerts
@@ -148,7 +148,7 @@ def _of_event(notification: Notification) -> Message:
 
 
 def _found_among(row: EventRow) -> str:
-    """The list that contains an event: of its project or organization, otherwise of the installation."""
+    """The path of the list that contains an event: of its project or organization, or the installation."""
     if row["group_id"]:
         return f"/groups/{row['group_id']}/events"
     return f"/orgs/{row['org_id']}/events" if row["org_id"] else GLOBAL_EVENTS

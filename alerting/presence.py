@@ -37,7 +37,7 @@ class Presence:
             try:
                 self._hold_until_stopped(stopping)
             except psycopg.Error:
-                # The other threads log that the database is down.
+                # Other threads log that the database is down.
                 stopping.wait(0.2)
 
     def take_over(self, *, now: datetime) -> int:

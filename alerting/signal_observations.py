@@ -1,4 +1,4 @@
-"""What a signal, or the fleet as it stands, says: read from the database for the rules."""
+"""The observations of signals and of the current fleet: read from the database for the rules."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class _KnownFleet:
     measured: Mapping[tuple[str, int | str], Samples]
 
     def has_host(self, state: Payload) -> bool:
-        """Not a resource that was deleted or moved since: nothing would end its alerts."""
+        """Whether the host still exists at this address; otherwise nothing would end its alerts."""
         return self.hosts.get(state["hostId"]) == (state["hostname"].lower(), state["port"])
 
     def has_agent(self, payload: Payload) -> bool:
@@ -89,7 +89,7 @@ def _read_known(signals: Iterable[Signal], group_id: str) -> _KnownFleet:
 
 
 def _names_agent(payload: Payload) -> bool:
-    """Whether it is about a known agent; events about keys or versions need not be."""
+    """Whether the event is about a known agent; events about keys or versions may not be."""
     is_about = EventType(payload["eventTypeName"]).spec.target is Target.AGENT
     return is_about and {"sourceTypeName", "hostname"} <= payload.keys()
 

@@ -37,7 +37,7 @@ class Last(StrEnum):
 
     @property
     def span(self) -> timedelta:
-        """The current time."""
+        """The length of the time range."""
         return {
             Last.HOUR: timedelta(hours=1),
             Last.DAY: timedelta(days=1),

@@ -63,9 +63,9 @@ class Event(models.Model):
 class Signal(models.Model):
     """The outbox: work for alerting, written in the transaction of the change.
 
-    Deleted by the worker in the transaction that applies what follows from it, so a signal is
-    evaluated exactly once. Those of one project are evaluated in the order of their ids, and so are those
-    without a project.
+    The worker deletes a signal in the transaction that applies its effects, so each signal is evaluated
+    exactly once. Signals of a project are evaluated in the order of their ids, and so are signals without a
+    project.
     """
 
     id = models.BigAutoField(primary_key=True)

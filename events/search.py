@@ -1,8 +1,8 @@
-"""What operators look for in the event log, and by which index it is found. Pure but for naming columns.
+"""Searches of the event log, and the index that each search uses.
 
-A search goes down one index, newest first. Where an index holds all it asks for, a page is read off it;
-where it does not, the rest is looked for among the next LOOKED_BACK events, and the page says how far that
-was. So a page of any search costs the same however many events there are.
+A search reads along one index, newest first. If the index does not cover all conditions, the rest is filtered
+among the next LOOKED_BACK events, and the page says how far it searched. So a page costs the same however
+many events exist.
 """
 
 from collections.abc import Iterator

@@ -136,7 +136,7 @@ class EventTypeDocument(Document):
 def present_event(
     row: EventRow, links: Links, *, among: str = GLOBAL_EVENTS, alone: bool = False
 ) -> JsonObject:
-    """An event; `among` is the path of the list it was found in, where its self link leads."""
+    """An event; `among` is the path of the list that contains it, which its self link uses."""
     shown = {"id": row["id"], "created": row["wire_created"], "eventTypeName": row["event_type"]}
     for name, column in (("groupId", "group_id"), ("orgId", "org_id"), ("alertId", "alert_id")):
         if row[column] is not None:
@@ -148,12 +148,12 @@ def present_event(
 
 
 def present_changes(row: EventRow, *, include_raw: bool) -> JsonObject:
-    """What a project's or an organization's event shows beside: its diffs, and raw when asked for."""
+    """The other fields of a project's or an organization's event: its diffs, and `raw` if requested."""
     return {"diffs": row["diffs"], **({"raw": row["raw"]} if include_raw else {})}
 
 
 def _relations(row: EventRow) -> dict[str, str]:
-    """Whose it is, and who was notified where it notifies by itself."""
+    """Its project and organization; for a one-shot event also the notifications."""
     scopes = (("group", "groups", row["group_id"]), ("org", "orgs", row["org_id"]))
     relations = {name: f"/{path}/{scope_id}" for name, path, scope_id in scopes if scope_id}
     spec = EVENT_TYPES.get(row["event_type"])

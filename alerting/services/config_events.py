@@ -20,9 +20,9 @@ ConfigSecrets = Mapping[str, Secrets]
 
 
 def replaced_facts(config: AlertConfig, old: Facts, old_secrets: ConfigSecrets) -> Facts:
-    """As `config_facts`, where secrets that are others and look the same are marked as replaced.
+    """Like `config_facts`, with a mark at changed secrets that look the same.
 
-    `old` and `old_secrets` are how it was; secrets that are not among those are not looked at.
+    `old` and `old_secrets` are the previous values; secrets that are not in `old_secrets` are ignored.
     """
     new = config_facts(config)
     if not old_secrets:
@@ -58,7 +58,7 @@ def config_record(
 
 
 def config_change_record(config: AlertConfig, actor: Actor, now: datetime, *, old: Facts, new: Facts) -> None:
-    """Record a change: enabling or disabling by an event of its own, all else by another."""
+    """Record a change: enabling or disabling as an event of its own, everything else as another."""
     switched = {**old, "enabled": new["enabled"]}
     if switched != old:
         audit = _SWITCHED[config.enabled]

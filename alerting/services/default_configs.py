@@ -22,12 +22,12 @@ GROUP_BY_MAIL: Mapping[str, Any] = {
     "smsEnabled": False,
     "delayMin": 0,
 }
-"""The notification that tells everybody in the project by e-mail, at once."""
+"""The notification of all members of the project by e-mail, at once."""
 
 
 @transaction.atomic
 def default_configs_create(*, group_id: str, actor: Actor, now: datetime) -> None:
-    """Make the configurations of a new project, which has nothing yet to hold them against."""
+    """Create the configurations of a new project, which has nothing to evaluate yet."""
     for event_type in DEFAULT_TYPES:
         values = {"event_type": event_type.value, "notifications": [GROUP_BY_MAIL]}
         config_add(group_id=group_id, values=values, actor=actor, now=now)

@@ -1,4 +1,4 @@
-"""Making alert configurations of presets: those that a project does not have."""
+"""Creates alert configurations from presets that a project does not have yet."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from opsapi.api.principal import Actor
 
 @dataclass(frozen=True, slots=True)
 class AddedPresets:
-    """The configurations that were made, and those that the project had."""
+    """The created configurations, and the configurations that the project had already."""
 
     created: Sequence[AlertConfig]
     existing: Mapping[Preset, AlertConfig]
@@ -29,10 +29,10 @@ class AddedPresets:
 def presets_create(
     *, group_id: str, presets: Collection[Preset], actor: Actor, now: datetime
 ) -> AddedPresets:
-    """Make a configuration of each preset that the project does not have: all of them, or none.
+    """Create a configuration of each preset that the project does not have: all of them, or none.
 
-    Each tells the project by e-mail, as its default configurations do. Done twice, the second time makes
-    nothing: no other write of the project's configurations comes between.
+    Each notifies the project by e-mail, like the default configurations. A repeated call creates nothing,
+    because no other write of the project's configurations comes in between.
 
     Raises:
         ApiError: as `alert_config_create`.

@@ -1,4 +1,4 @@
-"""Sending what waits for a destination now, because an operator knows that its receiver is back."""
+"""Sends the messages that wait for a destination now, because an operator knows that the receiver is back."""
 
 from datetime import datetime
 
@@ -19,10 +19,10 @@ from opsapi.clock import wire_time
 
 @transaction.atomic
 def destination_send_now(*, destination_id: str, actor: Actor, now: datetime) -> None:
-    """Make what waits for it due, and end its pause, its pace and the pause of its host.
+    """Make waiting messages due, and end the pauses of the destination and its host, and its pace.
 
-    What still counts is what the next attempt shows: a destination that fails gets one message, and the rest
-    when it has taken that one. Maintenance windows and acknowledgements hold back what they hold back.
+    A destination that fails gets one message first, and the others when it accepts that message. Maintenance
+    windows and acknowledgements still hold back notifications.
 
     Raises:
         ApiError: RESOURCE_NOT_FOUND, when it was forgotten meanwhile.
@@ -32,11 +32,11 @@ def destination_send_now(*, destination_id: str, actor: Actor, now: datetime) ->
     row = get_or_404(row, ErrorCode.RESOURCE_NOT_FOUND, destination_id)
     before = {"nextTry": row.next_try and wire_time(row.next_try), "paceMs": row.pace_ms}
     row.next_try, row.paused_until, row.pace_ms = None, None, 0
-    # A host that is locked is being tried this moment.
+    # A locked host is being tried at this moment.
     host = UnreachableHost.objects.select_for_update(skip_locked=True).filter(host=row.host).first()
     if host is not None:
         UnreachableHost.objects.filter(host=host.host).update(next_try=now)
-        # Of all destinations on its host this one is tried next.
+        # This destination is the next to be tried on its host.
         row.tried = None
     row.save(update_fields=["next_try", "paused_until", "pace_ms", "tried"])
     notifications_retry_now(destination=row.id, now=now)

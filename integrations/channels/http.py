@@ -23,8 +23,9 @@ _owner: ContextVar[str | None] = ContextVar("owner of connections", default=None
 
 @contextmanager
 def connections_of(channel_type: ChannelType, config: Mapping[str, str], message: Message) -> Iterator[None]:
-    """Requests in this context use the connections of a single destination: a channel configuration of a
-    project.
+    """Let requests in this context use the connections of one destination.
+
+    A destination is a channel with one configuration in a project.
     """
     named = [channel_type, message.document.get("groupId"), sorted(config.items())]
     token = _owner.set(hashlib.sha256(repr(named).encode()).hexdigest())
