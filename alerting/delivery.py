@@ -139,7 +139,7 @@ class _Facts:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """An attempt to make; `failure` is its outcome if it cannot be made."""
+    """A decided attempt; `failure` is its outcome if nothing can be sent."""
 
     notification: Notification
     failure: Outcome | None
@@ -150,7 +150,7 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
     """Write all decisions, and return the attempts to make.
 
     The rows behind a decision stay locked until it is written, so a request that ends or acknowledges an
-    alert, or changes a window, waits and then sees the decision. Locks are taken in the order window, alert,
+    alert, or changes a window, waits and then sees the decision. The order of locks is window, alert,
     notification, as everywhere. Projects are not locked: deleting a project locks its row last.
     """
     silences = silences_of(claims, now=now)
@@ -404,7 +404,7 @@ _FINISHED = frozenset({NotificationStatus.DELIVERED.value, NotificationStatus.FA
 def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Callable[[], datetime]) -> None:
     """Write the outcomes of attempts, and schedule what follows: a retry or a reminder.
 
-    Does nothing for a notification that another worker has taken over: that worker records it.
+    Does nothing for a notification that another worker has leased since: that worker records it.
     """
     now = clock()
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.

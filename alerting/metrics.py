@@ -71,7 +71,7 @@ def _by_status(alerts: QuerySet[Alert]) -> dict[str, int]:
 
 
 def _queue(now: datetime) -> Iterator[Metric]:
-    """Pending notifications are read once: due ones, and those that wait for destinations."""
+    """Pending notifications are read once: due ones, and ones that wait for destinations."""
     pending = Notification.objects.filter(status=NotificationStatus.PENDING.value).order_by()
     is_due, is_addressed = Q(due__lte=now), Q(destination__gt="")
     counted = {

@@ -66,7 +66,7 @@ class _Plan:
 
 
 def tests_throttle(*, group_id: str | None, now: datetime) -> None:
-    """Count one test of a project's configurations; None stands for the global configurations.
+    """Count one test of a project's configurations; None for global configurations.
 
     Raises:
         ApiError: RATE_LIMITED, when there are more tests in a minute than the limit.

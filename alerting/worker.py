@@ -89,10 +89,10 @@ class Worker:
         self.name = name
         self._stopping = threading.Event()
         self._away = threading.Event()
-        """Whether the log says that there is no connection to be had, and no step has succeeded since."""
+        """Set while the database is unreachable and the log says so."""
         self._finished = threading.Event()
         self._opened = 0.0
-        """When it was last looked for alerts to open."""
+        """The monotonic time of the last search for alerts to open."""
         self._signals = Wakeups()
         self._messages = Wakeups()
         self._presence = Presence()

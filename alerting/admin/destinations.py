@@ -118,7 +118,7 @@ class DestinationAdmin(ConsoleAdmin):
         return with_waiting(seen if visible_scope.everything else seen.filter(is_global=False))
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """With how it fares, and the first of what waits."""
+        """Add the health and the first waiting notifications."""
         now, found = clock.now(), first_rows(waiting_for(row.id).select_related("alert"))
         unreachable = host_unreachable(row.host) if row.failures else None
         page = {

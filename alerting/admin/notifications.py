@@ -122,7 +122,7 @@ class WaitingForFilter(DropdownFilter):  # type: ignore[misc]  # the theme is no
         return [(chosen, str(known.filter(id=chosen).first() or "unknown destination"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """All notifications, or those that wait for the selected destination."""
+        """All notifications, or the notifications that wait for the selected destination."""
         chosen = self.value()
         return queryset.filter(id__in=waiting_for(chosen).order_by().values("id")) if chosen else queryset
 

@@ -135,7 +135,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
             row.extent = extents[row.id]  # type: ignore[attr-defined]  # for `mutes`
 
     def page_context(self, request: HttpRequest, row: MaintenanceWindow) -> Context:
-        """With what it mutes, and how that is said: by its state."""
+        """Add what the window mutes, in the tense of its state."""
         verb, tone = _VERBS[window_state(row.start, row.end, clock.now())]
         shown = {
             "extent": window_extents([row])[row.id],

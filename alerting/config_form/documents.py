@@ -1,6 +1,6 @@
-"""What was typed as the document the API takes, and a stored document as what stands in the form.
+"""Converts form input into the API's document, and a stored document into form input.
 
-Nothing is checked here: the API's own document does that, so that console and API refuse alike.
+Nothing is validated here: the API's document does that, so that console and API refuse alike.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,19 +23,19 @@ _NOTHING: Document = {}
 
 
 def document_of(typed: Typed, *, is_global: bool, stored: Document | None = None) -> JsonObject:
-    """The document; `stored` is the configuration as the API answers it, None for a new one.
+    """The document; `stored` is the configuration as the API shows it, None for a new one.
 
-    A secret that was not typed is its redacted form, which the API takes for unchanged. What does not
-    belong to the chosen types goes along when something was typed there, so that the API names it.
+    A secret without input is sent in its redacted form, which the API accepts as unchanged. Input that does
+    not belong to the chosen types is sent too, so that the API reports it.
     """
     known = stored or _NOTHING
     parts = {
-        "matchers": [_said(MATCHER_INPUTS, row) for row in rows_of(typed, "matchers")],
-        **{part: _said(inputs, within(typed, part)) for part, inputs in THRESHOLD_INPUTS.items()},
+        "matchers": [_values(MATCHER_INPUTS, row) for row in rows_of(typed, "matchers")],
+        **{part: _values(inputs, within(typed, part)) for part, inputs in THRESHOLD_INPUTS.items()},
         "notifications": [_notification(row, known) for row in rows_of(typed, "notifications")],
     }
-    said = _said(config_inputs(is_global=is_global), typed, stored)
-    return {**said, **{name: part for name, part in parts.items() if part}}
+    values = _values(config_inputs(is_global=is_global), typed, stored)
+    return {**values, **{name: part for name, part in parts.items() if part}}
 
 
 def typed_of(document: Document, *, is_global: bool, as_new: bool = False) -> dict[str, Sequence[str]]:
@@ -78,7 +78,7 @@ def _notification(row: Typed, stored: Document) -> JsonObject:
     ]
     common = {name: text for name, text in (("typeName", type_name), ("id", setting_id)) if text}
     kept = {name: before[name] for name in (kind.kept if kind else ()) if before and name in before}
-    return {**common, **kept, **_said(own, row, before), **_said(others, row)}
+    return {**common, **kept, **_values(own, row, before), **_values(others, row)}
 
 
 def _stored_notification(stored: Document, setting_id: str, type_name: str) -> Document | None:
@@ -87,7 +87,7 @@ def _stored_notification(stored: Document, setting_id: str, type_name: str) -> D
     return next((setting for setting in named if setting["typeName"] == type_name), None)
 
 
-def _said(inputs: Iterable[Input], typed: Typed, before: Document | None = None) -> JsonObject:
+def _values(inputs: Iterable[Input], typed: Typed, before: Document | None = None) -> JsonObject:
     values = {declared.name: value_of(declared, typed, before) for declared in inputs}
     return {name: value for name, value in values.items() if value is not None}
 

@@ -43,10 +43,10 @@ class EventKind:
 
 @dataclass(frozen=True, slots=True)
 class NotificationKind:
-    """What a notification of a type can say beside its type.
+    """The fields of a notification of a type.
 
-    `interval_min`: minutes between repeats where none are typed; None: there are no repeats then.
-    `integrated`: what is left empty is taken from the project's integration.
+    `interval_min`: default minutes between reminders; None: no reminders. `integrated`: empty fields come
+    from the project's integration.
     """
 
     name: str

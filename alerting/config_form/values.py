@@ -1,6 +1,6 @@
-"""One typed text as the JSON value it stands for, and back.
+"""Converts the text of an input into a JSON value, and back.
 
-What is no such value stays a text, so that the API says what is wrong with it.
+Text that cannot be converted stays text, so that the API reports the fault.
 """
 
 import math

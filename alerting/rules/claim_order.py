@@ -1,9 +1,9 @@
-"""The order in which due notifications go out (docs/architecture.md, "Delivery"). Pure.
+"""The order in which due notifications are sent (docs/architecture.md, "Delivery"). Pure.
 
 Projects take turns, so a backlog delays only its own project. A destination gets AT_ONE_DESTINATION requests
 at a time, and one until it has answered. A request older than YOUNG no longer holds a slot, so a slot is free
-for other receivers however many hang. A worker has at most `slots * BURST` requests in hand. A project may
-hold as many as are still free, so some are always free for a project that holds none.
+for other receivers however many requests hang. A worker has at most `slots * BURST` requests in progress. A
+project may have as many as are still free, so some are always free for a project that has none.
 """
 
 import heapq
@@ -15,20 +15,20 @@ from datetime import datetime, timedelta
 YOUNG = timedelta(seconds=1)
 """The age from which a request no longer holds a slot."""
 BURST = 8
-"""The most requests in hand for each slot, old requests included."""
+"""The most requests in progress for each slot, old requests included."""
 AT_ONE_DESTINATION = 16
 AT_ONE_HOST = 64
-"""The most requests of one project in hand at one host."""
+"""The most requests of one project in progress at one host."""
 DOUBTFUL_AT_ONE_HOST = 4
-"""The most of these to destinations that fail or have never answered, such as a dead mail server."""
+"""The most of these requests to destinations that fail or have never answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A notification that may go out: due, and the first for its destination and subject.
+    """A notification that may be sent: due, and the first for its destination and subject.
 
-    `steady`: its destination took the last message and asked for no pause. `host_down`: no connection could
-    be made to its host; `tried` is when its destination was last tried.
+    `steady`: its destination accepted the last message and asked for no pause. `host_down`: its host accepted
+    no connection; `tried` is when its destination was last tried.
     """
 
     id: str
@@ -57,30 +57,30 @@ def choose(
     candidates: Iterable[Candidate], in_hand: Sequence[InHand], *, slots: int, now: datetime
 ) -> list[str]:
     """Return the ids of the notifications to send next, the most urgent first."""
-    round_ = _Round(in_hand, slots, now)
+    counts = _Round(in_hand, slots, now)
     queues: dict[str | None, deque[Candidate]] = {}
     for candidate in sorted(_one_for_each_host_down(candidates), key=lambda one: one.due):
         queues.setdefault(candidate.project, deque()).append(candidate)
-    turns = [(round_.held[project], queue[0].due, project or "", queue) for project, queue in queues.items()]
+    turns = [(counts.held[project], queue[0].due, project or "", queue) for project, queue in queues.items()]
     heapq.heapify(turns)
     chosen: list[str] = []
-    while turns and len(chosen) < round_.free:
+    while turns and len(chosen) < counts.free:
         _, _, name, queue = heapq.heappop(turns)
         candidate = queue.popleft()
-        if round_.takes(candidate):
+        if counts.takes(candidate):
             chosen.append(candidate.id)
         if queue:
-            heapq.heappush(turns, (round_.held[candidate.project], queue[0].due, name, queue))
+            heapq.heappush(turns, (counts.held[candidate.project], queue[0].due, name, queue))
     return chosen
 
 
 def next_free_slot(began: Iterable[datetime], now: datetime) -> timedelta | None:
-    """Return how long until the next request in hand no longer holds a slot; None if none holds one."""
+    """Return how long until the next request no longer holds a slot; None if none holds a slot."""
     return min((start + YOUNG - now for start in began if now - start < YOUNG), default=None)
 
 
 class _Round:
-    """Counts of the requests in hand, including the candidates chosen so far."""
+    """Counts of the requests in progress, including the candidates chosen already."""
 
     def __init__(self, in_hand: Sequence[InHand], slots: int, now: datetime) -> None:
         mine = [request for request in in_hand if request.mine]
@@ -119,7 +119,7 @@ class _Round:
 
 
 def _one_for_each_host_down(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Leave one candidate for each host that is down: of the destination tried longest ago."""
+    """Keep one candidate for each host that is down: of the destination tried longest ago."""
     probes: dict[str, Candidate] = {}
     rest = []
     for candidate in candidates:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class WindowState(StrEnum):
-    """Where a window stands; follows from the time alone and is never stored."""
+    """The state of a window; it follows from the time alone and is never stored."""
 
     PENDING = "PENDING"
     ACTIVE = "ACTIVE"
@@ -32,14 +32,14 @@ class WindowSpan:
 
     @property
     def name(self) -> str:
-        """How it is called."""
+        """The description, or the id."""
         return f"“{self.description}”" if self.description else self.id
 
 
 def covering(windows: Iterable[WindowSpan], moment: datetime) -> WindowSpan | None:
-    """Which of the windows of an alert's category silences it: of those in effect the one that ends last.
+    """Of the windows of an alert's category, the active window that ends last.
 
-    The only place that decides it, for delivery and for the page of an alert.
+    Delivery and the page of an alert both use it.
     """
     active = [
         window for window in windows if window_state(window.start, window.end, moment) is WindowState.ACTIVE

@@ -1,4 +1,4 @@
-"""The one order of alerts in the console: what nobody acknowledged first, the newest of it first."""
+"""The order of alerts in the console: unacknowledged alerts first, the newest first."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -27,7 +27,7 @@ def active_first_rows(alerts: QuerySet[Alert], *, now: datetime) -> FirstRows[Al
 
 
 def urgent_first(alerts: QuerySet[Alert], start: int, stop: int, *, now: datetime) -> list[Alert]:
-    """The alerts from `start` up to `stop`: open and pending ones, then those that are over, newest first."""
+    """The alerts from `start` up to `stop`: open and pending alerts, then ended alerts, newest first."""
     over = alerts.filter(status__in=_OVER).order_by("-created", "-id")
     active = alerts.filter(status__in=_ACTIVE)
     return list(_between((*_by_urgency(active, now), over), start, stop))

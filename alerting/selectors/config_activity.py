@@ -1,4 +1,4 @@
-"""What is going on with one alert configuration: its alerts now, and what was done to it."""
+"""The activity of an alert configuration: its active alerts, and the events about it."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ _AUDITS = [name.value for name, spec in EVENT_TYPES.items() if spec.category is 
 
 
 def alerts_now(config: AlertConfig, *, now: datetime) -> FirstRows[Alert]:
-    """The first of those that are open or pending."""
+    """The first open and pending alerts."""
     return active_first_rows(Alert.objects.filter(config_id=config.id), now=now)
 
 

@@ -1,4 +1,4 @@
-"""Alert configurations as rules see them: read with every signal, so by one plain statement."""
+"""Alert configurations for rules: read with every signal, so in one SQL statement."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -23,7 +23,7 @@ SELECT config.id, config.event_type, config.group_id IS NULL, config.tags,
        (SELECT min(delay_min) FROM alerting_notificationsetting WHERE config_id = config.id AND NOT removed)
   FROM ({CONCERNED}) AS config
  ORDER BY config.id
-"""  # noqa: S608 - made of the statement above
+"""  # noqa: S608 - built from constants
 
 
 def concerned_configs(group_id: str, event_types: Iterable[EventType]) -> list[ConfigView]:
@@ -71,7 +71,7 @@ def _view(row: tuple[Any, ...]) -> ConfigView:
     )
 
 
-# What was read before is read again with the next signal: by its text it is known.
+# The same texts are read again with the next signal.
 _cached = lru_cache(maxsize=10_000)
 
 

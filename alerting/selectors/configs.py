@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 
 def configs_of(group_id: str | None) -> QuerySet[AlertConfig]:
-    """A project's configurations, or for None the global ones, in the order they were made."""
+    """A project's configurations, or the global ones for None, in the order of creation."""
     return AlertConfig.objects.filter(group_id=group_id, deleted=None).order_by("created", "id")
 
 
 def alert_config(config_id: str) -> AlertConfig | None:
-    """One of either kind, unless it was deleted."""
+    """A configuration of either kind, unless it was deleted."""
     return AlertConfig.objects.filter(id=config_id, deleted=None).first()
 
 

@@ -1,4 +1,4 @@
-"""What the configuration says of notifications: the channel, room or team they go to."""
+"""The channel, room or team that a notification went to, from its configuration."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _PLACES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a notification comes from: no `config` when it is gone, no `place` where nothing names it."""
+    """The configuration of a notification, None if deleted, and the channel, room or team, if known."""
 
     config: AlertConfig | None = None
     place: str = ""
@@ -52,7 +52,7 @@ def _origin(
 
 
 def _place(notification: Notification, setting: NotificationSetting, integration: Integration | None) -> str:
-    """Empty once the credentials are others: what is configured by now is not where it went."""
+    """Empty if the credentials have changed: the notification went to another place."""
     name = _PLACES.get(setting.type_name)
     if name is None or setting.type_name != notification.type_name:
         return ""
@@ -69,7 +69,7 @@ def _place(notification: Notification, setting: NotificationSetting, integration
 def _integrations(
     notifications: Collection[Notification], settings: Mapping[str, NotificationSetting]
 ) -> dict[tuple[str | None, str], Integration]:
-    """Of the projects and types of those that name no credentials."""
+    """The integrations of notifications without own credentials, by project and type."""
     without = [
         notification
         for notification in notifications

@@ -16,7 +16,7 @@ from events.types import EVENT_TYPES, EventType
 
 
 def windows_of(group_id: str) -> QuerySet[MaintenanceWindow]:
-    """A project's windows, in the order they begin."""
+    """A project's windows, in the order of their start."""
     return MaintenanceWindow.objects.filter(group_id=group_id).order_by("start", "id")
 
 
@@ -44,16 +44,15 @@ def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, Mai
 
 
 def category_of(alert: Alert) -> str:
-    """What windows name an alert by."""
+    """The category of the alert, by which windows select alerts."""
     return EVENT_TYPES[EventType(alert.event_type)].category.value
 
 
 def silences_of(notifications: Collection[Notification], *, now: datetime) -> dict[str, Silence]:
-    """By notification, the maintenance that holds it back now; the windows stay as they are until the
-    transaction ends.
+    """The maintenance that holds back each notification now, by id; locks the windows.
 
-    What a global configuration notifies of without a project has no windows, and those of a deleted project
-    hold nothing back.
+    The windows are locked until the transaction ends. Events without a project have no windows, and windows
+    of a deleted project hold nothing back.
     """
     categories = _categories(notifications)
     groups = {
@@ -71,7 +70,7 @@ def silences_of(notifications: Collection[Notification], *, now: datetime) -> di
         }
         cursor.execute(_ACTIVE, wanted)
         rows = cursor.fetchall()
-    # Asked last, and without a lock: whoever deletes a project locks its windows first.
+    # Read last, and without a lock: deleting a project locks its windows first.
     live = set(Project.objects.filter(id__in={row[1] for row in rows}).values_list("id", flat=True))
     spans = _spans(row for row in rows if row[1] in live)
     found = {
@@ -104,7 +103,7 @@ SELECT id, group_id, alert_types, start, "end" FROM alerting_maintenancewindow
 
 
 def _categories(notifications: Collection[Notification]) -> dict[str, str]:
-    """By notification, the category of what it is about; nothing where that is gone."""
+    """By notification, the category of its alert or event; missing if that was deleted."""
     alerts = {notification.alert_id for notification in notifications if notification.alert_id}
     events = {notification.event_id for notification in notifications if notification.event_id}
     types = dict(Alert.objects.filter(id__in=alerts).values_list("id", "event_type"))

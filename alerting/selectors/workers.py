@@ -10,5 +10,5 @@ _SEEN_WITHIN = timedelta(minutes=1)
 
 
 def workers_seen(now: datetime) -> QuerySet[WorkerHeartbeat]:
-    """Those seen in the last minute (product, "health")."""
+    """The workers seen in the last minute."""
     return WorkerHeartbeat.objects.filter(seen__gte=now - _SEEN_WITHIN)

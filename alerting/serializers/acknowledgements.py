@@ -27,7 +27,7 @@ class Comment(Text):
 
 
 class AcknowledgementDocument(AlertDocument):
-    """What acknowledges an alert; the rest of its document may stand there as it is."""
+    """Acknowledges an alert; the other fields of its document are ignored if unchanged."""
 
     request_example = {"acknowledgedUntil": A_TIME, "acknowledgementComment": "New disks have been ordered."}
     writable = frozenset({"acknowledgedUntil", "acknowledgementComment"})

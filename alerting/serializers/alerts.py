@@ -84,7 +84,7 @@ class AlertDocument(Document):
 def present_alert(
     row: AlertRow, links: Links, *, now: datetime, among: str | None = None, alone: bool = False
 ) -> JsonObject:
-    """An alert; `among` is the path of the list it was found in, left out its project's."""
+    """An alert; `among` is the path of the list that contains it, by default its project's list."""
     path = f"{among or _project_list(row)}/{row['id']}"
     shown = {
         "id": row["id"],
@@ -138,9 +138,9 @@ def _metric(row: AlertRow) -> JsonObject:
 
 
 def _relations(shown: Mapping[str, Any], row: AlertRow, path: str, among: str | None) -> dict[str, str]:
-    """What an alert alone leads to, of its configuration and host those that are still there.
+    """Links of a single alert, to its configuration and host if these still exist.
 
-    A global configuration is nothing a project's readers could read.
+    A project's readers get no link to a global configuration.
     """
     group = f"/groups/{row['group_id']}"
     relations = {"group": group}
@@ -158,7 +158,7 @@ def _project_list(row: AlertRow) -> str:
 
 
 def _target(row: AlertRow) -> JsonObject:
-    """The fields that say what an alert is about."""
+    """The fields that describe the target of an alert."""
     facts = row["facts"]
     names = _TARGET[row["event_type"]]
     shown = {name: facts[name] for name in names if name in facts}

@@ -34,7 +34,7 @@ class MatcherDocument(Document):
     value = Text(max_length=1000)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """A REGEX has to compile, and what can never hold is refused, unless it is stored so."""
+        """A REGEX has to compile. Matchers that can never match are refused, unless they are stored."""
         fault = self._pattern_fault(values)
         if fault or bad or values in self._stored() or can_hold(_matcher(values)):
             return [fault] if fault else []
@@ -45,7 +45,7 @@ class MatcherDocument(Document):
         return [BadField("value", ErrorCode.INVALID_ATTRIBUTE, message, [f"1 to {LAST_PORT}"])]
 
     def _stored(self) -> Sequence[Mapping[str, Any]]:
-        """Those the configuration has."""
+        """The stored matchers of the configuration."""
         stored: Mapping[str, Any] = self.context.get("stored") or {}
         matchers: Sequence[Mapping[str, Any]] = stored.get("matchers", ())
         return matchers

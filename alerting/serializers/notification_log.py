@@ -28,7 +28,7 @@ class AttemptDocument(Document):
 
 
 class LoggedNotificationDocument(Document):
-    """What was sent, to whom and with what outcome, or why it was not."""
+    """A notification, its recipient and its outcome, or why it was not sent."""
 
     example = {
         "id": AN_ID,

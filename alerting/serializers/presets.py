@@ -57,7 +57,7 @@ class ExistingPresetDocument(Document):
 
 
 class PresetsMadeDocument(Document):
-    """The configurations that were made of presets, and the presets that existed."""
+    """The configurations that were created from presets, and the presets that existed."""
 
     example = {
         "results": [AlertConfigDocument.example],
@@ -73,7 +73,7 @@ class PresetsMadeDocument(Document):
 
 
 class PresetsRequest(Document):
-    """Which presets are to be made."""
+    """The presets to add."""
 
     example = {
         "engine": Engine.MONGODB.value,

@@ -77,7 +77,7 @@ def alert_config_replace(*, config: AlertConfig, read: Read, actor: Actor, now: 
     """Replace a configuration by a whole document; an identical document changes nothing.
 
     Raises:
-        ApiError: those of `read`; INVALID_ATTRIBUTE, when other `groupIds` name no project there is;
+        ApiError: the errors of `read`; INVALID_ATTRIBUTE, when other `groupIds` name no project there is;
             ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
     """
     actor_lock_shared(actor)

@@ -1,4 +1,4 @@
-"""Leases of notifications: taken by a worker, finished with the outcome, or released after a worker died."""
+"""Leases of notifications: begun by a worker, finished with the outcome, or released after a worker died."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ retries."""
 RELEASED: Mapping[str, None] = {"lease_token": None, "lease_until": None, "worker": None}
 
 _TAKE = """
-UPDATE alerting_notification AS taken
+UPDATE alerting_notification AS leased
    SET lease_token = %(token)s, lease_until = %(until)s, worker = %(worker)s
  WHERE id IN (SELECT id FROM alerting_notification
                WHERE id = ANY(%(ids)s) AND status = 'PENDING' AND lease_token IS NULL AND due <= %(now)s
@@ -41,7 +41,7 @@ _CHANGED = ("status", "reason", "latency_ms", "delivered", "due", "perhaps_recei
 class AttemptEnd(TypedDict, total=False):
     """The new values of a notification whose attempt ended.
 
-    `delivered`, `due` and `perhaps_received` keep their values if they are left out.
+    If `delivered`, `due` or `perhaps_received` is left out, the stored value stays.
     """
 
     status: Required[str]
@@ -73,7 +73,7 @@ PRESENCE_CLASS = 0x6F77  # "ow": keeps the presence of workers apart from other 
 
 
 def leases_take(*, ids: Sequence[str], worker: int, now: datetime) -> list[Notification]:
-    """Lease these notifications, and return them in the same order; without those that have changed."""
+    """Lease these notifications and return them in the same order, without changed notifications."""
     values = {"token": uuid.uuid4(), "until": now + LEASE, "worker": worker, "ids": list(ids), "now": now}
     leased = {row.id: row for row in Notification.objects.raw(_TAKE, values)}
     return [leased[id_] for id_ in ids if id_ in leased]

@@ -52,7 +52,10 @@ def schedule_openings(*, alerts: Sequence[Alert]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OneShot:
-    """An event that opens no alert, and the configuration that notifies of it; `group_id` None: no project."""
+    """An event that opens no alert, and the configuration that notifies of it.
+
+    `group_id` is None for an event without a project.
+    """
 
     config_id: str
     event_id: str

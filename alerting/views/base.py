@@ -1,4 +1,4 @@
-"""What views of alerting share: the log of notifications as the caller may see it."""
+"""Shared code of views: the log of notifications as the caller may see it."""
 
 from django.utils.functional import cached_property
 
@@ -13,11 +13,11 @@ class LogViewSet(KeyViewSet):
     """A view that shows notifications of the log."""
 
     def present_logged(self, row: LoggedRow) -> JsonObject:
-        """A notification, with its recipient where the caller may read the configuration it came from."""
+        """A notification, with its recipient if the caller may read its configuration."""
         return present_logged(row, with_recipient=self.reads_config(is_global=row["is_global"]))
 
     def reads_config(self, *, is_global: bool) -> bool:
-        """Whether the caller may read such a configuration, and so learn its recipients."""
+        """Whether the caller may read the configuration, and so its recipients."""
         return not is_global or self._reads_global_configs
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Project alert configurations: endpoints 8 to 10 with their [+] siblings; and what global ones share."""
+"""Endpoints 8 to 10 and the other routes of alert configurations, of projects and global ones."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -40,14 +40,14 @@ _NOTIFICATION_ID = Parameter(
 
 
 class AnyConfigViewSet(ApiViewSet):
-    """Alert configurations; whose, its subclasses say."""
+    """Alert configurations; subclasses define which configurations."""
 
     parameters = {"index": LISTING, "retrieve": PAGING, "alerts": LISTING, "test": [_NOTIFICATION_ID]}
     refusals = {"test": [ErrorCode.NOTIFICATION_NOT_FOUND]}
     statuses = {"create": 201, "destroy": 204}
     id_name: ClassVar[str]
     among: ClassVar[str | None] = None
-    """The list their alerts are shown in; None for that of the alert's project."""
+    """The path of the list that shows their alerts; None for the list of the alert's project."""
 
     config: Facts
 
@@ -57,7 +57,7 @@ class AnyConfigViewSet(ApiViewSet):
             self.config = self._facts(self.kwargs[self.id_name])
 
     def index(self, request: Request, **_: str) -> Response:
-        """Configurations, in the order they were made."""
+        """Configurations, in the order of creation."""
         return self.list_of(config_document(self.scope), configs_of(self.scope))
 
     def retrieve(self, request: Request, **_: str) -> Response:
@@ -65,34 +65,34 @@ class AnyConfigViewSet(ApiViewSet):
         return self.alone(config_document(self.scope), self.config)
 
     def create(self, request: Request, **_: str) -> Response:
-        """A new configuration; conditions that hold already open their alerts at once."""
+        """Creates a configuration; if its condition is already true, alerts open at once."""
         stored = {} if self.scope is None else {"groupId": self.scope}
         values = self.body(stored=stored, group_id=self.scope)
         config = alert_config_create(group_id=self.scope, values=values, actor=self.actor, now=self.now)
         return self._written(config)
 
     def replace(self, request: Request, **_: str) -> Response:
-        """The whole configuration anew, `enabled` left out unchanged; what changes nothing does nothing."""
+        """Replaces the whole configuration; a missing `enabled` keeps its value."""
         alert_config_replace(config=self._stored, read=self._read, actor=self.actor, now=self.now)
         return self._written(self._stored)
 
     def update(self, request: Request, **_: str) -> Response:
-        """Changes what is given; disabling cancels its alerts."""
+        """Changes the given fields; disabling cancels the alerts of the configuration."""
         alert_config_update(config=self._stored, read=self._read, actor=self.actor, now=self.now)
         return self._written(self._stored)
 
     def destroy(self, request: Request, **_: str) -> Response:
-        """Deletes it; its alerts are cancelled."""
+        """Deletes the configuration and cancels its alerts."""
         alert_config_delete(config=self._stored, actor=self.actor, now=self.now)
         return Response()
 
     def alerts(self, request: Request, **_: str) -> Response:
-        """Its open alerts, newest first."""
+        """The open alerts of the configuration, newest first."""
         rows = AlertRows(self.scope, AlertStatus.OPEN.value, self.config["id"])
         return self.list(rows, lambda row: present_alert(row, self.links, now=self.now, among=self.among))
 
     def test(self, request: Request, **_: str) -> Response:
-        """Sends its notifications, or one of them, as a test, and answers how each ended; takes no body."""
+        """Sends its notifications, or one of them, as a test, and returns the results; takes no body."""
         chosen = self.query["notificationId"]
         only = notification_of(self._stored, chosen) if chosen else None
         tests_throttle(group_id=self.scope, now=self.now)
@@ -101,7 +101,7 @@ class AnyConfigViewSet(ApiViewSet):
 
     @property
     def scope(self) -> str | None:
-        """The project whose configurations they are; None for global ones."""
+        """The project of the configurations; None for global configurations."""
         return None
 
     @cached_property
@@ -109,12 +109,12 @@ class AnyConfigViewSet(ApiViewSet):
         return config_found(alert_config(self.config["id"]), self.config["id"], self.scope)
 
     def _read(self, stored: AlertConfig) -> Mapping[str, Any]:
-        """The body, held against the configuration as it is now."""
+        """The body, validated against the current configuration."""
         facts = self._facts(stored.id)
         return self.body(stored=facts, group_id=self.scope, settings=list(stored.settings.all()))
 
     def _written(self, config: AlertConfig) -> Response:
-        """What was written, with a warning for whatever would notify nobody (RFC 7234 5.5.7)."""
+        """The configuration, with a warning for each notification without recipients (RFC 7234 5.5.7)."""
         answer = self.alone(config_document(self.scope), self._facts(config.id))
         warnings = [f'299 - "notifications[{place}]: {why}"' for place, why in unreachable(config).items()]
         if not EVENT_TYPES[EventType(config.event_type)].produced:

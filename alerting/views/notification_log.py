@@ -22,12 +22,12 @@ class EventNotificationViewSet(LogViewSet):
     identifiers = {"event_id": ErrorCode.INVALID_EVENT_ID}
 
     def load(self) -> None:
-        """The event of the path, the project's or its organization's: of both its configurations tell."""
+        """The event of the path, of the project or of its organization."""
         event_id, group = self.kwargs["event_id"], self.group
         event = notified_event(event_id, group_id=group.id, org_id=group.org_id)
         get_or_404(event, ErrorCode.EVENT_NOT_FOUND, event_id)
 
     def index(self, request: Request, group_id: str, event_id: str) -> Response:
-        """Who was told of it and who was not, newest first."""
+        """The notifications of the event, newest first."""
         rows = DeferredRows(event_notifications(event_id, group_id=self.group.id))
         return self.list(rows, self.present_logged)

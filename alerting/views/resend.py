@@ -37,7 +37,7 @@ class ResendingViewSet(LogViewSet):
         self.notification = get_or_404(notification, ErrorCode.NOTIFICATION_NOT_FOUND, notification_id)
 
     def resend(self, request: Request, **_: str) -> Response:
-        """Makes a notification that failed due again, under the same delivery id; takes no body."""
+        """Makes a failed notification due again, with the same delivery id; takes no body."""
         notification_resend(notification=self.notification, actor=self.actor, now=self.now)
         row = alert_notifications(self.alert["id"]).filter(id=self.notification.id).first()
         row = get_or_404(row, ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id)

@@ -53,7 +53,7 @@ def integration_put(
     stored at that moment.
 
     Raises:
-        ApiError: those of `read`, or GROUP_NOT_FOUND when it was deleted in the meantime.
+        ApiError: the errors of `read`, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
     actor_lock_shared(actor)
     stored = _locked(group_id, integration_type)

@@ -90,7 +90,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         return super().page_url(row) if is_there else self.list_url()
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """With its notifications, and for who may test them the way to the test of each."""
+        """Add its notifications, with links to test each if the operator may."""
         operator = operator_of(request)
         may_test = OF_ROW["test"].is_allowed(operator, row, self.scope_of(row))
         destinations = [
@@ -120,7 +120,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         if config.group is not None or config.for_all_groups:
             return self.covers(config)
         found = Project.objects.filter(id__in=config.group_ids).order_by("name")
-        names = [link(page_url(one), one.name) for one in found]
+        names = [link(page_url(covered), covered.name) for covered in found]
         more = more_words(max(0, len(names) - _MOST_PROJECTS))
         gone = len(config.group_ids) - len(names)
         none = f"({gone} that are no project)" if gone else ""

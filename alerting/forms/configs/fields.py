@@ -53,9 +53,9 @@ class MarkedSelect(widgets.UnfoldAdminSelectWidget):  # type: ignore[misc]  # th
 
 
 def field_of(declared: Input, choices: Choices | None = None, stored: str | None = None) -> forms.Field:
-    """The field of an input; `choices` where they are not those the API's field has.
+    """The field of an input; `choices` replace the choices of the API's field.
 
-    `stored` is what is shown of the secret there is, if any.
+    `stored` is the redacted stored secret, if any.
     """
     options: dict[str, Any] = {
         "required": False,
@@ -122,9 +122,9 @@ def matcher_fields(row: str) -> dict[str, forms.Field]:
 def notification_fields(
     row: str, *, is_global: bool, secrets: Mapping[str, str], is_new: bool
 ) -> dict[str, forms.Field]:
-    """Those of one notification; `secrets` is what is shown of the stored ones, by input.
+    """The inputs of one notification; `secrets` are the redacted stored secrets, by input.
 
-    In a new one the boxes are ticked that are so where nothing is said.
+    In a new notification, checkboxes have their defaults.
     """
     fields = {f"{row}.typeName": _type_field(is_global=is_global)}
     for shown in NOTIFICATION_INPUTS:

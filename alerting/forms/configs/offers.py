@@ -32,9 +32,9 @@ def writable_projects(operator: Operator, named: str = "") -> list[Offer]:
 
 
 def all_projects(named: Iterable[str], stored: Iterable[str]) -> list[Offer]:
-    """The projects a global configuration can name, by name; those of the ids among them.
+    """The projects that a global configuration can list, by name, including the listed ones.
 
-    Of the ids it names already also those of no project: they stay unless somebody takes them out.
+    Stored ids without a project stay until somebody removes them.
     """
     rows = list(Project.objects.order_by("name").values_list("id", "name")[:MOST_OFFERED])
     beyond = {*named, *stored} - {row[0] for row in rows}

@@ -32,9 +32,9 @@ class PresetRow:
 
 
 class PresetsForm(ConsoleForm):
-    """To add presets. The list is that of the project and engine chosen when the page was shown.
+    """Adds presets. The list belongs to the project and engine chosen when the page was shown.
 
-    `shown` says which these are: sent with others, the form shows their list, and adds nothing.
+    If the submitted selection differs from `shown`, the form shows its list and adds nothing.
     """
 
     template = "console/preset_fields.html"
