@@ -6,9 +6,9 @@ from datetime import datetime
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ObjectDoesNotExist
+from django.urls import reverse
 
 from accesslist.models import Project
-from alerting.console_links import alert_url, config_url, event_url
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.rules.message_words import alert_facts, alert_headline, event_facts, facts_of_test
 from alerting.rules.wording import target_of
@@ -164,3 +164,22 @@ def _links() -> Links:
     scheme = "https" if django_settings.OPSAPI_TLS_CERT else "http"
     address = host_and_port(*django_settings.OPSAPI_BIND)
     return Links(django_settings.OPSAPI_PUBLIC_URL or f"{scheme}://{address}")
+
+
+def alert_url(links: Links, alert_id: str) -> str:
+    """The page of an alert."""
+    return _page(links, "alerting_alert", alert_id)
+
+
+def event_url(links: Links, event_id: str) -> str:
+    """The page of an event."""
+    return _page(links, "events_event", event_id)
+
+
+def config_url(links: Links, config_id: str) -> str:
+    """The page of an alert configuration."""
+    return _page(links, "alerting_alertconfig", config_id)
+
+
+def _page(links: Links, model: str, row_id: str) -> str:
+    return links.base + reverse(f"admin:{model}_change", args=[row_id])

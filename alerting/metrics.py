@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import Metric
 from alerting.choices import ACTIVE, AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Alert, Notification
 from alerting.selectors.destinations import WAITING_SINCE, destinations_by_state
-from alerting.selectors.workers import workers_seen
+from alerting.selectors.overview import workers_seen
 from integrations.channels import CHANNELS
 from opsapi import clock
 from opsapi.metric_series import gauge

@@ -26,11 +26,11 @@ from alerting.selectors.overview import (
     notifications_failing,
     windows_ahead,
     workers_known,
+    workers_seen,
 )
 from alerting.selectors.recipients import origins_of
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
-from alerting.selectors.workers import workers_seen
 from integrations.choices import ChannelType
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words

@@ -6,8 +6,7 @@ from datetime import datetime
 from alerting.choices import AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Alert, Destination, MaintenanceWindow, Notification
 from alerting.rules.mute_extent import MuteExtent
-from alerting.rules.notification_state import NotificationState, notification_state
-from alerting.rules.state import AlertState, alert_state
+from alerting.rules.state import AlertState, NotificationState, alert_state, notification_state
 from alerting.rules.timeline import TimelineEntryKind
 from alerting.rules.timeline_notifications import TimelineNotification
 from alerting.rules.windows import WindowState, window_state

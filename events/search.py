@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import F, Q
 from django.db.models.lookups import Exact
 
-from events.expressions import HOSTNAME, REMOTE_ADDRESS, WHO
+from events.models import HOSTNAME, REMOTE_ADDRESS, WHO
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import second_after
 from opsapi.fields import Among

@@ -18,7 +18,7 @@ from alerting.models import Destination, MaintenanceWindow, Notification, Notifi
 from alerting.notification_types.sentences import recipient_words
 from alerting.presentation import ATTEMPT_TONES, alert_words, notification_badge, window_name
 from alerting.rules.delivery_policy import muted_by
-from alerting.rules.notification_state import NotificationState
+from alerting.rules.state import NotificationState
 from alerting.rules.wording import target_words
 from alerting.selectors.destinations import waiting_for
 from alerting.selectors.notification_log import of_own_configs, scheduled

@@ -1,4 +1,4 @@
-"""What the console's start page shows of alerting. Read every ten seconds: first rows, bounded counts."""
+"""The rows of the console's start page, read every ten seconds: first rows and bounded counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -104,3 +104,11 @@ def _age_count(alerts: QuerySet[Alert], age: AgeRange, now: datetime) -> AgeCoun
         count=Count("id"), acknowledged=Count("id", filter=acknowledged_at(now))
     )
     return AgeCount(age, found["count"], found["count"] - found["acknowledged"])
+
+
+_SEEN_WITHIN = timedelta(minutes=1)
+
+
+def workers_seen(now: datetime) -> QuerySet[WorkerHeartbeat]:
+    """The workers seen in the last minute."""
+    return WorkerHeartbeat.objects.filter(seen__gte=now - _SEEN_WITHIN)

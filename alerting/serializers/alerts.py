@@ -1,4 +1,4 @@
-"""Alerts as the API and webhooks show them."""
+"""Alerts as the API and webhooks show them, and their acknowledgement."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,8 +13,10 @@ from automation.metrics import Metric
 from events.serializers import CurrentValueDocument
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi import clock
-from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import Document, LinkDocument, invalid
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
+from opsapi.api.fields import DateTime, Text
 from opsapi.api.links import Links
 from opsapi.hostport import host_and_port
 from opsapi.wire_json import JsonObject
@@ -165,3 +167,28 @@ def _target(row: AlertRow) -> JsonObject:
     if "hostname" in facts and "hostnameAndPort" in names:
         shown["hostnameAndPort"] = host_and_port(facts["hostname"], facts.get("port"))  # agents have no port
     return shown
+
+
+class Comment(Text):
+    """Why an alert is acknowledged, or by when something is done about it."""
+
+    code = ErrorCode.ACKNOWLEDGEMENT_COMMENT_TOO_LONG
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=500, single_line=False, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The comment."""
+        if isinstance(data, str) and len(data) > self.bounds[1]:
+            raise invalid(f"must have at most {self.bounds[1]} characters", self.code)
+        return super().run_validation(data)
+
+
+class AcknowledgementDocument(AlertDocument):
+    """Acknowledges an alert; the other fields of its document are ignored if unchanged."""
+
+    request_example = {"acknowledgedUntil": A_TIME, "acknowledgementComment": "New disks have been ordered."}
+    writable = frozenset({"acknowledgedUntil", "acknowledgementComment"})
+
+    acknowledgedUntil = DateTime(help_text="A time in the past removes the acknowledgement.")
+    acknowledgementComment = Comment(required=False)

@@ -364,3 +364,14 @@ def _threshold_faults(
         elif spec.needs is not needs and given:
             found.append(BadField(name, present, f"is not allowed with {spec.name}"))
     return found
+
+
+class RaisingConfigDocument(ShapedDocument):
+    """An alert configuration of either kind."""
+
+    example = AlertConfigDocument.example
+
+    @classmethod
+    def shape(cls, reference: Reference) -> JsonObject:
+        """One of the two documents."""
+        return {"anyOf": [reference(kind) for kind in (AlertConfigDocument, GlobalAlertConfigDocument)]}

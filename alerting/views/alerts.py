@@ -9,13 +9,17 @@ from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
 from alerting.selectors.configs import configs_of
 from alerting.selectors.notification_log import alert_notifications
-from alerting.serializers.acknowledgements import AcknowledgementDocument
-from alerting.serializers.alerts import GLOBAL_ALERTS, STATUSES, AlertDocument, present_alert
-from alerting.serializers.configs import config_document
+from alerting.serializers.alerts import (
+    GLOBAL_ALERTS,
+    STATUSES,
+    AcknowledgementDocument,
+    AlertDocument,
+    present_alert,
+)
+from alerting.serializers.configs import RaisingConfigDocument, config_document
 from alerting.serializers.notification_log import LoggedNotificationDocument
-from alerting.serializers.raising_configs import RaisingConfigDocument
 from alerting.services.acknowledgements import alert_acknowledge
-from alerting.views.base import LogViewSet
+from alerting.views.notification_log import LogViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.paging import DeferredRows

@@ -1,4 +1,4 @@
-"""Endpoints 8 to 10 and the other routes of alert configurations, of projects and global ones."""
+"""Endpoints 3, 4, 8 to 10 and the other routes of alert configurations, of projects and global ones."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -7,15 +7,23 @@ from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from alerting.access import READ, WRITE
+from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.choices import AlertStatus
 from alerting.models import AlertConfig
 from alerting.notification_tests import alert_config_test, notification_of, tests_throttle
 from alerting.selectors.alerts import AlertRows
 from alerting.selectors.configs import alert_config, config_found, configs_of
 from alerting.selectors.recipient_addresses import unreachable
-from alerting.serializers.alerts import AlertDocument, present_alert
-from alerting.serializers.configs import AlertConfigChange, AlertConfigDocument, config_document
+from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument, present_alert
+from alerting.serializers.configs import (
+    MATCHER_FIELDS,
+    AlertConfigChange,
+    AlertConfigDocument,
+    GlobalAlertConfigDocument,
+    GlobalAlertConfigSwitch,
+    MatcherFieldsDocument,
+    config_document,
+)
 from alerting.serializers.testing import AlertConfigTestDocument, present_tests
 from alerting.services.configs import (
     alert_config_create,
@@ -25,6 +33,7 @@ from alerting.services.configs import (
 )
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, PAGING, Parameter, read_identifier
 from opsapi.api.resources import Facts
 from opsapi.api.views import ApiViewSet
@@ -159,3 +168,48 @@ class AlertConfigViewSet(AnyConfigViewSet):
     def scope(self) -> str:
         """The project."""
         return self.group.id
+
+
+class MatcherFieldViewSet(ApiViewSet):
+    """The closed set of matcher fields."""
+
+    access = {"index": ANY_KEY}
+    parameters = {"index": PAGING}
+    answers = {"index": MatcherFieldsDocument}
+    linked = False
+
+    def index(self, request: Request) -> Response:
+        """The name of every field matchers can look at, in one array without pages."""
+        return Response(MATCHER_FIELDS)
+
+
+class GlobalAlertConfigViewSet(AnyConfigViewSet):
+    """`/globalAlertConfigs`: configurations over all projects or some of them."""
+
+    access = {
+        "index": READ_GLOBAL,
+        "retrieve": READ_GLOBAL,
+        "alerts": READ_GLOBAL,
+        "create": WRITE_GLOBAL,
+        "replace": WRITE_GLOBAL,
+        "update": WRITE_GLOBAL,
+        "destroy": WRITE_GLOBAL,
+        "test": WRITE_GLOBAL,
+    }
+    bodies = {
+        "create": GlobalAlertConfigDocument,
+        "replace": GlobalAlertConfigDocument,
+        "update": GlobalAlertConfigSwitch,
+    }
+    answers = {
+        "index": [GlobalAlertConfigDocument],
+        "retrieve": GlobalAlertConfigDocument,
+        "create": GlobalAlertConfigDocument,
+        "replace": GlobalAlertConfigDocument,
+        "update": GlobalAlertConfigDocument,
+        "alerts": [AlertDocument],
+        "test": AlertConfigTestDocument,
+    }
+    identifiers = {"global_config_id": ErrorCode.INVALID_GLOBAL_ALERT_CONFIG_ID}
+    id_name = "global_config_id"
+    among = GLOBAL_ALERTS

@@ -4,8 +4,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alerting.rules.presets import Preset, presets_of
-from alerting.selectors.configs import configs_of
-from alerting.selectors.presets import configs_of_presets
+from alerting.selectors.configs import configs_of, configs_of_presets
 from alerting.serializers.configs import AlertConfigDocument
 from alerting.serializers.presets import (
     PresetDocument,

@@ -17,8 +17,8 @@ from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.presentation import alert_badge, alert_words
 from alerting.rules.wording import condition_words, target_words
-from alerting.selectors.config_activity import alerts_now, config_audits
 from alerting.selectors.config_views import config_view
+from alerting.selectors.configs import alerts_now, config_audits
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
 from events.wording import acting, in_words
