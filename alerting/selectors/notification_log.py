@@ -1,7 +1,7 @@
 """The log of notifications: who was notified of an alert or an event, and why a recipient was not."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
@@ -11,7 +11,35 @@ from events.selectors import EventRow, event_row
 from integrations.choices import MessageKind
 from opsapi.fields import JsonRows, WireTime
 
-LoggedRow = dict[str, Any]
+
+class LoggedAttempt(TypedDict):
+    """An attempt of a notification in the log."""
+
+    number: int
+    status: str
+    reason: str | None
+    latency_ms: int | None
+    wire_ended: str
+
+
+class LoggedRow(TypedDict):
+    """A notification in the log. `attempts_json` are its newest attempts, the newest first."""
+
+    id: str
+    setting_id: str
+    type_name: str
+    channel: str | None
+    kind: str
+    status: str
+    reason: str | None
+    recipient: str
+    latency_ms: int | None
+    wire_created: str
+    wire_due: str
+    wire_delivered: str | None
+    is_global: bool
+    attempts_json: list[LoggedAttempt]
+
 
 MOST_ATTEMPTS = 100
 """The most attempts of a notification that are shown, the newest."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -63,12 +62,8 @@ def silences_of(notifications: Collection[Notification], *, now: datetime) -> di
     if not groups:
         return {}
     with connection.cursor() as cursor:
-        wanted: dict[str, Any] = {
-            "groups": sorted(groups),
-            "types": sorted(set(categories.values())),
-            "now": now,
-        }
-        cursor.execute(_ACTIVE, wanted)
+        types = sorted(set(categories.values()))
+        cursor.execute(_ACTIVE, {"groups": sorted(groups), "types": types, "now": now})
         rows = cursor.fetchall()
     # Read last, and without a lock: deleting a project locks its windows first.
     live = set(Project.objects.filter(id__in={row[1] for row in rows}).values_list("id", flat=True))

@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.selectors.notification_log import LoggedRow
+from alerting.selectors.notification_log import LoggedAttempt, LoggedRow
 from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL
 from integrations.choices import DeliveryStatus, MessageKind
@@ -92,7 +92,7 @@ def present_logged(row: LoggedRow, *, with_recipient: bool) -> JsonObject:
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _attempt(row: JsonObject) -> JsonObject:
+def _attempt(row: LoggedAttempt) -> JsonObject:
     shown = {
         "number": row["number"],
         "ended": None if row["latency_ms"] is None else row["wire_ended"],

@@ -1,7 +1,6 @@
 """Acknowledging an alert, and removing the acknowledgement."""
 
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
@@ -83,7 +82,7 @@ def _record(
     )
 
 
-def _shown(acknowledgement: Acknowledgement | None) -> dict[str, Any]:
+def _shown(acknowledgement: Acknowledgement | None) -> dict[str, str | None]:
     """The fields of the acknowledgement as in the alert's document."""
     if acknowledgement is None:
         return {}

@@ -95,7 +95,7 @@ class ConfigForm(ConsoleForm):
         return self.is_global
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """The configuration as shown by the API."""
         return {} if self.config is None else facts_of(self.config)
 
