@@ -58,7 +58,7 @@ def alerting_metrics() -> Iterator[Metric]:
 
 def _alerts(now: datetime) -> Metric:
     family = _ALERTS.family()
-    active = Alert.objects.filter(status__in=[one.value for one in ACTIVE])
+    active = Alert.objects.filter(status__in=[active_status.value for active_status in ACTIVE])
     ended = Alert.objects.filter(resolved__gte=now - _RECENT)
     counts = _by_status(ended) | _by_status(active)
     for status in AlertStatus:

@@ -20,7 +20,7 @@ from alerting.presentation import (
 )
 from alerting.rules.wording import target_words
 from alerting.selectors.destinations import host_unreachable, waiting_for, with_state, with_waiting
-from alerting.services.send_now import destination_send_now
+from alerting.services.resend import destination_send_now
 from events.wording import in_words
 from opsapi import clock
 from opsapi.api.permissions import Access

@@ -57,10 +57,10 @@ def typed_of(document: Document, *, is_global: bool, as_new: bool = False) -> di
 def stored_secrets(rows: Iterable[tuple[str, Document]]) -> dict[str, str]:
     """The redacted secrets of stored notifications, by input name; `rows` are their rows in the form."""
     return {
-        f"{row}.{one.name}": notification[one.name]
+        f"{row}.{declared.name}": notification[declared.name]
         for row, notification in rows
-        for one in KINDS[notification["typeName"]].inputs
-        if one.kind is InputKind.SECRET and one.name in notification
+        for declared in KINDS[notification["typeName"]].inputs
+        if declared.kind is InputKind.SECRET and declared.name in notification
     }
 
 
@@ -72,9 +72,9 @@ def _notification(row: Typed, stored: Document) -> JsonObject:
     named = {declared.name for declared in own}
     # A checkbox always has a value; a checkbox of another type has none.
     others = [
-        one.input
-        for one in NOTIFICATION_INPUTS
-        if one.input.name not in named and one.input.kind is not InputKind.FLAG
+        row_input.input
+        for row_input in NOTIFICATION_INPUTS
+        if row_input.input.name not in named and row_input.input.kind is not InputKind.FLAG
     ]
     common = {name: text for name, text in (("typeName", type_name), ("id", setting_id)) if text}
     kept = {name: before[name] for name in (kind.kept if kind else ()) if before and name in before}

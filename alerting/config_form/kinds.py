@@ -58,7 +58,7 @@ class NotificationKind:
     def kept(self) -> frozenset[str]:
         """Fields that the form does not show; they keep their stored values."""
         declared = NOTIFICATION_TYPES[self.name].fields
-        return frozenset(field.name for field in declared) - {one.name for one in self.inputs}
+        return frozenset(field.name for field in declared) - {shown.name for shown in self.inputs}
 
 
 @dataclass(frozen=True, slots=True)

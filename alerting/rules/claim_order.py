@@ -59,7 +59,7 @@ def choose(
     """Return the ids of the notifications to send next, the most urgent first."""
     counts = _Round(in_hand, slots, now)
     queues: dict[str | None, deque[Candidate]] = {}
-    for candidate in sorted(_one_for_each_host_down(candidates), key=lambda one: one.due):
+    for candidate in sorted(_one_for_each_host_down(candidates), key=lambda waiting: waiting.due):
         queues.setdefault(candidate.project, deque()).append(candidate)
     turns = [(counts.held[project], queue[0].due, project or "", queue) for project, queue in queues.items()]
     heapq.heapify(turns)

@@ -79,7 +79,8 @@ def _integrations(
     ]
     if not without:
         return {}
-    groups, types = {one.group_id for one in without}, {one.type_name for one in without}
+    groups = {notification.group_id for notification in without}
+    types = {notification.type_name for notification in without}
     rows = Integration.objects.filter(group_id__in=groups, type__in=types)
     return {(row.group_id, row.type): row for row in rows}
 

@@ -142,7 +142,7 @@ def _changed(event: Event, name: str) -> str | None:
 def _acknowledgement_changes(events: Sequence[Event]) -> list[AcknowledgementChange]:
     """Oldest first; a change of the comment keeps the time."""
     found: list[AcknowledgementChange] = []
-    for event in sorted(events, key=lambda one: (one.created, one.id)):
+    for event in sorted(events, key=lambda recorded: (recorded.created, recorded.id)):
         if event.event_type == EventType.ALERT_UNACKNOWLEDGED_AUDIT:
             found.append(AcknowledgementChange(at=event.created, until=None))
         elif event.event_type == EventType.ALERT_ACKNOWLEDGED_AUDIT:

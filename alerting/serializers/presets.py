@@ -34,7 +34,7 @@ class PresetDocument(Document):
     }
 
     preset = serializers.ChoiceField(_NAMES)
-    engines = serializers.ListField(child=serializers.ChoiceField([one.value for one in Engine]))
+    engines = serializers.ListField(child=serializers.ChoiceField([known.value for known in Engine]))
     meaning = serializers.CharField(help_text="Condition of the preset, in a sentence.")
     eventTypeName = serializers.CharField()
     metricThreshold = MetricThresholdDocument(required=False)
@@ -80,7 +80,7 @@ class PresetsRequest(Document):
         "presets": [Preset.NO_PRIMARY.value, Preset.DISK_SPACE.value],
     }
 
-    engine = OneOf([one.value for one in Engine])
+    engine = OneOf([known.value for known in Engine])
     presets = ListOf(
         OneOf(_NAMES),
         unique=True,

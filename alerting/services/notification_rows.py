@@ -69,43 +69,21 @@ def notified_row(notified: Notified, kind: MessageKind, now: datetime, *, versio
 
 def address_row(notification: Notification, address: RecipientAddress, now: datetime) -> Notification:
     """Return the notification for one address that replaces a notification for people; due at once."""
-    return Notification(
-        id=derived_id(notification.id, address.channel, address.recipient),
-        sequence=notification.sequence,
-        subject=notification.subject,
-        group_id=notification.group_id,
-        alert_id=notification.alert_id,
-        event_id=notification.event_id,
-        setting_id=notification.setting_id,
-        type_name=notification.type_name,
-        channel=address.channel,
-        kind=notification.kind,
-        recipient=address.recipient,
-        created=notification.created,
-        due=now,
-    )
+    row = _same_message(notification, now)
+    row.id = derived_id(notification.id, address.channel, address.recipient)
+    row.channel, row.recipient = address.channel, address.recipient
+    return row
 
 
 def redirected_row(
     notification: Notification, destination: str, recipient: str, now: datetime
 ) -> Notification:
     """Return the same notification for another destination; due at once, with a new hour of retries."""
-    return Notification(
-        id=derived_id(notification.id, destination, str(notification.attempts)),
-        sequence=notification.sequence,
-        subject=notification.subject,
-        group_id=notification.group_id,
-        alert_id=notification.alert_id,
-        event_id=notification.event_id,
-        setting_id=notification.setting_id,
-        type_name=notification.type_name,
-        channel=notification.channel,
-        kind=notification.kind,
-        destination=destination,
-        recipient=recipient[:LONGEST_RECIPIENT],
-        created=notification.created,
-        due=now,
-    )
+    row = _same_message(notification, now)
+    row.id = derived_id(notification.id, destination, str(notification.attempts))
+    row.channel, row.destination = notification.channel, destination
+    row.recipient = recipient[:LONGEST_RECIPIENT]
+    return row
 
 
 def notifications_insert(rows: Iterable[Notification]) -> None:
@@ -131,6 +109,22 @@ def _row(
         recipient=named[:LONGEST_RECIPIENT],
         created=now,
         due=due,
+    )
+
+
+def _same_message(notification: Notification, now: datetime) -> Notification:
+    """Return a notification with the same message, due at once, without id and receiver."""
+    return Notification(
+        sequence=notification.sequence,
+        subject=notification.subject,
+        group_id=notification.group_id,
+        alert_id=notification.alert_id,
+        event_id=notification.event_id,
+        setting_id=notification.setting_id,
+        type_name=notification.type_name,
+        kind=notification.kind,
+        created=notification.created,
+        due=now,
     )
 
 

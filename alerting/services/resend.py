@@ -1,4 +1,4 @@
-"""Sending a notification again that has failed for good."""
+"""Sending on request: a failed notification again, and the messages that wait for a destination now."""
 
 from datetime import datetime
 
@@ -7,14 +7,14 @@ from django.db.models import QuerySet
 
 from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
 from alerting.choices import DropReason, NotificationStatus
-from alerting.models import Alert, Destination, Notification, NotificationSetting
+from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.rules.delivery_policy import drop_reason
 from alerting.selectors.credentials import credentials_gone, setting_of
 from alerting.selectors.due_notifications import held_against
 from alerting.selectors.notification_settings import stands_for_people
 from alerting.services.alerts import alert_facts
 from alerting.services.locks import config_lock_shared
-from alerting.services.notifications import notifications_drop
+from alerting.services.notifications import notifications_drop, notifications_retry_now
 from events.choices import DiffType, Work
 from events.diffs import diff
 from events.facts import EventFacts
@@ -24,6 +24,7 @@ from integrations.choices import ENDS, OPEN_KINDS, MessageKind
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor
+from opsapi.clock import wire_time
 
 _BEING_REPEATED = "a reminder for the same alert is being sent"
 
@@ -121,3 +122,37 @@ def _record(row: Notification, alert: Alert | None, actor: Actor, now: datetime)
 
 def _shown(status: str) -> dict[str, str]:
     return {"status": status}
+
+
+@transaction.atomic
+def destination_send_now(*, destination_id: str, actor: Actor, now: datetime) -> None:
+    """Make waiting messages due, and end the pauses of the destination and its host, and its pace.
+
+    A destination that fails gets one message first, and the others when it accepts that message. Maintenance
+    windows and acknowledgements still hold back notifications.
+
+    Raises:
+        ApiError: RESOURCE_NOT_FOUND, when it was deleted in the meantime.
+    """
+    actor_lock_shared(actor)
+    row = Destination.objects.select_for_update().filter(id=destination_id).first()
+    row = get_or_404(row, ErrorCode.RESOURCE_NOT_FOUND, destination_id)
+    before = {"nextTry": row.next_try and wire_time(row.next_try), "paceMs": row.pace_ms}
+    row.next_try, row.paused_until, row.pace_ms = None, None, 0
+    # A locked host is being tried at this moment.
+    host = UnreachableHost.objects.select_for_update(skip_locked=True).filter(host=row.host).first()
+    if host is not None:
+        UnreachableHost.objects.filter(host=host.host).update(next_try=now)
+        # This destination is the next to be tried on its host.
+        row.tried = None
+    row.save(update_fields=["next_try", "paused_until", "pace_ms", "tried"])
+    notifications_retry_now(destination=row.id, now=now)
+    event_record(
+        event_type=EventType.NOTIFICATION_RESENT_AUDIT,
+        actor=actor,
+        now=now,
+        group_id=row.group_id,
+        # ALERT_CONFIG is the most similar of the closed set of diff types.
+        diffs=diff(DiffType.ALERT_CONFIG, row.id, old=before, new={"nextTry": wire_time(now), "paceMs": 0}),
+    )
+    wake_workers(Work.MESSAGES)

@@ -94,8 +94,8 @@ class AlertConfigAdmin(ConsoleAdmin):
         operator = operator_of(request)
         may_test = OF_ROW["test"].is_allowed(operator, row, self.scope_of(row))
         destinations = [
-            (one, action_url(AlertConfig, row.pk, "test", notification=one.id) if may_test else "")
-            for one in destinations_of(row)
+            (choice, action_url(AlertConfig, row.pk, "test", notification=choice.id) if may_test else "")
+            for choice in destinations_of(row)
         ]
         shown = {"destinations": destinations, "tests": may_test}
         return {**super().page_context(request, row), **shown}

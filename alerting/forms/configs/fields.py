@@ -96,7 +96,9 @@ def event_field(*, is_global: bool) -> forms.Field:
 def threshold_fields() -> dict[str, forms.Field]:
     """The inputs of both thresholds."""
     fields = {
-        f"{part}.{one.name}": field_of(one) for part, all_of in THRESHOLD_INPUTS.items() for one in all_of
+        f"{part}.{declared.name}": field_of(declared)
+        for part, inputs in THRESHOLD_INPUTS.items()
+        for declared in inputs
     }
     marks = {
         metric.value: {
@@ -180,7 +182,7 @@ def _type_field(*, is_global: bool) -> forms.Field:
         for name, kind in NOTIFICATION_TYPES.items()
     }
     choices = [
-        (one.name, NOTIFICATION_TYPES[one.name].label) for one in notification_kinds(is_global=is_global)
+        (kind.name, NOTIFICATION_TYPES[kind.name].label) for kind in notification_kinds(is_global=is_global)
     ]
     return _marked("typeName", [_NONE_CHOSEN, *choices], marks)
 

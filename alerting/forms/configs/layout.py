@@ -10,7 +10,7 @@ from alerting.config_form.rows import Typed
 from opsapi.console.fields import CLEAR
 
 _LAST = ("delayMin", "intervalMin")
-_IN_ORDER = sorted(NOTIFICATION_INPUTS, key=lambda one: one.input.name in _LAST)
+_IN_ORDER = sorted(NOTIFICATION_INPUTS, key=lambda shown: shown.input.name in _LAST)
 """Recipients first, then the schedule."""
 
 Faults = Mapping[str, Sequence[str]]
