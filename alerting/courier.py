@@ -56,8 +56,8 @@ class Courier:
         rest = [notification for notification in claims if not notification.destination]
         begun: set[str] = set()
         try:
-            for some in filter(None, (ready, rest)):
-                for job in decide(some, now=self._clock()):
+            for batch in filter(None, (ready, rest)):
+                for job in decide(batch, now=self._clock()):
                     begun.add(job.notification.id)
                     self._begin(job)
         except Exception:

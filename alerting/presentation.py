@@ -5,11 +5,10 @@ from datetime import datetime
 
 from alerting.choices import AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Alert, Destination, MaintenanceWindow, Notification
-from alerting.rules.mute_extent import MuteExtent
 from alerting.rules.state import AlertState, NotificationState, alert_state, notification_state
 from alerting.rules.timeline import TimelineEntryKind
 from alerting.rules.timeline_notifications import TimelineNotification
-from alerting.rules.windows import WindowState, window_state
+from alerting.rules.windows import MuteExtent, WindowState, window_state
 from alerting.selectors.acknowledgements import alert_acknowledgement
 from events.wording import in_words
 from integrations.choices import DeliveryStatus, MessageKind

@@ -3,7 +3,8 @@
 One thread evaluates signals. One thread claims, decides and records deliveries; each message is sent in a
 thread of its own, so that a slow receiver costs only a socket. One thread deletes old data. One thread
 detects hosts and agents that stopped reporting. One thread listens for NOTIFY and wakes evaluation and
-delivery. One thread holds the lock that shows other workers that this worker is alive.
+delivery. One thread holds the lock that shows other workers that this worker is alive, and one looks for
+workers that died.
 
 All work is claimed in the database, so any number of workers on any number of machines share it. Other
 workers take over the work of a dead worker within three seconds.

@@ -1,17 +1,20 @@
-"""Maintenance windows, and what they mute."""
+"""Maintenance windows, the notifications that they silence, and the extent of what they mute."""
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Count, Model, QuerySet
 
 from accesslist.models import Project
+from alerting.choices import AlertStatus
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.rules.delivery_policy import Silence
-from alerting.rules.windows import WindowSpan, covering
+from alerting.rules.windows import MuteCounts, MuteExtent, WindowSpan, covering
+from automation.models import Agent, Cluster, Host, ReplicaSet
 from events.models import Event
-from events.types import EVENT_TYPES, EventType
+from events.types import EVENT_TYPES, Category, EventType
 
 
 def windows_of(group_id: str) -> QuerySet[MaintenanceWindow]:
@@ -107,4 +110,46 @@ def _categories(notifications: Collection[Notification]) -> dict[str, str]:
         notification.id: EVENT_TYPES[EventType(types[about])].category.value
         for notification in notifications
         if (about := notification.alert_id or notification.event_id) in types
+    }
+
+
+_THINGS: Mapping[Category, type[Model]] = {
+    Category.HOST: Host,
+    Category.REPLICA_SET: ReplicaSet,
+    Category.CLUSTER: Cluster,
+    Category.AGENT: Agent,
+}
+
+
+def mute_counts(group_ids: Collection[str]) -> dict[str, MuteCounts]:
+    """What each of the projects has."""
+    things: dict[str, dict[Category, int]] = {id_: {} for id_ in group_ids}
+    for category, model in _THINGS.items():
+        rows = model._default_manager.filter(group_id__in=group_ids).order_by()
+        for group_id, count in rows.values_list("group_id").annotate(Count("pk")):
+            things[group_id][category] = count
+    alerts: dict[str, dict[Category, int]] = {id_: defaultdict(int) for id_ in group_ids}
+    opened = Alert.objects.filter(group_id__in=group_ids, status=AlertStatus.OPEN.value).order_by()
+    for group_id, event_type, count in opened.values_list("group_id", "event_type").annotate(Count("pk")):
+        alerts[group_id][EVENT_TYPES[EventType(event_type)].category] += count
+    return {id_: MuteCounts(things[id_], alerts[id_]) for id_ in group_ids}
+
+
+def mute_extent(
+    *, group_id: str, project: str, categories: Collection[str], not_only: str = ""
+) -> MuteExtent:
+    """What a window for these categories mutes in a project."""
+    counts = mute_counts([group_id])[group_id]
+    return MuteExtent(categories=categories, project=project, counts=counts, not_only=not_only)
+
+
+def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent]:
+    """What each of the windows mutes, by its id."""
+    listed = list(windows)
+    counts = mute_counts({window.group_id for window in listed})
+    return {
+        window.id: MuteExtent(
+            categories=window.alert_types, project=str(window.group), counts=counts[window.group_id]
+        )
+        for window in listed
     }
