@@ -34,7 +34,7 @@ def urgent_first(alerts: QuerySet[Alert], start: int, stop: int, *, now: datetim
 
 
 def _by_urgency(active: QuerySet[Alert], now: datetime) -> tuple[QuerySet[Alert], ...]:
-    """Each in the order of an index: a single query for both would sort all there are."""
+    """Each in the order of an index: a single query for both would sort all active alerts."""
     newest = active.order_by("-created", "-id")
     return newest.exclude(acknowledged_at(now)), newest.filter(acknowledged_at(now))
 
