@@ -23,7 +23,7 @@ class AlertingConfig(AppConfig):
         from alerting.host_panel import alerts_of_host  # noqa: PLC0415
         from alerting.metrics import alerting_metrics  # noqa: PLC0415
         from alerting.panels import alerting_widgets  # noqa: PLC0415
-        from alerting.selectors.workers import workers_seen  # noqa: PLC0415
+        from alerting.selectors.overview import workers_seen  # noqa: PLC0415
 
         self.metrics = [alerting_metrics]
         self.overview = [alerting_widgets]

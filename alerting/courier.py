@@ -7,9 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from queue import Empty, SimpleQueue
 
-from alerting.delivery import Clock, Job, claim, decide, record, send
+from alerting.delivery import Job, decide, record, send
 from alerting.models import Notification
 from alerting.rules.claim_order import next_free_slot
+from alerting.services.claims import claim
 from alerting.services.leases import leased_at, leases_give_back
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
@@ -20,9 +21,11 @@ FINISH_SECONDS = 8.0
 
 
 class Courier:
-    """Used by one thread, the only one with the database; `rules.claim_order` says what a slot is."""
+    """Its owner is a single thread, the only one with the database; `rules.claim_order` defines slots."""
 
-    def __init__(self, *, worker: int, slots: int, clock: Clock, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, *, worker: int, slots: int, clock: Callable[[], datetime], wake: Callable[[], None]
+    ) -> None:
         self._worker = worker
         self._slots = slots
         self._clock = clock
@@ -35,9 +38,9 @@ class Courier:
     def step(self) -> int:
         """Record outcomes, then claim and start to send. Returns the number of claimed notifications."""
         self._record()
-        claims = self._take_in_hand()
-        if any(not one.destination for one in claims):
-            self._take_in_hand()  # They have a destination by now.
+        claims = self._claim_and_send()
+        if any(not notification.destination for notification in claims):
+            self._claim_and_send()  # They have a destination by now.
         return len(claims)
 
     def pause(self, longest: float) -> float:
@@ -45,21 +48,21 @@ class Courier:
         free = next_free_slot(self._sending.values(), self._clock())
         return longest if free is None else min(longest, free.total_seconds())
 
-    def _take_in_hand(self) -> list[Notification]:
+    def _claim_and_send(self) -> list[Notification]:
         """Claim notifications and start to send. Returns the claimed ones."""
         claims = claim(worker=self._worker, slots=self._slots, now=self._clock())
         # Notifications with a destination leave first: addressing the rest may take longer.
-        ready = [one for one in claims if one.destination]
-        rest = [one for one in claims if not one.destination]
+        ready = [notification for notification in claims if notification.destination]
+        rest = [notification for notification in claims if not notification.destination]
         begun: set[str] = set()
         try:
-            for some in filter(None, (ready, rest)):
-                for job in decide(some, now=self._clock()):
+            for batch in filter(None, (ready, rest)):
+                for job in decide(batch, now=self._clock()):
                     begun.add(job.notification.id)
                     self._begin(job)
         except Exception:
             # Notifications that are not in progress can be claimed again immediately, by any worker.
-            leases_give_back([one for one in claims if one.id not in begun])
+            leases_give_back([notification for notification in claims if notification.id not in begun])
             raise
         return claims
 

@@ -2,13 +2,13 @@
 
     claim ─► decide ─► send ─► record
 
-Claim leases the notifications that may go out next (`rules.claim_order`). Decide puts off, drops, addresses
-or sends each notification (`rules.delivery_policy`), while it holds their locks. Send makes one attempt over
-the channel, without the database. Record writes the outcome of the attempt and schedules what follows: a
-retry or a reminder.
+Claim leases the notifications that may be sent next (`services.claims`). Decide postpones, drops, addresses
+or sends each notification (`rules.delivery_policy`), while the rows behind the decision are locked. Send
+makes one attempt over the channel, without the database. Record writes the outcome of the attempt and
+schedules the next retry or reminder. `courier` calls these steps in a loop.
 
 A crash between two steps loses nothing: another worker takes over the notification as "perhaps received",
-under the same delivery id.
+with the same delivery id.
 """
 
 import logging
@@ -16,17 +16,15 @@ import random
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import InterfaceError, OperationalError, connection, transaction
-from django.db.backends.utils import CursorWrapper
 
 from alerting.choices import DropReason, NotificationStatus
 from alerting.messages import messages_of
 from alerting.models import Alert, Destination, Notification, NotificationAttempt, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
-from alerting.rules.claim_order import AT_ONE_DESTINATION, Candidate, InHand, choose
 from alerting.rules.delivery_policy import (
     SECRETS_UNREADABLE,
     DeliveryStep,
@@ -50,16 +48,13 @@ from alerting.services.destinations import (
 )
 from alerting.services.leases import (
     LAPSES_AT_MOST,
-    LEASE,
     LONGEST_ATTEMPT,
-    is_lapsed,
+    AttemptEnd,
     lapses_of,
     lease_finish,
     leased_at,
     leases_change,
     leases_finish,
-    leases_release,
-    leases_take,
 )
 from alerting.services.notification_rows import notifications_insert, redirected_row
 from alerting.services.notifications import schedule_follow_ups, schedule_reminders
@@ -75,141 +70,7 @@ from opsapi.outbound.errors import NO_ANSWER
 
 logger = logging.getLogger("opsapi.pipeline")
 
-Clock = Callable[[], datetime]
-
-UNDECIDED_AT_ONCE = 200
-AT_ONCE = 64
-"""The most notifications in one claim: the first are sent before the last are read."""
-LONGEST_PAUSE = timedelta(hours=2)
-"""Retry-After is honoured up to an hour, so a longer pause means that the clock has stepped back."""
 HELD_UP = "the worker was delayed before it could send the message"
-_CLAIM_LOCK = 0x6F70636C61696D  # "opclaim": claims of all workers one after the other, so that limits hold
-
-
-# --- claim ----------------------------------------------------------------------------------------
-
-# Statistics of a queue are old as soon as they are taken. Where they say that the table is small, PostgreSQL
-# would scan all of it for each candidate: 174,000 scans for 600 messages of a young installation. Every step
-# of a claim has its index. A worker that stands still in a claim loses its lock: all others wait for it.
-_BEGIN_CLAIM = """
-SELECT pg_advisory_xact_lock(%s), set_config('idle_in_transaction_session_timeout', '10s', true),
-       set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)
-"""
-
-# Due notifications without a destination, projects in turn. Deciding is quick, and afterwards a notification
-# has a destination, another time or an end.
-_UNDECIDED = """
-WITH undecided AS MATERIALIZED (
-    SELECT id, group_id, due, sequence FROM alerting_notification
-     WHERE status = 'PENDING' AND destination = '' AND lease_token IS NULL AND due <= %(now)s ORDER BY due
-)
-SELECT id FROM (
-    SELECT id, due, row_number() OVER (PARTITION BY group_id ORDER BY due, sequence) AS turn FROM undecided
-) AS waiting ORDER BY turn, due LIMIT %(limit)s
-"""
-
-# For each destination that may be tried, the due notifications that are the first for their subject. The
-# recursion steps through the index from one destination to the next and reads only the first rows of each, so
-# the length of a queue does not matter. PostgreSQL could plan NOT EXISTS as a join of whole queues; it never
-# does so with the subselect.
-_CANDIDATES = """
-WITH RECURSIVE waiting(destination) AS (
-    (SELECT destination FROM alerting_notification
-      WHERE status = 'PENDING' AND destination > '' AND lease_token IS NULL
-      ORDER BY destination LIMIT 1)
-    UNION ALL
-    SELECT (SELECT n.destination FROM alerting_notification AS n
-             WHERE n.status = 'PENDING' AND n.destination > '' AND n.lease_token IS NULL
-               AND n.destination > waiting.destination
-             ORDER BY n.destination LIMIT 1)
-      FROM waiting WHERE waiting.destination IS NOT NULL
-)
-SELECT first.id, place.id, place.group_id, place.host, first.due,
-       place.failures = 0 AND place.answered IS NOT NULL AND place.pace_ms = 0,
-       down.host IS NOT NULL, place.tried
-  FROM waiting
-  JOIN alerting_destination AS place ON place.id = waiting.destination
-  LEFT JOIN alerting_unreachablehost AS down ON down.host = place.host
- CROSS JOIN LATERAL (
-       SELECT n.id, n.due FROM alerting_notification AS n
-        WHERE n.status = 'PENDING' AND n.destination > '' AND n.lease_token IS NULL
-          AND n.destination = place.id AND n.due <= %(now)s
-          AND (SELECT other.id FROM alerting_notification AS other
-                WHERE other.status = 'PENDING' AND other.destination > ''
-                  AND other.destination = n.destination AND other.subject = n.subject
-                  AND (other.lease_token IS NOT NULL
-                       OR ((other.sequence, other.id) < (n.sequence, n.id)
-                           AND (other.due <= %(now)s OR other.first_attempt IS NOT NULL)))
-                LIMIT 1) IS NULL
-        ORDER BY n.due
-        LIMIT CASE WHEN place.failures = 0 AND place.answered IS NOT NULL THEN %(most)s ELSE 1 END) AS first
- WHERE (place.next_try IS NULL OR place.next_try <= %(now)s OR place.next_try > %(clock_stepped_back)s)
-   AND (down.host IS NULL OR down.next_try <= %(now)s OR down.next_try > %(clock_stepped_back)s)
-"""
-
-_IN_HAND = """
-SELECT n.destination, n.group_id, coalesce(place.host, ''), n.lease_until, n.worker,
-       place.failures = 0 AND place.answered IS NOT NULL
-  FROM alerting_notification AS n LEFT JOIN alerting_destination AS place ON place.id = n.destination
- WHERE n.status = 'PENDING' AND n.lease_token IS NOT NULL
-"""
-
-
-@transaction.atomic
-def claim(*, worker: int, slots: int, now: datetime, limit: int = AT_ONCE) -> list[Notification]:
-    """Lease the next notifications for a worker, the most urgent first.
-
-    Due notifications without a destination are included beyond the free slots: deciding needs no slot.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(_BEGIN_CLAIM, [_CLAIM_LOCK])
-        in_hand = _read_in_hand(cursor, now)
-        cursor.execute(_UNDECIDED, {"now": now, "limit": min(UNDECIDED_AT_ONCE, limit * 4)})
-        undecided = [row[0] for row in cursor.fetchall()]
-        cursor.execute(
-            _CANDIDATES, {"now": now, "most": AT_ONE_DESTINATION, "clock_stepped_back": now + LONGEST_PAUSE}
-        )
-        candidates = [_candidate(row) for row in cursor.fetchall()]
-    held = [_in_hand(row, worker) for row in in_hand if row[0]]
-    chosen = choose(candidates, held, slots=slots, now=now)[:limit]
-    return leases_take(ids=[*chosen, *undecided], worker=worker, now=now) if chosen or undecided else []
-
-
-def _read_in_hand(cursor: CursorWrapper, now: datetime) -> list[Sequence[Any]]:
-    """Read what workers have in hand, after what lapsed was given back."""
-    cursor.execute(_IN_HAND)
-    rows: list[Sequence[Any]] = cursor.fetchall()
-    if any(is_lapsed(row[3], now) for row in rows):
-        leases_release(now=now)
-        cursor.execute(_IN_HAND)
-        rows = cursor.fetchall()
-    return rows
-
-
-def _candidate(row: Sequence[Any]) -> Candidate:
-    notification, destination, project, host, due, steady, host_down, tried = row
-    return Candidate(
-        id=notification,
-        destination=destination,
-        project=project,
-        host=host,
-        due=due,
-        steady=steady,
-        host_down=host_down,
-        tried=tried,
-    )
-
-
-def _in_hand(row: Sequence[Any], worker: int) -> InHand:
-    destination, project, host, until, holder, steady = row
-    return InHand(
-        destination=destination,
-        project=project,
-        host=host,
-        began=until - LEASE,
-        steady=bool(steady),
-        mine=holder == worker,
-    )
 
 
 # --- decide ---------------------------------------------------------------------------------------
@@ -217,9 +78,10 @@ def _in_hand(row: Sequence[Any], worker: int) -> InHand:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A notification to send. `outcome` is set if it cannot be sent.
+    """A notification to send with `config`, the fields of its channel.
 
-    `perhaps_before`: the receiver perhaps received an earlier attempt.
+    `perhaps_before`: the receiver perhaps received an earlier attempt. `outcome` is set if the notification
+    cannot be sent.
     """
 
     notification: Notification
@@ -230,35 +92,69 @@ class Job:
 
 
 def decide(claims: Sequence[Notification], *, now: datetime) -> list[Job]:
-    """Decide on claimed notifications and return those to send; the others are finished.
+    """Decide on claimed notifications, and return jobs for the notifications to send.
 
-    An unexpected error fails only the notification that raises it. Errors of the database are raised.
+    The other notifications are finished. An unexpected error fails only the notification that causes it.
+
+    Raises:
+        OperationalError, InterfaceError: the database failed.
     """
     try:
         return _decide(claims, now)
     except (OperationalError, InterfaceError):
         raise
-    except Exception as error:  # one of the notifications caused it: find it
+    except Exception as error:  # decide on each notification separately to find the cause
         if len(claims) > 1:
-            return [job for one in claims for job in decide([one], now=now)]
-        logger.exception("notification %s cannot be decided on", claims[0].id)
+            return [job for notification in claims for job in decide([notification], now=now)]
+        notification = claims[0]
+        logger.exception("notification %s cannot be decided on", notification.id)
         reason = f"the message cannot be built: {type(error).__name__}"
         failed = Outcome(DeliveryStatus.RETRY, reason, 0)
         with transaction.atomic():
-            begun = _begin([(claims[0], failed)], now)
-        return [Job(one, one.perhaps_received, {}, outcome=failed) for one, _ in begun]
+            return _begin([Job(notification, notification.perhaps_received, {}, outcome=failed)], now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The facts of decisions, read for all notifications together.
+
+    `settings` are by setting id and type, `silences` and `lapses` by notification id, `configs` by
+    destination. `notified` has the alert and destination of each message that was perhaps received.
+    """
+
+    alerts: Mapping[str, Alert]
+    settings: Mapping[tuple[str, str], NotificationSetting]
+    silences: Mapping[str, Silence]
+    notified: Set[tuple[str, str]]
+    lapses: Mapping[str, int]
+    configs: Mapping[str, Mapping[str, str] | CannotDecryptError]
+    named: dict[tuple[object, ...], NamedDestination | Outcome] = field(default_factory=dict)
+    """Cache of `_named_destination`."""
+
+    def were_notified(self, notification: Notification) -> bool:
+        """Whether the receiver was perhaps notified of the alert; older rows name no destination."""
+        alert_id = notification.alert_id or ""
+        return not self.notified.isdisjoint({(alert_id, notification.destination), (alert_id, "")})
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A decided attempt; `failure` is its outcome if nothing can be sent."""
+
+    notification: Notification
+    failure: Outcome | None
 
 
 @transaction.atomic
 def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
-    """Return the attempts to make, and write every other decision.
+    """Write all decisions, and return the attempts to make.
 
-    The facts of a decision are locked until it is written: a request that ends or acknowledges an alert, or
-    changes a window, waits and then finds the decision. Locks are taken in the order window, alert,
+    The rows behind a decision stay locked until it is written, so a request that ends or acknowledges an
+    alert, or changes a window, waits and then sees the decision. The order of locks is window, alert,
     notification, as everywhere. Projects are not locked: deleting a project locks its row last.
     """
     silences = silences_of(claims, now=now)
-    alert_ids = [one.alert_id for one in claims if one.alert_id]
+    alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
     alerts = Alert.objects.select_related("group").filter(Among("id", set(alert_ids)))
     locked = alerts.select_for_update(no_key=True, of=("self",)).order_by("id")
     facts = _Facts(
@@ -267,158 +163,141 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
         silences=silences,
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claims),
-        configs=destination_configs({one.destination for one in claims if one.destination}),
+        configs=destination_configs({claim.destination for claim in claims if claim.destination}),
     )
-    attempts: list[tuple[Notification, Outcome | None]] = []
+    attempts: list[_Attempt] = []
     addressed: list[tuple[Notification, NamedDestination]] = []
-    for one in claims:
-        match _decide_one(one, facts, now):
-            case NamedDestination() as place:
-                addressed.append((one, place))
-            case _Attempt(failure):
-                attempts.append((one, failure))
-    _address(addressed, [one.destination for one, _ in attempts], now)
-    wanted = [one for one, failure in attempts if failure is None]
-    messages = messages_of(wanted, alerts=facts.alerts, settings=facts.settings.values(), now=now)
-    perhaps = {one.id: one.perhaps_received for one in claims}
-    jobs = {one.id: _job(one, perhaps[one.id], failure, facts, messages) for one, failure in attempts}
-    begun = _begin([(one, jobs[one.id].outcome) for one, _ in attempts], now)
-    return [jobs[one.id] for one, _ in begun]
+    for notification in claims:
+        match _decide_one(notification, facts, now):
+            case NamedDestination() as destination:
+                addressed.append((notification, destination))
+            case _Attempt() as attempt:
+                attempts.append(attempt)
+    _address(addressed, [attempt.notification.destination for attempt in attempts], now)
+    to_send = [attempt.notification for attempt in attempts if attempt.failure is None]
+    messages = messages_of(to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now)
+    return _begin([_job(attempt, facts, messages) for attempt in attempts], now)
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """The facts of decisions; `notified` has alert and destination of each message perhaps received."""
-
-    alerts: Mapping[str, Alert]
-    settings: Mapping[tuple[str, str], NotificationSetting]
-    silences: Mapping[str, Silence]
-    notified: Set[tuple[str, str]]
-    lapses: Mapping[str, int]
-    configs: Mapping[str, Mapping[str, str] | CannotDecryptError]
-    places: dict[tuple[object, ...], NamedDestination | Outcome] = field(default_factory=dict)
-    """The place of each setting's notifications, or the reason why there is none; looked up once."""
-
-    def were_notified(self, one: Notification) -> bool:
-        """Whether the receiver was perhaps notified of the alert; older rows name no destination."""
-        alert_id = one.alert_id or ""
-        return not self.notified.isdisjoint({(alert_id, one.destination), (alert_id, "")})
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """An attempt to make; `failure` is set if it cannot be made."""
-
-    failure: Outcome | None
-
-
-def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | NamedDestination | None:
-    """Return the attempt to make, or the place to address; None if the notification is finished."""
-    setting = facts.settings.get((one.setting_id, one.type_name))
-    alert = facts.alerts.get(one.alert_id or "")
-    named = _named_place(one, setting, alert, facts)
+def _decide_one(
+    notification: Notification, facts: _Facts, now: datetime
+) -> _Attempt | NamedDestination | None:
+    """Return the attempt to make, or the destination to address; None if the notification is finished."""
+    setting = facts.settings.get((notification.setting_id, notification.type_name))
+    alert = facts.alerts.get(notification.alert_id or "")
+    named = _named_destination(notification, setting, alert, facts)
     failure = named if isinstance(named, Outcome) else None
-    place = named if isinstance(named, NamedDestination) else None
+    destination = named if isinstance(named, NamedDestination) else None
+    is_current = destination is None or notification.destination == destination.id
     due = replace(
-        held_against(one, alert, setting),
-        addressed=one.destination in facts.configs and (place is None or one.destination == place.id),
-        was_notified=facts.were_notified(one),
-        lapsed_for_good=facts.lapses.get(one.id, 0) >= LAPSES_AT_MOST,
-        silence=facts.silences.get(one.id),
+        held_against(notification, alert, setting),
+        addressed=notification.destination in facts.configs and is_current,
+        was_notified=facts.were_notified(notification),
+        lapsed_for_good=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
+        silence=facts.silences.get(notification.id),
     )
     verdict = decide_delivery(due, now)
-    if verdict.step is DeliveryStep.SEND or (verdict.step is DeliveryStep.ADDRESS and failure):
-        return _Attempt(failure)
-    if verdict.step is DeliveryStep.ADDRESS and place is not None:
-        return place
-    _apply(verdict, one, setting, alert, now)
+    match verdict.step:
+        case DeliveryStep.SEND:
+            return _Attempt(notification, failure)
+        case DeliveryStep.ADDRESS if failure:
+            return _Attempt(notification, failure)
+        case DeliveryStep.ADDRESS if destination:
+            return destination
+        case DeliveryStep.ADDRESS if notification.channel is None and setting:
+            recipients_replace(notification=notification, setting=setting, alert=alert, now=now)
+        case DeliveryStep.ADDRESS:
+            raise AssertionError(f"notification {notification.id} has no destination and no recipients")
+        case DeliveryStep.DROP:
+            lease_finish(notification, status=NotificationStatus.DROPPED.value, reason=verdict.reason)
+        case DeliveryStep.REMOVE:
+            Notification.objects.filter(id=notification.id, lease_token=notification.lease_token).delete()
+        case DeliveryStep.PUT_OFF:
+            lease_finish(notification, **_put_off(verdict, notification))
+        case DeliveryStep.GIVE_UP:
+            _give_up(verdict, notification, setting, alert, now)
     return None
 
 
-def _named_place(
-    one: Notification, setting: NotificationSetting | None, alert: Alert | None, facts: _Facts
+def _named_destination(
+    notification: Notification, setting: NotificationSetting | None, alert: Alert | None, facts: _Facts
 ) -> NamedDestination | Outcome | None:
-    """The place that the configuration names now, or the reason why there is none.
+    """Return the destination that the configuration names now, or the failure if it names none.
 
-    None if the place is fixed or unknown: ends and acknowledgements go to the destination of the beginning,
-    and a notification for people has no channel yet.
+    None if the destination is fixed, because ends and acknowledgements go to the destination of the opening,
+    or if the notification is for people and has no channel yet.
     """
-    fixed = one.kind in ENDS or one.kind == MessageKind.ACKNOWLEDGE
-    if one.channel is None or (fixed and one.destination in facts.configs):
+    is_fixed = notification.kind in ENDS or notification.kind == MessageKind.ACKNOWLEDGE
+    if notification.channel is None or (is_fixed and notification.destination in facts.configs):
         return None
-    if fixed and one.destination:
+    if is_fixed and notification.destination:
         return Outcome(DeliveryStatus.FAILED, DropReason.SECRETS_GONE.value, 0)
-    key = (one.setting_id, one.type_name, one.channel, one.group_id, one.recipient, one.kind in ENDS)
-    if key not in facts.places:
-        facts.places[key] = _look_up_place(one, setting, alert)
-    return facts.places[key]
+    key = (
+        notification.setting_id,
+        notification.type_name,
+        notification.channel,
+        notification.group_id,
+        notification.recipient,
+        notification.kind in ENDS,
+    )
+    if key not in facts.named:
+        facts.named[key] = _look_up_destination(notification, setting, alert)
+    return facts.named[key]
 
 
-def _look_up_place(
-    one: Notification, setting: NotificationSetting | None, alert: Alert | None
+def _look_up_destination(
+    notification: Notification, setting: NotificationSetting | None, alert: Alert | None
 ) -> NamedDestination | Outcome:
     try:
-        credentials = credentials_for(one, setting)
+        credentials = credentials_for(notification, setting)
     except NoCredentialsError as error:
         return Outcome(DeliveryStatus.FAILED, error.reason, 0)
     except CannotDecryptError as error:
         # Retried, because another machine may have the key, or this machine after a restart.
-        logger.error("notification %s cannot be sent: %s", one.id, error)
+        logger.error("notification %s cannot be sent: %s", notification.id, error)
         return Outcome(DeliveryStatus.RETRY, SECRETS_UNREADABLE, 0)
-    channel = ChannelType(str(one.channel))
-    of_global = setting is not None and setting.config.group_id is None
-    is_global = alert.is_global if alert else of_global
-    config = credentials.config
-    found = destination_id(group_id=one.group_id, channel=channel, config=config, is_global=is_global)
-    return NamedDestination(found, one.group_id, channel, credentials, is_global)
+    group_id, channel = notification.group_id, ChannelType(str(notification.channel))
+    of_global_config = setting is not None and setting.config.group_id is None
+    is_global = alert.is_global if alert else of_global_config
+    key = destination_id(group_id=group_id, channel=channel, config=credentials.config, is_global=is_global)
+    return NamedDestination(key, group_id, channel, credentials, is_global)
 
 
-def _apply(
-    verdict: DeliveryVerdict,
-    one: Notification,
-    setting: NotificationSetting | None,
-    alert: Alert | None,
-    now: datetime,
-) -> None:
-    match verdict.step:
-        case DeliveryStep.DROP:
-            lease_finish(one, status=NotificationStatus.DROPPED.value, reason=verdict.reason)
-        case DeliveryStep.REMOVE:
-            Notification.objects.filter(id=one.id, lease_token=one.lease_token).delete()
-        case DeliveryStep.PUT_OFF:
-            lease_finish(one, **_put_off(verdict, one))
-        case DeliveryStep.GIVE_UP:
-            _give_up(verdict, one, setting, alert, now)
-        case DeliveryStep.ADDRESS if one.channel is None and setting is not None:
-            recipients_replace(notification=one, setting=setting, alert=alert, now=now)
-        case DeliveryStep.ADDRESS | DeliveryStep.SEND:
-            raise AssertionError(f"{verdict.step} is handled by the caller")
+class _Postponed(TypedDict):
+    """The new values of a postponed notification."""
+
+    due: datetime | None
+    reason: str | None
+    silenced_by: str | None
+    first_attempt: None
+    destination: str
 
 
-def _put_off(verdict: DeliveryVerdict, one: Notification) -> dict[str, Any]:
-    """Restart the hour of retries, and address it again later unless the destination is fixed."""
-    stays = one.perhaps_received or one.kind in ENDS
+def _put_off(verdict: DeliveryVerdict, notification: Notification) -> _Postponed:
+    """Restart the hour of retries, and address the notification again unless its destination is fixed."""
+    is_fixed = notification.perhaps_received or notification.kind in ENDS
     return {
         "due": verdict.until,
         "reason": verdict.reason,
         "silenced_by": verdict.silenced_by,
         "first_attempt": None,
-        "destination": one.destination if stays else "",
+        "destination": notification.destination if is_fixed else "",
     }
 
 
 def _give_up(
     verdict: DeliveryVerdict,
-    one: Notification,
+    notification: Notification,
     setting: NotificationSetting | None,
     alert: Alert | None,
     now: datetime,
 ) -> None:
-    """Fail the notification; while its alert is open the next reminder follows, as after any failure."""
-    if not lease_finish(one, status=NotificationStatus.FAILED.value, reason=verdict.reason) or alert is None:
+    """Fail the notification; the next reminder of an open alert follows, as after any failure."""
+    is_ours = lease_finish(notification, status=NotificationStatus.FAILED.value, reason=verdict.reason)
+    if not is_ours or alert is None:
         return
-    if one.channel is not None:
-        schedule_follow_ups(ended=[(one, alert)], now=now)
+    if notification.channel is not None:
+        schedule_follow_ups(ended=[(notification, alert)], now=now)
     elif setting is not None:
         schedule_reminders(notified=[(setting, alert)], now=now)
 
@@ -428,50 +307,45 @@ def _address(
 ) -> None:
     """Address notifications to the destinations that their configurations name now.
 
-    If another destination perhaps received a notification already, the old row stays, so that this receiver
-    gets the end as well, and a new row goes to the new destination. All destinations of the batch, including
-    `tried`, are locked in one order, so that two workers cannot deadlock.
+    The next claim sends them. If another destination perhaps received a notification already, its row stays,
+    so that this destination gets the end as well, and a new row goes to the new destination. All destinations
+    of the batch, including `tried`, are locked in one order, so that two workers cannot deadlock.
     """
     if not addressed:
         return
-    destinations_lock([*tried, *(place.id for _, place in addressed)])
-    destinations_keep([place for _, place in addressed], now=now)
+    destinations_lock([*tried, *(destination.id for _, destination in addressed)])
+    destinations_keep([destination for _, destination in addressed], now=now)
     moved: dict[tuple[str, str, str | None, bool], list[Notification]] = {}
-    for one, place in addressed:
-        shown = place.credentials.shown[:LONGEST_RECIPIENT]
-        if not (one.perhaps_received and one.destination):
-            moved.setdefault((place.id, shown, one.reason, bool(one.destination)), []).append(one)
-        elif lease_finish(one, status=NotificationStatus.FAILED.value, reason=one.reason or NO_ANSWER):
-            notifications_insert([redirected_row(one, place.id, shown, now)])
-    for (place_id, shown, reason, again), rows in moved.items():
-        anew = {"first_attempt": None} if again else {}
-        leases_change(rows, destination=place_id, recipient=shown, reason=reason, **anew)
+    for notification, destination in addressed:
+        shown = destination.credentials.shown[:LONGEST_RECIPIENT]
+        if not (notification.perhaps_received and notification.destination):
+            key = (destination.id, shown, notification.reason, bool(notification.destination))
+            moved.setdefault(key, []).append(notification)
+        elif lease_finish(
+            notification, status=NotificationStatus.FAILED.value, reason=notification.reason or NO_ANSWER
+        ):
+            notifications_insert([redirected_row(notification, destination.id, shown, now)])
+    for (destination_key, shown, reason, had_another), rows in moved.items():
+        restarted = {"first_attempt": None} if had_another else {}
+        leases_change(rows, destination=destination_key, recipient=shown, reason=reason, **restarted)
 
 
-def _begin(
-    attempts: Sequence[tuple[Notification, Outcome | None]], now: datetime
-) -> list[tuple[Notification, Outcome | None]]:
-    """Write that attempts begin, before anything is sent: after a crash they count as perhaps received.
-
-    Return those whose lease still holds; another worker has the rest.
-    """
-    if not attempts:
-        return []
-    sent = [one.id for one, outcome in attempts if outcome is None]
-    values: dict[str, Any] = {
-        "ids": [one.id for one, _ in attempts],
-        "tokens": list({one.lease_token for one, _ in attempts}),
-        "sent": sent,
-        "now": now,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_BEGIN, values)
-        begun = {row[0]: row[1:] for row in cursor.fetchall()}
-    for one, _ in attempts:
-        if one.id in begun:
-            one.attempts, one.first_attempt, one.perhaps_received = begun[one.id]
-    destinations_tried(ids=[one.destination for one, _ in attempts if one.id in sent], now=now)
-    return [(one, outcome) for one, outcome in attempts if one.id in begun]
+def _job(attempt: _Attempt, facts: _Facts, messages: Mapping[str, Message | ObjectDoesNotExist]) -> Job:
+    """Return the job of an attempt; a message that cannot be built is retried like a failed attempt."""
+    notification, perhaps_before = attempt.notification, attempt.notification.perhaps_received
+    if attempt.failure is not None:
+        return Job(notification, perhaps_before, {}, outcome=attempt.failure)
+    config, message = facts.configs.get(notification.destination), messages[notification.id]
+    if isinstance(config, CannotDecryptError):
+        logger.error("notification %s cannot be sent: %s", notification.id, config)
+        reason = SECRETS_UNREADABLE
+    elif config is None or isinstance(message, ObjectDoesNotExist):
+        missing = type(message if isinstance(message, ObjectDoesNotExist) else Destination.DoesNotExist())
+        logger.error("notification %s cannot be sent: %s", notification.id, missing.__qualname__)
+        reason = f"the message cannot be built: {missing.__name__}"
+    else:
+        return Job(notification, perhaps_before, config, message)
+    return Job(notification, perhaps_before, {}, outcome=Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
 _BEGIN = """
@@ -483,27 +357,29 @@ RETURNING id, attempts, first_attempt, perhaps_received
 """
 
 
-def _job(
-    one: Notification,
-    perhaps_before: bool,
-    failure: Outcome | None,
-    facts: _Facts,
-    messages: Mapping[str, Message | ObjectDoesNotExist],
-) -> Job:
-    """Return the job of an attempt; a message that cannot be made is retried like a failed attempt."""
-    if failure is not None:
-        return Job(one, perhaps_before, {}, outcome=failure)
-    config, message = facts.configs.get(one.destination), messages[one.id]
-    if isinstance(config, CannotDecryptError):
-        logger.error("notification %s cannot be sent: %s", one.id, config)
-        reason = SECRETS_UNREADABLE
-    elif config is None or isinstance(message, ObjectDoesNotExist):
-        gone = type(message if isinstance(message, ObjectDoesNotExist) else Destination.DoesNotExist())
-        logger.error("notification %s cannot be sent: %s", one.id, gone.__qualname__)
-        reason = f"the message cannot be built: {gone.__name__}"
-    else:
-        return Job(one, perhaps_before, config, message)
-    return Job(one, perhaps_before, {}, outcome=Outcome(DeliveryStatus.RETRY, reason, 0))
+def _begin(jobs: Sequence[Job], now: datetime) -> list[Job]:
+    """Write that attempts begin, before anything is sent: after a crash they count as perhaps received.
+
+    Return the jobs whose lease is still valid; another worker has the others.
+    """
+    if not jobs:
+        return []
+    sent = [job.notification for job in jobs if job.outcome is None]
+    parameters: Mapping[str, Any] = {
+        "ids": [job.notification.id for job in jobs],
+        "tokens": list({job.notification.lease_token for job in jobs}),
+        "sent": [notification.id for notification in sent],
+        "now": now,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_BEGIN, parameters)
+        begun = {row[0]: row[1:] for row in cursor.fetchall()}
+    for notification in (job.notification for job in jobs if job.notification.id in begun):
+        notification.attempts, notification.first_attempt, notification.perhaps_received = begun[
+            notification.id
+        ]
+    destinations_tried(ids=[notification.destination for notification in sent], now=now)
+    return [job for job in jobs if job.notification.id in begun]
 
 
 # --- send -----------------------------------------------------------------------------------------
@@ -521,12 +397,14 @@ def send(job: Job, *, now: datetime) -> Outcome:
 
 # --- record ---------------------------------------------------------------------------------------
 
+_FINISHED = frozenset({NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value})
+
 
 @transaction.atomic
-def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Clock) -> None:
+def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Callable[[], datetime]) -> None:
     """Write the outcomes of attempts, and schedule what follows: a retry or a reminder.
 
-    Does nothing for a notification that another worker has taken over: that worker records it.
+    Does nothing for a notification that another worker has leased since: that worker records it.
     """
     now = clock()
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
@@ -536,18 +414,19 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Clock) -> None:
     changes = [(job.notification, _changes(job, alerts, outcome, now)) for job, outcome in ended]
     changed = leases_finish(changes)
     recorded = [(job, outcome) for job, outcome in ended if job.notification.id in changed]
-    NotificationAttempt.objects.bulk_create(_attempt(job, outcome, now) for job, outcome in recorded)
+    NotificationAttempt.objects.bulk_create(_attempt_row(job, outcome, now) for job, outcome in recorded)
     for job, outcome in recorded:
         _log(job.notification, outcome)
-    delivered = {
-        job.notification.alert_id for job, outcome in recorded if outcome.status is DeliveryStatus.DELIVERED
-    }
-    Alert.objects.filter(Among("id", [one for one in delivered if one])).update(last_notified=now)
+    delivered = [job.notification for job, outcome in recorded if outcome.status is DeliveryStatus.DELIVERED]
+    notified = {notification.alert_id for notification in delivered if notification.alert_id}
+    Alert.objects.filter(Among("id", notified)).update(last_notified=now)
     # Also after a failure: the receiver may be back when the next reminder is due.
-    finished = [one for one, changed_to in changes if one.id in changed and changed_to["status"] in _FINISHED]
-    schedule_follow_ups(
-        ended=[(one, alerts[one.alert_id]) for one in finished if one.alert_id in alerts], now=now
-    )
+    finished = [
+        (notification, alerts[notification.alert_id])
+        for notification, change in changes
+        if notification.id in changed and change["status"] in _FINISHED and notification.alert_id in alerts
+    ]
+    schedule_follow_ups(ended=finished, now=now)
     tried = [
         (job.notification.destination, leased_at(job.notification), outcome)
         for job, outcome in recorded
@@ -556,48 +435,41 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Clock) -> None:
     destinations_record(ended=tried, now=now)
 
 
-def _log(one: Notification, outcome: Outcome) -> None:
-    logger.info(
-        "%s %s %s",
-        one.kind,
-        one.channel,
-        outcome.status.value,
-        extra={"delivery": one.id, "ms": outcome.latency_ms, "reason": outcome.reason or "-"},
-    )
-
-
-_FINISHED = frozenset({NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value})
-
-
-def _changes(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> dict[str, Any]:
-    """The new values of the row."""
+def _changes(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> AttemptEnd:
+    """Return the new values of the notification: delivered, due again, dropped or failed."""
+    notification = job.notification
     latency_ms = outcome.latency_ms if outcome.has_meaningful_latency else None
-    return {"latency_ms": latency_ms, **_what_follows(job, alerts, outcome, now)}
-
-
-def _what_follows(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> dict[str, Any]:
-    one = job.notification
-    alert = alerts.get(one.alert_id or "")
-    perhaps = job.perhaps_before or outcome.perhaps_received
     if outcome.status is DeliveryStatus.DELIVERED:
-        return {"status": NotificationStatus.DELIVERED.value, "reason": None, "delivered": now}
-    kept = {"perhaps_received": perhaps, "reason": outcome.reason}
-    if dropped := drop_reason(due_of(one, alert), now):
-        if perhaps:
-            return {**kept, "status": NotificationStatus.FAILED.value}
-        return {**kept, "status": NotificationStatus.DROPPED.value, "reason": dropped.value}
-    again = None
-    if outcome.status is DeliveryStatus.RETRY:
-        jitter = random.uniform(-1, 1)  # noqa: S311 - spreads retries, protects nothing
-        again = next_attempt(one.attempts, one.first_attempt or now, now, outcome.retry_after, jitter)
-        if again is not None and outcome.reason == HELD_UP:
-            again = now  # no request reached the receiver, so it needs no pause
-    if again is None:
-        return {**kept, "status": NotificationStatus.FAILED.value}
-    return {**kept, "status": NotificationStatus.PENDING.value, "due": again}
+        status = NotificationStatus.DELIVERED.value
+        return {"latency_ms": latency_ms, "status": status, "reason": None, "delivered": now}
+    perhaps_received = job.perhaps_before or outcome.perhaps_received
+    end: AttemptEnd = {
+        "latency_ms": latency_ms,
+        "status": NotificationStatus.FAILED.value,
+        "reason": outcome.reason,
+        "perhaps_received": perhaps_received,
+    }
+    if dropped := drop_reason(due_of(notification, alerts.get(notification.alert_id or "")), now):
+        if perhaps_received:
+            return end
+        return {**end, "status": NotificationStatus.DROPPED.value, "reason": dropped.value}
+    if (due := _next_attempt(notification, outcome, now)) is not None:
+        return {**end, "status": NotificationStatus.PENDING.value, "due": due}
+    return end
 
 
-def _attempt(job: Job, outcome: Outcome, ended: datetime) -> NotificationAttempt:
+def _next_attempt(notification: Notification, outcome: Outcome, now: datetime) -> datetime | None:
+    """Return the time of the next attempt; None if the notification failed for good."""
+    if outcome.status is not DeliveryStatus.RETRY:
+        return None
+    jitter = random.uniform(-1, 1)  # noqa: S311 - spreads retries, protects nothing
+    first = notification.first_attempt or now
+    due = next_attempt(notification.attempts, first, now, outcome.retry_after, jitter)
+    # If the worker was delayed, no request reached the receiver, so no pause is needed.
+    return now if due is not None and outcome.reason == HELD_UP else due
+
+
+def _attempt_row(job: Job, outcome: Outcome, ended: datetime) -> NotificationAttempt:
     began = ended - timedelta(milliseconds=outcome.latency_ms)
     return NotificationAttempt(
         notification_id=job.notification.id,
@@ -606,4 +478,14 @@ def _attempt(job: Job, outcome: Outcome, ended: datetime) -> NotificationAttempt
         status=outcome.status.value,
         reason=outcome.reason,
         latency_ms=outcome.latency_ms if outcome.has_meaningful_latency else None,
+    )
+
+
+def _log(notification: Notification, outcome: Outcome) -> None:
+    logger.info(
+        "%s %s %s",
+        notification.kind,
+        notification.channel,
+        outcome.status.value,
+        extra={"delivery": notification.id, "ms": outcome.latency_ms, "reason": outcome.reason or "-"},
     )

@@ -1,21 +1,19 @@
 """Evaluation: from signals to alerts. Read from top to bottom.
 
-    take ─► collect ─► decide ─► apply    `evaluate_signals`: one project, or what happened without one,
-                                          at a time, in one transaction
-    open                                  `open_tracked`: alerts whose delay has passed
+    take ─► collect ─► decide ─► apply    `evaluate_signals`: the signals of one project, in one transaction
+    open                                  `open_tracked`: the alerts whose delay has passed
 
-Take gets the waiting signals of the project whose turn it is (`services.turns`). Collect reads for all of
-them together what they say, which configurations it may concern, and the active alerts about it. Decide holds
-one signal after the other against them (`rules.transition.step`), and keeps the changes. Apply writes the
-changes of many signals with as many statements as those of one.
+Take reads the waiting signals of the project whose turn it is (`services.turns`). Collect reads the
+observations of these signals, the configurations that may apply, and the active alerts on the same targets:
+one query for each, however many signals. Decide compares one signal after the other with the configurations
+(`rules.transition.step`) and keeps the changes in memory. Apply writes the changes of many signals together.
 
-The worker calls both functions again and again; each answers whether it found work. `delivery` goes on from
-there.
+The worker calls both functions in a loop. `delivery` sends the notifications that they schedule.
 """
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -50,30 +48,11 @@ from opsapi.postgresql.faults import passes
 
 logger = logging.getLogger("opsapi.pipeline")
 
-Seen = Sequence[Observation]
-"""What one signal says."""
-
 EVALUATION_SECONDS = 0.5
-"""The time after which a transaction takes no further signal: its rows stay locked until it ends."""
+"""The time after which a transaction starts no further signal: its rows stay locked until it ends."""
 CHANGES_AT_ONCE = 1_000
-"""The number of changes that are kept before they are written."""
+"""The number of changes after which they are written."""
 OPENED_AT_ONCE = 100
-
-_ACTIVE = """
-SELECT id, config_id, target_key, current_value, created FROM alerting_alert
- WHERE group_id = %(group_id)s AND target_key = ANY(%(targets)s)
-   AND status IN ('TRACKING', 'OPEN')
-"""
-_OPENING = """
-SELECT id FROM (
-    SELECT alert.id, opens, row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS turn
-      FROM alerting_alert AS alert
-     WHERE status = 'TRACKING' AND opens <= %(now)s AND NOT EXISTS (
-           SELECT FROM events_signal AS unread
-            WHERE unread.group_id = alert.group_id AND unread.failed IS NULL
-              AND unread.created <= alert.opens)
-) AS opening ORDER BY turn, opens LIMIT %(limit)s
-"""
 
 
 # --- take -----------------------------------------------------------------------------------------
@@ -81,10 +60,12 @@ SELECT id FROM (
 
 @transaction.atomic
 def evaluate_signals(*, now: datetime) -> int:
-    """Evaluate the oldest signals of one project, or of no project, that no other worker holds.
+    """Evaluate the oldest signals of one project, or signals without a project.
 
-    Return how many were found: 0 if none waits, and 1 at least if any did. Projects take turns: however many
-    signals and configurations one has, it delays itself only.
+    Projects take turns, so a project with many signals or configurations delays only itself. Other workers
+    evaluate other projects at the same time.
+
+    Return the number of signals that were read, 0 only if no signal waits.
     """
     turn = turn_take(now=now)
     if turn is None:
@@ -95,8 +76,8 @@ def evaluate_signals(*, now: datetime) -> int:
     until = time.monotonic() + EVALUATION_SECONDS
     for batch in _batches(signals):
         _evaluate(batch, now=now, until=until)
-        # The transaction ends early: weighing versions locks rows for which reports wait, and passing on
-        # writes signals for hundreds of projects.
+        # End the transaction early: weighing versions locks rows that reports need, and a fan-out writes
+        # signals for hundreds of projects.
         is_last = turn.group_id is None or batch[0].kind == SignalKind.VERSIONS.value
         if is_last or time.monotonic() > until:
             break
@@ -104,27 +85,27 @@ def evaluate_signals(*, now: datetime) -> int:
 
 
 def _batches(signals: Iterable[Signal]) -> Iterator[list[Signal]]:
-    """Yield signals that are evaluated together; a signal with effects of its own is alone."""
-    for alone, run in groupby(signals, key=_has_own_effects):
-        together = list(run)
-        yield from [[signal] for signal in together] if alone else [together]
+    """Yield the signals in order, grouped; a signal with effects other than alerts is a group of its own."""
+    for is_separate, run in groupby(signals, key=_has_other_effects):
+        batch = list(run)
+        yield from [[signal] for signal in batch] if is_separate else [batch]
 
 
-def _has_own_effects(signal: Signal) -> bool:
-    special = signal.kind in {SignalKind.CONFIG.value, SignalKind.VERSIONS.value}
-    return special or signal.group_id is None or bool(signal.payload.get("clustersLeft"))
+def _has_other_effects(signal: Signal) -> bool:
+    is_special = signal.kind in {SignalKind.CONFIG.value, SignalKind.VERSIONS.value}
+    return is_special or signal.group_id is None or bool(signal.payload.get("clustersLeft"))
 
 
 def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None:
-    """Evaluate signals, the first at least, and delete them.
+    """Evaluate signals until the monotonic time `until`, at least the first, and delete them.
 
-    A signal that cannot be evaluated is set aside: it neither stops the others nor vanishes.
+    If an error occurs, both halves are tried separately, down to the signal that causes the error. That
+    signal is marked as failed: it blocks no other signal, and the console lists it.
     """
     try:
         with transaction.atomic():
-            done = _evaluate_all(signals, now, until)
-            signals_delete(done)
-    except Exception as error:  # whatever it is, the other signals of the project still count
+            signals_delete(_evaluate_together(signals, now, until))
+    except Exception as error:  # whatever the error is, the other signals must be evaluated
         if passes(error):
             raise
         if len(signals) > 1:
@@ -138,11 +119,11 @@ def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None
         Signal.objects.filter(pk=signals[0].pk).update(failed=now)
 
 
-def _evaluate_all(signals: Sequence[Signal], now: datetime, until: float) -> list[int]:
-    """Evaluate signals that are taken together, and answer which; `until` ends it after the first.
+def _evaluate_together(signals: Sequence[Signal], now: datetime, until: float) -> list[int]:
+    """Evaluate one of `_batches` until `until`, at least its first signal, and return the evaluated ids.
 
-    A signal counts from the time at which it was written, so that delays are those of what happened; a
-    changed configuration is held against the fleet as it is now.
+    The time of a signal is when it was written, so delays start when something happened. The exception is the
+    signal of a changed configuration, which is compared with the current state of the fleet.
     """
     first = signals[0]
     if first.group_id is None:
@@ -155,67 +136,77 @@ def _evaluate_all(signals: Sequence[Signal], now: datetime, until: float) -> lis
         left_clusters_alerting_end(cluster_ids=clusters, now=first.created)
     evaluation = _Evaluation(first.group_id, now, _collect(signals, first.group_id))
     for signal in signals:
-        evaluation.hold(signal)
+        evaluation.decide(signal)
         if time.monotonic() > until:
             break
     evaluation.apply()
-    return evaluation.done
+    return evaluation.evaluated
 
 
 # --- collect --------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _Active:
-    """An active alert, as it is after the signals held so far."""
+class _ActiveAlert:
+    """An active alert, including the changes that were decided but not written yet."""
 
     id: str
     value: float | None
     created: datetime
 
-    def view(self) -> AlertView:
-        return AlertView(self.value, self.created)
-
 
 @dataclass(slots=True)
 class _Collected:
-    """What signals are held against: what each says, by its id, configurations, and active alerts.
+    """The facts for decisions.
 
-    `active`: the alerts about what the signals name, by target and configuration; however many others.
+    `observations` are by signal id. `active` are the active alerts on the targets of these observations, by
+    target and configuration id.
     """
 
-    seen: Mapping[int, Seen]
+    observations: Mapping[int, Sequence[Observation]]
     index: ConfigIndex
-    active: dict[str, dict[str, _Active]] = field(default_factory=dict)
+    active: dict[str, dict[str, _ActiveAlert]] = field(default_factory=dict)
     _targets: dict[tuple[int, Metric | None], str] = field(default_factory=dict)
 
     def target(self, observation: Observation, metric: Metric | None) -> str:
-        """What an alert about the observation is about; many configurations look at the same few targets."""
+        """Return the target key of an alert on the observation; cached, as configurations share targets."""
         key = id(observation), metric
         if key not in self._targets:
             self._targets[key] = target_of(observation, metric)
         return self._targets[key]
 
     def targets(self) -> set[str]:
-        """All of them."""
-        observations = [one for seen in self.seen.values() for one in seen]
-        return {self.target(one, metric) for one in observations for metric in self.index.metrics(one)}
+        """Return the target keys of all observations."""
+        return {
+            self.target(observation, metric)
+            for observations in self.observations.values()
+            for observation in observations
+            for metric in self.index.metrics(observation)
+        }
+
+
+_ACTIVE = """
+SELECT id, config_id, target_key, current_value, created FROM alerting_alert
+ WHERE group_id = %(group_id)s AND target_key = ANY(%(targets)s)
+   AND status IN ('TRACKING', 'OPEN')
+"""
 
 
 def _collect(signals: Sequence[Signal], group_id: str) -> _Collected:
-    """Read it, with as many statements for many signals as for one."""
+    """Read the facts of all signals with the number of queries of one signal."""
     observations = observations_of(signals, group_id=group_id)
-    seen = {signal.pk: said for signal, said in zip(signals, observations, strict=True)}
     if signals[0].kind == SignalKind.CONFIG.value:
         configs = single_config(signals[0].payload["alertConfigId"], group_id=group_id)
     else:
-        configs = concerned_configs(group_id, {one.event_type for said in observations for one in said})
-    collected = _Collected(seen, ConfigIndex(configs))
+        event_types = {observation.event_type for of_signal in observations for observation in of_signal}
+        configs = concerned_configs(group_id, event_types)
+    by_signal = {signal.pk: of_signal for signal, of_signal in zip(signals, observations, strict=True)}
+    collected = _Collected(by_signal, ConfigIndex(configs))
     if targets := collected.targets():
         with connection.cursor() as cursor:
             cursor.execute(_ACTIVE, {"group_id": group_id, "targets": list(targets)})
             for alert_id, config_id, target, value, created in cursor.fetchall():
-                collected.active.setdefault(target, {})[config_id] = _Active(alert_id, value, created)
+                collected.active.setdefault(target, {})[config_id] = _ActiveAlert(alert_id, value, created)
     return collected
 
 
@@ -224,7 +215,7 @@ def _collect(signals: Sequence[Signal], group_id: str) -> _Collected:
 
 @dataclass(slots=True)
 class _Changes:
-    """Decisions that are not yet written; alerts that are cancelled are those of one signal alone."""
+    """Decided changes that are not written yet. `cancelled` alerts are written with their signal."""
 
     alerts: AlertChanges = field(default_factory=AlertChanges)
     one_shots: list[OneShot] = field(default_factory=list)
@@ -245,132 +236,140 @@ class _Changes:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """An observation held against a configuration, the target it sees there, and the alert about it."""
+    """An observation to compare with a configuration, and the configuration's active alert on the target."""
 
-    signal: Signal
-    since: datetime
-    evaluated: Collection[int]
     config: ConfigView
     observation: Observation
     target: str
-    alert: _Active | None
-
-    def start(self, value: float | None) -> NewAlert:
-        facts = self.observation.facts
-        return NewAlert(
-            signal=self.signal,
-            config=self.config,
-            target=self.target,
-            facts=facts,
-            at=self.since,
-            value=value,
-        )
+    alert: _ActiveAlert | None
 
 
-def _decision(
-    signal: Signal, config: ConfigView, observation: Observation, alert: _Active | None
-) -> Decision | None:
-    """What is to be done; None if it cannot be told: such a configuration does not silence the others."""
+def _decide_case(case: _Case, signal: Signal) -> Decision | None:
+    """Return the decision; None if the configuration is faulty, because others must still be evaluated."""
+    alert = AlertView(case.alert.value, case.alert.created) if case.alert else None
     try:
-        decision = step(config, observation, alert.view() if alert else None)
+        decision = step(case.config, case.observation, alert)
     except (ValueError, ArithmeticError):
-        logger.exception("configuration %s cannot be held against signal %s", config.id, signal.pk)
+        logger.exception("configuration %s cannot be held against signal %s", case.config.id, signal.pk)
         return None
-    logger.debug("%s for configuration %s: %s", decision.action.value, config.id, decision.reason.value)
+    logger.debug("%s for configuration %s: %s", decision.action.value, case.config.id, decision.reason.value)
     return decision
 
 
 class _Evaluation:
-    """Signals of one project held against its configurations, one after the other."""
+    """Decides on the signals of one project, one after the other; `evaluated` are their ids."""
 
     def __init__(self, group_id: str, now: datetime, collected: _Collected) -> None:
-        self.done: list[int] = []
+        self.evaluated: list[int] = []
         self._group_id, self._now = group_id, now
         self._collected = collected
-        self._waiting = _Changes()
+        self._unwritten = _Changes()
 
-    def hold(self, signal: Signal) -> None:
-        """Decide what the signal changes; what waits is written first where the order needs it."""
-        since = self._now if signal.kind == SignalKind.CONFIG.value else signal.created
-        changes, evaluated = _Changes(), tuple(self.done)
-        for config, observation, target in self._cases(signal):
-            alert = self._collected.active.get(target, {}).get(config.id)
-            if decision := _decision(signal, config, observation, alert):
-                case = _Case(signal, since, evaluated, config, observation, target, alert)
-                self._note(decision, case, changes)
-        # Within a signal alerts begin before others end. Where one has ended and one begins about the same
-        # target, receivers have to hear it in this order, and a configuration has one active alert at a time.
-        begins_again = any(start.target in self._waiting.ended_targets for start in changes.alerts.starts)
-        if begins_again or changes.cancelled or len(self._waiting) >= CHANGES_AT_ONCE:
+    def decide(self, signal: Signal) -> None:
+        """Decide what the signal changes. Earlier changes are written first if the order matters."""
+        at = self._now if signal.kind == SignalKind.CONFIG.value else signal.created
+        changes = _Changes()
+        for case in self._cases(signal):
+            if decision := _decide_case(case, signal):
+                self._note(decision, case, signal, at, changes)
+        # A write starts alerts before it ends others. If an alert of an earlier signal ends and this signal
+        # starts a new alert on the same target, receivers must get the end first, and a configuration can
+        # have only one active alert on a target.
+        starts_again = any(start.target in self._unwritten.ended_targets for start in changes.alerts.starts)
+        if starts_again or changes.cancelled or len(self._unwritten) >= CHANGES_AT_ONCE:
             self.apply()
         if changes.cancelled:
-            alerts = Alert.objects.filter(id__in=changes.cancelled)
-            alerts_cancel(alerts=alerts, actor=SYSTEM, now=since)
-        self._waiting.add(changes)
-        self.done.append(signal.pk)
+            alerts_cancel(alerts=Alert.objects.filter(id__in=changes.cancelled), actor=SYSTEM, now=at)
+        self._unwritten.add(changes)
+        self.evaluated.append(signal.pk)
 
-    def _cases(self, signal: Signal) -> Iterator[tuple[ConfigView, Observation, str]]:
-        """Where there may be something to do: an alert may begin, or there is one; by configuration."""
-        observations, index = self._collected.seen[signal.pk], self._collected.index
-        found: set[tuple[int, int]] = set()
+    def _cases(self, signal: Signal) -> Iterator[_Case]:
+        """Yield the cases in which something can change, in the order of the configurations.
+
+        An alert can start, or there is an active alert.
+        """
+        observations, index = self._collected.observations[signal.pk], self._collected.index
+        pairs: set[tuple[int, int]] = set()
         for number, observation in enumerate(observations):
-            found.update((place, number) for place in index.beginning(observation))
+            pairs.update((place, number) for place in index.beginning(observation))
             for metric in index.metrics(observation):
                 for config_id in self._collected.active.get(self._collected.target(observation, metric), ()):
                     place = index.place(config_id, observation.event_type)
                     if place is not None:
-                        found.add((place, number))
+                        pairs.add((place, number))
         fanned_out = is_fanned_out(signal)
-        for place, number in sorted(found):
+        for place, number in sorted(pairs):
             config, observation = index.configs[place], observations[number]
             if not (fanned_out and config.is_global):
                 metric = config.metric_threshold.metric if config.metric_threshold else None
-                yield config, observation, self._collected.target(observation, metric)
+                target = self._collected.target(observation, metric)
+                yield _Case(
+                    config, observation, target, self._collected.active.get(target, {}).get(config.id)
+                )
 
-    def _note(self, decision: Decision, case: "_Case", changes: _Changes) -> None:
-        alert, config, since = case.alert, case.config, case.since
-        of_target = self._collected.active.setdefault(case.target, {})
+    def _note(self, decision: Decision, case: _Case, signal: Signal, at: datetime, changes: _Changes) -> None:
+        """Add the decision to `changes` and to the active alerts, which later signals are compared with."""
+        alert, config, target = case.alert, case.config, case.target
+        active = self._collected.active.setdefault(target, {})
         match decision.action:
             case AlertAction.START:
-                start = case.start(decision.value)
+                start = NewAlert(
+                    signal=signal,
+                    config=config,
+                    target=target,
+                    facts=case.observation.facts,
+                    at=at,
+                    value=decision.value,
+                )
                 changes.alerts.starts.append(start)
-                of_target[config.id] = _Active(start.id, decision.value, since)
+                active[config.id] = _ActiveAlert(start.id, decision.value, at)
             case AlertAction.UPDATE if alert:
-                changes.alerts.values[alert.id] = decision.value, since
+                changes.alerts.values[alert.id] = decision.value, at
                 alert.value = decision.value
             case AlertAction.CLOSE if alert:
-                end = AlertEnd(signal=case.signal, at=since, value=decision.value, evaluated=case.evaluated)
+                end = AlertEnd(signal=signal, at=at, value=decision.value, evaluated=tuple(self.evaluated))
                 changes.alerts.ends[alert.id] = end
-                changes.ended_targets.add(case.target)
-                del of_target[config.id]
+                changes.ended_targets.add(target)
+                del active[config.id]
             case AlertAction.CANCEL if alert:
                 changes.cancelled.append(alert.id)
-                del of_target[config.id]
+                del active[config.id]
             case AlertAction.NOTIFY if event_id := case.observation.event_id:
-                changes.one_shots.append(OneShot(config.id, event_id, self._group_id, since))
+                changes.one_shots.append(OneShot(config.id, event_id, self._group_id, at))
 
     # --- apply ------------------------------------------------------------------------------------
 
     def apply(self) -> None:
-        """Write what waits."""
-        schedule_one_shots(self._waiting.one_shots)
-        alerts_change(changes=self._waiting.alerts, group_id=self._group_id, now=self._now)
-        self._waiting = _Changes()
+        """Write the decided changes."""
+        schedule_one_shots(self._unwritten.one_shots)
+        alerts_change(changes=self._unwritten.alerts, group_id=self._group_id, now=self._now)
+        self._unwritten = _Changes()
 
 
 # --- open -----------------------------------------------------------------------------------------
 
+# Not while an earlier signal of the project waits: that signal may end the condition.
+_OPENING = """
+SELECT id FROM (
+    SELECT alert.id, opens, row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS turn
+      FROM alerting_alert AS alert
+     WHERE status = 'TRACKING' AND opens <= %(now)s AND NOT EXISTS (
+           SELECT FROM events_signal AS unread
+            WHERE unread.group_id = alert.group_id AND unread.failed IS NULL
+              AND unread.created <= alert.opens)
+) AS opening ORDER BY turn, opens LIMIT %(limit)s
+"""
+
 
 @transaction.atomic
 def open_tracked(*, now: datetime) -> int:
-    """Open alerts whose smallest delay has passed, and return how many.
+    """Open alerts whose shortest delay has passed, except alerts that another worker has locked.
 
-    Those another worker has in hand are left to it.
-    Where signals from before that moment wait to be evaluated, the condition may have ended: they go first.
+    Return the number of opened alerts.
     """
     with connection.cursor() as cursor:
         cursor.execute(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})
-        ids = [name for (name,) in cursor.fetchall()]
+        ids = [alert_id for (alert_id,) in cursor.fetchall()]
     if not ids:
         return 0
     due = Alert.objects.filter(id__in=ids, status=AlertStatus.TRACKING.value, opens__lte=now)

@@ -1,7 +1,8 @@
-"""Events of an organization or of the installation, passed on to the configurations that cover them.
+"""Fan-out of the events of an organization, or of the installation, to the configurations that cover them.
 
-Global configurations notify at once, each a single time. Each of the organization's projects gets a signal, a
-page of projects in a transaction: the project's own configurations then notify of it as of its own events.
+Global configurations notify at once, each a single time. Each project of the organization gets a signal,
+PROJECTS_AT_ONCE projects in one transaction: the project's own configurations then notify as of the project's
+own events.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,14 +21,14 @@ _Payload = tuple[str | None, Mapping[str, Any]]
 
 
 def is_fanned_out(signal: Signal) -> bool:
-    """Whether it came to its project from the organization: global configurations have already notified."""
+    """Whether the signal comes from the organization: global configurations have already notified of it."""
     return "orgId" in signal.payload
 
 
 def fan_out(signal: Signal) -> None:
-    """Notify by global configurations of an event without a project, and pass it on to a page of projects.
+    """Notify by global configurations of an event without a project, and write signals for some projects.
 
-    The rest of the projects is left to another signal.
+    Another signal continues with the rest of the projects.
     """
     event_type, org_id = EventType(signal.payload["eventTypeName"]), signal.payload.get("orgId")
     if _AFTER not in signal.payload:
@@ -39,14 +40,16 @@ def fan_out(signal: Signal) -> None:
 
 def _notify_global_configs(signal: Signal, event_type: EventType, org_id: str | None) -> None:
     asking = configs_asking_without_project(event_type, org_id)
-    schedule_one_shots([OneShot(one, signal.payload["eventId"], None, signal.created) for one in asking])
+    schedule_one_shots(
+        [OneShot(config_id, signal.payload["eventId"], None, signal.created) for config_id in asking]
+    )
 
 
 def _to_projects(signal: Signal, event_type: EventType, org_id: str) -> Iterator[_Payload]:
-    said = {name: value for name, value in signal.payload.items() if name != _AFTER}
+    payload = {name: value for name, value in signal.payload.items() if name != _AFTER}
     asking = projects_asking(event_type, org_id, after=signal.payload.get(_AFTER, ""))
     page = list(asking[: PROJECTS_AT_ONCE + 1])
     for group_id in page[:PROJECTS_AT_ONCE]:
-        yield group_id, said
+        yield group_id, payload
     if len(page) > PROJECTS_AT_ONCE:
-        yield None, {**said, _AFTER: page[PROJECTS_AT_ONCE - 1]}
+        yield None, {**payload, _AFTER: page[PROJECTS_AT_ONCE - 1]}

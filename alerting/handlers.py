@@ -1,4 +1,4 @@
-"""Signal handlers of alerting for changes in other packages (architecture, inversion 2)."""
+"""Signal handlers of alerting for changes in other packages (docs/architecture.md, "Hooks")."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Any
 
 from accesslist.models import Project
 from alerting.services.config_coverage import global_configs_retag
-from alerting.services.default_configs import default_configs_create
+from alerting.services.presets import default_configs_create
 from alerting.services.purge import (
     agent_alerting_end,
     cluster_alerting_end,

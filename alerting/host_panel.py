@@ -26,7 +26,7 @@ def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Pa
         title="Open alerts",
         unit="open alerts",
         headers=["Alert", "Status", "Age"],
-        rows=[alert_cells(one, now, is_muted=one.id in muted) for one in found.rows],
+        rows=[alert_cells(row, now, is_muted=row.id in muted) for row in found.rows],
         count=found.count,
         url=list_url(Alert, status="active", **of_host),
         empty="No open alerts about this host.",

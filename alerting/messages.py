@@ -1,4 +1,4 @@
-"""A notification as the message a channel sends: the alert's or event's document, and facts for people."""
+"""Builds the message that a channel sends for a notification: the alert's or event's document, and facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,9 +6,9 @@ from datetime import datetime
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ObjectDoesNotExist
+from django.urls import reverse
 
 from accesslist.models import Project
-from alerting.console_links import alert_url, config_url, event_url
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.rules.message_words import alert_facts, alert_headline, event_facts, facts_of_test
 from alerting.rules.wording import target_of
@@ -33,14 +33,16 @@ def messages_of(
     settings: Iterable[NotificationSetting],
     now: datetime,
 ) -> dict[str, Message | ObjectDoesNotExist]:
-    """Build the messages of notifications at `now`, by ID, with an error for each that fails.
+    """Build the messages of notifications at `now`. Return them by notification id, or the error.
 
-    `alerts` are those the notifications tell of, by their ids and with their projects; `settings` what their
-    configurations say of them, where it is there still.
+    `alerts` are the alerts of the notifications by id, with their projects. `settings` are their notification
+    settings, if they still exist.
     """
-    named = [alerts[one.alert_id] for one in notifications if one.alert_id in alerts]
+    named = [
+        alerts[notification.alert_id] for notification in notifications if notification.alert_id in alerts
+    ]
     known = _known(named, {setting.config_id: setting.config for setting in settings}, now)
-    return {one.id: _message_of(one, known, now) for one in notifications}
+    return {notification.id: _message_of(notification, known, now) for notification in notifications}
 
 
 def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:
@@ -74,13 +76,15 @@ def _known(
 ) -> Mapping[str, _KnownAlert]:
     if not alerts:
         return {}
-    rows, links = alert_rows({one.id for one in alerts}), _links()
-    if others := {one.config_id for one in alerts} - configs.keys():
+    rows, links = alert_rows({alert.id for alert in alerts}), _links()
+    if others := {alert.config_id for alert in alerts} - configs.keys():
         configs = {**configs, **AlertConfig.objects.in_bulk(others)}
     return {
-        one.id: _KnownAlert(one, present_alert(rows[one.id], links, now=now), configs.get(one.config_id))
-        for one in alerts
-        if one.id in rows
+        alert.id: _KnownAlert(
+            alert, present_alert(rows[alert.id], links, now=now), configs.get(alert.config_id)
+        )
+        for alert in alerts
+        if alert.id in rows
     }
 
 
@@ -144,7 +148,7 @@ def _of_event(notification: Notification) -> Message:
 
 
 def _found_among(row: EventRow) -> str:
-    """The list that contains an event: of its project or organization, otherwise of the installation."""
+    """The path of the list that contains an event: of its project or organization, or the installation."""
     if row["group_id"]:
         return f"/groups/{row['group_id']}/events"
     return f"/orgs/{row['org_id']}/events" if row["org_id"] else GLOBAL_EVENTS
@@ -160,3 +164,22 @@ def _links() -> Links:
     scheme = "https" if django_settings.OPSAPI_TLS_CERT else "http"
     address = host_and_port(*django_settings.OPSAPI_BIND)
     return Links(django_settings.OPSAPI_PUBLIC_URL or f"{scheme}://{address}")
+
+
+def alert_url(links: Links, alert_id: str) -> str:
+    """The page of an alert."""
+    return _page(links, "alerting_alert", alert_id)
+
+
+def event_url(links: Links, event_id: str) -> str:
+    """The page of an event."""
+    return _page(links, "events_event", event_id)
+
+
+def config_url(links: Links, config_id: str) -> str:
+    """The page of an alert configuration."""
+    return _page(links, "alerting_alertconfig", config_id)
+
+
+def _page(links: Links, model: str, row_id: str) -> str:
+    return links.base + reverse(f"admin:{model}_change", args=[row_id])

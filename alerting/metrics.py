@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import Metric
 from alerting.choices import ACTIVE, AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Alert, Notification
 from alerting.selectors.destinations import WAITING_SINCE, destinations_by_state
-from alerting.selectors.workers import workers_seen
+from alerting.selectors.overview import workers_seen
 from integrations.channels import CHANNELS
 from opsapi import clock
 from opsapi.metric_series import gauge
@@ -58,7 +58,7 @@ def alerting_metrics() -> Iterator[Metric]:
 
 def _alerts(now: datetime) -> Metric:
     family = _ALERTS.family()
-    active = Alert.objects.filter(status__in=[one.value for one in ACTIVE])
+    active = Alert.objects.filter(status__in=[active_status.value for active_status in ACTIVE])
     ended = Alert.objects.filter(resolved__gte=now - _RECENT)
     counts = _by_status(ended) | _by_status(active)
     for status in AlertStatus:
@@ -71,7 +71,7 @@ def _by_status(alerts: QuerySet[Alert]) -> dict[str, int]:
 
 
 def _queue(now: datetime) -> Iterator[Metric]:
-    """Pending notifications are read once: due ones, and those that wait for destinations."""
+    """Pending notifications are read once: due ones, and ones that wait for destinations."""
     pending = Notification.objects.filter(status=NotificationStatus.PENDING.value).order_by()
     is_due, is_addressed = Q(due__lte=now), Q(destination__gt="")
     counted = {

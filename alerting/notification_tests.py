@@ -36,16 +36,16 @@ from opsapi.ids import new_id
 logger = logging.getLogger("opsapi.testing")
 
 MOST_AT_ONCE = 2
-"""So many tests run at a time in one web process: each holds a thread for as long as its receivers take."""
+"""The most tests at a time in a web process: each occupies a thread until its receivers have answered."""
 FULL_RETRY_SECONDS = 10
 MOST_RECEIVERS = 50
-"""So many are told by one test, as many as a configuration has notifications at the most."""
+"""The most receivers of one test: as many as a configuration can have notifications."""
 _places = BoundedSemaphore(MOST_AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationTest:
-    """How the test of one notification ended."""
+    """The result of the test of one notification."""
 
     setting: NotificationSetting
     outcome: Outcome
@@ -59,14 +59,14 @@ class _Receiver:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Whom the test of one notification goes to, or why to nobody."""
+    """The receivers of the test of one notification, or the reason why there are none."""
 
     receivers: Sequence[_Receiver]
     failure: str | None = None
 
 
 def tests_throttle(*, group_id: str | None, now: datetime) -> None:
-    """Count one test of a project's configurations; None stands for the global configurations.
+    """Count one test of a project's configurations; None for global configurations.
 
     Raises:
         ApiError: RATE_LIMITED, when there are more tests in a minute than the limit.
@@ -88,17 +88,17 @@ def notification_of(config: AlertConfig, notification_id: str) -> NotificationSe
 def alert_config_test(
     *, config: AlertConfig, only: NotificationSetting | None = None, actor: Actor, now: datetime
 ) -> list[NotificationTest]:
-    """Send a test by each notification of a configuration, enabled or not, and answer how each ended.
+    """Send a test by each notification of a configuration, enabled or not, and return the results.
 
-    With `only`, send a test by this notification and by no other.
+    With `only`, send a test by this notification alone.
 
-    They are sent at the same time, so that all of it ends with the channels' time limit for one (e-mail:
-    20 s): to MOST_RECEIVERS in all, so that of many people the first are told. Each is tried once; there
-    is neither an alert nor an entry in the log of notifications.
+    All tests are sent at the same time, so the whole test takes as long as one attempt (e-mail: 20 s). At
+    most MOST_RECEIVERS receivers are notified. Each message is tried once; tests create no alert and are not
+    in the notification log.
 
     Raises:
-        ApiError: RATE_LIMITED, when this process has MOST_AT_ONCE of them in hand already;
-            ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
+        ApiError: RATE_LIMITED, if MOST_AT_ONCE tests are running in this process; ALERT_CONFIG_NOT_FOUND or
+            GLOBAL_ALERT_CONFIG_NOT_FOUND, if it was deleted in the meantime.
     """
     if not _places.acquire(blocking=False):
         raise rate_limited(FULL_RETRY_SECONDS)
@@ -117,16 +117,19 @@ def _tested(
     plans = [_plan(setting, config.group_id, most) for setting in notifications]
     # A thread for each receiver: they wait for the network, not for us.
     with ThreadPoolExecutor(max_workers=MOST_RECEIVERS) as threads:
-        sending = [[threads.submit(_send, one, message, now) for one in plan.receivers] for plan in plans]
+        sending = [
+            [threads.submit(_send, receiver, message, now) for receiver in plan.receivers] for plan in plans
+        ]
         ended = [
-            _outcome(plan, [one.result() for one in sent]) for plan, sent in zip(plans, sending, strict=True)
+            _outcome(plan, [future.result() for future in sent])
+            for plan, sent in zip(plans, sending, strict=True)
         ]
     return [NotificationTest(*pair) for pair in zip(notifications, ended, strict=True)]
 
 
 @transaction.atomic
 def _record(config: AlertConfig, actor: Actor, now: datetime) -> Event:
-    """Written down before anything is sent: whatever happens then, it is known who made it happen."""
+    """Record the test before anything is sent, so that its author is known whatever happens."""
     actor_lock_shared(actor)
     config_found(AlertConfig.objects.filter(id=config.id, deleted=None).first(), config.id, config.group_id)
     return event_record(
@@ -139,12 +142,14 @@ def _record(config: AlertConfig, actor: Actor, now: datetime) -> Event:
 
 
 def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> _Plan:
-    """To whom the notification goes as things stand; looked up here, since threads have no database."""
+    """The receivers at this moment; looked up here, because the sending threads have no database."""
     kind = type_of(setting)
     try:
         if kind.for_people:
             people = addresses_of(setting, group_id=group_id)
-            receivers = [_Receiver(one.channel, address_config(one)) for one in people.addresses[:most]]
+            receivers = [
+                _Receiver(address.channel, address_config(address)) for address in people.addresses[:most]
+            ]
             return _Plan(receivers, people.nobody.value if people.nobody else None)
         config = setting_credentials(setting, group_id=group_id).config
     except NoCredentialsError as error:
@@ -156,13 +161,13 @@ def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> _Pla
 
 
 def _send(receiver: _Receiver, message: Message, now: datetime) -> Outcome:
-    """One attempt, as the worker makes it."""
+    """Make one attempt, as the worker does."""
     return deliver(receiver.channel, receiver.config, replace(message, delivery_id=new_id()), now=now)
 
 
 def _outcome(plan: _Plan, outcomes: Sequence[Outcome]) -> Outcome:
-    """How the test of a notification ended: as its first receiver's that was not told, where there is one."""
-    failed = (one for one in outcomes if one.status is not DeliveryStatus.DELIVERED)
+    """The result of a notification's test: of its first receiver that failed, if any."""
+    failed = (outcome for outcome in outcomes if outcome.status is not DeliveryStatus.DELIVERED)
     if plan.failure is not None:
         return Outcome(DeliveryStatus.FAILED, plan.failure, 0)
     return next(failed, outcomes[0])

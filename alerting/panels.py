@@ -26,11 +26,11 @@ from alerting.selectors.overview import (
     notifications_failing,
     windows_ahead,
     workers_known,
+    workers_seen,
 )
 from alerting.selectors.recipients import origins_of
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
-from alerting.selectors.workers import workers_seen
 from integrations.choices import ChannelType
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
@@ -66,14 +66,14 @@ def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
         title="Open and pending alerts",
         unit="alerts open or pending",
         headers=["Alert", "Target", "Project", "State", "Age"],
-        rows=[_alert(one, targets.get(one.id), one.id in muted, now) for one in found.rows],
+        rows=[_alert(row, targets.get(row.id), row.id in muted, now) for row in found.rows],
         count=found.count,
         url=list_url(Alert, status="active"),
         empty="No open alerts. Alerts appear here when the condition of an enabled alert configuration "
         "is met.",
         remedy=Cell("Alert configurations", list_url(AlertConfig)),
         facts=_ages(found.ages),
-        tone=Tone.BAD if any(one.unacknowledged for one in found.ages) else Tone.WARNING,
+        tone=Tone.BAD if any(age.unacknowledged for age in found.ages) else Tone.WARNING,
         is_wide=True,
     )
 
@@ -87,10 +87,10 @@ def _alert(alert: Alert, target: Model | None, is_muted: bool, now: datetime) ->
 
 def _ages(ages: Sequence[AgeCount]) -> list[Cell]:
     """Unacknowledged alerts, and all alerts by age, the oldest first; zero counts are left out."""
-    if not any(one.count for one in ages):
+    if not any(age.count for age in ages):
         return []
     young, middle, old = ages
-    waiting = sum(one.unacknowledged for one in ages)
+    waiting = sum(age.unacknowledged for age in ages)
     counted = [
         (old.count, "over 24 h", {"status": "active", "age": Age.OLDER_THAN_DAY.value}),
         (middle.count, "1 h to 24 h", {}),
@@ -115,7 +115,7 @@ def _notifications(visible_scope: VisibleScope, now: datetime) -> Panel:
         title="Failing notifications",
         unit="notifications failing",
         headers=["Recipient", "Alert", "Project", "State", "Attempts", "Reason"],
-        rows=[_notification(one, origins[one.id].place, now) for one in found.rows],
+        rows=[_notification(row, origins[row.id].place, now) for row in found.rows],
         count=found.count,
         url=list_url(Notification, status__exact=NotificationStatus.FAILED.value),
         empty="No failed deliveries in the last 24 hours. Failed and retrying notifications appear here.",
@@ -124,23 +124,27 @@ def _notifications(visible_scope: VisibleScope, now: datetime) -> Panel:
     )
 
 
-def _notification(one: Notification, place: str, now: datetime) -> Sequence[Cell]:
-    channel = ChannelType(one.channel) if one.channel else None
-    to = recipient_words(type_name=one.type_name, channel=channel, recipient=one.recipient, place=place)
+def _notification(notification: Notification, place: str, now: datetime) -> Sequence[Cell]:
+    channel = ChannelType(notification.channel) if notification.channel else None
+    to = recipient_words(
+        type_name=notification.type_name, channel=channel, recipient=notification.recipient, place=place
+    )
     return [
-        Cell(to, page_url(one)),
-        Cell(str(one.alert), page_url(one.alert)) if one.alert else Cell("an event"),
-        Cell(one.group.name, page_url(one.group)) if one.group else Cell("none"),
-        _outcome(one, now),
-        Cell(f"{one.attempts:,}"),
-        Cell(one.reason or ""),
+        Cell(to, page_url(notification)),
+        Cell(str(notification.alert), page_url(notification.alert))
+        if notification.alert
+        else Cell("an event"),
+        Cell(notification.group.name, page_url(notification.group)) if notification.group else Cell("none"),
+        _outcome(notification, now),
+        Cell(f"{notification.attempts:,}"),
+        Cell(notification.reason or ""),
     ]
 
 
-def _outcome(one: Notification, now: datetime) -> Cell:
-    if one.status == NotificationStatus.FAILED:
-        return Cell(f"failed {ago_words(one.due, now)}", tone=Tone.BAD)
-    wait = one.due - now
+def _outcome(notification: Notification, now: datetime) -> Cell:
+    if notification.status == NotificationStatus.FAILED:
+        return Cell(f"failed {ago_words(notification.due, now)}", tone=Tone.BAD)
+    wait = notification.due - now
     return Cell(f"retry in {age_words(wait)}" if wait > timedelta(0) else "retrying now", tone=Tone.WARNING)
 
 
@@ -152,7 +156,7 @@ def _windows(visible_scope: VisibleScope, now: datetime) -> Panel:
         title="Maintenance windows",
         unit="windows active or scheduled",
         headers=["State", "Project", "Mutes", "When", "Description"],
-        rows=[_window(one, now) for one in found.rows],
+        rows=[_window(row, now) for row in found.rows],
         count=found.count,
         url=list_url(MaintenanceWindow),
         empty="No maintenance windows now or in the next 7 days. A window mutes the notifications of "
@@ -183,7 +187,7 @@ def _destinations(visible_scope: VisibleScope, now: datetime) -> Panel:
         title="Failing destinations",
         unit="destinations failing",
         headers=["Destination", "Project", "Since", "Waiting", "Last error"],
-        rows=[_destination(one, now) for one in found.rows],
+        rows=[_destination(row, now) for row in found.rows],
         count=found.count,
         url=list_url(Destination, state=DestinationState.FAILING.value),
         empty="All destinations accepted their last message.",
@@ -191,13 +195,13 @@ def _destinations(visible_scope: VisibleScope, now: datetime) -> Panel:
     )
 
 
-def _destination(one: Any, now: datetime) -> Sequence[Cell]:
+def _destination(row: Any, now: datetime) -> Sequence[Cell]:
     return [
-        Cell(one.recipient or one.channel, page_url(one)),
-        Cell(one.group.name, page_url(one.group)) if one.group else Cell(""),
-        Cell(ago_words(one.failing_since, now)),
-        Cell(f"{one.waiting_count:,}", notifications_waiting_url(one)),
-        Cell(one.last_error or ""),
+        Cell(row.recipient or row.channel, page_url(row)),
+        Cell(row.group.name, page_url(row.group)) if row.group else Cell(""),
+        Cell(ago_words(row.failing_since, now)),
+        Cell(f"{row.waiting_count:,}", notifications_waiting_url(row)),
+        Cell(row.last_error or ""),
     ]
 
 
@@ -209,7 +213,7 @@ def _workers(seen: frozenset[str], now: datetime) -> Panel:
         title="Workers",
         unit="workers in the last 24 hours",
         headers=["Worker", "State", "Last seen"],
-        rows=[_worker(one, one.name in seen, now) for one in found.rows],
+        rows=[_worker(row, row.name in seen, now) for row in found.rows],
         count=found.count,
         url=list_url(WorkerHeartbeat),
         empty=_NO_WORKER,

@@ -37,7 +37,7 @@ class Presence:
             try:
                 self._hold_until_stopped(stopping)
             except psycopg.Error:
-                # The other threads log that the database is down.
+                # Other threads log that the database is down.
                 stopping.wait(0.2)
 
     def take_over(self, *, now: datetime) -> int:
@@ -46,8 +46,8 @@ class Presence:
         A worker counts as gone when GONE_AFTER checks in a row miss it: after the database was away, all
         workers are missed for a moment.
         """
-        self._missed = {one: self._missed.get(one, 0) + 1 for one in absent_workers() - {self.key}}
-        gone = {one for one, times in self._missed.items() if times >= GONE_AFTER}
+        self._missed = {worker: self._missed.get(worker, 0) + 1 for worker in absent_workers() - {self.key}}
+        gone = {worker for worker, times in self._missed.items() if times >= GONE_AFTER}
         return leases_release(now=now, absent=gone) if gone else 0
 
     def _hold_until_stopped(self, stopping: threading.Event) -> None:

@@ -5,12 +5,10 @@ from datetime import datetime
 
 from alerting.choices import AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Alert, Destination, MaintenanceWindow, Notification
-from alerting.rules.mute_extent import MuteExtent
-from alerting.rules.notification_state import NotificationState, notification_state
-from alerting.rules.state import AlertState, alert_state
+from alerting.rules.state import AlertState, NotificationState, alert_state, notification_state
 from alerting.rules.timeline import TimelineEntryKind
 from alerting.rules.timeline_notifications import TimelineNotification
-from alerting.rules.windows import WindowState, window_state
+from alerting.rules.windows import MuteExtent, WindowState, window_state
 from alerting.selectors.acknowledgements import alert_acknowledgement
 from events.wording import in_words
 from integrations.choices import DeliveryStatus, MessageKind
@@ -76,7 +74,10 @@ def alert_badge(alert: Alert, now: datetime, *, is_muted: bool) -> tuple[AlertSt
     return state, ALERT_TONES[state]
 
 
-DESTINATION_WORDS: Mapping[str, str] = {one.value: one.value.replace("_", " ") for one in DestinationState}
+DESTINATION_WORDS: Mapping[str, str] = {
+    destination_state.value: destination_state.value.replace("_", " ")
+    for destination_state in DestinationState
+}
 _DESTINATION_TONES: Mapping[str, Tone] = {
     DestinationState.FAILING: Tone.BAD,
     DestinationState.SLOWED: Tone.WARNING,
@@ -93,15 +94,15 @@ def notifications_waiting_url(destination: Destination) -> str:
 
 
 def notification_badge(
-    one: Notification | TimelineNotification, now: datetime
+    notification: Notification | TimelineNotification, now: datetime
 ) -> tuple[NotificationState, Tone]:
     """The state of a notification and its tone."""
     state = notification_state(
-        NotificationStatus(one.status),
-        kind=MessageKind(one.kind),
-        due=one.due,
-        attempts=one.attempts,
-        is_held=one.reason is not None,
+        NotificationStatus(notification.status),
+        kind=MessageKind(notification.kind),
+        due=notification.due,
+        attempts=notification.attempts,
+        is_held=notification.reason is not None,
         now=now,
     )
     return state, NOTIFICATION_TONES[state]

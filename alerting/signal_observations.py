@@ -1,4 +1,4 @@
-"""What a signal, or the fleet as it stands, says: read from the database for the rules."""
+"""The observations of signals and of the current fleet: read from the database for the rules."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class _KnownFleet:
     measured: Mapping[tuple[str, int | str], Samples]
 
     def has_host(self, state: Payload) -> bool:
-        """Not a resource that was deleted or moved since: nothing would end its alerts."""
+        """Whether the host still exists at this address; otherwise nothing would end its alerts."""
         return self.hosts.get(state["hostId"]) == (state["hostname"].lower(), state["port"])
 
     def has_agent(self, payload: Payload) -> bool:
@@ -67,12 +67,15 @@ class _KnownFleet:
 
 
 def _read_known(signals: Iterable[Signal], group_id: str) -> _KnownFleet:
-    events = [one.payload for one in signals if one.kind == SignalKind.EVENT.value]
+    events = [signal.payload for signal in signals if signal.kind == SignalKind.EVENT.value]
     states = [
-        state for one in signals if one.kind == SignalKind.HOSTS.value for state in one.payload["hosts"]
+        state
+        for signal in signals
+        if signal.kind == SignalKind.HOSTS.value
+        for state in signal.payload["hosts"]
     ]
-    about_agents = [one for one in events if _names_agent(one)]
-    host_ids = {one["hostId"] for one in (*states, *events) if one.get("hostId") is not None}
+    about_agents = [event for event in events if _names_agent(event)]
+    host_ids = {state["hostId"] for state in (*states, *events) if state.get("hostId") is not None}
     measured = {
         (state["hostId"], state["measurementId"]) for state in states if state["measurementId"] is not None
     }
@@ -81,13 +84,13 @@ def _read_known(signals: Iterable[Signal], group_id: str) -> _KnownFleet:
     )
     return _KnownFleet(
         hosts={host_id: Address(hostname, port).key for host_id, hostname, port in hosts},
-        agents=known_agents(group_id, {_agent_of(one) for one in about_agents}),
+        agents=known_agents(group_id, {_agent_of(agent) for agent in about_agents}),
         measured=measurements_of_reports(measured) if measured and _metrics_matter(group_id) else {},
     )
 
 
 def _names_agent(payload: Payload) -> bool:
-    """Whether it is about a known agent; events about keys or versions need not be."""
+    """Whether the event is about a known agent; events about keys or versions may not be."""
     is_about = EventType(payload["eventTypeName"]).spec.target is Target.AGENT
     return is_about and {"sourceTypeName", "hostname"} <= payload.keys()
 
@@ -99,7 +102,7 @@ def _agent_of(payload: Payload) -> tuple[str, str]:
 def _of_event(payload: Payload, known: _KnownFleet) -> list[Observation]:
     """An event of a deleted host or agent opens no alert; one-shot events are still notified."""
     seen = of_event(payload)
-    begins = any(one.condition is Condition.HOLDS for one in seen)
+    begins = any(observation.condition is Condition.HOLDS for observation in seen)
     return [] if begins and _is_gone(payload, known) else seen
 
 
@@ -139,18 +142,20 @@ def _of_people(group_id: str) -> list[Observation]:
     org_ids = Project.objects.filter(id=group_id).values_list("org_id", flat=True)
     return of_second_factors(
         missing_in_group=bool(groups_without_second_factor([group_id])),
-        missing_in_org=bool(orgs_without_second_factor([one for one in org_ids if one])),
+        missing_in_org=bool(orgs_without_second_factor([id_ for id_ in org_ids if id_])),
     )
 
 
 def _of_each(
     say: Callable[[Mapping[str, Any]], list[Observation]], states: Iterable[Mapping[str, Any]]
 ) -> list[Observation]:
-    return [one for state in states for one in say(state)]
+    return [observation for state in states for observation in say(state)]
 
 
 def _of_states(states: Iterable[tuple[Mapping[str, Any], Samples | None]]) -> list[Observation]:
-    return [one for state, samples in states for one in of_host(state, _numbers(samples or {}))]
+    return [
+        observation for state, samples in states for observation in of_host(state, _numbers(samples or {}))
+    ]
 
 
 def _samples_of(measured: MeasuredReport | None) -> Samples | None:

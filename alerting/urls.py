@@ -1,12 +1,9 @@
 """Routes of alerting, below the public base."""
 
 from alerting.views.alerts import AlertViewSet, GlobalAlertViewSet
-from alerting.views.configs import AlertConfigViewSet
-from alerting.views.global_configs import GlobalAlertConfigViewSet
-from alerting.views.matchers import MatcherFieldViewSet
-from alerting.views.notification_log import EventNotificationViewSet
+from alerting.views.configs import AlertConfigViewSet, GlobalAlertConfigViewSet, MatcherFieldViewSet
+from alerting.views.notification_log import EventNotificationViewSet, ResendingViewSet
 from alerting.views.presets import PresetViewSet
-from alerting.views.resend import ResendingViewSet
 from alerting.views.windows import WindowViewSet
 from opsapi.api.routing import route
 

@@ -1,10 +1,13 @@
-"""The worker: runs the pipeline's steps until it is told to stop.
+"""The worker: runs evaluation, delivery and maintenance in threads until it is stopped.
 
-One thread evaluates; one claims, decides and records deliveries, and each message is sent in a thread of its
-own, so that a slow receiver costs a socket; one keeps house; one looks for hosts and agents that have fallen
-silent; one listens for NOTIFY and wakes those that evaluate and deliver; one holds the lock by which other
-workers know that this one lives. All work is claimed in the database: any number of workers on any number of
-machines share it, and what a dead one had in hand another takes up within three seconds.
+One thread evaluates signals. One thread claims, decides and records deliveries; each message is sent in a
+thread of its own, so that a slow receiver costs only a socket. One thread deletes old data. One thread
+detects hosts and agents that stopped reporting. One thread listens for NOTIFY and wakes evaluation and
+delivery. One thread holds the lock that shows other workers that this worker is alive, and one looks for
+workers that died.
+
+All work is claimed in the database, so any number of workers on any number of machines share it. Other
+workers take over the work of a dead worker within three seconds.
 """
 
 import logging
@@ -41,40 +44,41 @@ from opsapi.faults import first_line
 logger = logging.getLogger("opsapi.worker")
 
 GATHER_SECONDS = 0.02
-"""How long after a step the next begins at the earliest: what comes close together is done together."""
+"""The least seconds between the starts of two steps, so that work that arrives together is done together."""
 GATHER_MORE_SECONDS = 0.05
 GATHER_MORE = range(3, 16)
-"""The same after a step that found so much: more is on its way, and ten cost a step hardly more than one."""
+"""GATHER_MORE_SECONDS applies after a step with this amount of work: more is on its way, and ten items
+cost a step hardly more than one."""
 POLL_SECONDS = 1.0
-"""How long a wake-up that got lost can delay work, and how exactly due times are kept."""
+"""The longest delay after a lost wake-up, and the precision of due times."""
 HEARTBEAT_SECONDS = 15.0
 SWEEP_SECONDS = 15.0
-"""How often agents and hosts are checked for silence: an alert can be that much late."""
+"""The interval of searches for heartbeat timeouts: an alert can be late by this time."""
 TAKE_OVER_SECONDS = 0.5
-"""How often it is asked whether the workers that have something in hand live."""
+"""The interval of checks whether workers with leases are alive."""
 HOUSE_SECONDS = 5.0
-"""How long what nobody needs any more is left alone, once there is none of it."""
+"""The pause of the deletion of old data when nothing is left."""
 _LISTEN_SECONDS = 1.0
 
 Step = Callable[[], int]
-"""Answers how much it found to do."""
+"""Does some work and returns how much it found."""
 
 
 class Wakeups:
-    """Lets threads sleep until there may be work; none that came while they worked is missed."""
+    """Lets threads sleep until there may be work. A wake-up during work is not missed."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self.count = 0
 
     def wake(self) -> None:
-        """There may be work."""
+        """Wake the threads."""
         with self._condition:
             self.count += 1
             self._condition.notify_all()
 
     def wait(self, seen: int, seconds: float) -> None:
-        """Sleep, unless there was a wake-up since the count was `seen`."""
+        """Sleep up to `seconds`; return immediately if there was a wake-up since the count was `seen`."""
         with self._condition:
             self._condition.wait_for(lambda: self.count != seen, seconds)
 
@@ -86,10 +90,10 @@ class Worker:
         self.name = name
         self._stopping = threading.Event()
         self._away = threading.Event()
-        """Whether the log says that there is no connection to be had, and no step has succeeded since."""
+        """Set while the database is unreachable and the log says so."""
         self._finished = threading.Event()
         self._opened = 0.0
-        """When it was last looked for alerts to open."""
+        """The monotonic time of the last search for alerts to open."""
         self._signals = Wakeups()
         self._messages = Wakeups()
         self._presence = Presence()
@@ -101,15 +105,16 @@ class Worker:
         )
 
     def run(self, stop_within: Callable[[float], object] | None = None) -> None:
-        """Work until told to stop; returns when everything in hand is finished.
+        """Work until stopped; return when the current work is finished.
 
-        `stop_within` waits so many seconds and answers whether to stop; left out, `stop` tells it.
+        `stop_within` waits up to a number of seconds and returns whether to stop. By default, `stop` stops
+        the worker.
         """
         stop_within = stop_within or self._stopping.wait
         threads = [
             threading.Thread(target=self._repeat, args=(self._evaluate, self._signals), name="evaluate"),
             threading.Thread(target=self._every, args=(HOUSE_SECONDS, _keep_house), name="keep-house"),
-            # In a thread of its own: a silence is told on time, whatever else there is to do.
+            # In a thread of its own, so that a heartbeat timeout is notified on time.
             threading.Thread(
                 target=self._every, args=(SWEEP_SECONDS, _find_heartbeat_timeouts), name="sweep"
             ),
@@ -120,7 +125,7 @@ class Worker:
         ]
         if settings.OPSAPI_DB_POOLER != "transaction":
             threads.append(threading.Thread(target=self._listen, name="listen"))
-        # Until the last delivery ended: else another worker would take up what is still being sent.
+        # Until the last delivery has ended; otherwise another worker would take over running deliveries.
         present = threading.Thread(target=self._presence.hold, args=(self._finished,), name="present")
         for thread in (present, *threads):
             thread.start()
@@ -135,19 +140,19 @@ class Worker:
         connection.close()
 
     def stop(self) -> None:
-        """Finish what is in hand and return from `run`."""
+        """Finish the current work and return from `run`."""
         self._stopping.set()
         self._wake()
 
     def _wake(self, work: str = "") -> None:
-        """There may be work of this kind; of any, where none is named."""
+        """Wake the threads for this kind of work; for all work if it is empty."""
         if work != Work.MESSAGES:
             self._signals.wake()
         if work != Work.SIGNALS:
             self._messages.wake()
 
     def _evaluate(self) -> int:
-        """Evaluate signals, and open alerts: while there are signals, as often as when there are none."""
+        """Evaluate signals, and open alerts once per POLL_SECONDS, however many signals wait."""
         now, began = clock.now(), time.monotonic()
         evaluated = evaluate_signals(now=now)
         if evaluated and began < self._opened + POLL_SECONDS:
@@ -156,13 +161,13 @@ class Worker:
         return open_tracked(now=now) + evaluated
 
     def _deliver(self) -> None:
-        """Deliver until told to stop; what is being sent then has a few seconds to end."""
+        """Deliver until stopped; running requests then have a few seconds to end."""
         self._repeat(self._courier.step, self._messages, self._courier.pause)
         self._guarded(self._courier.finish)
         connection.close()
 
     def _take_over(self) -> bool:
-        """Give back what dead workers had in hand; nothing more to do at once."""
+        """Release the leases of dead workers. Return False: there is no more to do at once."""
         if self._presence.take_over(now=clock.now()):
             self._messages.wake()
         return False
@@ -170,7 +175,7 @@ class Worker:
     def _repeat(
         self, step: Step, wakeups: Wakeups, pause: Callable[[float], float] = lambda longest: longest
     ) -> None:
-        """Step after step; when there is nothing to do, at the next wake-up or poll, or after `pause`."""
+        """Repeat a step; without work, wait for a wake-up, the poll interval or `pause`."""
         while not self._stopping.is_set():
             seen, began = wakeups.count, time.monotonic()
             found = self._guarded(step)
@@ -181,14 +186,14 @@ class Worker:
         connection.close()
 
     def _every(self, seconds: float, step: Step) -> None:
-        """Step after step while there is more to do, else one in so many seconds; nothing wakes it."""
+        """Repeat a step while there is more to do, otherwise once every `seconds`."""
         while not self._stopping.is_set():
             if not self._guarded(step):
                 self._stopping.wait(seconds)
         connection.close()
 
     def _guarded(self, step: Step) -> int:
-        """One step; whatever goes wrong in it is logged, and the worker goes on after a pause."""
+        """Run a step; every error is logged, and the worker continues after a pause."""
         try:
             found = step()
         except (DatabaseError, InterfaceError) as error:
@@ -202,7 +207,7 @@ class Worker:
         return 0
 
     def _note_failure(self, error: Exception) -> None:
-        """Log it; that the database is away is logged once for all threads."""
+        """Log the error; an unreachable database is logged once for all threads."""
         is_away = connection.connection is None
         if not (is_away and self._away.is_set()):
             logger.error("%s: the database failed: %s", threading.current_thread().name, first_line(error))
@@ -214,7 +219,7 @@ class Worker:
         return True
 
     def _listen(self) -> None:
-        """Wake the others on every NOTIFY; where listening fails they still poll."""
+        """Wake the other threads on every NOTIFY; they poll while listening fails."""
         while not self._stopping.is_set():
             try:
                 self._listen_until_stopped()
@@ -233,10 +238,10 @@ class Worker:
 
 
 def _keep_house() -> bool:
-    """Take away a batch of what nobody needs any more; answers whether there may be more.
+    """Delete a batch of data that is no longer needed, and return whether there may be more.
 
-    In a thread of its own, or signals without end would keep it. What strangers leave behind and secrets
-    do not wait for the rest.
+    It runs in a thread of its own, because signals may never end. Traces of failed logins and secrets are
+    deleted first.
     """
     now = clock.now()
     traces_trim(now=now)
@@ -257,7 +262,10 @@ def _keep_house() -> bool:
 
 
 def _find_heartbeat_timeouts() -> bool:
-    """All who are silent by now, and users without a second factor: it answers that nothing is left."""
+    """Find agents and hosts that stopped reporting, and users without a second factor.
+
+    Return False: there is no more to do at once.
+    """
     heartbeats_sweep(clock=clock.now)
     second_factors_sweep(now=clock.now())
     return False

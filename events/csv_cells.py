@@ -1,8 +1,8 @@
 """Cells of a CSV file that no spreadsheet runs (RFC 4180). Pure.
 
-Texts come from users and agents, and a spreadsheet takes a cell that begins like a formula for one:
-https://owasp.org/www-community/attacks/CSV_Injection. One that is set to another separator than the comma
-finds further cells within a text, so what follows a separator counts as a beginning too.
+Texts come from users and agents, and a spreadsheet runs a cell that begins like a formula:
+https://owasp.org/www-community/attacks/CSV_Injection. A spreadsheet with another separator than the comma
+finds further cells within a text, so what follows a separator counts as the beginning of a cell too.
 """
 
 import csv

@@ -21,10 +21,10 @@ from opsapi.console.forms import single_line, themed
 from opsapi.ids import is_id
 
 _ANY = ("", "Any")
-_CATEGORIES = [_ANY, *((one.value, in_words(one.value)) for one in Category)]
+_CATEGORIES = [_ANY, *((member.value, in_words(member.value)) for member in Category)]
 _TYPES = [
     _ANY,
-    *sorted(((one.value, in_words(one.value)) for one in EVENT_TYPES), key=lambda row: row[1]),
+    *sorted(((member.value, in_words(member.value)) for member in EVENT_TYPES), key=lambda row: row[1]),
 ]
 
 
@@ -37,7 +37,7 @@ class Last(StrEnum):
 
     @property
     def span(self) -> timedelta:
-        """The current time."""
+        """The length of the time range."""
         return {
             Last.HOUR: timedelta(hours=1),
             Last.DAY: timedelta(days=1),
@@ -86,7 +86,7 @@ class EventFilters(forms.Form):
     start = FilterDateTime(label="From (UTC)", end_of_day=False)
     end = FilterDateTime(label="Until (UTC)", end_of_day=True)
     q = _text("ID of an event, project or alert")
-    last = forms.ChoiceField(choices=[(one.value, one.value) for one in Last], required=False)
+    last = forms.ChoiceField(choices=[(member.value, member.value) for member in Last], required=False)
     before = _text("before")
     after = _text("after")
 

@@ -1,8 +1,8 @@
-"""How many events there were, hour by hour: the chart of the console's start page.
+"""The number of events per hour: the chart of the console's start page.
 
-A day may have hundreds of thousands of events, and the page asks every ten seconds. Hours that are over are
-therefore counted once and remembered for some minutes (events of the past still come in with late reports),
-the running one for some seconds; by each process for itself.
+A day can have hundreds of thousands of events, and the page asks every ten seconds. Each process therefore
+caches the counts: past hours for some minutes, because late reports still add events to them, and the current
+hour for some seconds.
 """
 
 from collections import Counter

@@ -1,10 +1,21 @@
 """The event log and the signal outbox."""
 
 from django.db import models
-from django.db.models import F
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce
+from django.db.models.lookups import IsNull
 
-from events.expressions import HOSTNAME, REMOTE_ADDRESS, WHO, present
-from opsapi.fields import OptionalIdField, PrimaryIdField
+from opsapi.fields import JsonText, OptionalIdField, PrimaryIdField
+
+WHO = Coalesce(JsonText("details", "username"), JsonText("details", "publicKey"))
+"""The actor: a username or the public part of a key; an event has at most one of them."""
+REMOTE_ADDRESS = JsonText("details", "remoteAddress")
+HOSTNAME = JsonText("details", "hostname")
+
+
+def present(expression: Coalesce | JsonText) -> Q:
+    """Whether there is such a value: the index leaves out other events."""
+    return Q(IsNull(expression, False))
 
 
 class Event(models.Model):
@@ -63,9 +74,9 @@ class Event(models.Model):
 class Signal(models.Model):
     """The outbox: work for alerting, written in the transaction of the change.
 
-    Deleted by the worker in the transaction that applies what follows from it, so a signal is
-    evaluated exactly once. Those of one project are evaluated in the order of their ids, and so are those
-    without a project.
+    The worker deletes a signal in the transaction that applies its effects, so each signal is evaluated
+    exactly once. Signals of a project are evaluated in the order of their ids, and so are signals without a
+    project.
     """
 
     id = models.BigAutoField(primary_key=True)

@@ -17,7 +17,7 @@ def event_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Chart]
         name="events",
         title="Events of the last 24 hours",
         series=[group.value for group in EventGroup],
-        rows=[(_hour(one.start), [one.counts[group] for group in EventGroup]) for one in hours],
+        rows=[(_hour(hour.start), [hour.counts[group] for group in EventGroup]) for hour in hours],
         url=list_url(Event, last="day"),
         empty="No events in the last 24 hours.",
     )

@@ -1,8 +1,8 @@
-"""What operators look for in the event log, and by which index it is found. Pure but for naming columns.
+"""Searches of the event log, and the index that each search uses.
 
-A search goes down one index, newest first. Where an index holds all it asks for, a page is read off it;
-where it does not, the rest is looked for among the next LOOKED_BACK events, and the page says how far that
-was. So a page of any search costs the same however many events there are.
+A search reads along one index, newest first. If the index does not cover all conditions, the rest is filtered
+among the next LOOKED_BACK events, and the page says how far it searched. So a page costs the same however
+many events exist.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import F, Q
 from django.db.models.lookups import Exact
 
-from events.expressions import HOSTNAME, REMOTE_ADDRESS, WHO
+from events.models import HOSTNAME, REMOTE_ADDRESS, WHO
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import second_after
 from opsapi.fields import Among
@@ -74,7 +74,7 @@ def way(search: EventSearch) -> Way:
     if narrow:
         first, *others = narrow
         return Way((first,), _all([*others, *_types(search), *_scope(search)]))
-    branches = [scope & one for scope in _scopes(search) for one in _each_type(search)]
+    branches = [scope & of_type for scope in _scopes(search) for of_type in _each_type(search)]
     if len(branches) <= MOST_BRANCHES:
         return Way(tuple(branches))
     return Way((Q(),), _all([*_types(search), *_scope(search)]))
@@ -103,13 +103,13 @@ def _scopes(search: EventSearch) -> list[Q]:
     # An event of an organization can also belong to a project.
     elsewhere = ~Q(group_id__in=visible_scope.group_ids)
     return [
-        *(Q(group_id=one) for one in sorted(visible_scope.group_ids)),
-        *(Q(org_id=one) & elsewhere for one in sorted(visible_scope.org_ids)),
+        *(Q(group_id=id_) for id_ in sorted(visible_scope.group_ids)),
+        *(Q(org_id=id_) & elsewhere for id_ in sorted(visible_scope.org_ids)),
     ]
 
 
 def _each_type(search: EventSearch) -> list[Q]:
-    return [Q(event_type=one) for one in search.event_types] or [Q()]
+    return [Q(event_type=name) for name in search.event_types] or [Q()]
 
 
 def event_scope(visible_scope: VisibleScope) -> Q:

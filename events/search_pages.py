@@ -70,7 +70,7 @@ class _Line:
     def horizon(self, branch: Q) -> EventPosition | None:
         """The last event to search; None if the whole branch is searched."""
         places = self._along(branch).values_list("created", "id")
-        return next((EventPosition(*one) for one in places[LOOKED_BACK - 1 : LOOKED_BACK]), None)
+        return next((EventPosition(*place) for place in places[LOOKED_BACK - 1 : LOOKED_BACK]), None)
 
     def sifted(self, branch: Q, rest: Q, horizon: EventPosition | None, limit: int) -> list[Event]:
         """Matching events of the branch, up to the horizon."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from django.db.models import Q, QuerySet
 
@@ -13,8 +13,23 @@ from events.search import event_scope
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import second_after
 from opsapi.fields import WireTime
+from opsapi.wire_json import JsonObject
 
-EventRow = dict[str, Any]
+
+class EventRow(TypedDict):
+    """An event as read for the API; `diffs` and `raw` are read with `with_changes` only."""
+
+    id: str
+    event_type: str
+    group_id: str | None
+    org_id: str | None
+    alert_id: str | None
+    details: JsonObject
+    wire_created: str
+    diffs: NotRequired[list[JsonObject]]
+    raw: NotRequired[JsonObject]
+
+
 _COLUMNS = ("id", "event_type", "group_id", "org_id", "alert_id", "details")
 
 

@@ -11,6 +11,7 @@ from opsapi.api.links import Links
 from opsapi.wire_json import JsonObject
 
 GLOBAL_EVENTS = "/globalEvents"
+_ONE_SHOTS = frozenset(spec.name for spec in EVENT_TYPES.values() if spec.one_shot)
 
 
 class CurrentValueDocument(Document):
@@ -136,28 +137,30 @@ class EventTypeDocument(Document):
 def present_event(
     row: EventRow, links: Links, *, among: str = GLOBAL_EVENTS, alone: bool = False
 ) -> JsonObject:
-    """An event; `among` is the path of the list it was found in, where its self link leads."""
-    shown = {"id": row["id"], "created": row["wire_created"], "eventTypeName": row["event_type"]}
-    for name, column in (("groupId", "group_id"), ("orgId", "org_id"), ("alertId", "alert_id")):
-        if row[column] is not None:
-            shown[name] = row[column]
-    shown.update(row["details"])
+    """An event; `among` is the path of the list that contains it, which its self link uses."""
+    scope = {"groupId": row["group_id"], "orgId": row["org_id"], "alertId": row["alert_id"]}
+    shown = {
+        "id": row["id"],
+        "created": row["wire_created"],
+        "eventTypeName": row["event_type"],
+        **{name: value for name, value in scope.items() if value is not None},
+        **row["details"],
+    }
     # The kind of host a backup concerns is for alerts; the event document does not have it.
     shown.pop("sourceTypeName", None)
     return {**shown, "links": links.related(f"{among}/{row['id']}", _relations(row) if alone else {})}
 
 
 def present_changes(row: EventRow, *, include_raw: bool) -> JsonObject:
-    """What a project's or an organization's event shows beside: its diffs, and raw when asked for."""
+    """The other fields of a project's or an organization's event: its diffs, and `raw` if requested."""
     return {"diffs": row["diffs"], **({"raw": row["raw"]} if include_raw else {})}
 
 
 def _relations(row: EventRow) -> dict[str, str]:
-    """Whose it is, and who was notified where it notifies by itself."""
+    """Its project and organization; for a one-shot event also the notifications."""
     scopes = (("group", "groups", row["group_id"]), ("org", "orgs", row["org_id"]))
     relations = {name: f"/{path}/{scope_id}" for name, path, scope_id in scopes if scope_id}
-    spec = EVENT_TYPES.get(row["event_type"])
-    if row["group_id"] and spec is not None and spec.one_shot:
+    if row["group_id"] and row["event_type"] in _ONE_SHOTS:
         relations["notifications"] = f"{relations['group']}/events/{row['id']}/notifications"
     return relations
 

@@ -52,12 +52,12 @@ def event_record(
     signals: bool = True,
     signal_facts: Mapping[str, Any] | None = None,
 ) -> Event:
-    """Record what happened, now or when `happened` says; the only writer of events.
+    """Record an event that happened now or at `happened`. No other code writes events.
 
-    An event that is told, or can open or close an alert, also becomes a signal, unless it tells of an alert
-    itself, or `signals` is False because another signal carries the state it is an edge of;
-    `signal_facts` are what alerting has to know beside the event's own facts, under their wire names.
-    Has to be called inside the transaction of what it records.
+    An event that is notified, or can open or close an alert, also becomes a signal. An event about an alert
+    does not; neither does an event with `signals=False`, because another signal contains the new state.
+    `signal_facts` are facts that alerting needs in addition to the facts of the event, under their wire
+    names. Call it in the transaction of the change.
     """
     _needs_transaction()
     about = NewEvent(
@@ -138,13 +138,13 @@ SELECT pg_notify('{WAKE_CHANNEL}', '{Work.SIGNALS.value}')
 
 
 def _insert_events(events: Iterable[Event]) -> None:
-    for some in batches(events):
+    for batch in batches(events):
         columns: JsonObject = {
-            name: [getattr(one, name) for one in some]
+            name: [getattr(event, name) for event in batch]
             for name in ("id", "created", "event_type", "group_id", "org_id", "alert_id")
         }
         for name in ("details", "diffs", "raw"):
-            columns[name] = [write_json(getattr(one, name)).decode() for one in some]
+            columns[name] = [write_json(getattr(event, name)).decode() for event in batch]
         with connection.cursor() as cursor:
             cursor.execute(_INSERT_EVENTS, columns)
 
@@ -152,17 +152,17 @@ def _insert_events(events: Iterable[Event]) -> None:
 def _insert_signals(signals: Iterable[Signal]) -> None:
     """Insert signals and wake the workers when the transaction commits."""
     _needs_transaction()
-    for some in batches(signals):
+    for batch in batches(signals):
         columns: JsonObject = {
-            name: [getattr(one, name) for one in some] for name in ("created", "group_id", "kind")
+            name: [getattr(signal, name) for signal in batch] for name in ("created", "group_id", "kind")
         }
-        columns["payload"] = [write_json(one.payload).decode() for one in some]
+        columns["payload"] = [write_json(signal.payload).decode() for signal in batch]
         with connection.cursor() as cursor:
             cursor.execute(_INSERT_SIGNALS, columns)
 
 
 def wake_workers(work: Work) -> None:
-    """Tell listening workers that there is work. PostgreSQL sends it on commit, once per transaction."""
+    """Notify listening workers of new work. PostgreSQL sends it on commit, once per transaction."""
     with connection.cursor() as cursor:
         cursor.execute(f"NOTIFY {WAKE_CHANNEL}, '{work.value}'")
 

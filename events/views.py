@@ -66,7 +66,7 @@ _FILTERS = (*LISTING, EVENT_TYPE, MIN_DATE, MAX_DATE, BEFORE)
 
 
 class EventViewSet(ApiViewSet):
-    """A list of events and one of them; which events, its subclasses say."""
+    """A list of events and a single event; subclasses define which events."""
 
     answers = {"index": [EventDocument], "retrieve": EventDocument}
     parameters = {"index": _FILTERS}
@@ -131,7 +131,7 @@ class GlobalEventViewSet(EventViewSet):
 
 
 class ChangeViewSet(EventViewSet):
-    """Events with what changed: those of a project or of an organization."""
+    """Events with what changed, of a project or of an organization."""
 
     answers = {"index": [GroupEventDocument], "retrieve": GroupEventDocument}
     parameters = {"index": (*_FILTERS, INCLUDE_RAW), "retrieve": (INCLUDE_RAW,)}
@@ -143,7 +143,7 @@ class ChangeViewSet(EventViewSet):
 
 
 class GroupEventViewSet(ChangeViewSet):
-    """Endpoint 18 and the list beside it: the events of a project."""
+    """Endpoint 18 and the list of events of a project."""
 
     access = {"index": in_group(Role.GROUP_READ_ONLY), "retrieve": in_group(Role.GROUP_READ_ONLY)}
     path = "/groups/{group_id}/events"
@@ -155,7 +155,7 @@ class GroupEventViewSet(ChangeViewSet):
 
 
 class OrganizationEventViewSet(ChangeViewSet):
-    """The events that concern an organization: its own, and the making of its projects."""
+    """The events of an organization, and the creation of its projects."""
 
     access = {"index": in_org(Role.ORG_MEMBER), "retrieve": in_org(Role.ORG_MEMBER)}
     path = "/orgs/{org_id}/events"

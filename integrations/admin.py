@@ -118,6 +118,6 @@ class IntegrationAdmin(ConsoleAdmin):
         """The fields of the integration, with redacted secrets."""
         stored, words = integration.fields, {True: "yes", False: "no"}
         kind = INTEGRATION_TYPES[integration.type]
-        shown = [(one.label, stored[one.name]) for one in kind.fields if one.name in stored]
+        shown = [(field.label, stored[field.name]) for field in kind.fields if field.name in stored]
         rows = [(label, words.get(value, value)) for label, value in shown]
         return format_html_join("", "<div><strong>{}</strong> {}</div>", rows)

@@ -15,7 +15,7 @@ class Region(StrEnum):
 
 
 class MessageKind(StrEnum):
-    """Kind of a message; the values are those of the header `X-Ops-Event`."""
+    """Kind of a message; the header `X-Ops-Event` has the same values."""
 
     OPEN = "alert.open"
     UPDATE = "alert.update"
@@ -41,14 +41,14 @@ class SecretKind(StrEnum):
 
 
 class DeliveryFault(StrEnum):
-    """The place of a failure, which decides what else waits (delivery, "destinations")."""
+    """The place of a failure, which decides what else waits (docs/architecture.md, "Destinations")."""
 
     MESSAGE = "message"
     """The receiver rejected this message, or it could not be built; other messages can be delivered."""
     DESTINATION = "destination"
     """The receiver was reached and did not accept the message; its other messages wait."""
     HOST = "host"
-    """No connection could be made; messages to all destinations on the host wait."""
+    """The host accepts no connection; messages to all its destinations wait."""
 
 
 class DeliveryStatus(StrEnum):

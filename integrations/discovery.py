@@ -29,8 +29,8 @@ def target_groups(processes: Iterable[Process], *, group: Group, exporter_port: 
     def target(process: Process) -> str:
         return str(Address(process.address.hostname, exporter_port))
 
-    ordered = sorted(processes, key=lambda one: (target(one), one.address.port))
-    return [{"targets": [target(one)], "labels": _labels(one, group)} for one in ordered]
+    ordered = sorted(processes, key=lambda known: (target(known), known.address.port))
+    return [{"targets": [target(process)], "labels": _labels(process, group)} for process in ordered]
 
 
 def _labels(process: Process, group: Group) -> dict[str, str]:

@@ -16,11 +16,11 @@ Form = serializers.Field[Any, Any, Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field.
+    """A field of an integration, a channel or a notification.
 
-    `name` is its name on the wire, `label` its name in the console. `form` checks a value and says whether
-    it is required, or what it is when left out. `example`: None for a field that the example leaves out.
-    `goes_with` names the URL that the field is a secret for: with another URL the secret has to be sent anew.
+    `name` is its name in the API, `label` its name in the console. `form` validates a value, and has the
+    default or requires the field. `example` is None for a field that the example leaves out. `goes_with`
+    names the URL that the field is a secret for: if the URL changes, the secret must be sent again.
     """
 
     name: str

@@ -11,7 +11,7 @@ class Outcome:
     """The result of an attempt: `reason` is None only if delivered; `retry_after` is in seconds.
 
     `fault` says what failed. `perhaps_received`: the request was sent and not definitely rejected. `reached`:
-    a connection was made.
+    a connection was established.
     """
 
     status: DeliveryStatus

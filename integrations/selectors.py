@@ -14,12 +14,12 @@ from opsapi.encryption import CannotDecryptError, decrypt
 
 
 def integrations_of(group_id: str) -> QuerySet[Integration]:
-    """A project's integrations, in the order they were made, without their secrets."""
+    """Return a project's integrations in the order of creation, without their secrets."""
     return Integration.objects.filter(group_id=group_id).defer("secrets").order_by("created", "id")
 
 
 def integration_facts(integration: Integration) -> Facts:
-    """An integration without its links, secrets redacted: what answers show and diffs compare."""
+    """An integration without its links, with redacted secrets, as in answers and diffs."""
     fields, stored = INTEGRATION_TYPES[integration.type].fields, integration.fields
     shown = {field.name: stored[field.name] for field in fields if field.name in stored}
     return {"type": integration.type, **shown}

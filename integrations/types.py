@@ -1,4 +1,4 @@
-"""The services for integrations: those of the channels, and scrapers."""
+"""The services for integrations: channels that need credentials, and scrapers."""
 
 from collections.abc import Mapping
 

@@ -8,9 +8,9 @@ from alerting.choices import ACTIVE
 from alerting.forms.alerts import AcknowledgeForm, AlertWindowForm
 from alerting.models import Alert
 from alerting.presentation import muted_words
-from alerting.rules.mute_extent import named_target
+from alerting.rules.windows import named_target
 from alerting.selectors.acknowledgements import alert_acknowledgement
-from alerting.selectors.mute_extents import mute_extent
+from alerting.selectors.windows import mute_extent
 from alerting.services.acknowledgements import alert_acknowledge
 from alerting.services.windows import window_create
 from opsapi.clock import time_words

@@ -29,12 +29,15 @@ class StatusFilter(ChoiceFilter):
     parameter_name = "status"
     offered = (
         (_ACTIVE, "Active"),
-        *((one.value, alert_state(one, is_acknowledged=False, is_muted=False).value) for one in AlertStatus),
+        *(
+            (alert_status.value, alert_state(alert_status, is_acknowledged=False, is_muted=False).value)
+            for alert_status in AlertStatus
+        ),
     )
 
     def chosen(self, rows: Rows, value: str) -> Rows:
         """Alerts in that state, or all active ones."""
-        return rows.filter(status__in=[one.value for one in ACTIVE] if value == _ACTIVE else [value])
+        return rows.filter(status__in=[status.value for status in ACTIVE] if value == _ACTIVE else [value])
 
 
 class TypeFilter(ChoiceFilter):

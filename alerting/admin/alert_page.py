@@ -114,7 +114,7 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
         acknowledged_by_url=users.get(timeline.acknowledgement.username or "", "")
         if timeline.acknowledgement
         else "",
-        coming=tuple(_to_come(one, sees_config=sees_config) for one in timeline.coming),
+        coming=tuple(_to_come(entry, sees_config=sees_config) for entry in timeline.coming),
         notifications=notifications,
         more_events=more_words(timeline.more_events),
         more_notifications=more_words(timeline.more_notifications + left_out),
@@ -187,20 +187,20 @@ def _notifications(
     scope = Scope(group_id=alert.group_id)
     can_resend = sees_config and RESEND.is_allowed(operator, None, scope)
     windows = MaintenanceWindow.objects.filter(
-        id__in={muted_by(one.silenced_by, one.reason) for one in notifications}
+        id__in={muted_by(notification.silenced_by, notification.reason) for notification in notifications}
     )
     held_by = {window.id: window for window in windows}
-    for one in notifications:
-        state, tone = notification_badge(one, now)
-        resend = action_url(Notification, one.id, "resend")
+    for notification in notifications:
+        state, tone = notification_badge(notification, now)
+        resend = action_url(Notification, notification.id, "resend")
         yield ShownNotification(
-            notification=one,
+            notification=notification,
             state=state,
             tone=tone,
-            window=held_by.get(muted_by(one.silenced_by, one.reason) or ""),
-            latency="" if one.latency_ms is None else duration_words(one.latency_ms),
-            url=page_url_of(Notification, one.id) if sees_config else "",
-            resend_url=resend if can_resend and one.failed else None,
+            window=held_by.get(muted_by(notification.silenced_by, notification.reason) or ""),
+            latency="" if notification.latency_ms is None else duration_words(notification.latency_ms),
+            url=page_url_of(Notification, notification.id) if sees_config else "",
+            resend_url=resend if can_resend and notification.failed else None,
         )
 
 

@@ -20,7 +20,7 @@ from alerting.presentation import (
 )
 from alerting.rules.wording import target_words
 from alerting.selectors.destinations import host_unreachable, waiting_for, with_state, with_waiting
-from alerting.services.send_now import destination_send_now
+from alerting.services.resend import destination_send_now
 from events.wording import in_words
 from opsapi import clock
 from opsapi.api.permissions import Access
@@ -118,7 +118,7 @@ class DestinationAdmin(ConsoleAdmin):
         return with_waiting(seen if visible_scope.everything else seen.filter(is_global=False))
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """With how it fares, and the first of what waits."""
+        """Add the health and the first waiting notifications."""
         now, found = clock.now(), first_rows(waiting_for(row.id).select_related("alert"))
         unreachable = host_unreachable(row.host) if row.failures else None
         page = {
@@ -130,7 +130,7 @@ class DestinationAdmin(ConsoleAdmin):
             "waiting_words": f"{row.waiting_count:,} notification{'s' if row.waiting_count > 1 else ''}",
             "pause": _pause(unreachable.next_try if unreachable else row.next_try, now),
             "pace": f"{row.pace_ms / 1000:g} s" if row.pace_ms else None,
-            "waiting": [_waiting(one, now) for one in found.rows],
+            "waiting": [_waiting(notification, now) for notification in found.rows],
             "more": found.left_out_words,
             "waiting_url": notifications_waiting_url(row),
         }
@@ -182,20 +182,20 @@ def _pause(until: datetime | None, now: datetime) -> str | None:
     return f"tried again in {age_words(until - now)}" if until and until > now else None
 
 
-def _waiting(one: Notification, now: datetime) -> Context:
+def _waiting(notification: Notification, now: datetime) -> Context:
     return {
-        "row": one,
-        "words": alert_words(one.alert) if one.alert else "Event",
-        "target": target_words(one.alert.facts) if one.alert else "",
-        "alert_url": page_url(one.alert) if one.alert else "",
-        "url": page_url(one),
-        "turn": _turn(one, now),
-        "waited": _waited(one.first_attempt or one.due),
+        "row": notification,
+        "words": alert_words(notification.alert) if notification.alert else "Event",
+        "target": target_words(notification.alert.facts) if notification.alert else "",
+        "alert_url": page_url(notification.alert) if notification.alert else "",
+        "url": page_url(notification),
+        "turn": _turn(notification, now),
+        "waited": _waited(notification.first_attempt or notification.due),
     }
 
 
-def _turn(one: Notification, now: datetime) -> str:
+def _turn(notification: Notification, now: datetime) -> str:
     """When it is sent."""
-    if one.lease_token is not None:
+    if notification.lease_token is not None:
         return "being sent"
-    return f"in {age_words(one.due - now)}" if one.due > now else "next"
+    return f"in {age_words(notification.due - now)}" if notification.due > now else "next"

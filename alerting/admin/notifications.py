@@ -18,7 +18,7 @@ from alerting.models import Destination, MaintenanceWindow, Notification, Notifi
 from alerting.notification_types.sentences import recipient_words
 from alerting.presentation import ATTEMPT_TONES, alert_words, notification_badge, window_name
 from alerting.rules.delivery_policy import muted_by
-from alerting.rules.notification_state import NotificationState
+from alerting.rules.state import NotificationState
 from alerting.rules.wording import target_words
 from alerting.selectors.destinations import waiting_for
 from alerting.selectors.notification_log import of_own_configs, scheduled
@@ -74,7 +74,11 @@ class NotificationStateFilter(ChoiceFilter):
     title = "state"
     parameter_name = "status__exact"
     offered = (
-        *((one.name, one.value) for one in NotificationState if one.name in NotificationStatus.__members__),
+        *(
+            (notification_state.name, notification_state.value)
+            for notification_state in NotificationState
+            if notification_state.name in NotificationStatus.__members__
+        ),
         (NotificationStatus.PENDING.value, NotificationState.WAITING.value),
         (NotificationState.SCHEDULED.name, NotificationState.SCHEDULED.value),
     )
@@ -118,7 +122,7 @@ class WaitingForFilter(DropdownFilter):  # type: ignore[misc]  # the theme is no
         return [(chosen, str(known.filter(id=chosen).first() or "unknown destination"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """All notifications, or those that wait for the selected destination."""
+        """All notifications, or the notifications that wait for the selected destination."""
         chosen = self.value()
         return queryset.filter(id__in=waiting_for(chosen).order_by().values("id")) if chosen else queryset
 
@@ -178,19 +182,19 @@ class NotificationAdmin(ConsoleAdmin):
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         """Loads targets, origins, and the windows that mute the notifications."""
         visible_scope, origins = operator_of(request).visible_scope(), origins_of(rows)
-        targets = targets_of([one.alert for one in rows if one.alert])
-        events = Event.objects.filter(id__in={one.event_id for one in rows if one.event_id})
+        targets = targets_of([row.alert for row in rows if row.alert])
+        events = Event.objects.filter(id__in={row.event_id for row in rows if row.event_id})
         types = dict(events.values_list("id", "event_type"))
         event_urls = urls_seen(self.admin_site, visible_scope, "events.event", "id", types)
-        held_by = {muted_by(one.silenced_by, one.reason) for one in rows}
-        windows = {one.id: one for one in MaintenanceWindow.objects.filter(id__in=held_by)}
-        for one in rows:
-            one.origin = origins.get(one.id, Origin())
-            one.target = targets.get(one.alert_id or "")
-            one.event_type = types.get(one.event_id or "")
-            one.event_url = event_urls.get(one.event_id or "", "")
-            one.window = windows.get(muted_by(one.silenced_by, one.reason) or "")
-            one.config_url = url_seen(self.admin_site, visible_scope, one.origin.config)
+        held_by = {muted_by(row.silenced_by, row.reason) for row in rows}
+        windows = {row.id: row for row in MaintenanceWindow.objects.filter(id__in=held_by)}
+        for row in rows:
+            row.origin = origins.get(row.id, Origin())
+            row.target = targets.get(row.alert_id or "")
+            row.event_type = types.get(row.event_id or "")
+            row.event_url = event_urls.get(row.event_id or "", "")
+            row.window = windows.get(muted_by(row.silenced_by, row.reason) or "")
+            row.config_url = url_seen(self.admin_site, visible_scope, row.origin.config)
 
     @admin.display(description="when")
     def when(self, notification: Notification) -> SafeString | str:

@@ -13,9 +13,8 @@ from alerting.access import WRITE
 from alerting.forms.windows import NewWindowForm, WindowForm
 from alerting.models import Alert, MaintenanceWindow
 from alerting.presentation import WINDOW_LABELS, WINDOW_WORDS, muted_words, window_badge
-from alerting.rules.mute_extent import MuteExtent
-from alerting.rules.windows import WindowState, window_state
-from alerting.selectors.mute_extents import window_extents
+from alerting.rules.windows import MuteExtent, WindowState, window_state
+from alerting.selectors.windows import window_extents
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi import clock
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
@@ -135,7 +134,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
             row.extent = extents[row.id]  # type: ignore[attr-defined]  # for `mutes`
 
     def page_context(self, request: HttpRequest, row: MaintenanceWindow) -> Context:
-        """With what it mutes, and how that is said: by its state."""
+        """Add what the window mutes, in the tense of its state."""
         verb, tone = _VERBS[window_state(row.start, row.end, clock.now())]
         shown = {
             "extent": window_extents([row])[row.id],

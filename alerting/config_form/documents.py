@@ -1,6 +1,6 @@
-"""What was typed as the document the API takes, and a stored document as what stands in the form.
+"""Converts form input into the API's document, and a stored document into form input.
 
-Nothing is checked here: the API's own document does that, so that console and API refuse alike.
+Nothing is validated here: the API's document does that, so that console and API refuse alike.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,19 +23,19 @@ _NOTHING: Document = {}
 
 
 def document_of(typed: Typed, *, is_global: bool, stored: Document | None = None) -> JsonObject:
-    """The document; `stored` is the configuration as the API answers it, None for a new one.
+    """The document; `stored` is the configuration as the API shows it, None for a new one.
 
-    A secret that was not typed is its redacted form, which the API takes for unchanged. What does not
-    belong to the chosen types goes along when something was typed there, so that the API names it.
+    A secret without input is sent in its redacted form, which the API accepts as unchanged. Input that does
+    not belong to the chosen types is sent too, so that the API reports it.
     """
     known = stored or _NOTHING
     parts = {
-        "matchers": [_said(MATCHER_INPUTS, row) for row in rows_of(typed, "matchers")],
-        **{part: _said(inputs, within(typed, part)) for part, inputs in THRESHOLD_INPUTS.items()},
+        "matchers": [_values(MATCHER_INPUTS, row) for row in rows_of(typed, "matchers")],
+        **{part: _values(inputs, within(typed, part)) for part, inputs in THRESHOLD_INPUTS.items()},
         "notifications": [_notification(row, known) for row in rows_of(typed, "notifications")],
     }
-    said = _said(config_inputs(is_global=is_global), typed, stored)
-    return {**said, **{name: part for name, part in parts.items() if part}}
+    values = _values(config_inputs(is_global=is_global), typed, stored)
+    return {**values, **{name: part for name, part in parts.items() if part}}
 
 
 def typed_of(document: Document, *, is_global: bool, as_new: bool = False) -> dict[str, Sequence[str]]:
@@ -57,10 +57,10 @@ def typed_of(document: Document, *, is_global: bool, as_new: bool = False) -> di
 def stored_secrets(rows: Iterable[tuple[str, Document]]) -> dict[str, str]:
     """The redacted secrets of stored notifications, by input name; `rows` are their rows in the form."""
     return {
-        f"{row}.{one.name}": notification[one.name]
+        f"{row}.{declared.name}": notification[declared.name]
         for row, notification in rows
-        for one in KINDS[notification["typeName"]].inputs
-        if one.kind is InputKind.SECRET and one.name in notification
+        for declared in KINDS[notification["typeName"]].inputs
+        if declared.kind is InputKind.SECRET and declared.name in notification
     }
 
 
@@ -69,31 +69,33 @@ def _notification(row: Typed, stored: Document) -> JsonObject:
     before = _stored_notification(stored, setting_id, type_name)
     kind = KINDS.get(type_name)
     own = kind.inputs if kind else ()
-    named = {one.name for one in own}
+    named = {declared.name for declared in own}
     # A checkbox always has a value; a checkbox of another type has none.
     others = [
-        one.input
-        for one in NOTIFICATION_INPUTS
-        if one.input.name not in named and one.input.kind is not InputKind.FLAG
+        row_input.input
+        for row_input in NOTIFICATION_INPUTS
+        if row_input.input.name not in named and row_input.input.kind is not InputKind.FLAG
     ]
     common = {name: text for name, text in (("typeName", type_name), ("id", setting_id)) if text}
     kept = {name: before[name] for name in (kind.kept if kind else ()) if before and name in before}
-    return {**common, **kept, **_said(own, row, before), **_said(others, row)}
+    return {**common, **kept, **_values(own, row, before), **_values(others, row)}
 
 
 def _stored_notification(stored: Document, setting_id: str, type_name: str) -> Document | None:
     """With another type, it becomes a new notification."""
-    named = (one for one in stored.get("notifications", ()) if one["id"] == setting_id)
-    return next((one for one in named if one["typeName"] == type_name), None)
+    named = (setting for setting in stored.get("notifications", ()) if setting["id"] == setting_id)
+    return next((setting for setting in named if setting["typeName"] == type_name), None)
 
 
-def _said(inputs: Iterable[Input], typed: Typed, before: Document | None = None) -> JsonObject:
-    values = {one.name: value_of(one, typed, before) for one in inputs}
+def _values(inputs: Iterable[Input], typed: Typed, before: Document | None = None) -> JsonObject:
+    values = {declared.name: value_of(declared, typed, before) for declared in inputs}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _texts(prefix: str, inputs: Iterable[Input], document: Document) -> dict[str, Sequence[str]]:
-    return {f"{prefix}{one.name}": texts_of(one, document.get(one.name)) for one in inputs}
+    return {
+        f"{prefix}{declared.name}": texts_of(declared, document.get(declared.name)) for declared in inputs
+    }
 
 
 def _first(row: Typed, name: str) -> str:

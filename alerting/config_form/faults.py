@@ -19,7 +19,7 @@ class InputFault:
 
 def faults_of(bad_fields: Iterable[BadField], names: Collection[str]) -> list[InputFault]:
     """Each refusal at the innermost input, part or row that contains its field."""
-    return [InputFault(_nearest(one.field, names), _sentence(one)) for one in bad_fields]
+    return [InputFault(_nearest(field.field, names), _sentence(field)) for field in bad_fields]
 
 
 def _nearest(field: str, names: Collection[str]) -> str | None:

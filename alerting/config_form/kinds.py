@@ -43,10 +43,10 @@ class EventKind:
 
 @dataclass(frozen=True, slots=True)
 class NotificationKind:
-    """What a notification of a type can say beside its type.
+    """The fields of a notification of a type.
 
-    `interval_min`: minutes between repeats where none are typed; None: there are no repeats then.
-    `integrated`: what is left empty is taken from the project's integration.
+    `interval_min`: default minutes between reminders; None: no reminders. `integrated`: empty fields come
+    from the project's integration.
     """
 
     name: str
@@ -58,7 +58,7 @@ class NotificationKind:
     def kept(self) -> frozenset[str]:
         """Fields that the form does not show; they keep their stored values."""
         declared = NOTIFICATION_TYPES[self.name].fields
-        return frozenset(field.name for field in declared) - {one.name for one in self.inputs}
+        return frozenset(field.name for field in declared) - {shown.name for shown in self.inputs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _notification_kind(kind: NotificationType) -> NotificationKind:
     document = DOCUMENTS[kind.type]()
     inputs = inputs_of(document, secrets=kind.secret_fields, leave_out=_IDENTITY)
     # With a single channel there is nothing to choose: such a flag is stored and has no effect.
-    chosen = tuple(one for one in inputs if kind.for_people or one.kind is not InputKind.FLAG)
+    chosen = tuple(declared for declared in inputs if kind.for_people or declared.kind is not InputKind.FLAG)
     return NotificationKind(kind.type, chosen, kind.default_interval_min, kind.integration is not None)
 
 
@@ -123,13 +123,15 @@ def _row_inputs() -> tuple[RowInput, ...]:
     """Each input once, in the order of first use."""
     found: dict[str, tuple[Input, dict[str, tuple[str, ...]]]] = {}
     for kind in KINDS.values():
-        for one in kind.inputs:
-            found.setdefault(one.name, (one, {}))[1][kind.name] = one.choices
-    return tuple(RowInput(one, choices_of) for one, choices_of in found.values())
+        for declared in kind.inputs:
+            found.setdefault(declared.name, (declared, {}))[1][kind.name] = declared.choices
+    return tuple(RowInput(declared, choices_of) for declared, choices_of in found.values())
 
 
 NOTIFICATION_INPUTS = _row_inputs()
 """All inputs of a notification besides its type."""
 
-FLAGS = frozenset(one.input.name for one in NOTIFICATION_INPUTS if one.input.kind is InputKind.FLAG)
+FLAGS = frozenset(
+    row_input.input.name for row_input in NOTIFICATION_INPUTS if row_input.input.kind is InputKind.FLAG
+)
 """The inputs that are checkboxes."""

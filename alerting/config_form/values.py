@@ -1,6 +1,6 @@
-"""One typed text as the JSON value it stands for, and back.
+"""Converts the text of an input into a JSON value, and back.
 
-What is no such value stays a text, so that the API says what is wrong with it.
+Text that cannot be converted stays text, so that the API reports the fault.
 """
 
 import math
@@ -17,29 +17,31 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 _NUMBER = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?")
 
 
-def value_of(one: Input, typed: Mapping[str, Sequence[str]], before: Mapping[str, Any] | None = None) -> Any:
+def value_of(
+    declared: Input, typed: Mapping[str, Sequence[str]], before: Mapping[str, Any] | None = None
+) -> Any:
     """The value of an input, None for nothing; `before` is the stored value, None for a new one."""
-    texts = typed.get(one.name, ())
+    texts = typed.get(declared.name, ())
     text = texts[0] if texts else ""
-    stored = None if before is None else before.get(one.name)
-    match one.kind:
+    stored = None if before is None else before.get(declared.name)
+    match declared.kind:
         case InputKind.FLAG:
             # A value that was never set is not set by an untouched checkbox.
             left_alone = before is not None and stored is None
             return bool(text) or (None if left_alone else False)
         case InputKind.SECRET:
-            return text or (None if typed.get(one.name + CLEAR) else stored)
+            return text or (None if typed.get(declared.name + CLEAR) else stored)
         case InputKind.CHOICES:
             return _in_order([text for text in texts if text], stored)
         case _:
-            return _READ[one.kind](text)
+            return _READ[declared.kind](text)
 
 
-def texts_of(one: Input, value: Any) -> list[str]:
+def texts_of(declared: Input, value: Any) -> list[str]:
     """The form value of a stored value; empty for a secret."""
-    if value is None or one.kind is InputKind.SECRET:
+    if value is None or declared.kind is InputKind.SECRET:
         return []
-    match one.kind:
+    match declared.kind:
         case InputKind.FLAG:
             return [TICKED] if value else []
         case InputKind.CHOICES:
@@ -59,8 +61,8 @@ def number_text(value: float) -> str:
 
 def _in_order(chosen: Sequence[str], stored: Sequence[str] | None) -> list[str] | None:
     """The selected values in stored order, then new ones, because the page has its own order."""
-    kept = [one for one in stored or () if one in chosen]
-    return kept + [one for one in chosen if one not in kept] or None
+    kept = [value for value in stored or () if value in chosen]
+    return kept + [value for value in chosen if value not in kept] or None
 
 
 def _whole(text: str) -> int | str | None:

@@ -9,9 +9,9 @@ from django import forms
 from alerting.forms.windows import WindowFields
 from alerting.models import Alert
 from alerting.rules.acknowledgements import MORNING, AcknowledgementPreset, until_of
-from alerting.rules.mute_extent import named_target
+from alerting.rules.windows import named_target
 from alerting.rules.wording import target_words
-from alerting.serializers.acknowledgements import AcknowledgementDocument
+from alerting.serializers.alerts import AcknowledgementDocument
 from alerting.serializers.windows import WindowDocument
 from events.types import EVENT_TYPES, EventType
 from opsapi import clock

@@ -9,14 +9,14 @@ from django.utils.functional import cached_property
 
 from accesslist.forms import InProjectForm
 from accesslist.models import Project
-from alerting.rules.mute_extent import MuteExtent
-from alerting.selectors.mute_extents import mute_extent
+from alerting.rules.windows import MuteExtent
+from alerting.selectors.windows import mute_extent
 from alerting.serializers.windows import WindowChange, WindowDocument
 from events.types import ALERT_CATEGORIES
 from opsapi.console.fields import UtcDateTimeField
 from opsapi.console.forms import DocumentForm
 
-_CATEGORIES = [(one.value, one.value) for one in ALERT_CATEGORIES]
+_CATEGORIES = [(category.value, category.value) for category in ALERT_CATEGORIES]
 
 
 class WindowFields(DocumentForm):

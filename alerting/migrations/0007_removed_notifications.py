@@ -1,4 +1,4 @@
-"""Notifications taken out of their configuration keep their row until nobody is to be told by them."""
+"""Notifications removed from their configuration keep their row until no receiver needs them."""
 
 import django.db.models.manager
 from django.db import migrations, models

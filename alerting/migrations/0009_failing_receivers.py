@@ -1,4 +1,4 @@
-"""Receivers that fail are known, and who has how much in hand, so that they delay nobody else."""
+"""Store failing receivers, and how many messages each worker sends, so that they delay no others."""
 
 from django.db import migrations, models
 

@@ -1,4 +1,4 @@
-"""What happened without a project is told by global configurations, and logged without one."""
+"""Global configurations notify of events without a project, and the log has no project for them."""
 
 import django.db.models.deletion
 from django.db import migrations, models

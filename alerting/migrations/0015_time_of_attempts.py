@@ -1,4 +1,4 @@
-"""Attempts that could not reach their receiver keep no time: it would tell why they failed."""
+"""Attempts that could not reach their receiver keep no time, which would reveal why they failed."""
 
 from django.db import migrations, models
 

@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
         ),
         # Of receivers, which go with the next migration; another index has its name now.
         migrations.RemoveIndex(model_name="notification", name="notification_in_hand"),
-        # The ids of ends follow from what is said and to whom: the same is never written twice.
+        # The ids of ends are derived from content and recipient: the same end is never written twice.
         migrations.RemoveConstraint(model_name="notification", name="notification_one_end"),
         migrations.RunSQL(migrations.RunSQL.noop, _ONE_END),
         migrations.CreateModel(

@@ -31,7 +31,9 @@ class Alert(models.Model):
     config_id = IdField()
     is_global = models.BooleanField(default=False, help_text="The alert belongs to a global configuration.")
     event_type = models.CharField("type", max_length=64)
-    status = models.CharField(max_length=12, choices=[(one.value, one.value) for one in AlertStatus])
+    status = models.CharField(
+        max_length=12, choices=[(alert_status.value, alert_status.value) for alert_status in AlertStatus]
+    )
     target_key = models.TextField(db_collation="C")
     facts = models.JSONField(default=dict, help_text="The target, with the field names of the API.")
     metric_name = models.CharField(max_length=64, null=True)
@@ -53,7 +55,7 @@ class Alert(models.Model):
             models.UniqueConstraint(
                 name="alert_one_active",
                 fields=["config_id", "group", "target_key"],
-                condition=Q(status__in=[one.value for one in ACTIVE]),
+                condition=Q(status__in=[active.value for active in ACTIVE]),
             ),
         ]
         indexes = [
@@ -68,14 +70,14 @@ class Alert(models.Model):
             models.Index(
                 fields=["group", "target_key"],
                 name="alert_active_target",
-                condition=Q(status__in=[one.value for one in ACTIVE]),
+                condition=Q(status__in=[active.value for active in ACTIVE]),
             ),
             # The active alerts by age, counted from the index: the start page of the console.
             models.Index(
                 fields=["created", "id"],
                 name="alert_active_oldest",
                 include=["group", "acknowledged_until"],
-                condition=Q(status__in=[one.value for one in ACTIVE]),
+                condition=Q(status__in=[active.value for active in ACTIVE]),
             ),
             # All alerts of the installation, newest first, also by state and by type.
             models.Index(fields=["-created", "-id"], name="alert_newest"),

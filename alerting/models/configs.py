@@ -94,7 +94,7 @@ class KeptSettingManager(models.Manager["NotificationSetting"]):
 
 
 class NotificationSetting(models.Model):
-    """A notification of a configuration: whom to notify, how, how often.
+    """A notification of a configuration: its recipients, delay and interval.
 
     `fields` is what answers show, with secrets redacted; `secrets` holds the secrets as encrypted JSON.
 

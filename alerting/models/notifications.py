@@ -17,17 +17,18 @@ LONGEST_RECIPIENT = 300
 
 
 class Notification(models.Model):
-    """One message to one receiver: written before it is sent, its outcome after. The log of who was told.
+    """One message to one receiver: written before it is sent, its outcome after. The rows are the log.
 
-    The id is the delivery id: it follows from what is said and to whom (`services.notification_rows`), the
-    same on every attempt, and when a signal is evaluated again after a crash or a restore.
+    The id is the delivery id. It is derived from the content and the recipient
+    (`services.notification_rows`), so it is the same on every attempt, and when a signal is evaluated again
+    after a crash or a restored backup.
 
-    `destination` is empty until the notification is due: then it is decided where it goes. One for people
-    (GROUP, USER, …) has no `channel` either, and gives way to one for each address they have at that time.
-    For one destination and `subject` notifications go out one after the other, in the order of `sequence`.
+    `destination` is empty until the notification is due. A notification for people (GROUP, USER, …) has no
+    `channel` either, and is replaced by one for each of their addresses at that time. Notifications for one
+    destination and `subject` are sent one after the other, in the order of `sequence`.
 
-    A `lease_token` means that a worker has it in hand. `perhaps_received` is set before anything is sent, and
-    taken back only when the receiver certainly did not get it: a crash leaves it set.
+    A `lease_token` means that a worker has leased it. `perhaps_received` is set before anything is sent, and
+    removed only if the receiver certainly did not get it: a crash leaves it set.
     """
 
     id = PrimaryIdField()
@@ -48,10 +49,15 @@ class Notification(models.Model):
         null=True,
         help_text="The channel. Empty until the addresses of the recipients are known.",
     )
-    kind = models.CharField(max_length=20, choices=[(one.value, one.value) for one in MessageKind])
+    kind = models.CharField(
+        max_length=20, choices=[(message_kind.value, message_kind.value) for message_kind in MessageKind]
+    )
     status = models.CharField(
         max_length=10,
-        choices=[(one.value, one.value) for one in NotificationStatus],
+        choices=[
+            (notification_status.value, notification_status.value)
+            for notification_status in NotificationStatus
+        ],
         default=NotificationStatus.PENDING.value,
     )
     reason = models.CharField(max_length=300, null=True)
@@ -85,7 +91,7 @@ class Notification(models.Model):
                 name="notification_undecided",
                 condition=Q(status=NotificationStatus.PENDING.value, destination="", lease_token=None),
             ),
-            # Notifications that wait for each destination, the first of each subject, and those in progress.
+            # Notifications that wait for each destination, the first of each subject, and running deliveries.
             models.Index(
                 fields=["destination", "due"],
                 name="notification_waiting",
@@ -101,7 +107,7 @@ class Notification(models.Model):
                 name="notification_in_hand",
                 condition=Q(status=NotificationStatus.PENDING.value, lease_token__isnull=False),
             ),
-            # Newest first, for the console, and those created in the last hour.
+            # Newest first, for the console, and the notifications of the last hour.
             models.Index(fields=["-created", "-sequence"], name="notification_newest"),
             # Notifications muted by a maintenance window: after a change of the window they are checked
             # again.
@@ -136,7 +142,10 @@ class NotificationAttempt(models.Model):
     notification = models.ForeignKey(Notification, on_delete=models.CASCADE, related_name="tries")
     number = models.PositiveIntegerField()
     ended = models.DateTimeField("time", help_text="End of the attempt, or its start if there is no latency.")
-    status = models.CharField(max_length=10, choices=[(one.value, one.value) for one in DeliveryStatus])
+    status = models.CharField(
+        max_length=10,
+        choices=[(delivery_status.value, delivery_status.value) for delivery_status in DeliveryStatus],
+    )
     reason = models.CharField(max_length=300, null=True)
     latency_ms = models.PositiveIntegerField("latency (ms)", null=True)
 

@@ -20,7 +20,9 @@ class MaintenanceWindow(models.Model):
         Project, on_delete=models.CASCADE, related_name="maintenance_windows", verbose_name="project"
     )
     alert_types = ArrayField(
-        models.CharField(max_length=30, choices=[(one.value, one.value) for one in ALERT_CATEGORIES])
+        models.CharField(
+            max_length=30, choices=[(category.value, category.value) for category in ALERT_CATEGORIES]
+        )
     )
     start = models.DateTimeField(help_text="Inclusive.")
     end = models.DateTimeField(help_text="Exclusive.")

@@ -1,4 +1,4 @@
-"""The notification types: those for people, and one per channel."""
+"""The notification types: for people, and one per channel."""
 
 from collections.abc import Mapping
 

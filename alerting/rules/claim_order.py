@@ -1,9 +1,9 @@
-"""The order in which due notifications go out (docs/architecture.md, "Delivery"). Pure.
+"""The order in which due notifications are sent (docs/architecture.md, "Delivery"). Pure.
 
 Projects take turns, so a backlog delays only its own project. A destination gets AT_ONE_DESTINATION requests
 at a time, and one until it has answered. A request older than YOUNG no longer holds a slot, so a slot is free
-for other receivers however many hang. A worker has at most `slots * BURST` requests in hand. A project may
-hold as many as are still free, so some are always free for a project that holds none.
+for other receivers however many requests hang. A worker has at most `slots * BURST` requests in progress. A
+project may have as many as are still free, so some are always free for a project that has none.
 """
 
 import heapq
@@ -15,20 +15,20 @@ from datetime import datetime, timedelta
 YOUNG = timedelta(seconds=1)
 """The age from which a request no longer holds a slot."""
 BURST = 8
-"""The most requests in hand for each slot, old requests included."""
+"""The most requests in progress for each slot, old requests included."""
 AT_ONE_DESTINATION = 16
 AT_ONE_HOST = 64
-"""The most requests of one project in hand at one host."""
+"""The most requests of one project in progress at one host."""
 DOUBTFUL_AT_ONE_HOST = 4
-"""The most of these to destinations that fail or have never answered, such as a dead mail server."""
+"""The most of these requests to destinations that fail or have never answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A notification that may go out: due, and the first for its destination and subject.
+    """A notification that may be sent: due, and the first for its destination and subject.
 
-    `steady`: its destination took the last message and asked for no pause. `host_down`: no connection could
-    be made to its host; `tried` is when its destination was last tried.
+    `steady`: its destination accepted the last message and asked for no pause. `host_down`: its host accepted
+    no connection; `tried` is when its destination was last tried.
     """
 
     id: str
@@ -57,79 +57,81 @@ def choose(
     candidates: Iterable[Candidate], in_hand: Sequence[InHand], *, slots: int, now: datetime
 ) -> list[str]:
     """Return the ids of the notifications to send next, the most urgent first."""
-    round_ = _Round(in_hand, slots, now)
+    counts = _Round(in_hand, slots, now)
     queues: dict[str | None, deque[Candidate]] = {}
-    for candidate in sorted(_one_for_each_host_down(candidates), key=lambda one: one.due):
+    for candidate in sorted(_one_for_each_host_down(candidates), key=lambda waiting: waiting.due):
         queues.setdefault(candidate.project, deque()).append(candidate)
-    turns = [(round_.held[project], queue[0].due, project or "", queue) for project, queue in queues.items()]
+    turns = [(counts.held[project], queue[0].due, project or "", queue) for project, queue in queues.items()]
     heapq.heapify(turns)
     chosen: list[str] = []
-    while turns and len(chosen) < round_.free:
+    while turns and len(chosen) < counts.free:
         _, _, name, queue = heapq.heappop(turns)
         candidate = queue.popleft()
-        if round_.takes(candidate):
+        if counts.takes(candidate):
             chosen.append(candidate.id)
         if queue:
-            heapq.heappush(turns, (round_.held[candidate.project], queue[0].due, name, queue))
+            heapq.heappush(turns, (counts.held[candidate.project], queue[0].due, name, queue))
     return chosen
 
 
 def next_free_slot(began: Iterable[datetime], now: datetime) -> timedelta | None:
-    """Return how long until the next request in hand no longer holds a slot; None if none holds one."""
-    return min((one + YOUNG - now for one in began if now - one < YOUNG), default=None)
+    """Return how long until the next request no longer holds a slot; None if none holds a slot."""
+    return min((start + YOUNG - now for start in began if now - start < YOUNG), default=None)
 
 
 class _Round:
-    """Counts of the requests in hand, including the candidates chosen so far."""
+    """Counts of the requests in progress, including the candidates chosen already."""
 
     def __init__(self, in_hand: Sequence[InHand], slots: int, now: datetime) -> None:
-        mine = [one for one in in_hand if one.mine]
-        self.young = Counter(one.project for one in mine if now - one.began < YOUNG)
-        self.held = Counter(one.project for one in mine)
+        mine = [request for request in in_hand if request.mine]
+        self.young = Counter(request.project for request in mine if now - request.began < YOUNG)
+        self.held = Counter(request.project for request in mine)
         self._left = slots * BURST - len(mine)
         self.free = min(slots - self.young.total(), self._left)
         self._of_project = max(1, slots // 2)
-        self._destinations = Counter(one.destination for one in in_hand)
-        self._hosts = Counter(one.host for one in in_hand)
-        self._at_host = Counter((one.project, one.host) for one in in_hand)
-        self._doubtful_at_host = Counter((one.project, one.host) for one in in_hand if not one.steady)
+        self._destinations = Counter(request.destination for request in in_hand)
+        self._hosts = Counter(request.host for request in in_hand)
+        self._at_host = Counter((request.project, request.host) for request in in_hand)
+        self._doubtful_at_host = Counter(
+            (request.project, request.host) for request in in_hand if not request.steady
+        )
 
-    def takes(self, one: Candidate) -> bool:
+    def takes(self, candidate: Candidate) -> bool:
         """Return whether the limits allow the candidate, and count it if they do."""
-        place = (one.project, one.host)
+        place = (candidate.project, candidate.host)
         if (
-            self._destinations[one.destination] >= (AT_ONE_DESTINATION if one.steady else 1)
-            or self.young[one.project] >= self._of_project
-            or self.held[one.project] >= self._left
-            or (one.host_down and self._hosts[one.host])
+            self._destinations[candidate.destination] >= (AT_ONE_DESTINATION if candidate.steady else 1)
+            or self.young[candidate.project] >= self._of_project
+            or self.held[candidate.project] >= self._left
+            or (candidate.host_down and self._hosts[candidate.host])
             or self._at_host[place] >= AT_ONE_HOST
-            or (not one.steady and self._doubtful_at_host[place] >= DOUBTFUL_AT_ONE_HOST)
+            or (not candidate.steady and self._doubtful_at_host[place] >= DOUBTFUL_AT_ONE_HOST)
         ):
             return False
-        self._destinations[one.destination] += 1
-        self.young[one.project] += 1
-        self.held[one.project] += 1
+        self._destinations[candidate.destination] += 1
+        self.young[candidate.project] += 1
+        self.held[candidate.project] += 1
         self._left -= 1
-        self._hosts[one.host] += 1
+        self._hosts[candidate.host] += 1
         self._at_host[place] += 1
-        self._doubtful_at_host[place] += not one.steady
+        self._doubtful_at_host[place] += not candidate.steady
         return True
 
 
 def _one_for_each_host_down(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Leave one candidate for each host that is down: of the destination tried longest ago."""
+    """Keep one candidate for each host that is down: of the destination tried longest ago."""
     probes: dict[str, Candidate] = {}
     rest = []
-    for one in candidates:
-        if not one.host_down:
-            rest.append(one)
+    for candidate in candidates:
+        if not candidate.host_down:
+            rest.append(candidate)
             continue
-        known = probes.setdefault(one.host, one)
-        if _waits_longer(one, known):
-            probes[one.host] = one
+        known = probes.setdefault(candidate.host, candidate)
+        if _waits_longer(candidate, known):
+            probes[candidate.host] = candidate
     return rest + list(probes.values())
 
 
-def _waits_longer(one: Candidate, other: Candidate) -> bool:
+def _waits_longer(candidate: Candidate, other: Candidate) -> bool:
     """Whether its destination was tried longer ago; if never, it waits since its message was due."""
-    return (one.tried or one.due, one.due) < (other.tried or other.due, other.due)
+    return (candidate.tried or candidate.due, candidate.due) < (other.tried or other.due, other.due)

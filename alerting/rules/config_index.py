@@ -1,4 +1,4 @@
-"""The configurations under which an observation may begin an alert, found without trying each. Pure."""
+"""The configurations under which an observation may start an alert, found without trying each. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,12 +11,12 @@ from automation.metrics import Metric
 from events.types import EventType
 
 Place = int
-"""The place of a configuration among those of the index."""
+"""The position of a configuration in the index."""
 
 
 @dataclass(slots=True)
 class _Bounds:
-    """The limits of one metric on one side, in its base unit and ascending, and whose limits they are."""
+    """The limits of one metric on one side, in its base unit and ascending, and their configurations."""
 
     limits: list[float] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
@@ -40,7 +40,7 @@ class ConfigIndex:
     """Configurations by event type, and thresholds of a metric by their limits."""
 
     def __init__(self, configs: Sequence[ConfigView]) -> None:
-        """`configs` cover one project; their order is that in which an observation is held against them."""
+        """`configs` cover one project; an observation is compared with them in this order."""
         self.configs = configs
         self._places: Mapping[str, Place] = {config.id: place for place, config in enumerate(configs)}
         self._metrics: dict[EventType, set[Metric | None]] = {}
@@ -62,14 +62,14 @@ class ConfigIndex:
         return place if place is not None and self.configs[place].event_type is event_type else None
 
     def metrics(self, observation: Observation) -> list[Metric | None]:
-        """Return the metrics that alerts about the observation can be about; None stands for no metric."""
+        """Return the metrics that alerts about the observation can be about; None means no metric."""
         asked = self._metrics.get(observation.event_type, set())
         return [metric for metric in asked if metric is None or metric.value in observation.samples]
 
     def beginning(self, observation: Observation) -> Iterator[Place]:
-        """Yield the configurations under which it may begin an alert or be told, in any order, each once.
+        """Yield the configurations under which it may start an alert or notify, in any order, each once.
 
-        For every other configuration `transition.step` has nothing to do, unless there is an alert already.
+        For every other configuration, `transition.step` does nothing unless there is an active alert.
         """
         if observation.condition in {Condition.ENDED, Condition.GONE}:
             return
@@ -85,7 +85,7 @@ class ConfigIndex:
 
 
 def _limit(config: ConfigView) -> float | None:
-    """Return the limit of a threshold on a metric; None where `transition.step` has to judge."""
+    """Return the limit of a threshold on a metric; None if `transition.step` has to evaluate it."""
     if config.metric_threshold is None or config.event_type is not EventType.OUTSIDE_METRIC_THRESHOLD:
         return None
     try:

@@ -45,15 +45,15 @@ class Silence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueNotification:
-    """What decides on a notification that is due.
+    """The facts of a due notification.
 
-    `status` is the alert's, None for what is told once. `config_counts`: the configuration is there and
-    enabled; `setting_counts`: it still has this notification; `recipient_counts`: it still tells whom this
-    is addressed to. `perhaps_received`: an attempt was sent and not definitely refused, so it is never
-    dropped as if nothing had left. `lapsed_for_good`: so many attempts left no outcome that no other is made.
-    `addressed`: its destination is decided, and still the one its configuration names. `was_notified`: the
-    receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the service keeps the
-    alert's state itself. `silence`: maintenance of its project that covers it now.
+    `status` is the alert's, None for a one-shot notification. `config_counts`: the configuration exists and
+    is enabled; `setting_counts`: it still has this notification; `recipient_counts`: the address still
+    belongs to a recipient. `perhaps_received`: an attempt was sent and not definitely refused, so the
+    notification is never dropped as if nothing was sent. `lapsed_for_good`: too many attempts left no
+    outcome. `addressed`: its destination is decided, and still the one that its configuration names.
+    `was_notified`: the receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the
+    service tracks the alert itself. `silence`: the maintenance of its project that covers it now.
     """
 
     kind: MessageKind

@@ -58,7 +58,7 @@ def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
         failing_since=health.failing_since or now - timedelta(milliseconds=outcome.latency_ms),
         last_error=outcome.reason,
         answered=health.answered,
-        next_try=max((one for one in (next_try, paused) if one), default=None),
+        next_try=max((moment for moment in (next_try, paused) if moment), default=None),
         paused_until=paused,
         pace_ms=pace_ms,
     )

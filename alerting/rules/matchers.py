@@ -136,7 +136,7 @@ def _type_name(subject: MatchSubject) -> str:
     return (subject.type_name or "").removeprefix("REPLICA_").removeprefix("SHARD_")
 
 
-TYPE_NAMES = sorted({_type_name(MatchSubject(type_name=one.value)) for one in HostType})
+TYPE_NAMES = sorted({_type_name(MatchSubject(type_name=host_type.value)) for host_type in HostType})
 """What TYPE_NAME is compared with."""
 
 
@@ -162,7 +162,7 @@ def matches(matchers: Iterable[Matcher], subject: MatchSubject) -> MatchVerdict:
 
 
 def can_hold(matcher: Matcher) -> bool:
-    """Whether it holds for any subject; of fields with too many values to tell it is taken to."""
+    """Whether it matches any subject; true for fields with too many possible values to check."""
     if matcher.field is MatcherField.TYPE_NAME:
         return any(_holds(matcher, MatchSubject(type_name=name)) for name in TYPE_NAMES)
     return matcher.field is not MatcherField.PORT or _can_hold_for_a_port(matcher)
@@ -195,9 +195,9 @@ def _finds_a_port(pattern: str) -> bool:
 
 @lru_cache(maxsize=_REGEX_CACHE)
 def compile_regex(pattern: str, ignore_case: bool = False) -> Regex:
-    """Compile a pattern for the linear-time engine; the compiled one is kept for the next call.
+    """Compile a pattern for the linear-time engine; the result is cached.
 
-    Raises ValueError, worded for the one who wrote the pattern.
+    Raises ValueError with a text for the author of the pattern.
     """
     if len(pattern) > MAX_REGEX_LENGTH:
         raise ValueError(f"longer than {MAX_REGEX_LENGTH} characters")

@@ -52,7 +52,7 @@ class MeasurementWindow:
         if not self.points:
             return f"{self.metric.value}: no measurements in this time."
         numbers = [number for _, number in self.points]
-        lowest, highest, last = (self._said(one) for one in (min(numbers), max(numbers), numbers[-1]))
+        lowest, highest, last = (self._said(number) for number in (min(numbers), max(numbers), numbers[-1]))
         limit = ""
         if self.threshold is not None and self.operator is not None:
             limit = f" Threshold: {limit_words(self.operator, self.threshold, self.units)}."

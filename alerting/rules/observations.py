@@ -34,10 +34,10 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One thing seen: `facts` under their wire names.
+    """An observed condition; `facts` under their wire names.
 
-    What a threshold has to tell: `samples` per metric in its base unit, or a `count` of members.
-    `happened`: when, where its reporter said so.
+    For thresholds: `samples` per metric in its base unit, or a `count` of members. `happened`: the time from
+    the reporter, if any.
     """
 
     event_type: EventType
@@ -90,7 +90,7 @@ def of_host(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]]) ->
 
 
 def of_agent(state: Mapping[str, Any]) -> list[Observation]:
-    """The state of an agent: silent or not, and behind in version."""
+    """The state of an agent: heartbeat timeout, and behind in version."""
     agent_type = AgentType(state["sourceTypeName"])
     holds = {AGENT_DOWN[agent_type]: state["down"]}
     if agent_type in AGENT_VERSION_BEHIND:
@@ -108,10 +108,9 @@ def of_second_factors(*, missing_in_group: bool, missing_in_org: bool) -> list[O
 
 
 def of_replica_set(state: Mapping[str, Any]) -> list[Observation]:
-    """A replica set's state: its primaries, and how many members are healthy; without members it is gone.
+    """A replica set's state: its primaries and its healthy members; without members it is gone.
 
-    What closes an alert about primaries is ONE_PRIMARY: while one condition follows upon the other, neither
-    has ended.
+    ONE_PRIMARY closes alerts about primaries: if one condition follows another, neither has ended.
     """
     primaries, healthy, unhealthy = state["primaries"], state["healthy"], state["unhealthy"]
     if not healthy + unhealthy:

@@ -1,6 +1,6 @@
 """Recommended alert configurations by engine. Pure.
 
-Presets are offered and only added on request. Those of machines and agents belong to both engines.
+Presets are offered and only added on request. Presets for machines and agents belong to both engines.
 """
 
 from collections.abc import Mapping, Sequence
@@ -123,8 +123,8 @@ class Preset(StrEnum):
         _below(Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 10, Unit.PERCENT),
     )
     """A server stops when it cannot write its journal, and mending takes space itself:
-    https://www.mongodb.com/docs/atlas/reference/alert-resolutions/disk-space-used/. PostgreSQL does not tell
-    the agent of its disks."""
+    https://www.mongodb.com/docs/atlas/reference/alert-resolutions/disk-space-used/. PostgreSQL does not show
+    its disks to the agent."""
     CONNECTIONS = PresetSpec(
         "CONNECTIONS",
         BOTH,

@@ -24,8 +24,8 @@ _LONGEST = 500
 def target_key(target: Target, facts: Mapping[str, Any]) -> str:
     """The target of a signal as text, from its facts under their wire names.
 
-    Host names are one in any case. Facts that are missing leave their place empty: such a signal is
-    about whatever else bears as little. What is too long for an index is told by its hash.
+    Host names are equal in any case. Missing facts stay empty: such a signal has the same target as other
+    signals with the same facts missing. A key that is too long for an index is hashed.
     """
     values = [_fact(target, name, facts) for name in _FACTS[target]]
     key = json.dumps([target.value, *values], separators=(",", ":"), ensure_ascii=False)

@@ -51,16 +51,16 @@ class CountThreshold:
 
 @dataclass(frozen=True)
 class ThresholdVerdict:
-    """The state, and the value it was judged by: in the metric's base unit, None without data."""
+    """The state, and the compared value: in the metric's base unit, None without data."""
 
     state: ThresholdState
     value: float | None = None
 
 
 def evaluate_threshold(threshold: MetricThreshold, samples: Sequence[float]) -> ThresholdVerdict:
-    """Judge the samples of a host's newest report, finite numbers in the metric's base unit.
+    """Compare the samples of a host's newest report, finite numbers in the metric's base unit.
 
-    Raises UnitsMismatch when the threshold's units do not fit its metric.
+    Raises UnitsMismatch if the threshold's units do not fit its metric.
     """
     return _evaluate_value(threshold.operator, limit_of(threshold), mean_of(samples) if samples else None)
 
@@ -68,13 +68,13 @@ def evaluate_threshold(threshold: MetricThreshold, samples: Sequence[float]) -> 
 def limit_of(threshold: MetricThreshold) -> float:
     """Return the threshold in the metric's base unit.
 
-    Raises UnitsMismatch when its units do not fit its metric.
+    Raises UnitsMismatch if its units do not fit its metric.
     """
     return convert(threshold.threshold, threshold.units, base_unit(threshold.metric))
 
 
 def evaluate_count(threshold: CountThreshold, count: int | None) -> ThresholdVerdict:
-    """Judge a number of members; None when no member of the replica set was reported."""
+    """Compare a number of members; None if no member of the replica set was reported."""
     return _evaluate_value(threshold.operator, threshold.threshold, count)
 
 
@@ -96,9 +96,9 @@ def _is_outside(operator: ThresholdOperator, limit: float, value: float) -> bool
 
 
 def mean_of(samples: Sequence[float]) -> float:
-    """Return the value that samples are judged by; there is at least one."""
+    """Return the value of at least one sample."""
     try:
         return fmean(samples)
     except OverflowError:
-        # The sum is beyond a float although the mean is not.
+        # The sum overflows a float although the mean does not.
         return float(mean(samples))

@@ -55,7 +55,7 @@ class AcknowledgementChange:
 
 def in_order(entries: Iterable[TimelineEntry]) -> tuple[TimelineEntry, ...]:
     """By time, the oldest first."""
-    return tuple(sorted(entries, key=lambda one: (one.at, _ORDER[one.kind])))
+    return tuple(sorted(entries, key=lambda entry: (entry.at, _ORDER[entry.kind])))
 
 
 FIRST_ENTRIES, NEWEST_ENTRIES = 30, 120
@@ -75,7 +75,7 @@ def lapses(changes: Sequence[AcknowledgementChange], end: datetime) -> Iterator[
 
     The acknowledgements are in chronological order.
     """
-    followed_by = [one.at for one in changes[1:]] + [end]
+    followed_by = [change.at for change in changes[1:]] + [end]
     for one, following in zip(changes, followed_by, strict=False):
         if one.until is not None and one.until < following:
             yield TimelineEntry(
@@ -87,16 +87,18 @@ def window_entries(
     windows: Iterable[WindowSpan], *, since: datetime, until: datetime
 ) -> Iterator[TimelineEntry]:
     """When windows muted notifications between `since` and `until`, inclusive."""
-    for one in windows:
-        if one.end <= since or one.start > until:
+    for window in windows:
+        if window.end <= since or window.start > until:
             continue
-        began = f"Maintenance window {one.name} started to mute notifications."
+        began = f"Maintenance window {window.name} started to mute notifications."
         yield TimelineEntry(
-            at=max(one.start, since), kind=TimelineEntryKind.SILENCED, text=began, window_id=one.id
+            at=max(window.start, since), kind=TimelineEntryKind.SILENCED, text=began, window_id=window.id
         )
-        if one.end <= until:
-            ended = f"Maintenance window {one.name} ended."
-            yield TimelineEntry(at=one.end, kind=TimelineEntryKind.UNSILENCED, text=ended, window_id=one.id)
+        if window.end <= until:
+            ended = f"Maintenance window {window.name} ended."
+            yield TimelineEntry(
+                at=window.end, kind=TimelineEntryKind.UNSILENCED, text=ended, window_id=window.id
+            )
 
 
 def settled_at(

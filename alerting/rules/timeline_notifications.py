@@ -41,10 +41,10 @@ _NOTIFIED: Mapping[TimelineEntryKind, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One try, by its number: when it ended, and how long it took in milliseconds.
+    """One attempt: when it ended, and its duration in milliseconds.
 
-    `latency_ms` None: no time may be shown, because it would tell why the attempt failed; `at` is when
-    the attempt began.
+    If `latency_ms` is None, the duration is secret because it would reveal why the attempt failed; then `at`
+    is its start.
     """
 
     number: int
@@ -94,8 +94,10 @@ class TimelineNotification:
 def notification_entries(
     notification: TimelineNotification, *, resolved: datetime | None, now: datetime
 ) -> Iterator[TimelineEntry]:
-    """What happened with it: its attempts, and why it was given up where there was none."""
-    for _, alike in groupby(notification.tries, key=lambda one: (_kind_of(notification, one), one.reason)):
+    """The past of a notification: its attempts, or why it was given up without one."""
+    for _, alike in groupby(
+        notification.tries, key=lambda attempt: (_kind_of(notification, attempt), attempt.reason)
+    ):
         yield _tried(notification, list(alike))
     if _is_given_up(notification):
         at = settled_at(
@@ -115,7 +117,7 @@ def notification_entries(
 
 
 def _is_given_up(notification: TimelineNotification) -> bool:
-    """Whether somebody was not told although no attempt says so; nobody misses a repeat of what is over."""
+    """Whether nobody was notified although no attempt says so; reminders of ended alerts do not count."""
     if notification.kind is MessageKind.UPDATE and notification.reason == DropReason.ALERT_OVER:
         return False
     return notification.status is NotificationStatus.DROPPED or (
@@ -126,9 +128,9 @@ def _is_given_up(notification: TimelineNotification) -> bool:
 def coming_entry(
     notification: TimelineNotification, verdict: DeliveryVerdict, *, now: datetime
 ) -> TimelineEntry | None:
-    """What is to become of one that is pending; `verdict`: what is decided when it is due, as things stand.
+    """The future of a pending notification; `verdict` is the decision at its due time.
 
-    None when it is not pending.
+    None if it is not pending.
     """
     if notification.status is not NotificationStatus.PENDING:
         return None
@@ -142,7 +144,7 @@ def coming_entry(
 
 
 def _kind_of(notification: TimelineNotification, attempt: Attempt) -> TimelineEntryKind:
-    """The last attempt of one that was given up is the end of it, whatever that attempt left open."""
+    """The last attempt of a failed notification is its end, whatever its own outcome."""
     if notification.failed and attempt is notification.tries[-1]:
         return TimelineEntryKind.NOT_NOTIFIED
     return _ENDED[attempt.outcome]
@@ -182,9 +184,9 @@ def duration_words(milliseconds: int) -> str:
 def _to_come(
     notification: TimelineNotification, verdict: DeliveryVerdict, now: datetime
 ) -> tuple[TimelineEntryKind, str, str | None]:
-    latencies = f"{notification.recipient} will be notified {notification.that}"
+    future = f"{notification.recipient} will be notified {notification.that}"
     if notification.being_sent:
-        return TimelineEntryKind.NOTIFIED, f"{latencies}: sending now.", None
+        return TimelineEntryKind.NOTIFIED, f"{future}: sending now.", None
     if verdict.step is DeliveryStep.DROP:
         return (
             TimelineEntryKind.NOT_NOTIFIED,
@@ -192,12 +194,12 @@ def _to_come(
             verdict.reason,
         )
     if verdict.step is DeliveryStep.PUT_OFF:
-        return TimelineEntryKind.NOTIFIED, f"{latencies}, at this time at the earliest.", verdict.reason
+        return TimelineEntryKind.NOTIFIED, f"{future}, at this time at the earliest.", verdict.reason
     if notification.tries and notification.reason:
         return (
             TimelineEntryKind.NOTIFIED,
-            f"{latencies}: attempt {notification.attempts + 1}.",
+            f"{future}: attempt {notification.attempts + 1}.",
             notification.reason,
         )
     late = "due, waiting for a worker" if notification.due <= now else None
-    return TimelineEntryKind.NOTIFIED, f"{latencies}.", late
+    return TimelineEntryKind.NOTIFIED, f"{future}.", late

@@ -1,6 +1,6 @@
 """What an observation does to the alert of one configuration: matching, threshold, lifecycle, in this order.
 
-`step` is a fold: the pipeline loads state, calls it, and applies what it answers.
+`step` is a pure function: evaluation reads the facts, calls it, and writes the result.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from events.types import EVENT_TYPES, EventType
 
 @dataclass(frozen=True, slots=True)
 class ConfigView:
-    """What rules have to know of a configuration; only enabled ones are asked about.
+    """The facts of an enabled configuration for rules.
 
     `smallest_delay`: how long a condition is tracked before the alert opens.
     """
@@ -88,7 +88,7 @@ class Decision:
 
 
 def target_of(observation: Observation, metric: Metric | None = None) -> str:
-    """The key of what an alert about the observation is about; `metric` where it is about one."""
+    """The target key of an alert on the observation; `metric` if the alert is about one."""
     facts = dict(observation.facts)
     if metric:
         facts["metricName"] = metric.value
@@ -96,14 +96,14 @@ def target_of(observation: Observation, metric: Metric | None = None) -> str:
 
 
 def opens_at(config: ConfigView, started: datetime) -> datetime:
-    """When an alert that started then opens."""
+    """When an alert that started at `started` opens."""
     return started + config.smallest_delay
 
 
 def step(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
-    """What the observation does to the configuration's alert on that target (None: there is none)."""
-    # Matchers say where an alert may begin. One that is there ends with its condition, whatever has
-    # changed about its target in between: a primary that comes back as a secondary is up all the same.
+    """Decide what the observation changes; `alert` is the active alert of the configuration and target."""
+    # Matchers decide where an alert may start. An active alert ends with its condition, whatever has changed
+    # about its target in between: a primary that comes back as a secondary is up as well.
     if alert is None and not matches(config.matchers, observation.subject).matched:
         return Decision(AlertAction.NOTHING, Reason.NOT_MATCHED)
     match observation.condition:
@@ -132,7 +132,7 @@ def _over(observation: Observation, alert: AlertView | None) -> Decision:
 
 
 def _is_older(observation: Observation, alert: AlertView) -> bool:
-    """Whether its reporter says that it happened before the alert began; reporters tell whole seconds."""
+    """Whether the reporter says that it happened before the alert; reporters use whole seconds."""
     if observation.happened is None or alert.created is None:
         return False
     return observation.happened < alert.created.replace(microsecond=0)

@@ -38,7 +38,7 @@ def condition_words(
     threshold: CountThreshold | None = None,
 ) -> str:
     """What a configuration asks for: `CONNECTIONS above 900, where HOSTNAME starts with “db”`."""
-    held = [_matcher_words(one) for one in matchers]
+    held = [_matcher_words(matcher) for matcher in matchers]
     where = f", where {' and '.join(held)}" if held else ""
     return _threshold_words(event_type, metric_threshold, threshold) + where
 

@@ -1,4 +1,4 @@
-"""The one order of alerts in the console: what nobody acknowledged first, the newest of it first."""
+"""The order of alerts in the console: unacknowledged alerts first, the newest first."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -10,8 +10,8 @@ from alerting.models import Alert
 from alerting.selectors.acknowledgements import acknowledged_at
 from opsapi.first_rows import MOST_SHOWN, FirstRows, bounded_count
 
-_ACTIVE = [one.value for one in ACTIVE]
-_OVER = [one.value for one in AlertStatus if one not in ACTIVE]
+_ACTIVE = [status.value for status in ACTIVE]
+_OVER = [alert_status.value for alert_status in AlertStatus if alert_status not in ACTIVE]
 
 
 def first_active(alerts: QuerySet[Alert], *, now: datetime, most: int = MOST_SHOWN) -> list[Alert]:
@@ -27,14 +27,14 @@ def active_first_rows(alerts: QuerySet[Alert], *, now: datetime) -> FirstRows[Al
 
 
 def urgent_first(alerts: QuerySet[Alert], start: int, stop: int, *, now: datetime) -> list[Alert]:
-    """The alerts from `start` up to `stop`: open and pending ones, then those that are over, newest first."""
+    """The alerts from `start` up to `stop`: open and pending alerts, then ended alerts, newest first."""
     over = alerts.filter(status__in=_OVER).order_by("-created", "-id")
     active = alerts.filter(status__in=_ACTIVE)
     return list(_between((*_by_urgency(active, now), over), start, stop))
 
 
 def _by_urgency(active: QuerySet[Alert], now: datetime) -> tuple[QuerySet[Alert], ...]:
-    """Each in the order of an index: a single query for both would sort all there are."""
+    """Each in the order of an index: a single query for both would sort all active alerts."""
     newest = active.order_by("-created", "-id")
     return newest.exclude(acknowledged_at(now)), newest.filter(acknowledged_at(now))
 

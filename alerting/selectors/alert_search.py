@@ -1,6 +1,6 @@
 """The filters and the search of the console's list of alerts.
 
-An index answers each of them, so that a list costs the same however many alerts there are.
+Each uses an index, so a page costs the same however many alerts exist.
 """
 
 from datetime import datetime, timedelta
@@ -17,11 +17,11 @@ from opsapi.api.principal import VisibleScope
 from opsapi.ids import is_id
 
 _SHORTEST = 3
-_ACTIVE = [one.value for one in ACTIVE]
+_ACTIVE = [status.value for status in ACTIVE]
 
 
 class Age(StrEnum):
-    """How long ago an alert began; the values stand in addresses of the console."""
+    """The age of an alert; the values are in URLs of the console."""
 
     HOUR = "1h"
     DAY = "1d"
@@ -43,24 +43,24 @@ _OLDER = frozenset({Age.OLDER_THAN_HOUR, Age.OLDER_THAN_DAY, Age.OLDER_THAN_WEEK
 
 
 def of_age(alerts: QuerySet[Alert], age: Age, *, now: datetime) -> QuerySet[Alert]:
-    """Those that began within that time, or before it."""
+    """Alerts that began within this time, or before it."""
     moment = now - _LENGTHS[age]
     return alerts.filter(created__lt=moment) if age in _OLDER else alerts.filter(created__gte=moment)
 
 
 def acknowledged(alerts: QuerySet[Alert], is_acknowledged: bool, *, now: datetime) -> QuerySet[Alert]:
-    """Those not over that somebody took on, or nobody did; what is over needs nobody."""
+    """Active alerts that are acknowledged, or that are not."""
     active = alerts.filter(status__in=_ACTIVE)
     return active.filter(acknowledged_at(now)) if is_acknowledged else active.exclude(acknowledged_at(now))
 
 
 def alerts_matching(alerts: QuerySet[Alert], term: str, *, visible_scope: VisibleScope) -> QuerySet[Alert]:
-    """Those a search means, of alerts that somebody of this reach may read.
+    """Readable alerts that match a search term.
 
-    An id is an alert's, else a configuration's, else a project's; that of a global configuration is known to
-    those alone who read everything. Else it is the beginning of the name of
-    what alerts are about: a host, with or without its port, an agent's host, a replica set or a cluster, in
-    upper or lower case; or, from three characters on, part of an event type.
+    An id is that of an alert, otherwise of a configuration, otherwise of a project. Only operators who read
+    everything can search by a global configuration. Other terms match the beginning of a target's name in any
+    case: a host with or without its port, the host of an agent, a replica set or a cluster. From three
+    characters on, they also match a part of an event type.
     """
     term = term.strip()
     if not term:
@@ -86,6 +86,6 @@ def _about(term: str) -> Q:
 
 
 def _of_types(term: str) -> Q:
-    """None of them where the term is too short to mean one."""
-    types = [one.value for one in EventType if term in one.value]
+    """Nothing if the term is too short for an event type."""
+    types = [event_type.value for event_type in EventType if term in event_type.value]
     return Q(event_type__in=types if len(term) >= _SHORTEST else [])

@@ -1,7 +1,7 @@
-"""Alerts as documents, read with statements written out.
+"""Alerts as documents, read with SQL.
 
-The list of alerts is what is asked for most, and the ORM takes longer to compose its statement than
-PostgreSQL to answer it.
+The list of alerts is the most frequent request, and the ORM takes longer to build the statement than
+PostgreSQL to run it.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,7 +26,7 @@ SELECT id, group_id, config_id, is_global, event_type, status, facts, metric_nam
        to_char(last_notified AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS wire_last_notified,
        to_char(acknowledged_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
            AS wire_acknowledged_until"""
-# What one alone leads to, as far as it is still there.
+# Only for a single alert: whether its configuration and host still exist.
 _LEADS_TO = """,
        EXISTS (SELECT FROM alerting_alertconfig AS config
                 WHERE config.id = alerting_alert.config_id AND config.deleted IS NULL) AS has_config,
@@ -37,10 +37,10 @@ _FROM = " FROM alerting_alert"
 _ROWS = _COLUMNS + _FROM
 _ROW = _COLUMNS + _LEADS_TO + _FROM
 _COUNT = "SELECT COUNT(*) FROM alerting_alert"
-# Put together as asked, instead of one with `status IS NULL OR`: each has an index of its own.
+# Combined as needed, instead of `status IS NULL OR`: each combination has an index of its own.
 _IN_GROUP = " WHERE group_id = %(group_id)s"
-# A deleted project is gone for everybody, though its rows are taken away later. NOT EXISTS would become a
-# join, and a page be sorted out of all there are.
+# A deleted project is invisible, although its rows are deleted later. PostgreSQL would plan NOT EXISTS as a
+# join, and sort all alerts for a page.
 _GLOBAL = """
  WHERE is_global AND group_id NOT IN (SELECT id FROM accesslist_project WHERE deleted IS NOT NULL)"""
 _OF_CONFIG = " AND config_id = %(config_id)s"
@@ -52,9 +52,9 @@ _PAGE = " ORDER BY created DESC, id DESC LIMIT %(limit)s OFFSET %(offset)s"
 
 @dataclass(frozen=True, slots=True)
 class AlertRows:
-    """A project's alerts, or those of global configurations in all projects, newest first. Can be paged.
+    """The alerts of a project, or of global configurations if `group_id` is None, newest first, for paging.
 
-    `group_id` None means the latter. All of them, or those in one state, or of one configuration.
+    With `status` or `config_id`, only alerts of that status or configuration.
     """
 
     group_id: str | None
@@ -85,21 +85,21 @@ class AlertRows:
 
 
 def alert_row(alert_id: str, *, group_id: str | None) -> AlertRow | None:
-    """One alert of a project, or with None one of a global configuration; None when there is none.
+    """An alert of a project, or of a global configuration for None; None if there is none.
 
-    Beside what a list has of it: `has_config` and `has_host`, whether those it names are still there.
+    In addition to the columns of a list: `has_config` and `has_host`, whether both still exist.
     """
     rows = _fetch(_ROW + _scope(group_id) + _ALONE, {"group_id": group_id, "id": alert_id})
     return next(iter(rows), None)
 
 
 def alert_rows(ids: Collection[str]) -> dict[str, AlertRow]:
-    """As `alert_row`, of any project: many by one statement, by id."""
+    """Like `alert_row`, for many alerts of any project, by id, in one statement."""
     return {row["id"]: row for row in _fetch(_ROW + _THESE, {"ids": list(ids)})}
 
 
 def current_value(metric_name: str | None, number: float | None) -> JsonObject | None:
-    """An alert's value as documents and events show it, in the metric's base unit; None when it has none."""
+    """The value of an alert as in documents and events, in the metric's base unit; None without a value."""
     if metric_name is None or number is None:
         return None
     return {"number": number, "units": base_unit(Metric(metric_name)).value}

@@ -1,4 +1,4 @@
-"""Alert configurations as rules see them: read with every signal, so by one plain statement."""
+"""Alert configurations for rules: read with every signal, so in one SQL statement."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -23,7 +23,7 @@ SELECT config.id, config.event_type, config.group_id IS NULL, config.tags,
        (SELECT min(delay_min) FROM alerting_notificationsetting WHERE config_id = config.id AND NOT removed)
   FROM ({CONCERNED}) AS config
  ORDER BY config.id
-"""  # noqa: S608 - made of the statement above
+"""  # noqa: S608 - built from constants
 
 
 def concerned_configs(group_id: str, event_types: Iterable[EventType]) -> list[ConfigView]:
@@ -46,7 +46,7 @@ def config_view(config: AlertConfig) -> ConfigView:
     return ConfigView(
         id=config.id,
         event_type=EventType(config.event_type),
-        matchers=tuple(_matcher(one) for one in config.matchers),
+        matchers=tuple(_matcher(matcher) for matcher in config.matchers),
         metric_threshold=_metric_threshold(_text(metric_threshold)) if metric_threshold else None,
         threshold=_threshold(_text(threshold)) if threshold else None,
         is_global=config.group_id is None,
@@ -71,13 +71,13 @@ def _view(row: tuple[Any, ...]) -> ConfigView:
     )
 
 
-# What was read before is read again with the next signal: by its text it is known.
+# The same texts are read again with the next signal.
 _cached = lru_cache(maxsize=10_000)
 
 
 @_cached
 def _matchers(stored: str) -> tuple[Matcher, ...]:
-    return tuple(_matcher(one) for one in orjson.loads(stored))
+    return tuple(_matcher(matcher) for matcher in orjson.loads(stored))
 
 
 def _matcher(stored: Mapping[str, Any]) -> Matcher:

@@ -1,25 +1,33 @@
-"""Alert configurations and their notifications."""
+"""Alert configurations, their notifications, presets and activity."""
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KT
 
 from accesslist.models import Team
-from alerting.models import AlertConfig, NotificationSetting
+from alerting.models import Alert, AlertConfig, NotificationSetting
+from alerting.rules.presets import Preset
+from alerting.selectors.alert_order import active_first_rows
+from alerting.selectors.config_views import config_view
+from events.models import Event
+from events.types import EVENT_TYPES, Category
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
+from opsapi.first_rows import FirstRows
 
 T = TypeVar("T")
 
 
 def configs_of(group_id: str | None) -> QuerySet[AlertConfig]:
-    """A project's configurations, or for None the global ones, in the order they were made."""
+    """A project's configurations, or the global ones for None, in the order of creation."""
     return AlertConfig.objects.filter(group_id=group_id, deleted=None).order_by("created", "id")
 
 
 def alert_config(config_id: str) -> AlertConfig | None:
-    """One of either kind, unless it was deleted."""
+    """A configuration of either kind, unless it was deleted."""
     return AlertConfig.objects.filter(id=config_id, deleted=None).first()
 
 
@@ -37,3 +45,27 @@ def config_found(config: T | None, config_id: str, group_id: str | None) -> T:
     if group_id is None:
         return get_or_404(config, ErrorCode.GLOBAL_ALERT_CONFIG_NOT_FOUND, config_id)
     return get_or_404(config, ErrorCode.ALERT_CONFIG_NOT_FOUND, config_id, group_id)
+
+
+_AUDITS = [name.value for name, spec in EVENT_TYPES.items() if spec.category is Category.ALERT_CONFIG]
+
+
+def alerts_now(config: AlertConfig, *, now: datetime) -> FirstRows[Alert]:
+    """The first open and pending alerts."""
+    return active_first_rows(Alert.objects.filter(config_id=config.id), now=now)
+
+
+def config_audits(config: AlertConfig) -> QuerySet[Event]:
+    """The events of writes to it and of its tests, newest first."""
+    # Found among the project's few events of these types: no index is on the configuration's id.
+    audits = Event.objects.filter(group_id=config.group_id, event_type__in=_AUDITS)
+    return audits.filter(details__alertConfigId=config.id).order_by("-created", "-id")
+
+
+def configs_of_presets(group_id: str) -> Mapping[Preset, AlertConfig]:
+    """The project's configuration of each preset that it has, the oldest; disabled ones count."""
+    configs = AlertConfig.objects.filter(group_id=group_id, deleted=None).order_by("created", "id")
+    types = {preset.spec.event_type.value for preset in Preset}
+    views = [(config, config_view(config)) for config in configs.filter(event_type__in=types)]
+    found = ((preset, [config for config, view in views if preset.spec.is_of(view)]) for preset in Preset)
+    return {preset: same[0] for preset, same in found if same}

@@ -1,4 +1,4 @@
-"""What a channel needs to send a notification: the notification's own, or the project's integration's."""
+"""The credentials to send a notification: from its setting, or from the project's integration."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from opsapi.fields import Among
 
 
 class NoCredentialsError(Exception):
-    """There are none, neither of its own nor of an integration; `reason` is for the log."""
+    """Neither the setting nor an integration has credentials; `reason` is for the log."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -24,34 +24,33 @@ class NoCredentialsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChannelCredentials:
-    """What the channel takes, under its own field names, secrets opened; `shown`: whom that is, redacted."""
+    """The field values of the channel, secrets decrypted; `shown`: the recipient, redacted."""
 
     config: Mapping[str, str]
     shown: str
 
 
 def settings_of(notifications: Iterable[Notification]) -> dict[tuple[str, str], NotificationSetting]:
-    """What configurations say of notifications, by id and type, also when it was taken out meanwhile.
+    """Return the settings of notifications by id and type, including removed settings.
 
-    Nothing for what is gone, or has become one of another type, which is another notification.
+    Deleted settings are missing, and settings that now have another type.
     """
-    ids = {one.setting_id for one in notifications}
+    ids = {notification.setting_id for notification in notifications}
     settings = NotificationSetting.with_removed.select_related("config").filter(Among("id", ids))
     return {(setting.id, setting.type_name): setting for setting in settings}
 
 
 def setting_of(notification: Notification) -> NotificationSetting | None:
-    """As `settings_of`, of one notification."""
+    """Like `settings_of`, for one notification."""
     return settings_of([notification]).get((notification.setting_id, notification.type_name))
 
 
 def credentials_for(notification: Notification, setting: NotificationSetting | None) -> ChannelCredentials:
-    """What a notification that has a channel is sent with.
+    """Return the credentials for a notification that has a channel.
 
     Raises:
-        NoCredentialsError: its setting is gone, or its secrets are, or it takes them from an integration the
-            project does not have.
-        CannotDecryptError: the key that encrypted them is not configured any more.
+        NoCredentialsError: the setting or its secrets were deleted, or the project has no integration for it.
+        CannotDecryptError: the key of its secrets is no longer configured.
     """
     if _keeps_its_address(notification):
         address = RecipientAddress(ChannelType(str(notification.channel)), notification.recipient)
@@ -62,7 +61,7 @@ def credentials_for(notification: Notification, setting: NotificationSetting | N
 
 
 def credentials_gone(notification: Notification, setting: NotificationSetting | None) -> DropReason | None:
-    """Why it cannot be sent whatever integrations the project has; None when it can, or is yet for people."""
+    """Why it cannot be sent, whatever integrations the project has; None if it can, or has no channel yet."""
     if notification.channel is None or _keeps_its_address(notification):
         return None
     if setting is None:
@@ -71,12 +70,12 @@ def credentials_gone(notification: Notification, setting: NotificationSetting | 
 
 
 def address_config(address: RecipientAddress) -> Mapping[str, str]:
-    """What tells one address."""
+    """The configuration of the channel for one address."""
     return {CHANNELS[address.channel].fields[0].name: address.recipient}
 
 
 def setting_credentials(setting: NotificationSetting, *, group_id: str | None) -> ChannelCredentials:
-    """What tells whom a setting names that stands for no people; `group_id`: whose integration helps out.
+    """The credentials of a setting that is not for people; `group_id`: the project of the integration.
 
     Raises: as `credentials_for`.
     """
@@ -92,12 +91,12 @@ def setting_credentials(setting: NotificationSetting, *, group_id: str | None) -
 
 
 def recipient_shown(setting: NotificationSetting, *, group_id: str | None) -> str:
-    """Whom a setting names that stands for no people, as the log shows it; empty where nobody is named."""
+    """The recipient of a setting that is not for people, as shown in the log; empty without a recipient."""
     return _shown(setting, _integration(setting, group_id))
 
 
 def _integration(setting: NotificationSetting, group_id: str | None) -> Integration | None:
-    """The integration that helps a setting out; None where none does."""
+    """The integration that a setting without credentials uses; None if there is none."""
     kind = type_of(setting)
     if kind.integration is None or group_id is None or kind.has_credentials(setting.fields):
         return None
@@ -105,7 +104,7 @@ def _integration(setting: NotificationSetting, group_id: str | None) -> Integrat
 
 
 def _shown(setting: NotificationSetting, integration: Integration | None) -> str:
-    """The first field, redacted as ever."""
+    """The first field, redacted."""
     first = type_of(setting).fields[0]
     if integration is None:
         return str(setting.fields.get(first.name, ""))
@@ -113,7 +112,7 @@ def _shown(setting: NotificationSetting, integration: Integration | None) -> str
 
 
 def _keeps_its_address(notification: Notification) -> bool:
-    """The end goes where the rest went, whatever address the configuration names by now."""
+    """Ends, and messages to people, go to the stored address, whatever the configuration names now."""
     fixed = notification.kind in ENDS or stands_for_people(notification)
     return (
         fixed and notification.channel is not None and CHANNELS[ChannelType(notification.channel)].has_address

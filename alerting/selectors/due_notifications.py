@@ -12,7 +12,7 @@ from integrations.choices import ENDS, ChannelType, MessageKind
 
 
 def due_of(notification: Notification, alert: Alert | None) -> DueNotification:
-    """What it and its alert say; `alert` is None for what is told once."""
+    """The facts of the notification and its alert; `alert` is None for a one-shot notification."""
     channel = notification.channel
     return DueNotification(
         kind=MessageKind(notification.kind),
@@ -26,7 +26,7 @@ def due_of(notification: Notification, alert: Alert | None) -> DueNotification:
 def held_against(
     notification: Notification, alert: Alert | None, setting: NotificationSetting | None
 ) -> DueNotification:
-    """As `due_of`, with what its configuration says of it by now; no `setting`: that is gone."""
+    """Like `due_of`, with the current setting; None if it was deleted."""
     return replace(
         due_of(notification, alert),
         config_counts=setting is not None and setting.config.enabled,

@@ -13,15 +13,14 @@ from automation.metrics import Metric
 from automation.selectors.measurements import newest_measurements
 from automation.series import SAMPLES_OF_HOST, sample_parameters
 
-# Of each bucket the lowest and the highest sample, as they were measured: a mean would hide the very
-# samples that left the threshold.
+# The lowest and the highest sample of each bucket: a mean would hide the samples outside the threshold.
 _EXTREMES = f"""
 SELECT (array_agg(moment ORDER BY number, moment))[1], min(number),
        (array_agg(moment ORDER BY number DESC, moment))[1], max(number)
-  FROM ({SAMPLES_OF_HOST}) AS taken (metric, moment, number)
+  FROM ({SAMPLES_OF_HOST}) AS sample (metric, moment, number)
  WHERE moment BETWEEN %(first)s AND %(last)s
  GROUP BY date_bin(%(bucket)s, moment, %(first)s)
-"""  # noqa: S608 - made of our own names
+"""  # noqa: S608 - built from constants
 _MOMENT = timedelta(microseconds=1)
 
 

@@ -1,7 +1,7 @@
 """The log of notifications: who was notified of an alert or an event, and why a recipient was not."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
@@ -11,10 +11,38 @@ from events.selectors import EventRow, event_row
 from integrations.choices import MessageKind
 from opsapi.fields import JsonRows, WireTime
 
-LoggedRow = dict[str, Any]
+
+class LoggedAttempt(TypedDict):
+    """An attempt of a notification in the log."""
+
+    number: int
+    status: str
+    reason: str | None
+    latency_ms: int | None
+    wire_ended: str
+
+
+class LoggedRow(TypedDict):
+    """A notification in the log. `attempts_json` are its newest attempts, the newest first."""
+
+    id: str
+    setting_id: str
+    type_name: str
+    channel: str | None
+    kind: str
+    status: str
+    reason: str | None
+    recipient: str
+    latency_ms: int | None
+    wire_created: str
+    wire_due: str
+    wire_delivered: str | None
+    is_global: bool
+    attempts_json: list[LoggedAttempt]
+
 
 MOST_ATTEMPTS = 100
-"""So many attempts of one notification are shown, the newest."""
+"""The most attempts of a notification that are shown, the newest."""
 
 
 def alert_notifications(alert_id: str) -> QuerySet[Notification, Any]:
@@ -28,25 +56,25 @@ def alert_notification(alert_id: str, notification_id: str) -> Notification | No
 
 
 def event_notifications(event_id: str, *, group_id: str) -> QuerySet[Notification, Any]:
-    """Those of an event that opens nothing, of a project or told there, newest first, each with its attempts.
+    """The one-shot notifications of an event in a project, newest first, each with its attempts.
 
-    `is_global` of a row tells that no notification of the project's own is known that it came from.
+    `is_global` of a row: it comes from no setting of the project's own configurations.
     """
     return _rows(Notification.objects.filter(event_id=event_id, group_id=group_id))
 
 
 def notified_event(event_id: str, *, group_id: str, org_id: str) -> EventRow | None:
-    """An event of the project, or one of its organization that the project was told of; None for others."""
+    """An event of the project, or of its organization if the project was notified; None for others."""
     event = event_row(event_id, group_id=group_id)
     if event is not None:
         return event
-    # Its organization's other events are not the project's to know of.
+    # The project must not see other events of its organization.
     logged = Notification.objects.filter(event_id=event_id, group_id=group_id).exists()
     return event_row(event_id, org_id=org_id) if logged else None
 
 
 def scheduled(now: datetime) -> Q:
-    """Notifications whose time has not come, as `notification_state` says of one."""
+    """Notifications that are scheduled, as defined by `notification_state`."""
     to_come = Q(status=NotificationStatus.PENDING.value, attempts=0, due__gt=now)
     return to_come & (Q(reason=None) | Q(kind=MessageKind.UPDATE.value))
 
@@ -58,7 +86,7 @@ def of_own_configs(notifications: QuerySet[Notification]) -> QuerySet[Notificati
 
 
 def _own_settings() -> QuerySet[NotificationSetting]:
-    """What the project's own configurations say of a notification."""
+    """The setting of a notification, if it belongs to the project's own configurations."""
     settings = NotificationSetting.with_removed.filter(id=OuterRef("setting_id"))
     return settings.filter(config__group_id=OuterRef("group_id"))
 

@@ -15,22 +15,22 @@ from opsapi.encryption import decrypt
 
 
 def type_of(setting: NotificationSetting) -> NotificationType:
-    """What its type says of it."""
+    """The notification type of a setting."""
     return NOTIFICATION_TYPES[setting.type_name]
 
 
 def stands_for_people(notification: Notification) -> bool:
-    """Whether it tells people, or by now one of their addresses."""
+    """Whether it is for people, or for one of their addresses."""
     return NOTIFICATION_TYPES[notification.type_name].for_people
 
 
 def secrets_gone(setting: NotificationSetting) -> bool:
-    """Whether it had secrets that were removed: what is shown of them is left."""
+    """Whether its secrets were removed: only their redacted form is left."""
     return setting.secrets is None and any(name in setting.fields for name in type_of(setting).secret_fields)
 
 
 def setting_values(setting: NotificationSetting) -> dict[str, Any]:
-    """Its fields as they were given, secrets in full; those that were removed are left out.
+    """The fields as sent, secrets in full; removed secrets are left out.
 
     Raises:
         CannotDecryptError: the key that encrypted them is not configured any more.
@@ -40,12 +40,12 @@ def setting_values(setting: NotificationSetting) -> dict[str, Any]:
 
 
 def setting_secrets(setting: NotificationSetting) -> Secrets:
-    """Its secrets in full, by field; None where the key that encrypted them is not configured any more."""
+    """The secrets in full, by field; None if they cannot be decrypted."""
     return readable(type_of(setting).secret_fields, setting.fields, lambda: setting_values(setting))
 
 
 def config_secrets(config: AlertConfig) -> Mapping[str, Secrets]:
-    """The secrets of all its notifications in full, by their ids."""
+    """The secrets of all settings of a configuration in full, by setting id."""
     return {setting.id: setting_secrets(setting) for setting in config.settings.all()}
 
 
@@ -73,17 +73,17 @@ def team_name(team_id: str, group_id: str | None) -> str | None:
 
 
 def has_integration(group_id: str, integration_type: str) -> bool:
-    """Whether the project has one of that type."""
+    """Whether the project has an integration of the type."""
     return integrations_of(group_id).filter(type=integration_type).exists()
 
 
 def named_already(settings: Iterable[NotificationSetting], name: str, value: Any) -> bool:
-    """Whether one of the stored notifications has that value: it is not asked for again."""
+    """Whether a stored setting has this value, so that it is not looked up again."""
     return any(setting.fields.get(name) == value for setting in settings)
 
 
 def _orgs(group_id: str | None) -> list[str] | None:
-    """The project's organization; None, which stands for all of them, without a project."""
+    """The project's organization; None, which means all organizations, without a project."""
     if group_id is None:
         return None
     org_ids = Project.objects.filter(id=group_id).values_list("org_id", flat=True)

@@ -16,7 +16,7 @@ _IN_HAND = Q(lease_token__isnull=False, destination__gt="")
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """A receiver that was notified of an alert; the fields are those of the notification."""
+    """A receiver that was notified of an alert; the fields are columns of the notification."""
 
     group_id: str
     alert_id: str
@@ -29,7 +29,7 @@ class Notified:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What makes it one receiver; rows of before destinations were kept name the recipient alone."""
+        """The identity of the receiver; rows from before destinations were stored have only a recipient."""
         return (self.alert_id, self.setting_id, self.channel, self.destination or self.recipient)
 
 
@@ -48,19 +48,24 @@ _FIELDS = (
 def all_notified(alerts: Collection[str], *, or_in_hand: bool = False) -> Iterator[Notified]:
     """The receivers that were, or perhaps were, notified that these alerts are open, each once.
 
-    With `or_in_hand` also those that are being notified this moment.
+    With `or_in_hand` also receivers of messages in progress.
     """
     received = _RECEIVED | _IN_HAND if or_in_hand else _RECEIVED
     rows = Notification.objects.filter(received, Among("alert_id", alerts), channel__isnull=False)
-    notified = [Notified(*one) for one in rows.exclude(kind__in=ENDS).values_list(*_FIELDS).distinct()]
-    # Rows of before destinations were kept name none: where a later one does, it is the same receiver.
-    placed = {one.key[:-1] for one in notified if one.destination}
-    kept = {one.key: one for one in notified if one.destination or one.key[:-1] not in placed}
+    notified = [Notified(*row) for row in rows.exclude(kind__in=ENDS).values_list(*_FIELDS).distinct()]
+    # Rows from before destinations were stored have none. A later row with a destination is the same
+    # receiver.
+    placed = {receiver.key[:-1] for receiver in notified if receiver.destination}
+    kept = {
+        receiver.key: receiver
+        for receiver in notified
+        if receiver.destination or receiver.key[:-1] not in placed
+    }
     yield from (kept[key] for key in sorted(kept))
 
 
 def notified_destinations(alerts: Sequence[str]) -> set[tuple[str, str]]:
-    """Alert and destination of all that was, or perhaps was, received of these alerts but their ends."""
+    """Alert and destination of each message that was, or perhaps was, received, except ends."""
     if not alerts:
         return set()
     rows = Notification.objects.filter(_RECEIVED, Among("alert_id", alerts)).exclude(kind__in=ENDS)

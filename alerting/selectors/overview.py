@@ -1,4 +1,4 @@
-"""What the console's start page shows of alerting. Read every ten seconds: first rows, bounded counts."""
+"""The rows of the console's start page, read every ten seconds: first rows and bounded counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _AHEAD = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class AgeRange:
-    """A stretch of ages: `at_least` belongs to it, `below` does not; None: any age above."""
+    """A range of ages: `at_least` is included, `below` is excluded; None: no upper limit."""
 
     at_least: timedelta
     below: timedelta | None = None
@@ -35,9 +35,9 @@ AGES = (
 
 @dataclass(frozen=True, slots=True)
 class AgeCount:
-    """How many active alerts are of that age, up to one more than MOST_COUNTED.
+    """The number of active alerts of an age, up to MOST_COUNTED plus one.
 
-    `unacknowledged` is of those counted.
+    `unacknowledged` is the number of unacknowledged alerts among them.
     """
 
     age: AgeRange
@@ -54,13 +54,15 @@ class ActiveAlerts:
 
     @property
     def count(self) -> int:
-        """All of them, as far as they were counted."""
-        return sum(one.count for one in self.ages)
+        """The number of all, as far as they were counted."""
+        return sum(age.count for age in self.ages)
 
 
 def active_alerts(*, visible_scope: VisibleScope, now: datetime) -> ActiveAlerts:
     """Open and pending alerts in the order of every list."""
-    alerts = in_visible_scope(Alert.objects.filter(status__in=[one.value for one in ACTIVE]), visible_scope)
+    alerts = in_visible_scope(
+        Alert.objects.filter(status__in=[status.value for status in ACTIVE]), visible_scope
+    )
     rows = first_active(alerts.select_related("group"), now=now)
     return ActiveAlerts(rows, [_age_count(alerts, age, now) for age in AGES])
 
@@ -70,7 +72,7 @@ def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> Firs
     # Together the condition of the index notification_failing.
     failed = Q(status=NotificationStatus.FAILED.value)
     tried = Q(status=NotificationStatus.PENDING.value, attempts__gt=0)
-    # A first attempt that is being made has no reason yet; what is held back waits for nothing that failed.
+    # A first attempt in progress has no reason yet. Notifications that are held back did not fail.
     first_try = Q(reason=None)
     held_back = Q(silenced_by__isnull=False) | Q(reason=WaitReason.ACKNOWLEDGED.value)
     rows = Notification.objects.filter(failed | tried, due__gte=now - _DAY, group__deleted=None)
@@ -80,21 +82,21 @@ def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> Firs
 
 
 def windows_ahead(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[MaintenanceWindow]:
-    """Maintenance windows in effect, and those that begin within seven days, in the order they begin."""
+    """Active maintenance windows, and windows that begin within seven days, in the order of their start."""
     rows = MaintenanceWindow.objects.filter(end__gt=now, start__lt=now + _AHEAD, group__deleted=None)
     return first_rows(in_visible_scope(rows, visible_scope).select_related("group").order_by("start", "id"))
 
 
 def workers_known() -> FirstRows[WorkerHeartbeat]:
-    """Workers of the last day, who was seen last first.
+    """Workers of the last day, the last seen first.
 
-    All there are: each worker takes away those not seen for a day (`services.workers.worker_seen`).
+    `services.workers.worker_seen` deletes older ones.
     """
     return first_rows(WorkerHeartbeat.objects.order_by("-seen", "name"))
 
 
 def _age_count(alerts: QuerySet[Alert], age: AgeRange, now: datetime) -> AgeCount:
-    # A clock may be behind that of whoever opened it: the youngest have no lower end.
+    # Clocks of machines differ: the youngest range has no lower limit.
     of_age = alerts.filter(created__lte=now - age.at_least) if age.at_least else alerts
     if age.below is not None:
         of_age = of_age.filter(created__gt=now - age.below)
@@ -102,3 +104,11 @@ def _age_count(alerts: QuerySet[Alert], age: AgeRange, now: datetime) -> AgeCoun
         count=Count("id"), acknowledged=Count("id", filter=acknowledged_at(now))
     )
     return AgeCount(age, found["count"], found["count"] - found["acknowledged"])
+
+
+_SEEN_WITHIN = timedelta(minutes=1)
+
+
+def workers_seen(now: datetime) -> QuerySet[WorkerHeartbeat]:
+    """The workers seen in the last minute."""
+    return WorkerHeartbeat.objects.filter(seen__gte=now - _SEEN_WITHIN)

@@ -1,7 +1,8 @@
-"""The current addresses of the people whom a notification names."""
+"""The current addresses of the people that a notification names."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from accesslist.selectors.recipients import (
@@ -22,7 +23,7 @@ from integrations.channels.sms import SMS
 from integrations.choices import ChannelType
 
 MOST_RECIPIENTS_OF_ONE = 1_000
-"""So many are told by one notification at most."""
+"""The most recipients of one notification."""
 
 _NOBODY = {
     PeopleType.ADMIN: DropReason.NO_HOLDER,
@@ -35,7 +36,7 @@ _NOBODY = {
 
 @dataclass(frozen=True, slots=True)
 class RecipientAddress:
-    """Where one person is told, and by which channel."""
+    """The address of one person, and its channel."""
 
     channel: ChannelType
     recipient: str
@@ -43,9 +44,9 @@ class RecipientAddress:
 
 @dataclass(frozen=True, slots=True)
 class RecipientAddresses:
-    """All addresses of a notification, each once; `nobody` says why there is none.
+    """All addresses of a notification, each once; `nobody` says why there are none.
 
-    `cut`: there are more people than MOST_RECIPIENTS_OF_ONE, and the later ones are left out.
+    `cut`: there are more people than MOST_RECIPIENTS_OF_ONE; the others are left out.
     """
 
     addresses: tuple[RecipientAddress, ...]
@@ -56,10 +57,10 @@ class RecipientAddresses:
 def addresses_of(
     setting: NotificationSetting, *, group_id: str | None, org_id: str | None = None
 ) -> RecipientAddresses:
-    """Where the people of a setting are reached.
+    """Return the addresses of the people of a setting.
 
-    `group_id` is the project it happened in: None for the test of a global configuration, and for what
-    happened without a project but perhaps to an organization, `org_id`.
+    `group_id` is the project of the alert or event. It is None for the test of a global configuration, and
+    for an event without a project, which may belong to an organization, `org_id`.
     """
     recipients = _recipients(setting, group_id, org_id)
     if recipients is None:
@@ -81,7 +82,7 @@ def still_reached(
     group_id: str | None,
     org_id: str | None = None,
 ) -> bool:
-    """Whether one of the people of a setting is reached there, as of now; ids as for `addresses_of`."""
+    """Whether the address belongs to one of the people of a setting now; ids as for `addresses_of`."""
     recipients = _recipients(setting, group_id, org_id)
     column = dict(_channels(setting.fields)).get(address.channel)
     if recipients is None or column is None:
@@ -90,7 +91,7 @@ def still_reached(
 
 
 def org_of(notification: Notification) -> str | None:
-    """The organization a notification without a project tells of; None for the installation."""
+    """The organization of a notification without a project; None for the installation."""
     if notification.group_id:
         return None
     events = Event.objects.filter(id=notification.event_id)
@@ -98,9 +99,9 @@ def org_of(notification: Notification) -> str | None:
 
 
 def unreachable(config: AlertConfig) -> dict[int, DropReason]:
-    """The notifications of a configuration, by their place, that would tell nobody now, and why.
+    """The notifications of a configuration that have no recipients now, by position, with the reason.
 
-    Whom a global one tells in a project is not known before an alert says in which.
+    Recipients of a global configuration are unknown until an alert names the project.
     """
     found = {
         setting.position: addresses_of(setting, group_id=config.group_id).nobody
@@ -115,16 +116,16 @@ def unreachable(config: AlertConfig) -> dict[int, DropReason]:
 
 
 def recipient_label(setting: NotificationSetting) -> str:
-    """Whom a setting names, for the log: the user, the team, or the roles."""
+    """The recipients of a setting, for the log: the user, the team, or the roles."""
     fields = setting.fields
     named = fields.get("username") or fields.get("teamId")
     return str(named or ", ".join(fields.get("roles", ())))
 
 
 def _recipients(setting: NotificationSetting, group_id: str | None, org_id: str | None) -> Recipients | None:
-    """The people as of now; None where a project is missing to say who they are."""
+    """The people now; None if they depend on a project and there is none."""
     fields = setting.fields
-    # Whom a project's configuration names has to be of its organization still.
+    # Recipients of a project's configuration must still belong to its organization.
     within = None if setting.config.group_id is None else group_id
     match PeopleType(setting.type_name):
         case PeopleType.ADMIN:
@@ -146,7 +147,7 @@ def _of_organization(group_id: str | None, org_id: str | None, roles: Collection
 
 
 def _channels(fields: dict[str, Any]) -> list[tuple[ChannelType, str]]:
-    """The channels by which people are told, each with the column of its address."""
+    """The channels that the setting uses, each with the column of its address."""
     ways = []
     if fields.get("emailEnabled"):
         ways.append((EMAIL.type, "email_address"))
@@ -160,8 +161,8 @@ def _reached(person: RecipientRow, channels: Iterable[tuple[ChannelType, str]]) 
 
 
 def _each_once(people: Iterable[list[RecipientAddress]]) -> Iterable[RecipientAddress]:
-    """In their order; e-mail addresses are the same whatever their case."""
+    """The addresses in order, without duplicates; e-mail addresses are equal in any case."""
     found: dict[tuple[ChannelType, str], RecipientAddress] = {}
-    for address in (one for person in people for one in person):
+    for address in chain.from_iterable(people):
         found.setdefault((address.channel, address.recipient.casefold()), address)
     return found.values()

@@ -1,4 +1,4 @@
-"""What the configuration says of notifications: the channel, room or team they go to."""
+"""The channel, room or team that a notification went to, from its configuration."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _PLACES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a notification comes from: no `config` when it is gone, no `place` where nothing names it."""
+    """The configuration of a notification, None if deleted, and the channel, room or team, if known."""
 
     config: AlertConfig | None = None
     place: str = ""
@@ -26,12 +26,15 @@ class Origin:
 
 def origins_of(notifications: Collection[Notification]) -> dict[str, Origin]:
     """The origin of each notification by its id: at most three queries, however many notifications."""
-    ids = {one.setting_id for one in notifications}
+    ids = {notification.setting_id for notification in notifications}
     rows = NotificationSetting.with_removed.filter(id__in=ids).select_related("config")
-    settings = {one.id: one for one in rows}
+    settings = {row.id: row for row in rows}
     integrations = _integrations(notifications, settings)
     teams = _teams(settings)
-    return {one.id: _origin(one, settings.get(one.setting_id), integrations, teams) for one in notifications}
+    return {
+        notification.id: _origin(notification, settings.get(notification.setting_id), integrations, teams)
+        for notification in notifications
+    }
 
 
 def _origin(
@@ -49,7 +52,7 @@ def _origin(
 
 
 def _place(notification: Notification, setting: NotificationSetting, integration: Integration | None) -> str:
-    """Empty once the credentials are others: what is configured by now is not where it went."""
+    """Empty if the credentials have changed: the notification went to another place."""
     name = _PLACES.get(setting.type_name)
     if name is None or setting.type_name != notification.type_name:
         return ""
@@ -66,22 +69,23 @@ def _place(notification: Notification, setting: NotificationSetting, integration
 def _integrations(
     notifications: Collection[Notification], settings: Mapping[str, NotificationSetting]
 ) -> dict[tuple[str | None, str], Integration]:
-    """Of the projects and types of those that name no credentials."""
+    """The integrations of notifications without own credentials, by project and type."""
     without = [
-        one
-        for one in notifications
-        if (setting := settings.get(one.setting_id))
+        notification
+        for notification in notifications
+        if (setting := settings.get(notification.setting_id))
         and setting.type_name in _PLACES
         and not type_of(setting).has_credentials(setting.fields)
     ]
     if not without:
         return {}
-    groups, types = {one.group_id for one in without}, {one.type_name for one in without}
+    groups = {notification.group_id for notification in without}
+    types = {notification.type_name for notification in without}
     rows = Integration.objects.filter(group_id__in=groups, type__in=types)
-    return {(one.group_id, one.type): one for one in rows}
+    return {(row.group_id, row.type): row for row in rows}
 
 
 def _teams(settings: Mapping[str, NotificationSetting]) -> dict[str, str]:
     team = PeopleType.TEAM
-    ids = {one.fields["teamId"] for one in settings.values() if one.type_name == team}
+    ids = {setting.fields["teamId"] for setting in settings.values() if setting.type_name == team}
     return dict(Team.objects.filter(id__in=ids).values_list("id", "name")) if ids else {}

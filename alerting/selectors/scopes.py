@@ -14,7 +14,7 @@ from events.types import EventType
 
 @dataclass(frozen=True, slots=True)
 class ConfigScope:
-    """What a configuration covers: its project, or as a global one all, those tagged, or those named."""
+    """The projects that a configuration covers: its own, all, tagged or listed projects."""
 
     group_id: str | None
     for_all_groups: bool
@@ -23,12 +23,12 @@ class ConfigScope:
 
     @classmethod
     def of(cls, config: AlertConfig) -> "ConfigScope":
-        """The scope of a configuration as it is in memory."""
+        """The scope of a configuration in memory."""
         return cls(config.group_id, config.for_all_groups, tuple(config.group_ids), tuple(config.tags))
 
 
 def covered_projects(scope: ConfigScope) -> QuerySet[Project]:
-    """The projects a configuration of that scope looks at."""
+    """The projects in the scope."""
     if scope.group_id is not None:
         return Project.objects.filter(id=scope.group_id)
     if not scope.for_all_groups:
@@ -37,7 +37,7 @@ def covered_projects(scope: ConfigScope) -> QuerySet[Project]:
 
 
 def covering(group_id: str, tags: Sequence[str] | None = None) -> Q:
-    """The configurations that look at a project; `tags` in place of those it has."""
+    """The configurations that cover a project; `tags` replace the stored tags of the project."""
     stored = Subquery(Project.objects.filter(id=group_id).values("tags")[:1])
     tagged = Q(tags__overlap=stored if tags is None else list(tags))
     everywhere = Q(group=None, for_all_groups=True, tags=[])
@@ -45,8 +45,8 @@ def covering(group_id: str, tags: Sequence[str] | None = None) -> Q:
     return Q(group=group_id) | everywhere | some
 
 
-# The same as `covering`, for what is asked with every signal: a part for each index, so that configurations
-# that cover something else cost nothing. For an OR of the parts the planner reads them all.
+# The same as `covering`, as fast SQL for every signal: a part for each index, so that configurations that
+# cover other projects cost nothing. For an OR of the parts the planner reads all configurations.
 CONCERNED = """
 SELECT * FROM alerting_alertconfig
  WHERE group_id = %(group_id)s
@@ -72,7 +72,7 @@ def concerned_parameters(group_id: str, event_types: Iterable[EventType]) -> Map
 
 
 def is_concerned(group_id: str, event_type: EventType) -> bool:
-    """Whether any enabled configuration for the event type covers the project."""
+    """Whether an enabled configuration for the event type covers the project."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT EXISTS ({CONCERNED})", concerned_parameters(group_id, [event_type]))
         return bool(cursor.fetchone()[0])
@@ -81,7 +81,7 @@ def is_concerned(group_id: str, event_type: EventType) -> bool:
 def projects_asking(event_type: EventType, org_id: str, *, after: str) -> QuerySet[AlertConfig, str]:
     """The organization's projects that have an enabled configuration for the event type, by their ids.
 
-    `after`: only those whose ids are greater.
+    `after`: only projects with greater ids.
     """
     asking = AlertConfig.objects.filter(event_type=event_type.value, deleted=None, enabled=True)
     # A deleted project has no organization.
@@ -101,10 +101,10 @@ SELECT id FROM alerting_alertconfig AS config
 
 
 def configs_asking_without_project(event_type: EventType, org_id: str | None) -> list[str]:
-    """The enabled global configurations for an event of an organization: those covering one of its projects.
+    """The enabled global configurations for an event of an organization, or of the installation for None.
 
-    Those for all projects without a condition cover it even while it has none; they alone look at the
-    installation, for which `org_id` is None.
+    Configurations for an organization cover one of its projects. Configurations for all projects without tags
+    also cover organizations without projects, and are the only ones for the installation.
     """
     with connection.cursor() as cursor:
         cursor.execute(_ASKING_WITHOUT_PROJECT, {"event_type": event_type.value, "org_id": org_id})

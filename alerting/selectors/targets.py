@@ -40,7 +40,7 @@ def _host_key(alert: Alert) -> Key | None:
 
 def _hosts(groups: Collection[str], names: Collection[str]) -> Mapping[Key, Model]:
     rows = _named(Host.objects, "hostname", groups, names)
-    return {(one.group_id, one.hostname.lower(), one.port): one for one in rows}
+    return {(row.group_id, row.hostname.lower(), row.port): row for row in rows}
 
 
 def _agent_key(alert: Alert) -> Key | None:
@@ -52,7 +52,7 @@ def _agent_key(alert: Alert) -> Key | None:
 
 def _agents(groups: Collection[str], names: Collection[str]) -> Mapping[Key, Model]:
     rows = _named(Agent.objects, "hostname", groups, names)
-    return {(one.group_id, one.hostname.lower(), one.agent_type): one for one in rows}
+    return {(row.group_id, row.hostname.lower(), row.agent_type): row for row in rows}
 
 
 def _set_key(alert: Alert) -> Key | None:
@@ -64,7 +64,7 @@ def _set_key(alert: Alert) -> Key | None:
 
 def _sets(groups: Collection[str], names: Collection[str]) -> Mapping[Key, Model]:
     rows = _named(ReplicaSet.objects.select_related("cluster"), "name", groups, names)
-    return {(one.group_id, one.name.lower(), one.cluster and one.cluster.name): one for one in rows}
+    return {(row.group_id, row.name.lower(), row.cluster and row.cluster.name): row for row in rows}
 
 
 def _cluster_key(alert: Alert) -> Key | None:
@@ -74,7 +74,7 @@ def _cluster_key(alert: Alert) -> Key | None:
 
 def _clusters(groups: Collection[str], names: Collection[str]) -> Mapping[Key, Model]:
     rows = _named(Cluster.objects, "name", groups, names)
-    return {(one.group_id, one.name.lower()): one for one in rows}
+    return {(row.group_id, row.name.lower()): row for row in rows}
 
 
 def _named(rows: Any, field: str, groups: Iterable[str], names: Iterable[str]) -> QuerySet[Any]:

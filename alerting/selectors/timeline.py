@@ -1,4 +1,4 @@
-"""Reads what the page of an alert needs for its timeline."""
+"""Reads the timeline of an alert for its page."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,9 +29,9 @@ NOT_SHOWN = "a global alert configuration; you need a global role to see it"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineConfig:
-    """The configuration that raised it: what it asks for, in words, as far as that may be shown.
+    """The configuration of the alert: its condition in words, if the reader may see it.
 
-    `changed_since`: it says by now something else than when the alert was there, perhaps.
+    `changed_since`: it may have changed since the alert.
     """
 
     id: str
@@ -43,12 +43,12 @@ class TimelineConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertTimeline:
-    """What happened, what is to come, who was told; the lists in order of time, tellings newest first.
+    """Past and future entries by time, and notifications, newest first.
 
-    `nobody`: why nobody was told at all, None when somebody is or was to be. `not_notified`: notifications of
-    the configuration that had nothing to tell. `entries_left_out`: so many behind the first
-    FIRST_ENTRIES. `more_events`, `more_notifications`: so many stand in the log beside those shown.
-    `threshold` is that of the configuration, where it has one that may be shown.
+    `nobody` says why nobody was notified; None if somebody was or will be. `not_notified`: settings of the
+    configuration without a notification. `entries_left_out`: the number of entries left out after the first
+    FIRST_ENTRIES. `more_events`, `more_notifications`: how many others are in the log. `threshold` is that of
+    the configuration, if it has one and the reader may see it.
     """
 
     config: TimelineConfig
@@ -129,7 +129,7 @@ def _timeline_config(read: _Read, *, sees_config: bool) -> TimelineConfig:
         is_global=alert.is_global,
         words=_words(read.view),
         is_there=config.deleted is None,
-        # A change of what it asks for ends its alerts in the same moment.
+        # A change of the condition ends the alerts of the configuration at the same moment.
         changed_since=alert.resolved is not None and config.updated >= alert.resolved,
     )
 
@@ -148,12 +148,12 @@ def _entries(read: _Read) -> Iterator[TimelineEntry]:
     yield began(alert, read.view)
     yield from read.events.entries
     yield from window_entries(read.windows, since=alert.created, until=alert.resolved or read.now)
-    for one in read.notifications.shown:
-        yield from notification_entries(one, resolved=alert.resolved, now=read.now)
+    for notification in read.notifications.shown:
+        yield from notification_entries(notification, resolved=alert.resolved, now=read.now)
 
 
 def _coming(read: _Read) -> Iterator[TimelineEntry]:
-    """What the alert itself comes to, as things stand."""
+    """The next changes of the alert itself, as far as they are known."""
     alert, now = read.alert, read.now
     if alert.status == AlertStatus.TRACKING:
         text = "The alert opens, unless the condition ends first. Until then nobody is notified."
@@ -165,7 +165,7 @@ def _coming(read: _Read) -> Iterator[TimelineEntry]:
 
 
 def _pending_notifications(read: _Read) -> Iterator[TimelineEntry]:
-    """Who is to be told yet: decided by the rule that will decide it when it is due."""
+    """Pending notifications, decided by the rule that decides when they are due."""
     kept = {setting.id for setting in read.settings if not setting.removed}
     for row, notification in read.notifications.pending:
         at = max(row.due, read.now)
@@ -186,13 +186,13 @@ def _silence(windows: Sequence[WindowSpan], at: datetime) -> Silence | None:
 
 
 def _windows(alert: Alert) -> list[WindowSpan]:
-    """The project's windows of the alert's category that were not over when it began, as they are now."""
+    """The project's windows of the alert's category that ended after its start, as they are now."""
     category = EVENT_TYPES[EventType(alert.event_type)].category.value
     windows = MaintenanceWindow.objects.filter(
         group_id=alert.group_id, end__gt=alert.created, alert_types__contains=[category]
     )
     fields = windows.order_by("start", "id").values("id", "start", "end", "description")
-    return [WindowSpan(**one) for one in fields[:MOST_WINDOWS]]
+    return [WindowSpan(**field) for field in fields[:MOST_WINDOWS]]
 
 
 def _nobody(read: _Read) -> str | None:
@@ -207,7 +207,7 @@ def _nobody(read: _Read) -> str | None:
 
 
 def _not_notified(read: _Read) -> Iterator[str]:
-    """Notifications that came into the configuration after the alert had opened: nothing was due by them."""
+    """Settings that were added after the alert opened: they have no notification."""
     if read.alert.status != AlertStatus.OPEN:
         return
     for setting in read.settings:

@@ -1,4 +1,4 @@
-"""The events of an alert, and the event that began it, read for its timeline."""
+"""Reads the events of an alert, and the event that opened it, for its timeline."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,14 +42,14 @@ _AUDITS: Mapping[str, tuple[TimelineEntryKind, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class EventsOfAlert:
-    """What they tell, in no order; `more` events of it are in the log beside those."""
+    """The entries of the events, unordered; `more` other events are in the log."""
 
     entries: tuple[TimelineEntry, ...]
     more: int
 
 
 def events_of(alert: Alert, *, now: datetime) -> EventsOfAlert:
-    """What the alert's own events tell, and its row where retention has taken them away."""
+    """The entries of the alert's events; of its row if retention has deleted them."""
     events, more = ends_of(Event.objects.filter(alert_id=alert.id), first=FIRST, newest=NEWEST)
     entries = [_entry(event, alert) for event in events]
     end = min(now, alert.resolved) if alert.resolved else now
@@ -59,7 +59,7 @@ def events_of(alert: Alert, *, now: datetime) -> EventsOfAlert:
 
 
 def began(alert: Alert, view: ConfigView | None) -> TimelineEntry:
-    """What began it, and why that was reason enough; `view` None where the configuration is not shown."""
+    """The start of the alert and its reason; `view` is None if the configuration is not shown."""
     where = target_words(alert.facts)
     event = None if alert.metric_name else _opening_event(alert)
     text = (
@@ -80,7 +80,7 @@ def began(alert: Alert, view: ConfigView | None) -> TimelineEntry:
 
 
 def _opening_event(alert: Alert) -> Event | None:
-    """The newest event of its type and target when it began; it is named by no alert."""
+    """The newest event of the type and target when the alert began; it does not name the alert."""
     events = Event.objects.filter(
         event_type=alert.event_type,
         group_id=alert.group_id,
@@ -90,7 +90,7 @@ def _opening_event(alert: Alert) -> Event | None:
     )
     target = EVENT_TYPES[EventType(alert.event_type)].target
     newest = events.order_by("-created", "-id")[:_LOOKED_THROUGH]
-    return next((one for one in newest if target_key(target, one.details) == alert.target_key), None)
+    return next((event for event in newest if target_key(target, event.details) == alert.target_key), None)
 
 
 def _value_words(alert: Alert, view: ConfigView | None) -> str:
@@ -134,15 +134,15 @@ def _kind_and_text(event: Event, alert: Alert) -> tuple[TimelineEntryKind, str]:
 
 
 def _changed(event: Event, name: str) -> str | None:
-    """What a field of the acknowledgement became."""
-    params: Sequence[Mapping[str, Any]] = [param for one in event.diffs for param in one["params"]]
-    return next((one.get("new") for one in params if one["param"] == name), None)
+    """The new value of a field of the acknowledgement."""
+    params: Sequence[Mapping[str, Any]] = [param for diff in event.diffs for param in diff["params"]]
+    return next((param.get("new") for param in params if param["param"] == name), None)
 
 
 def _acknowledgement_changes(events: Sequence[Event]) -> list[AcknowledgementChange]:
-    """Oldest first; a change of the comment alone leaves the time as it was."""
+    """Oldest first; a change of the comment keeps the time."""
     found: list[AcknowledgementChange] = []
-    for event in sorted(events, key=lambda one: (one.created, one.id)):
+    for event in sorted(events, key=lambda recorded: (recorded.created, recorded.id)):
         if event.event_type == EventType.ALERT_UNACKNOWLEDGED_AUDIT:
             found.append(AcknowledgementChange(at=event.created, until=None))
         elif event.event_type == EventType.ALERT_ACKNOWLEDGED_AUDIT:
@@ -153,8 +153,8 @@ def _acknowledgement_changes(events: Sequence[Event]) -> list[AcknowledgementCha
 
 
 def _unrecorded(alert: Alert, entries: Sequence[TimelineEntry]) -> Iterator[TimelineEntry]:
-    """What the row says and no event does: of an alert that never opened, or whose events are gone."""
-    kinds = {one.kind for one in entries}
+    """Entries from the row without an event: the alert never opened, or its events were deleted."""
+    kinds = {entry.kind for entry in entries}
     if TimelineEntryKind.OPENED not in kinds and _opened(alert):
         yield TimelineEntry(at=alert.opens, kind=TimelineEntryKind.OPENED, text="The alert opened.")
     if alert.resolved is None or kinds & {TimelineEntryKind.CLOSED, TimelineEntryKind.CANCELLED}:
@@ -171,7 +171,7 @@ def _unrecorded(alert: Alert, entries: Sequence[TimelineEntry]) -> Iterator[Time
 
 
 def _opened(alert: Alert) -> bool:
-    """Whether it opened for certain: one that was cancelled may have been tracked to its end."""
+    """Whether the alert certainly opened; a cancelled alert may have been TRACKING."""
     if alert.status == AlertStatus.CLOSED and alert.resolved is not None:
         return alert.resolved >= alert.opens
     return alert.status == AlertStatus.OPEN

@@ -17,16 +17,17 @@ from opsapi.fields import JsonRows
 from opsapi.first_rows import ends_of
 
 PENDING = 50
-"""So many are shown of those still to be sent, beside the first and the newest of all."""
+"""The most pending notifications that are shown in addition to the first and the newest of all."""
 MOST_ATTEMPTS = 20
-"""So many attempts of each, the newest."""
+"""The most attempts shown of each notification, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineNotifications:
-    """Those shown, newest first; `pending` with their rows; `more` are in the log beside them.
+    """The notifications to show, newest first.
 
-    `setting_ids`: of all there are, the notifications of the configuration they came from.
+    `pending` come with their rows; `more` others are in the log. `setting_ids` are the settings of all
+    notifications of the alert.
     """
 
     shown: tuple[TimelineNotification, ...]
@@ -36,7 +37,7 @@ class TimelineNotifications:
 
 
 def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime) -> TimelineNotifications:
-    """The notifications of an alert; without recipients for those who may not read whom it tells."""
+    """The notifications of an alert, with recipients if the reader may see the configuration."""
     of_alert = Notification.objects.filter(alert_id=alert.id)
     ends, between = ends_of(_with_tries(of_alert), first=FIRST, newest=NEWEST)
     pending = of_alert.filter(status=NotificationStatus.PENDING.value)
@@ -46,7 +47,11 @@ def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime)
     notifications = [(row, _notification(row, origins.get(row.id), now)) for row in ordered]
     return TimelineNotifications(
         shown=tuple(notification for _, notification in notifications),
-        pending=tuple((row, one) for row, one in notifications if row.status == NotificationStatus.PENDING),
+        pending=tuple(
+            (row, notification)
+            for row, notification in notifications
+            if row.status == NotificationStatus.PENDING
+        ),
         setting_ids=frozenset(of_alert.values_list("setting_id", flat=True).distinct()),
         more=max(0, between - (len(chosen) - len(ends))),
     )
@@ -59,7 +64,7 @@ def _with_tries(rows: QuerySet[Notification]) -> QuerySet[Notification]:
 
 
 def _notification(row: Any, origin: Origin | None, now: datetime) -> TimelineNotification:
-    """`row` is a notification with its `tries_json`; no `origin`: whom it tells is not shown."""
+    """`row` is a notification with its `tries_json`; without `origin` the recipient is not shown."""
     return TimelineNotification(
         id=row.id,
         setting_id=row.setting_id,
@@ -77,7 +82,7 @@ def _notification(row: Any, origin: Origin | None, now: datetime) -> TimelineNot
         latency_ms=row.latency_ms,
         attempts=row.attempts,
         being_sent=row.lease_until is not None and row.lease_until > now,
-        tries=tuple(_attempt(one) for one in reversed(row.tries_json)),
+        tries=tuple(_attempt(attempt) for attempt in reversed(row.tries_json)),
         silenced_by=row.silenced_by,
     )
 

@@ -1,4 +1,4 @@
-"""Alerts as the API and webhooks show them."""
+"""Alerts as the API and webhooks show them, and their acknowledgement."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,8 +13,10 @@ from automation.metrics import Metric
 from events.serializers import CurrentValueDocument
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi import clock
-from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import Document, LinkDocument, invalid
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
+from opsapi.api.fields import DateTime, Text
 from opsapi.api.links import Links
 from opsapi.hostport import host_and_port
 from opsapi.wire_json import JsonObject
@@ -84,7 +86,7 @@ class AlertDocument(Document):
 def present_alert(
     row: AlertRow, links: Links, *, now: datetime, among: str | None = None, alone: bool = False
 ) -> JsonObject:
-    """An alert; `among` is the path of the list it was found in, left out its project's."""
+    """An alert; `among` is the path of the list that contains it, by default its project's list."""
     path = f"{among or _project_list(row)}/{row['id']}"
     shown = {
         "id": row["id"],
@@ -138,9 +140,9 @@ def _metric(row: AlertRow) -> JsonObject:
 
 
 def _relations(shown: Mapping[str, Any], row: AlertRow, path: str, among: str | None) -> dict[str, str]:
-    """What an alert alone leads to, of its configuration and host those that are still there.
+    """Links of a single alert, to its configuration and host if these still exist.
 
-    A global configuration is nothing a project's readers could read.
+    A project's readers get no link to a global configuration.
     """
     group = f"/groups/{row['group_id']}"
     relations = {"group": group}
@@ -158,10 +160,35 @@ def _project_list(row: AlertRow) -> str:
 
 
 def _target(row: AlertRow) -> JsonObject:
-    """The fields that say what an alert is about."""
+    """The fields that describe the target of an alert."""
     facts = row["facts"]
     names = _TARGET[row["event_type"]]
     shown = {name: facts[name] for name in names if name in facts}
     if "hostname" in facts and "hostnameAndPort" in names:
         shown["hostnameAndPort"] = host_and_port(facts["hostname"], facts.get("port"))  # agents have no port
     return shown
+
+
+class Comment(Text):
+    """Why an alert is acknowledged, or by when something is done about it."""
+
+    code = ErrorCode.ACKNOWLEDGEMENT_COMMENT_TOO_LONG
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=500, single_line=False, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The comment."""
+        if isinstance(data, str) and len(data) > self.bounds[1]:
+            raise invalid(f"must have at most {self.bounds[1]} characters", self.code)
+        return super().run_validation(data)
+
+
+class AcknowledgementDocument(AlertDocument):
+    """Acknowledges an alert; the other fields of its document are ignored if unchanged."""
+
+    request_example = {"acknowledgedUntil": A_TIME, "acknowledgementComment": "New disks have been ordered."}
+    writable = frozenset({"acknowledgedUntil", "acknowledgementComment"})
+
+    acknowledgedUntil = DateTime(help_text="A time in the past removes the acknowledgement.")
+    acknowledgementComment = Comment(required=False)

@@ -21,7 +21,7 @@ from opsapi.api.documents import Document, Values
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Number, OneOf, Text
 
-_OPERATORS = [one.value for one in ThresholdOperator]
+_OPERATORS = [threshold_operator.value for threshold_operator in ThresholdOperator]
 
 
 class MatcherDocument(Document):
@@ -29,12 +29,12 @@ class MatcherDocument(Document):
 
     older_names = {"field": "fieldName"}
 
-    fieldName = OneOf([one.value for one in MatcherField])
-    operator = OneOf([one.value for one in MatcherOperator])
+    fieldName = OneOf([matcher_field.value for matcher_field in MatcherField])
+    operator = OneOf([matcher_operator.value for matcher_operator in MatcherOperator])
     value = Text(max_length=1000)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """A REGEX has to compile, and what can never hold is refused, unless it is stored so."""
+        """A REGEX has to compile. Matchers that can never match are refused, unless they are stored."""
         fault = self._pattern_fault(values)
         if fault or bad or values in self._stored() or can_hold(_matcher(values)):
             return [fault] if fault else []
@@ -45,7 +45,7 @@ class MatcherDocument(Document):
         return [BadField("value", ErrorCode.INVALID_ATTRIBUTE, message, [f"1 to {LAST_PORT}"])]
 
     def _stored(self) -> Sequence[Mapping[str, Any]]:
-        """Those the configuration has."""
+        """The stored matchers of the configuration."""
         stored: Mapping[str, Any] = self.context.get("stored") or {}
         matchers: Sequence[Mapping[str, Any]] = stored.get("matchers", ())
         return matchers
@@ -71,8 +71,12 @@ class MetricThresholdDocument(Document):
 
     refusals = (ErrorCode.UNITS_MISMATCH,)
 
-    metricName = OneOf([one.value for one in Metric], code=ErrorCode.INVALID_METRIC_NAME)
-    mode = OneOf([one.value for one in ThresholdMode], required=False, default=ThresholdMode.AVERAGE.value)
+    metricName = OneOf([known_metric.value for known_metric in Metric], code=ErrorCode.INVALID_METRIC_NAME)
+    mode = OneOf(
+        [threshold_mode.value for threshold_mode in ThresholdMode],
+        required=False,
+        default=ThresholdMode.AVERAGE.value,
+    )
     operator = OneOf(_OPERATORS)
     threshold = Number()
     units = MetricUnit(required=False)
@@ -85,7 +89,7 @@ class MetricThresholdDocument(Document):
         units = Unit(values.setdefault("units", base_unit(metric).value))
         if units in allowed_units(metric):
             return ()
-        allowed = [one.value for one in allowed_units(metric)]
+        allowed = [unit.value for unit in allowed_units(metric)]
         return [BadField("units", ErrorCode.UNITS_MISMATCH, f"do not fit {metric.value}", allowed)]
 
 

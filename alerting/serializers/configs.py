@@ -54,8 +54,23 @@ class AlertableType(OneOf):
         raise invalid(message, code, self.open)
 
 
+_NOTIFICATION = {
+    "typeName": EMAIL.type,
+    "emailAddress": "oncall@example.com",
+    "delayMin": 0,
+    "intervalMin": 60,
+}
+_STORED = {
+    "id": AN_ID,
+    "notifications": [{"id": "69201a2b3c4d5e6f70819205", **_NOTIFICATION}],
+    "created": A_TIME,
+    "updated": A_TIME,
+}
+"""The fields that the examples of both kinds add to their requests."""
+
+
 class AnyAlertConfigDocument(Resource):
-    """The fields of both kinds of alert configurations; `order` names those of a kind, as in the contract."""
+    """The fields of both kinds of alert configurations; `order` names the fields of a kind, in order."""
 
     ignored = frozenset({"typeName"})
     deprecated_fields = frozenset({"typeName"})
@@ -104,14 +119,14 @@ class AnyAlertConfigDocument(Resource):
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:
-        """The configuration, secrets redacted."""
+        """The configuration, with redacted secrets."""
         facts = super().facts(row)
         category = EVENT_TYPES[EventType(facts["typeName"])].category.value
-        notifications = [_present_notification(one) for one in facts["notifications"]]
+        notifications = [_present_notification(fact) for fact in facts["notifications"]]
         return {**facts, "typeName": category, "notifications": notifications}
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """What the event type asks for and what it refuses."""
+        """Require and refuse fields as the event type demands."""
         if "eventTypeName" in bad:
             return []
         kept = self.kept()
@@ -121,7 +136,7 @@ class AnyAlertConfigDocument(Resource):
         return [*matchers, *_threshold_faults(spec, values, bad, kept)]
 
     def kept(self) -> Mapping[str, Any]:
-        """What stays where the document does not name it: nothing, as it is a whole one."""
+        """The stored values of fields that the document leaves out; empty for a whole document."""
         return {}
 
 
@@ -156,23 +171,13 @@ class AlertConfigDocument(AnyAlertConfigDocument):
             "threshold": 1000,
             "units": "RAW",
         },
-        "notifications": [
-            {
-                "typeName": EMAIL.type,
-                "emailAddress": "oncall@example.com",
-                "delayMin": 0,
-                "intervalMin": 60,
-            }
-        ],
+        "notifications": [_NOTIFICATION],
     }
     example = {
         **request_example,
-        "id": AN_ID,
+        **_STORED,
         "groupId": ANOTHER_ID,
         "typeName": "HOST",
-        "notifications": [{"id": "69201a2b3c4d5e6f70819205", **request_example["notifications"][0]}],
-        "created": A_TIME,
-        "updated": A_TIME,
         "links": self_link(f"/groups/{ANOTHER_ID}/alertConfigs/{AN_ID}"),
     }
 
@@ -180,9 +185,9 @@ class AlertConfigDocument(AnyAlertConfigDocument):
 
 
 class AlertConfigChange(AlertConfigDocument):
-    """What changes a project's alert configuration; what is left out stays.
+    """A change of a project's alert configuration; missing fields stay.
 
-    Thresholds go when the event type becomes one that does not take them.
+    If the event type changes, thresholds that it does not use are removed.
     """
 
     refusals = (*AlertConfigDocument.refusals, ErrorCode.MISSING_NOTIFICATIONS)
@@ -194,14 +199,14 @@ class AlertConfigChange(AlertConfigDocument):
     notifications = Notifications(clearable=True)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """As for a whole document, with what stays; somebody has to be told."""
+        """As for a whole document, with the stored fields; at least one notification must remain."""
         faults = list(super().check(values, bad))
         if values.get("notifications") == []:
             faults.append(BadField("notifications", ErrorCode.MISSING_NOTIFICATIONS, "is required"))
         return faults
 
     def kept(self) -> Mapping[str, Any]:
-        """What is stored."""
+        """The stored values."""
         stored = self.context["stored"]
         return {str(field.source): stored[name] for name, field in self.fields.items() if name in stored}
 
@@ -232,29 +237,19 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
         "enabled": True,
         "forAllGroups": True,
         "tags": ["prod"],
-        "notifications": [
-            {
-                "typeName": EMAIL.type,
-                "emailAddress": "oncall@example.com",
-                "delayMin": 0,
-                "intervalMin": 60,
-            }
-        ],
+        "notifications": [_NOTIFICATION],
     }
     example = {
         **request_example,
-        "id": AN_ID,
+        **_STORED,
         "typeName": "AGENT",
         "groupIds": [],
         "matchers": [],
-        "notifications": [{"id": "69201a2b3c4d5e6f70819205", **request_example["notifications"][0]}],
-        "created": A_TIME,
-        "updated": A_TIME,
         "links": self_link(f"/globalAlertConfigs/{AN_ID}"),
     }
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """What the event type and the scope ask for and refuse."""
+        """Require and refuse fields as the event type and the scope demand."""
         return [*super().check(values, bad), *self._scope_faults(values, bad)]
 
     def _scope_faults(self, values: JsonObject, bad: frozenset[str]) -> Iterable[BadField]:
@@ -269,13 +264,13 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
             yield BadField("tags", ErrorCode.INVALID_ATTRIBUTE, "is only allowed if forAllGroups is true")
 
     def _names_none(self) -> bool:
-        """Whether it is stored without projects, as an earlier version left it: what is read goes back."""
+        """Whether it is stored without projects, by an earlier version: it can be sent back as it is."""
         stored = self.context["stored"]
         return stored.get("forAllGroups") is False and not stored["groupIds"]
 
 
 class GlobalAlertConfigSwitch(GlobalAlertConfigDocument):
-    """What enables or disables a global alert configuration; the rest of it may stand there as it is."""
+    """Enables or disables a global alert configuration; other fields must be unchanged."""
 
     refusals = (ErrorCode.ATTRIBUTE_READ_ONLY,)
     request_example = {"enabled": False}
@@ -284,7 +279,7 @@ class GlobalAlertConfigSwitch(GlobalAlertConfigDocument):
     enabled = Flag()
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """Nothing: what is not stored so was refused."""
+        """Nothing: changed fields were refused before."""
         return ()
 
 
@@ -292,7 +287,7 @@ MATCHER_FIELDS = [field.value for field in MatcherField]
 
 
 class MatcherFieldsDocument(ShapedDocument):
-    """The names of the fields matchers can look at: a bare array, as clients decode it."""
+    """The names of the fields of matchers: a bare array."""
 
     example: ClassVar[Any] = MATCHER_FIELDS
 
@@ -312,7 +307,7 @@ def config_facts(config: AlertConfig) -> Facts:
 
 
 def config_document(group_id: str | None) -> type[AnyAlertConfigDocument]:
-    """The document of a project's configurations; without a project, that of global ones."""
+    """The document of a project's configurations, or of global configurations for None."""
     return GlobalAlertConfigDocument if group_id is None else AlertConfigDocument
 
 
@@ -350,7 +345,7 @@ def _matcher_faults(spec: EventTypeSpec, values: Mapping[str, Any]) -> list[BadF
 def _threshold_faults(
     spec: EventTypeSpec, values: Mapping[str, Any], bad: frozenset[str], kept: Mapping[str, Any]
 ) -> list[BadField]:
-    """What is missing among what is given and what stays, and what is given without being asked for."""
+    """A required threshold that is neither given nor stored, and a given threshold that is not allowed."""
     kinds = (
         (
             "metricThreshold",
@@ -369,3 +364,14 @@ def _threshold_faults(
         elif spec.needs is not needs and given:
             found.append(BadField(name, present, f"is not allowed with {spec.name}"))
     return found
+
+
+class RaisingConfigDocument(ShapedDocument):
+    """An alert configuration of either kind."""
+
+    example = AlertConfigDocument.example
+
+    @classmethod
+    def shape(cls, reference: Reference) -> JsonObject:
+        """One of the two documents."""
+        return {"anyOf": [reference(kind) for kind in (AlertConfigDocument, GlobalAlertConfigDocument)]}

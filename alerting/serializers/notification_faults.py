@@ -25,10 +25,10 @@ _OF_ANYBODY, _OF_THE_ORG = "of this installation", "of the project's organizatio
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One notification that was sent.
+    """A notification in a request.
 
-    `values` are its good fields, `bad` the names of the others; `group_id` the project, None for a
-    global configuration; `stored` the notifications the configuration has.
+    `values` are its valid fields, `bad` the names of the others; `group_id` is the project, None for a global
+    configuration; `stored` are the settings of the stored configuration.
     """
 
     kind: NotificationType
@@ -43,7 +43,7 @@ class Given:
 
 
 def faults_of(given: Given) -> Iterator[BadField]:
-    """Every one. A username becomes the user's own spelling; an own credential brings its defaults."""
+    """Every fault. A username gets the user's own spelling; an own credential brings its defaults."""
     for find in (_wrong_kind, _nobody, _unknown_people, _missing_credentials, _secret_alone, _wrong_id):
         yield from find(given)
 
@@ -64,7 +64,7 @@ def _nobody(given: Given) -> Iterator[BadField]:
 
 
 def _unknown_people(given: Given) -> Iterator[BadField]:
-    """Those of other organizations are as unknown as those that do not exist."""
+    """People of other organizations are as unknown as people that do not exist."""
     where = _OF_ANYBODY if given.group_id is None else _OF_THE_ORG
     if _asks_for(given, "username"):
         known = known_username(given.values["username"], given.group_id)
@@ -77,12 +77,12 @@ def _unknown_people(given: Given) -> Iterator[BadField]:
 
 
 def _asks_for(given: Given, name: str) -> bool:
-    """Whether it names somebody whom no stored notification names: what was read can be written back."""
+    """Whether it names a user or team that no stored setting names: stored values can be sent back."""
     return name in given.values and not named_already(given.stored, name, given.values[name])
 
 
 def _missing_credentials(given: Given) -> Iterator[BadField]:
-    """All credentials stand in the notification, or the project's integration has them."""
+    """Either the notification has all credentials, or the project's integration has them."""
     kind, values = given.kind, given.values
     if kind.integration is None:
         return
@@ -96,9 +96,9 @@ def _missing_credentials(given: Given) -> Iterator[BadField]:
 
 
 def _integrated(given: Given, group_id: str) -> bool:
-    """Whether the project has an integration for it; what is stored that way is not asked again."""
+    """Whether the project has an integration for it; a stored setting without credentials is accepted."""
     kind = given.kind
-    if any(one.type_name == kind.type and not own_credentials(one) for one in given.stored):
+    if any(setting.type_name == kind.type and not own_credentials(setting) for setting in given.stored):
         return True
     return kind.integration is not None and has_integration(group_id, kind.integration)
 
@@ -120,7 +120,7 @@ def _secret_alone(given: Given) -> Iterator[BadField]:
 def _wrong_id(given: Given) -> Iterator[BadField]:
     """An id has to be that of a stored notification; with another type it becomes a new one."""
     named = given.values.get("id")
-    owner = next((one for one in given.stored if one.id == named), None)
+    owner = next((setting for setting in given.stored if setting.id == named), None)
     if named is not None and owner is None:
         message = "is not a notification of this configuration; leave out the ID of a new notification"
         yield BadField("id", ErrorCode.ATTRIBUTE_READ_ONLY, message)

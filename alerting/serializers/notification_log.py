@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.selectors.notification_log import LoggedRow
+from alerting.selectors.notification_log import LoggedAttempt, LoggedRow
 from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL
 from integrations.choices import DeliveryStatus, MessageKind
@@ -28,7 +28,7 @@ class AttemptDocument(Document):
 
 
 class LoggedNotificationDocument(Document):
-    """What was sent, to whom and with what outcome, or why it was not."""
+    """A notification, its recipient and its outcome, or why it was not sent."""
 
     example = {
         "id": AN_ID,
@@ -86,13 +86,13 @@ def present_logged(row: LoggedRow, *, with_recipient: bool) -> JsonObject:
         "due": row["wire_due"] if is_pending else None,
         "delivered": row["wire_delivered"],
         "latencyMs": row["latency_ms"],
-        "attempts": [_attempt(one) for one in reversed(row["attempts_json"])],
+        "attempts": [_attempt(attempt) for attempt in reversed(row["attempts_json"])],
         "links": [],
     }
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _attempt(row: JsonObject) -> JsonObject:
+def _attempt(row: LoggedAttempt) -> JsonObject:
     shown = {
         "number": row["number"],
         "ended": None if row["latency_ms"] is None else row["wire_ended"],

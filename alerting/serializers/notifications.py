@@ -51,17 +51,17 @@ def _interval(default: int | None = None) -> Whole:
 
 
 class TypedNotification(SecretDocument):
-    """A notification of one type: what stands beside typeName, delayMin and intervalMin its `kind` says.
+    """A notification of one type: `kind` has its fields next to typeName, delayMin and intervalMin.
 
-    Context, beside the configuration's: `secrets` of the stored notification it is.
+    Context, in addition to the configuration's: `secrets` of the stored notification.
     """
 
     kind: ClassVar[NotificationType]
     of_others = _FIELDS | {"teamName"}
     order: ClassVar[Sequence[str]] = ()
-    """The names of the fields as the contract has them."""
+    """The names of the fields in the order of the contract."""
     supplied: ClassVar[Sequence[str]] = ()
-    """Those that can be left out, because the project's integration can have them."""
+    """The fields that can be left out, because the project's integration can have them."""
 
     def get_fields(self) -> JsonObject:
         """The fields in their order."""
@@ -72,7 +72,7 @@ class TypedNotification(SecretDocument):
         return {name: fields[name] for name in self.order} | fields
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """What the type asks for, and whether those it names are known."""
+        """Validate the fields that the type requires, and the users and teams that it names."""
         given = Given(self.kind, values, bad, self.context["group_id"], self.context.get("settings", ()))
         return faults_of(given)
 
@@ -83,13 +83,13 @@ class TypedNotification(SecretDocument):
 
 
 class TypedNotificationExtension(SecretDocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """Tells the OpenAPI document which type a document is of, and what answers always have."""
+    """Adds the constant type, and the fields that answers always have, to the OpenAPI document."""
 
     target_class = TypedNotification
     priority = 2
 
     def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
-        """The document's schema; a team that is gone has no name."""
+        """The document's schema; a deleted team has no name."""
         schema = super().map_serializer(auto_schema, direction)
         kind = cast(TypedNotification, self.target).kind
         schema["properties"]["typeName"] = {"type": "string", "const": kind.type}
@@ -99,7 +99,7 @@ class TypedNotificationExtension(SecretDocumentExtension):  # type: ignore[no-un
 
 
 class UntypedNotification(Document):
-    """What can be said of a notification whose type is not known."""
+    """The common fields, which are validated if the type is unknown."""
 
     ignored = _FIELDS
 
@@ -168,18 +168,22 @@ class NotificationDocument(ShapedDocument):
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:
-        """One of the documents, which typeName tells apart."""
+        """One of the documents, distinguished by typeName."""
         return {"anyOf": [reference(document) for document in DOCUMENTS.values()]}
 
     def _secrets(self, data: Mapping[str, Any]) -> Secrets:
-        """Those of the stored notification of that id and type."""
+        """The secrets of the stored notification with the same id and type."""
         stored: Sequence[NotificationSetting] = self.context.get("settings", ())
-        named = (one for one in stored if (one.id, one.type_name) == (data.get("id"), data["typeName"]))
+        named = (
+            setting
+            for setting in stored
+            if (setting.id, setting.type_name) == (data.get("id"), data["typeName"])
+        )
         owner = next(named, None)
         return {} if owner is None else setting_secrets(owner)
 
     def _read_only(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What answers show that follows from the rest."""
+        """Read-only fields, which follow from others."""
         team_id = data.get("teamId")
         if "teamName" not in data or not isinstance(team_id, str) or not is_id(team_id):
             return {}
@@ -198,7 +202,7 @@ class Notifications(ListOf):
         )
 
     def run_validation(self, data: Any = serializers.empty) -> list[Any]:
-        """The notifications, each checked by itself and all together; every fault is named."""
+        """The notifications, each validated alone and all together; every fault is reported."""
         bad = _among(data) if isinstance(data, list) and len(data) <= MOST_NOTIFICATIONS else []
         try:
             values = super().run_validation(data)
@@ -210,15 +214,15 @@ class Notifications(ListOf):
 
 
 def _among(data: Sequence[Any]) -> list[BadField]:
-    """Faults between the notifications: too many of a type, and an id that stands twice."""
-    sent = [one if isinstance(one, Mapping) else {} for one in data]
-    types = Counter(str(one.get("typeName")) for one in sent)
+    """Faults between the notifications: too many of a type, and duplicate ids."""
+    sent = [notification if isinstance(notification, Mapping) else {} for notification in data]
+    types = Counter(str(notification.get("typeName")) for notification in sent)
     bad = [
         BadField("", ErrorCode.TOO_MANY_GROUP_NOTIFICATIONS, f"must hold at most {kind.most} {kind.type}")
         for kind in NOTIFICATION_TYPES.values()
         if kind.most is not None and types[kind.type] > kind.most
     ]
-    ids = [one.get("id") for one in sent]
+    ids = [notification.get("id") for notification in sent]
     return bad + [
         BadField(f"[{place}].id", ErrorCode.INVALID_ATTRIBUTE, "is used by another notification")
         for place, given in enumerate(ids)

@@ -34,7 +34,7 @@ class PresetDocument(Document):
     }
 
     preset = serializers.ChoiceField(_NAMES)
-    engines = serializers.ListField(child=serializers.ChoiceField([one.value for one in Engine]))
+    engines = serializers.ListField(child=serializers.ChoiceField([known.value for known in Engine]))
     meaning = serializers.CharField(help_text="Condition of the preset, in a sentence.")
     eventTypeName = serializers.CharField()
     metricThreshold = MetricThresholdDocument(required=False)
@@ -57,7 +57,7 @@ class ExistingPresetDocument(Document):
 
 
 class PresetsMadeDocument(Document):
-    """The configurations that were made of presets, and the presets that existed."""
+    """The configurations that were created from presets, and the presets that existed."""
 
     example = {
         "results": [AlertConfigDocument.example],
@@ -73,14 +73,14 @@ class PresetsMadeDocument(Document):
 
 
 class PresetsRequest(Document):
-    """Which presets are to be made."""
+    """The presets to add."""
 
     example = {
         "engine": Engine.MONGODB.value,
         "presets": [Preset.NO_PRIMARY.value, Preset.DISK_SPACE.value],
     }
 
-    engine = OneOf([one.value for one in Engine])
+    engine = OneOf([known.value for known in Engine])
     presets = ListOf(
         OneOf(_NAMES),
         unique=True,

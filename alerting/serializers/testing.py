@@ -41,7 +41,7 @@ class AlertConfigTestDocument(Document):
 
 def present_tests(tests: Iterable[NotificationTest]) -> JsonObject:
     """What came of the tests."""
-    return {"results": [_present(one) for one in tests]}
+    return {"results": [_present(test) for test in tests]}
 
 
 def _present(test: NotificationTest) -> JsonObject:

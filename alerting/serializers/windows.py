@@ -18,7 +18,7 @@ ENDS_TOO_EARLY = BadField(
 
 
 class WindowDocument(Resource):
-    """A maintenance window: from startDate on, and no more at endDate, its alert types are told to nobody."""
+    """A maintenance window: from startDate until before endDate, its alert types notify nobody."""
 
     path = "/groups/{groupId}/maintenanceWindows/{id}"
     relations = {"group": "/groups/{groupId}"}
@@ -41,7 +41,7 @@ class WindowDocument(Resource):
         example="2026-11-29T02:00:00Z",
     )
     alertTypeNames = ListOf(
-        OneOf([one.value for one in ALERT_CATEGORIES]),
+        OneOf([category.value for category in ALERT_CATEGORIES]),
         source="alert_types",
         unique=True,
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_ALERT_TYPE_NAME,
@@ -52,7 +52,7 @@ class WindowDocument(Resource):
     links = LinkDocument(many=True, read_only=True)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """It ends after it starts, whichever of the two is stored already."""
+        """The window ends after it starts, whichever of the two is stored already."""
         if bad & {"startDate", "endDate"}:
             return
         stored = self.context.get("stored") or {}
@@ -63,7 +63,7 @@ class WindowDocument(Resource):
 
 
 class WindowChange(WindowDocument):
-    """What changes a window; what is left out stays."""
+    """A change of a window; missing fields stay."""
 
     is_change = True
 

@@ -1,7 +1,6 @@
 """Acknowledging an alert, and removing the acknowledgement."""
 
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
@@ -26,15 +25,15 @@ from opsapi.clock import wire_time
 def alert_acknowledge(
     *, alert_id: str, group_id: str, until: datetime, comment: str | None, actor: Actor, now: datetime
 ) -> None:
-    """Acknowledge an alert until then; a time that has come takes it back. Nothing happens when it is so.
+    """Acknowledge an alert until a time; a time in the past removes the acknowledgement.
 
     Raises:
         ApiError: INVALID_ALERT_STATUS, when the alert is over; ALERT_NOT_FOUND, when it is gone.
     """
     actor_lock_shared(actor)
-    # Whoever ends the alert holds this lock too: it is acknowledged before that, or refused after.
+    # Ending the alert takes this lock too: the acknowledgement comes before the end, or is refused.
     alert = Alert.objects.select_for_update().filter(id=alert_id, group_id=group_id).first()
-    # The project after the alert, as whoever deletes it.
+    # The project is locked after the alert, as in its deletion.
     is_there = group_id in scopes_lock_shared(groups=[group_id]).orgs_of_groups
     alert = get_or_404(alert if is_there else None, ErrorCode.ALERT_NOT_FOUND, alert_id, group_id)
     _refuse_when_over(alert)
@@ -50,7 +49,7 @@ def alert_acknowledge(
 def _refuse_when_over(alert: Alert) -> None:
     if alert.status not in ACTIVE:
         message = f"the alert is {alert.status}, so it cannot be acknowledged"
-        allowed = [one.value for one in ACTIVE]
+        allowed = [status.value for status in ACTIVE]
         raise ApiError.of_fields([BadField("status", ErrorCode.INVALID_ALERT_STATUS, message, allowed)])
 
 
@@ -78,13 +77,13 @@ def _record(
         group_id=alert.group_id,
         alert_id=alert.id,
         facts=alert_facts(alert),
-        # Of the closed set of diff types ALERT_CONFIG is the nearest.
+        # ALERT_CONFIG is the most similar of the closed set of diff types.
         diffs=diff(DiffType.ALERT_CONFIG, alert.id, old=_shown(before), new=_shown(after)),
     )
 
 
-def _shown(acknowledgement: Acknowledgement | None) -> dict[str, Any]:
-    """Its fields as the alert's document has them."""
+def _shown(acknowledgement: Acknowledgement | None) -> dict[str, str | None]:
+    """The fields of the acknowledgement as in the alert's document."""
     if acknowledgement is None:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""What happens to alerts: they start, open, change, end. Each with its event and its notifications."""
+"""The life of alerts: they start, open, change and end, with their events and notifications."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,17 +34,17 @@ ALERT_FACTS = (
     "shardName",
     "sourceTypeName",
 )
-"""What an alert keeps of the facts of the signal that began it, under the wire names."""
+"""The facts of its first signal that an alert keeps, under their wire names."""
 WRITTEN_AT_ONCE = 1_000
-"""So many begin or end with one statement: PostgreSQL takes 65,535 parameters."""
+"""The most alerts that start or end in one statement: PostgreSQL accepts 65,535 parameters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewAlert:
-    """An alert that begins at `at`; `facts` under the wire names, `value` in the metric's base unit.
+    """An alert that starts at `at`; `facts` under their wire names, `value` in the metric's base unit.
 
-    Its id follows from the signal: when it is evaluated again, after a crash or a restore, the id is the
-    same, and so are those of notifications.
+    The id follows from the signal: if the signal is evaluated again after a crash or a restored backup, the
+    alert and its notifications get the same ids.
     """
 
     signal: Signal
@@ -57,15 +57,15 @@ class NewAlert:
     @property
     def id(self) -> str:
         """The alert's id. It sorts by time, as all ids do."""
-        said = (str(self.signal.pk), self.signal.group_id or "", self.config.id, self.target)
-        return derived_id(first_id(self.signal.created), *said, time_digits=12)
+        key = (str(self.signal.pk), self.signal.group_id or "", self.config.id, self.target)
+        return derived_id(first_id(self.signal.created), *key, time_digits=12)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertEnd:
-    """The condition of an alert ended at `at`, as the signal says; `value` is its last, None where unknown.
+    """The end of an alert's condition at `at`; `value` is the last value, None if unknown.
 
-    `evaluated`: ids of earlier signals that are evaluated and deleted only at the end of the transaction.
+    `evaluated`: ids of earlier signals that were evaluated and are deleted at the end of the transaction.
     """
 
     signal: Signal
@@ -76,9 +76,9 @@ class AlertEnd:
 
 @dataclass(slots=True)
 class AlertChanges:
-    """What signals of one project change, in their order: alerts that begin, their values, and their ends.
+    """The changes by signals of one project, in order: new alerts, new values, and ends.
 
-    Values and ends are by the ids of the alerts; a value with the time at which it was seen.
+    Values and ends are by alert id; a value comes with its time.
     """
 
     starts: list[NewAlert] = field(default_factory=list)
@@ -87,7 +87,7 @@ class AlertChanges:
 
 
 _SignalEvent = tuple[int, NewEvent]
-"""An event, and the signal that brought it about."""
+"""An event, and the id of the signal that causes it."""
 
 _KEEP_VALUES = """
 UPDATE alerting_alert AS alert SET current_value = seen.value, updated = seen.at
@@ -105,16 +105,17 @@ UPDATE alerting_alert AS alert
 
 @transaction.atomic(savepoint=False)
 def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> None:
-    """Write the changes, and tell of them in the order of the signals.
+    """Write the changes, and record their events in the order of the signals.
 
-    An alert begins tracked, or open at once when no notification is delayed; what another worker began in the
-    meantime is left alone. An alert that ends before its delay has passed ends unseen, without an event.
+    An alert starts as TRACKING, or OPEN if no notification is delayed. An alert that another worker has
+    started in the meantime stays as it is. An alert that ends before its delay has passed never opens and
+    leaves no event.
     """
     events: list[_SignalEvent] = []
     for starts in batches(changes.starts, WRITTEN_AT_ONCE):
         events += _start(starts, group_id)
     ending = []
-    # In the order in which deliveries lock them. Their delays may have passed since they were read.
+    # Locked in the same order as by deliveries. Their delays may have passed since they were read.
     for ids in batches(sorted({*changes.values, *changes.ends}), WRITTEN_AT_ONCE):
         locked = Alert.objects.filter(Among("id", ids)).order_by("id").select_for_update()
         ending += [alert for alert in locked if alert.id in changes.ends]
@@ -128,35 +129,37 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
 
 
 def _start(starts: Sequence[NewAlert], group_id: str) -> list[_SignalEvent]:
-    rows = [_row(one, group_id) for one in starts]
+    rows = [_row(start, group_id) for start in starts]
     Alert.objects.bulk_create(rows, ignore_conflicts=True)
     begun = set(Alert.objects.filter(Among("id", [row.id for row in rows])).values_list("id", flat=True))
     opened = [
-        (one.signal.pk, row)
-        for one, row in zip(starts, rows, strict=True)
+        (start.signal.pk, row)
+        for start, row in zip(starts, rows, strict=True)
         if row.id in begun and row.status == AlertStatus.OPEN.value
     ]
     schedule_openings(alerts=[row for _, row in opened])
     return [(signal, _opened_event(row)) for signal, row in opened]
 
 
-def _row(one: NewAlert, group_id: str) -> Alert:
-    opens = opens_at(one.config, one.at)
-    status = AlertStatus.OPEN if opens <= one.at else AlertStatus.TRACKING
+def _row(new_alert: NewAlert, group_id: str) -> Alert:
+    opens = opens_at(new_alert.config, new_alert.at)
+    status = AlertStatus.OPEN if opens <= new_alert.at else AlertStatus.TRACKING
     return Alert(
-        id=one.id,
+        id=new_alert.id,
         group_id=group_id,
-        config_id=one.config.id,
-        is_global=one.config.is_global,
-        tags=list(one.config.tags),
-        event_type=one.config.event_type.value,
+        config_id=new_alert.config.id,
+        is_global=new_alert.config.is_global,
+        tags=list(new_alert.config.tags),
+        event_type=new_alert.config.event_type.value,
         status=status.value,
-        target_key=one.target,
-        facts={name: one.facts[name] for name in ALERT_FACTS if one.facts.get(name) is not None},
-        metric_name=one.config.metric_threshold.metric.value if one.config.metric_threshold else None,
-        current_value=one.value,
-        created=one.at,
-        updated=one.at,
+        target_key=new_alert.target,
+        facts={name: new_alert.facts[name] for name in ALERT_FACTS if new_alert.facts.get(name) is not None},
+        metric_name=new_alert.config.metric_threshold.metric.value
+        if new_alert.config.metric_threshold
+        else None,
+        current_value=new_alert.value,
+        created=new_alert.at,
+        updated=new_alert.at,
         opens=opens,
     )
 
@@ -195,7 +198,7 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Signa
 
 @transaction.atomic(savepoint=False)
 def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
-    """The smallest delay has passed: they are alerts, and those to be told are told when they are due."""
+    """Open alerts whose shortest delay has passed, and schedule their notifications."""
     for alert in alerts:
         alert.status, alert.updated = AlertStatus.OPEN.value, now
     opened = Alert.objects.filter(id__in=[alert.id for alert in alerts])
@@ -207,10 +210,10 @@ def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
 
 @transaction.atomic
 def alerts_delay(*, config_id: str, delay: timedelta) -> None:
-    """The smallest delay of a configuration is this now: its tracked alerts open by it, open ones stay so.
+    """Set the new shortest delay of a configuration; it applies to its TRACKING alerts.
 
-    Where it has passed already, they open at the next look of the workers, who are woken. The caller
-    holds the configuration's lock.
+    If it has passed already, the workers open the alerts in their next step; they are woken. The caller holds
+    the configuration's lock.
     """
     opens = F("created") + delay
     tracked = Alert.objects.filter(config_id=config_id, status=AlertStatus.TRACKING.value)
@@ -221,7 +224,7 @@ def alerts_delay(*, config_id: str, delay: timedelta) -> None:
 
 @transaction.atomic
 def alerts_cancel(*, alerts: QuerySet[Alert], actor: Actor, now: datetime) -> None:
-    """End those that are not over, because their configuration or target is gone, by whom that was."""
+    """Cancel the active alerts, because their configuration or target was removed by `actor`."""
     active = alerts.filter(status__in=ACTIVE)
     for ending in batches(active.select_for_update().order_by("id")):
         _cancel(ending, actor, now)
@@ -238,10 +241,10 @@ def _cancel(ending: Sequence[Alert], actor: Actor, now: datetime) -> None:
 
 
 def _outlasted_its_delay(alert: Alert, end: AlertEnd) -> bool:
-    """Whether it should have opened, but nobody was there to open it.
+    """Whether the alert should have opened before it ended, but no worker opened it in time.
 
-    It ended then or before: where a signal from before the alert was to open still waits, as it does when a
-    configuration is held against the newest state, that may be what ended it.
+    False if a signal from before that moment still waits, for example while a changed configuration is
+    compared with the current state: that signal may have ended the condition earlier.
     """
     if alert.status != AlertStatus.TRACKING.value or alert.opens > end.at:
         return False
@@ -250,7 +253,7 @@ def _outlasted_its_delay(alert: Alert, end: AlertEnd) -> bool:
 
 
 def alert_facts(alert: Alert) -> EventFacts:
-    """What events tell of an alert: its configuration, its target, and its value where it has one."""
+    """The facts of an alert in events: its configuration, its target, and its value if it has one."""
     return EventFacts.of_document(
         {
             **alert.facts,
@@ -266,11 +269,11 @@ def _event(alert: Alert, event_type: EventType) -> NewEvent:
 
 
 def _opened_event(alert: Alert) -> NewEvent:
-    """What is told of an alert that opened when it was last updated."""
+    """The event of an alert that opened when it was last updated."""
     return replace(_event(alert, EventType(alert.event_type)), happened=alert.updated)
 
 
 def _closed_event(alert: Alert) -> NewEvent | None:
-    """What is told of an alert that ends, as it was before; None of one that never opened."""
+    """The event of an alert that ends; None if it never opened."""
     closing = closing_type(EventType(alert.event_type))
     return _event(alert, closing) if closing and alert.status == AlertStatus.OPEN.value else None

@@ -1,4 +1,4 @@
-"""What a change of a configuration's meaning or scope does to alerts."""
+"""The effects on alerts when the condition or the scope of a configuration changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from opsapi.api.principal import Actor
 
 @dataclass(frozen=True, slots=True)
 class ConfigCoverage:
-    """What a configuration raises alerts about, and where; `meaning`: what is held against observations."""
+    """The condition and scope of a configuration; `meaning` is the condition."""
 
     enabled: bool
     meaning: Sequence[Any]
@@ -29,16 +29,16 @@ class ConfigCoverage:
 
     @classmethod
     def of(cls, config: AlertConfig) -> "ConfigCoverage":
-        """That of a configuration as it is in memory."""
+        """The coverage of a configuration in memory."""
         meaning = (config.event_type, config.matchers, config.metric_threshold, config.threshold)
         return cls(config.enabled, meaning, ConfigScope.of(config))
 
 
 def config_evaluate(*, config: AlertConfig, projects: QuerySet[Project], now: datetime) -> None:
-    """Leave word that the newest state of these projects has to be held against the configuration."""
+    """Record signals to evaluate the configuration against the newest state of these projects."""
     payload = {"alertConfigId": config.id}
     group_ids = projects.order_by("id").values_list("id", flat=True)
-    signals_record(kind=SignalKind.CONFIG, payloads=[(one, payload) for one in group_ids], now=now)
+    signals_record(kind=SignalKind.CONFIG, payloads=[(id_, payload) for id_ in group_ids], now=now)
 
 
 def config_alerts_cancel(*, config: AlertConfig, actor: Actor, now: datetime) -> None:
@@ -47,9 +47,9 @@ def config_alerts_cancel(*, config: AlertConfig, actor: Actor, now: datetime) ->
 
 
 def coverage_follow(*, config: AlertConfig, before: ConfigCoverage, actor: Actor, now: datetime) -> None:
-    """Cancel the alerts a changed configuration raises no more, and hold it against what it now looks at.
+    """Cancel alerts that a changed configuration no longer raises, and evaluate its new coverage.
 
-    Called in the transaction, and under the lock, of the change.
+    Call it in the transaction, and under the lock, of the change.
     """
     after = ConfigCoverage.of(config)
     if after == before:
@@ -64,7 +64,7 @@ def coverage_follow(*, config: AlertConfig, before: ConfigCoverage, actor: Actor
 
 @transaction.atomic
 def global_configs_retag(*, group_id: str, tags: Sequence[str], actor: Actor, now: datetime) -> None:
-    """A project is about to get other tags: alerts of global configurations end and begin accordingly."""
+    """Before a project gets other tags, cancel and open alerts of global configurations accordingly."""
     project_lock(group_id)
     global_configs_share()
     live = AlertConfig.objects.filter(group=None, deleted=None, enabled=True)
@@ -73,7 +73,7 @@ def global_configs_retag(*, group_id: str, tags: Sequence[str], actor: Actor, no
     lost = raised.exclude(config_id__in=covers.values("id"))
     alerts_cancel(alerts=lost, actor=actor, now=now)
     gained = covers.exclude(id__in=live.filter(covering(group_id)).values("id")).order_by("id")
-    payloads = [(group_id, {"alertConfigId": one}) for one in gained.values_list("id", flat=True)]
+    payloads = [(group_id, {"alertConfigId": config_id}) for config_id in gained.values_list("id", flat=True)]
     signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now)
 
 
@@ -81,7 +81,7 @@ def _move(config: AlertConfig, before: ConfigScope, after: ConfigScope, actor: A
     covered = covered_projects(after)
     raised = Alert.objects.filter(config_id=config.id)
     alerts_cancel(alerts=raised.exclude(group_id__in=covered.values("id")), actor=actor, now=now)
-    # Alerts bear the tags of their configuration.
+    # Alerts have the tags of their configuration.
     raised.filter(status__in=ACTIVE).update(tags=config.tags)
     joined = covered.exclude(id__in=covered_projects(before).values("id"))
     config_evaluate(config=config, projects=joined, now=now)

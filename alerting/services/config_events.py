@@ -20,20 +20,25 @@ ConfigSecrets = Mapping[str, Secrets]
 
 
 def replaced_facts(config: AlertConfig, old: Facts, old_secrets: ConfigSecrets) -> Facts:
-    """As `config_facts`, where secrets that are others and look the same are marked as replaced.
+    """Like `config_facts`, with a mark at changed secrets that look the same.
 
-    `old` and `old_secrets` are how it was; secrets that are not among those are not looked at.
+    `old` and `old_secrets` are the previous values; secrets that are not in `old_secrets` are ignored.
     """
     new = config_facts(config)
     if not old_secrets:
         return new
     secrets = config_secrets(config)
-    were = {one["id"]: one for one in old["notifications"]}
+    were = {setting["id"]: setting for setting in old["notifications"]}
     notifications = [
-        {**one, **replaced_alike(were[one["id"]], one, old_secrets[one["id"]], secrets[one["id"]])}
-        if one["id"] in were
-        else one
-        for one in new["notifications"]
+        {
+            **setting,
+            **replaced_alike(
+                were[setting["id"]], setting, old_secrets[setting["id"]], secrets[setting["id"]]
+            ),
+        }
+        if setting["id"] in were
+        else setting
+        for setting in new["notifications"]
     ]
     return {**new, "notifications": notifications}
 
@@ -53,7 +58,7 @@ def config_record(
 
 
 def config_change_record(config: AlertConfig, actor: Actor, now: datetime, *, old: Facts, new: Facts) -> None:
-    """Record a change: enabling or disabling by an event of its own, all else by another."""
+    """Record a change: enabling or disabling as an event of its own, everything else as another."""
     switched = {**old, "enabled": new["enabled"]}
     if switched != old:
         audit = _SWITCHED[config.enabled]

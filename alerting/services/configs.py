@@ -1,6 +1,7 @@
-"""Alert configurations, of a project and global: created, changed, deleted.
+"""Creates, changes and deletes alert configurations of projects and global ones.
 
-The configurations of a project are written one after the other, and so are global ones: `locks` says why.
+The writes of a project's configurations run one at a time, and so do writes of global configurations: see
+`locks`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,17 +42,17 @@ from opsapi.api.principal import Actor
 
 Values = Mapping[str, Any]
 Read = Callable[[AlertConfig], Values]
-"""Checks the values asked for, given the configuration as it is stored once nobody else writes it."""
+"""Validates the request against the stored configuration, while nobody else writes it."""
 
 _LEFT_OUT: Values = {"group_ids": [], "matchers": [], "metric_threshold": None, "threshold": None, "tags": []}
-"""What a whole document says by leaving it out; `enabled` stays as it is."""
+"""The values of fields that a whole document leaves out; `enabled` stays unchanged."""
 
 
 @transaction.atomic
 def alert_config_create(*, group_id: str | None, values: Values, actor: Actor, now: datetime) -> AlertConfig:
-    """Make a configuration from a checked document and hold it against the fleet's newest state.
+    """Create a configuration from a validated document, and evaluate it.
 
-    Without a project it is a global one.
+    Without a project it is a global configuration.
 
     Raises:
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; LIMIT_REACHED, when it has
@@ -73,10 +74,10 @@ def alert_config_create(*, group_id: str | None, values: Values, actor: Actor, n
 
 @transaction.atomic
 def alert_config_replace(*, config: AlertConfig, read: Read, actor: Actor, now: datetime) -> None:
-    """Make a configuration what a whole document says; nothing happens when it is so.
+    """Replace a configuration by a whole document; an identical document changes nothing.
 
     Raises:
-        ApiError: those of `read`; INVALID_ATTRIBUTE, when other `groupIds` name no project there is;
+        ApiError: the errors of `read`; INVALID_ATTRIBUTE, when other `groupIds` name no project there is;
             ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
     """
     actor_lock_shared(actor)
@@ -86,7 +87,7 @@ def alert_config_replace(*, config: AlertConfig, read: Read, actor: Actor, now: 
 
 @transaction.atomic
 def alert_config_update(*, config: AlertConfig, read: Read, actor: Actor, now: datetime) -> None:
-    """Change what a document names, and leave the rest; nothing happens when it is so.
+    """Change the fields that a document names; identical values change nothing.
 
     Raises:
         ApiError: as `alert_config_replace`.
@@ -97,7 +98,7 @@ def alert_config_update(*, config: AlertConfig, read: Read, actor: Actor, now: d
 
 
 def alert_config_set_enabled(*, config: AlertConfig, enabled: bool, actor: Actor, now: datetime) -> None:
-    """Enable or disable a configuration; disabling cancels its alerts. Nothing happens when it is so.
+    """Enable or disable a configuration; disabling cancels its alerts.
 
     Raises:
         ApiError: as `alert_config_delete`.
@@ -107,7 +108,7 @@ def alert_config_set_enabled(*, config: AlertConfig, enabled: bool, actor: Actor
 
 @transaction.atomic
 def alert_config_delete(*, config: AlertConfig, actor: Actor, now: datetime) -> None:
-    """Delete a configuration; its alerts are cancelled.
+    """Delete a configuration and cancel its alerts.
 
     Raises:
         ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the
@@ -124,7 +125,7 @@ def alert_config_delete(*, config: AlertConfig, actor: Actor, now: datetime) -> 
 
 
 def config_add(*, group_id: str | None, values: Values, actor: Actor, now: datetime) -> AlertConfig:
-    """Make a configuration that nothing has to be held against, in the caller's transaction."""
+    """Create a configuration without evaluating it, in the caller's transaction."""
     config = AlertConfig(group_id=group_id, created=now, updated=now)
     _assign(config, values)
     config.save(force_insert=True)
@@ -134,11 +135,10 @@ def config_add(*, group_id: str | None, values: Values, actor: Actor, now: datet
 
 
 def deleted_config_secrets_purge(*, now: datetime) -> bool:
-    """Remove the secrets of configurations deleted by `now` that nobody is to be told by any more.
+    """Remove secrets of configurations deleted by `now` that no notification needs. Return whether any.
 
-    Who was told of their alerts is still told of the end, so secrets stay while an alert is active or
-    a message due; what is told once is not sent any more and keeps nothing. Answers whether there
-    were any.
+    Secrets stay while an alert is active or a notification is pending, because notified receivers get the
+    end. One-shot notifications are not sent after the deletion and keep no secrets.
     """
     active = Alert.objects.filter(config_id=OuterRef("config_id"), status__in=ACTIVE)
     due = Notification.objects.filter(
@@ -149,7 +149,7 @@ def deleted_config_secrets_purge(*, now: datetime) -> bool:
 
 
 def _locked(config: AlertConfig) -> AlertConfig:
-    """The configuration as it is once nobody else changes it or evaluates it."""
+    """Lock the configuration against writes and evaluation, and read it."""
     group_id: str | None = config.group_id
     if group_id is None:
         global_configs_lock()
@@ -173,12 +173,12 @@ def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) ->
     config_change_record(config, actor, now, old=old, new=replaced_facts(config, old, secrets))
     coverage_follow(config=config, before=before, actor=actor, now=now)
     if notifications_changed:
-        delays = (one.delay for one in config.settings.all())
+        delays = (setting.delay for setting in config.settings.all())
         alerts_delay(config_id=config.id, delay=min(delays, default=timedelta()))
 
 
 def _assign(config: AlertConfig, values: Values) -> None:
-    """Set what the values name; a threshold stays only while the event type takes it."""
+    """Set the values; a threshold stays only if the event type needs it."""
     if "group_ids" in values and values["group_ids"] != config.group_ids:
         _check_projects(values["group_ids"])
     for column in values.keys() - {"notifications"}:
@@ -191,7 +191,7 @@ def _assign(config: AlertConfig, values: Values) -> None:
 
 
 def _check_room(group_id: str) -> None:
-    """Refuse one configuration more than a project may have; the caller holds the project's lock."""
+    """Refuse a configuration beyond the maximum of a project; the caller holds the project's lock."""
     most = settings.OPSAPI_MAX_ALERT_CONFIGS
     if AlertConfig.objects.filter(group_id=group_id, deleted=None).count() >= most:
         note = "The setting is OPSAPI_MAX_ALERT_CONFIGS."
@@ -199,7 +199,7 @@ def _check_room(group_id: str) -> None:
 
 
 def _check_projects(group_ids: Sequence[str]) -> None:
-    """Refuse ids none of which is a project's; those that are not, beside one that is, match nothing."""
+    """Refuse ids if none of them is a project. Unknown ids next to a known id match nothing."""
     if not group_ids or Project.objects.filter(id__in=group_ids).exists():
         return
     unknown = [

@@ -1,4 +1,4 @@
-"""Destinations: kept with their encrypted configuration while messages may need it, and how they fare."""
+"""Destinations: stored with their encrypted configuration while messages may need it, and their health."""
 
 import json
 import logging
@@ -36,9 +36,9 @@ from opsapi.ids import ID_LENGTH
 logger = logging.getLogger("opsapi.pipeline")
 
 CACHED = timedelta(days=1)
-"""A destination that got no message for so long is forgotten."""
+"""The time after which an unused destination is deleted."""
 CHECKED_EVERY = timedelta(minutes=5)
-"""How often it is asked whether a message may still need a destination's configuration."""
+"""The interval of checks whether a message may still need a destination's configuration."""
 ANSWERED_WITHIN = timedelta(seconds=10)
 _AT_ONCE = 50
 _HEALTH = [field.name for field in fields(Health)]
@@ -82,7 +82,7 @@ class NamedDestination:
 def destination_id(
     *, group_id: str | None, channel: ChannelType, config: Mapping[str, str], is_global: bool
 ) -> str:
-    """The id of the destination with this configuration; nothing of it can be read from the id."""
+    """Return the id of the destination with this configuration. It reveals nothing of the configuration."""
     text = json.dumps([group_id, is_global, channel, sorted(config.items())])
     return salted_hmac("alerting.destination", text, algorithm="sha256").hexdigest()[:ID_LENGTH]
 
@@ -90,16 +90,16 @@ def destination_id(
 def known_destinations(
     named: Iterable[tuple[NotificationSetting, str, bool]],
 ) -> dict[tuple[str, str, bool], str]:
-    """The destinations that settings name, in the project of an alert, global or not, where they answer.
+    """Return the healthy destinations that settings name, by setting, project and `is_global`.
 
-    Notifications that are due at once can be written with these: delivery need not look for them. It still
-    does where a destination is new, fails or is kept no longer, and for people.
+    Notifications that are due at once can be written with them, so that delivery need not look them up.
+    Delivery still does for new and failing destinations, and for people.
     """
     found: dict[tuple[str, str, bool], str] = {}
     for setting, group_id, is_global in named:
         key = (setting.id, group_id, is_global)
         if key not in found and not type_of(setting).for_people:
-            with suppress(NoCredentialsError, CannotDecryptError):  # delivery tells it
+            with suppress(NoCredentialsError, CannotDecryptError):  # delivery reports the error
                 config = setting_credentials(setting, group_id=group_id).config
                 channel = ChannelType(setting.type_name)
                 found[key] = destination_id(
@@ -113,7 +113,7 @@ def known_destinations(
 
 
 def destinations_keep(places: Iterable[NamedDestination], *, now: datetime) -> None:
-    """Keep destinations with their configurations, which ends of alerts are sent with."""
+    """Store destinations with their configurations, which the ends of alerts need."""
     kept = sorted({place.id: place for place in places}.values(), key=lambda place: place.id)
     if not kept:
         return
@@ -137,15 +137,15 @@ def _host(place: NamedDestination) -> str:
 
 
 def destinations_lock(ids: Iterable[str]) -> None:
-    """Wait for these destinations, in one order, and hold them until the transaction ends."""
+    """Lock these destinations, in one order, until the transaction ends."""
     rows = Destination.objects.filter(Among("id", set(ids))).order_by("id")
     list(rows.select_for_update(no_key=True).values_list("id"))
 
 
 def destination_configs(ids: Collection[str]) -> dict[str, dict[str, str] | CannotDecryptError]:
-    """What the channels need to send, by destination; the error where the key that encrypted it is not there.
+    """Return the configuration of each destination, or the error if it cannot be decrypted.
 
-    Those whose configuration was removed, as no message was expected to need it, are left out.
+    Destinations whose configuration was removed, because no message needed it, are left out.
     """
     found: dict[str, dict[str, str] | CannotDecryptError] = {}
     rows = Destination.objects.filter(Among("id", ids), config__isnull=False)
@@ -158,7 +158,7 @@ def destination_configs(ids: Collection[str]) -> dict[str, dict[str, str] | Cann
 
 
 def destinations_tried(*, ids: Sequence[str], now: datetime) -> None:
-    """Attempts begin: what is only probed, or paced, is not tried again before its time."""
+    """Record that attempts begin, so that probed and paced destinations are not tried again too early."""
     with connection.cursor() as cursor:
         values: dict[str, Any] = {"ids": sorted(ids), "now": now, "limit": PROBED_AFTER, "probe": PROBE_EVERY}
         cursor.execute(_TRIED, values)
@@ -171,11 +171,11 @@ def destinations_tried(*, ids: Sequence[str], now: datetime) -> None:
 
 
 def destinations_record(*, ended: Iterable[tuple[str, datetime, Outcome]], now: datetime) -> None:
-    """Keep what attempts said of destinations and hosts; what waited for those that are back is due now.
+    """Record the outcomes for destinations and hosts. Messages for recovered ones become due now.
 
-    `ended` are destinations, times of claims and outcomes.
+    `ended` are destinations, times of claims, and outcomes.
     """
-    outcomes = sorted(ended, key=lambda one: one[0])
+    outcomes = sorted(ended, key=lambda attempt: attempt[0])
     names = [name for name, _, _ in outcomes]
     rows = Destination.objects.filter(Among("id", names)).order_by("id").select_for_update()
     known = {row.id: row for row in rows}
@@ -208,12 +208,12 @@ def _record(row: Destination, outcome: Outcome, now: datetime) -> None:
 
 
 def _named(row: Destination) -> dict[str, str]:
-    """What a log line says of it: nothing that could hold a secret."""
+    """The fields of a log line, without secrets."""
     return {"destination": row.id, "project": row.group_id or "-", "channel": row.channel}
 
 
 def _is_fresh(answered: datetime | None, now: datetime) -> bool:
-    """Whether it is known well enough when it last answered: writing that for each message is slow."""
+    """Whether the stored time of the last answer is precise enough: writing it for each message is slow."""
     return answered is not None and now - answered < ANSWERED_WITHIN
 
 
@@ -229,7 +229,7 @@ def _record_host(host: str, reached: bool, now: datetime) -> None:
 
 
 def _due_at_once(which: Q, now: datetime) -> None:
-    """Retries that wait for a later time go out now, in the order in which they were said."""
+    """Make retries that wait for a later time due now, in their order."""
     waiting = Notification.objects.filter(
         which,
         status=NotificationStatus.PENDING.value,
@@ -237,18 +237,18 @@ def _due_at_once(which: Q, now: datetime) -> None:
         first_attempt__isnull=False,
         due__gt=now,
     ).order_by("id")
-    # What somebody holds at this moment is being decided on, or is over.
+    # Locked notifications are being decided on, or are finished.
     held = waiting.select_for_update(skip_locked=True)
     Notification.objects.filter(id__in=held.values("id")).update(due=now)
 
 
 @transaction.atomic
 def destinations_trim(*, now: datetime) -> bool:
-    """Remove the configurations no message can need any more, and destinations unused for a day.
+    """Remove configurations that no message needs any more, and destinations unused for a day.
 
     A configuration is needed while a message waits for its destination, or an alert is active that it was
-    notified of. Where a message waits for a destination that is gone all the same, it is decided anew where
-    that goes. Answers whether there was a whole batch.
+    notified of. A message that waits for a deleted destination is addressed again. Return whether there was a
+    whole batch.
     """
     old = Destination.objects.filter(updated__lt=now - CHECKED_EVERY).exclude(config=None)
     rows = list(old.order_by("updated").select_for_update(skip_locked=True)[:_AT_ONCE])
@@ -268,7 +268,7 @@ def destinations_trim(*, now: datetime) -> bool:
 def _is_needed(row: Destination) -> bool:
     notified = Notification.objects.filter(alert_id=OuterRef("id"), destination=row.id)
     active = Alert.objects.filter(group_id=row.group_id, status__in=ACTIVE)
-    # In this order: an alert that ends in between has left its end waiting.
+    # In this order: if an alert ends in between, its end is waiting.
     return active.filter(Exists(notified)).exists() or _waiting(row.id).exists()
 
 

@@ -1,9 +1,9 @@
-"""Notifications in hand: taken by a worker, given back with what became of them, or taken from a dead one."""
+"""Leases of notifications: begun by a worker, finished with the outcome, or released after a worker died."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -17,17 +17,18 @@ from opsapi.fields import Among
 
 LEASE = timedelta(seconds=30)
 _LONGEST_LEASE = 2 * LEASE
-"""One that seems longer was taken before the clock stepped back."""
+"""A lease that seems longer was written before the clock stepped back."""
 LONGEST_ATTEMPT = timedelta(seconds=20)
 """The longest time limit of a channel for one attempt: that of e-mail."""
 
 LAPSES_AT_MOST = RETRIES_LAST // LEASE
-"""So many attempts without an outcome, as fit into the hour of retries, and it is given up."""
+"""The number of attempts without an outcome after which the platform gives up: as fit into the hour of
+retries."""
 
-RELEASED: dict[str, Any] = {"lease_token": None, "lease_until": None, "worker": None}
+RELEASED: Mapping[str, None] = {"lease_token": None, "lease_until": None, "worker": None}
 
 _TAKE = """
-UPDATE alerting_notification AS taken
+UPDATE alerting_notification AS leased
    SET lease_token = %(token)s, lease_until = %(until)s, worker = %(worker)s
  WHERE id IN (SELECT id FROM alerting_notification
                WHERE id = ANY(%(ids)s) AND status = 'PENDING' AND lease_token IS NULL AND due <= %(now)s
@@ -35,6 +36,22 @@ UPDATE alerting_notification AS taken
 RETURNING *
 """
 _CHANGED = ("status", "reason", "latency_ms", "delivered", "due", "perhaps_received")
+
+
+class AttemptEnd(TypedDict, total=False):
+    """The new values of a notification whose attempt ended.
+
+    If `delivered`, `due` or `perhaps_received` is left out, the stored value stays.
+    """
+
+    status: Required[str]
+    reason: str | None
+    latency_ms: int | None
+    delivered: datetime
+    due: datetime
+    perhaps_received: bool
+
+
 _FINISH = """
 UPDATE alerting_notification AS held
    SET lease_token = NULL, lease_until = NULL, worker = NULL, silenced_by = NULL,
@@ -56,44 +73,44 @@ PRESENCE_CLASS = 0x6F77  # "ow": keeps the presence of workers apart from other 
 
 
 def leases_take(*, ids: Sequence[str], worker: int, now: datetime) -> list[Notification]:
-    """Take these notifications in hand, in their order; those that changed in the meantime are left out."""
+    """Lease these notifications and return them in the same order, without changed notifications."""
     values = {"token": uuid.uuid4(), "until": now + LEASE, "worker": worker, "ids": list(ids), "now": now}
     leased = {row.id: row for row in Notification.objects.raw(_TAKE, values)}
-    return [leased[one] for one in ids if one in leased]
+    return [leased[id_] for id_ in ids if id_ in leased]
 
 
 def leased_at(notification: Notification) -> datetime:
-    """When the notification, as `leases_take` returned it, was taken in hand."""
+    """Return when the notification was leased; its lease is that of `leases_take`."""
     if notification.lease_until is None:
         raise ValueError(f"notification {notification.id} has no lease")
     return notification.lease_until - LEASE
 
 
 def lease_finish(notification: Notification, **changes: Any) -> bool:
-    """Change the row and release it, if the lease is still ours: the token is the fence."""
+    """Change the notification and release it. Return False if the lease is no longer ours.
+
+    The token of the lease is the fence.
+    """
     held = Notification.objects.filter(id=notification.id, lease_token=notification.lease_token)
     return bool(held.update(**{**RELEASED, "silenced_by": None, **changes}))
 
 
 def leases_change(notifications: Sequence[Notification], **changes: Any) -> None:
-    """As `lease_finish`, the same of many that were taken in hand together."""
-    tokens = {one.lease_token for one in notifications}
-    ids = [one.id for one in notifications]
+    """Like `lease_finish`, with the same changes for many notifications that were leased together."""
+    tokens = {notification.lease_token for notification in notifications}
+    ids = [notification.id for notification in notifications]
     held = Notification.objects.filter(Among("id", ids), lease_token__in=tokens)
     held.update(**{**RELEASED, "silenced_by": None, **changes})
 
 
-def leases_finish(ended: Sequence[tuple[Notification, Mapping[str, Any]]]) -> set[str]:
-    """As `lease_finish`, of many by one statement; answers the ids of those that changed.
-
-    What is changed is among `_CHANGED`; the last three stay as they are where nothing is said of them.
-    """
+def leases_finish(ended: Sequence[tuple[Notification, AttemptEnd]]) -> set[str]:
+    """Like `lease_finish`, for many notifications in one statement. Return the ids of the changed ones."""
     if not ended:
         return set()
     columns: dict[str, list[Any]] = {
-        "ids": [one.id for one, _ in ended],
-        "tokens": [one.lease_token for one, _ in ended],
-        **{name: [changes.get(name) for _, changes in ended] for name in _CHANGED},
+        "ids": [notification.id for notification, _ in ended],
+        "tokens": [notification.lease_token for notification, _ in ended],
+        **{name: [dict(end).get(name) for _, end in ended] for name in _CHANGED},
     }
     with connection.cursor() as cursor:
         cursor.execute(_FINISH, columns)
@@ -101,22 +118,24 @@ def leases_finish(ended: Sequence[tuple[Notification, Mapping[str, Any]]]) -> se
 
 
 def leases_give_back(notifications: Sequence[Notification]) -> None:
-    """Release what was taken in hand and not sent."""
-    tokens = {one.lease_token for one in notifications}
-    held = Notification.objects.filter(id__in=[one.id for one in notifications], lease_token__in=tokens)
+    """Release notifications that were leased and not sent."""
+    tokens = {notification.lease_token for notification in notifications}
+    held = Notification.objects.filter(
+        id__in=[notification.id for notification in notifications], lease_token__in=tokens
+    )
     held.update(**RELEASED)
 
 
 def is_lapsed(until: datetime, now: datetime) -> bool:
-    """Whether a lease until then counts no more."""
+    """Whether a lease with this end is over."""
     return not now <= until <= now + _LONGEST_LEASE
 
 
 @transaction.atomic(savepoint=False)
 def leases_release(*, now: datetime, absent: Collection[int] = ()) -> int:
-    """Give back what lapsed, and what `absent` workers had in hand; answers how many there were.
+    """Release leases that are over, and leases of `absent` workers. Return their number.
 
-    An attempt that was begun is written down without an outcome: it stays perhaps received.
+    An attempt that had begun is recorded without an outcome: the notification stays "perhaps received".
     """
     held = Notification.objects.filter(status=NotificationStatus.PENDING.value, lease_token__isnull=False)
     lapsed = held.filter(lease_until__lt=now) | held.filter(lease_until__gt=now + _LONGEST_LEASE)
@@ -134,7 +153,7 @@ def leases_release(*, now: datetime, absent: Collection[int] = ()) -> int:
 
 
 def absent_workers() -> set[int]:
-    """The workers that have something in hand and whose presence lock nobody holds: they died."""
+    """Return the workers that have leases and no presence lock: they died."""
     with connection.cursor() as cursor:
         cursor.execute(_HELD)
         held = {worker for (worker,) in cursor.fetchall() if worker is not None}
@@ -145,7 +164,7 @@ def absent_workers() -> set[int]:
 
 
 def lapses_of(notifications: Sequence[Notification]) -> dict[str, int]:
-    """How many attempts of each left no outcome since it was first tried."""
+    """Return the number of attempts without an outcome, by notification id, since the first attempt."""
     first = {row.id: row.first_attempt for row in notifications if row.first_attempt and row.attempts}
     tries = NotificationAttempt.objects.filter(notification__in=list(first), reason=NO_OUTCOME)
     counts: dict[str, int] = {}

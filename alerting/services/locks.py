@@ -1,12 +1,12 @@
-"""Locks that keep evaluating and the writing of configurations apart.
+"""Locks that separate evaluation and writes of configurations.
 
-One per project: its signals are evaluated, and its configurations taken away, one after the other.
-Without it a configuration could be deleted between being read and its alert being opened, and the alert
-would stay for ever. One for all global configurations, which every evaluation shares and a write has
-alone, for the same reason.
+Each project has a lock: its signals are evaluated, and its configurations are written, one after the other.
+Without the lock, a configuration could be deleted after it was read and before its alert opens, and the alert
+would stay forever. For the same reason, all global configurations have one lock, which evaluations share and
+writes take exclusively.
 
-Who waits for both waits for the project's first. Advisory locks end with their transaction, so a crash leaves
-none behind.
+Code that needs both locks takes the project's lock first. Advisory locks end with their transaction, so a
+crash leaves none behind.
 """
 
 from django.db import connection
@@ -19,10 +19,8 @@ TRY_EVALUATION = f"""
 CASE WHEN pg_try_advisory_xact_lock_shared({_GLOBAL_LOCK})
      THEN pg_try_advisory_xact_lock({_LOCK_CLASS}, hashtext(group_id)) ELSE false END
 """
-"""SQL: whether the locks of an evaluation of `group_id`, or of no project for '', were free and are held now.
-
-They are not free while somebody waits to write a global configuration.
-"""
+"""SQL: whether the locks to evaluate `group_id` ('': no project) were free, and are held now. They are not
+free while a write of a global configuration waits."""
 
 
 def project_lock(group_id: str) -> None:
@@ -32,21 +30,27 @@ def project_lock(group_id: str) -> None:
 
 
 def global_configs_lock() -> None:
-    """Wait until nobody reads or writes global configurations, and keep it so until the transaction ends."""
+    """Wait until no other transaction reads or writes global configurations, and lock them exclusively.
+
+    The lock ends with the transaction.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_GLOBAL_LOCK])
 
 
 def global_configs_share() -> None:
-    """Wait until nobody writes global configurations, and keep it so until the transaction ends."""
+    """Wait until no transaction writes global configurations, and prevent such writes.
+
+    The lock ends with the transaction.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [_GLOBAL_LOCK])
 
 
 def config_lock_shared(group_id: str | None) -> None:
-    """Keep others from writing a project's configurations, or global ones for None; wait while others do.
+    """Prevent writes of a project's configurations, or of global configurations for None.
 
-    The transaction holds the lock until it ends.
+    Waits for running writes. The lock ends with the transaction.
     """
     if group_id is None:
         global_configs_share()

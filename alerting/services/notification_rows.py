@@ -1,4 +1,4 @@
-"""Notifications as they are written before anything is sent."""
+"""Builds and inserts notifications, before anything is sent."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -29,7 +29,7 @@ def alert_row(
     now: datetime,
     number: int = 0,
 ) -> Notification:
-    """Notifies whomever the setting names of an alert; `number` tells reminders apart."""
+    """Return a notification of an alert for the setting's recipients; `number` distinguishes reminders."""
     row = _row(setting, kind, group_id=alert.group_id, due=due, now=now)
     row.id = derived_id(alert.id, kind.value, setting.id, str(number))
     row.alert, row.subject = alert, alert.target_key
@@ -39,7 +39,7 @@ def alert_row(
 def event_row(
     setting: NotificationSetting, event_id: str, *, group_id: str | None, due: datetime, now: datetime
 ) -> Notification:
-    """Tells whomever the setting names of an event, once."""
+    """Return a one-shot notification of an event for the recipients of the setting."""
     row = _row(setting, MessageKind.INFORM, group_id=group_id, due=due, now=now)
     row.id = derived_id(event_id, setting.id, group_id or "")
     row.event_id = row.subject = event_id
@@ -47,9 +47,9 @@ def event_row(
 
 
 def notified_row(notified: Notified, kind: MessageKind, now: datetime, *, version: str = "") -> Notification:
-    """Notifies a receiver that was notified of an alert how it goes on, due at once, with what it had then.
+    """Return a notification of the next state of an alert for a receiver that was notified before.
 
-    `version` tells several of one kind apart.
+    It is due at once and goes to the same destination. `version` distinguishes several of one kind.
     """
     return Notification(
         id=derived_id(*notified.key, kind.value, version),
@@ -68,48 +68,26 @@ def notified_row(notified: Notified, kind: MessageKind, now: datetime, *, versio
 
 
 def address_row(notification: Notification, address: RecipientAddress, now: datetime) -> Notification:
-    """Notifies one address, due at once, in the place of a notification that stands for people."""
-    return Notification(
-        id=derived_id(notification.id, address.channel, address.recipient),
-        sequence=notification.sequence,
-        subject=notification.subject,
-        group_id=notification.group_id,
-        alert_id=notification.alert_id,
-        event_id=notification.event_id,
-        setting_id=notification.setting_id,
-        type_name=notification.type_name,
-        channel=address.channel,
-        kind=notification.kind,
-        recipient=address.recipient,
-        created=notification.created,
-        due=now,
-    )
+    """Return the notification for one address that replaces a notification for people; due at once."""
+    row = _same_message(notification, now)
+    row.id = derived_id(notification.id, address.channel, address.recipient)
+    row.channel, row.recipient = address.channel, address.recipient
+    return row
 
 
 def redirected_row(
     notification: Notification, destination: str, recipient: str, now: datetime
 ) -> Notification:
-    """Says the same to another destination, due at once, with an hour of retries of its own."""
-    return Notification(
-        id=derived_id(notification.id, destination, str(notification.attempts)),
-        sequence=notification.sequence,
-        subject=notification.subject,
-        group_id=notification.group_id,
-        alert_id=notification.alert_id,
-        event_id=notification.event_id,
-        setting_id=notification.setting_id,
-        type_name=notification.type_name,
-        channel=notification.channel,
-        kind=notification.kind,
-        destination=destination,
-        recipient=recipient[:LONGEST_RECIPIENT],
-        created=notification.created,
-        due=now,
-    )
+    """Return the same notification for another destination; due at once, with a new hour of retries."""
+    row = _same_message(notification, now)
+    row.id = derived_id(notification.id, destination, str(notification.attempts))
+    row.channel, row.destination = notification.channel, destination
+    row.recipient = recipient[:LONGEST_RECIPIENT]
+    return row
 
 
 def notifications_insert(rows: Iterable[Notification]) -> None:
-    """Insert what the rows' channels are told of at all; an end is told once, whoever else saw it."""
+    """Insert the notifications of kinds that their channels send. Existing ids are skipped."""
     wanted = (row for row in rows if MessageKind(row.kind) in _kinds(row))
     for batch in batches(wanted, _ROWS_AT_ONCE):
         Notification.objects.bulk_create(batch, ignore_conflicts=True)
@@ -119,7 +97,7 @@ def notifications_insert(rows: Iterable[Notification]) -> None:
 def _row(
     setting: NotificationSetting, kind: MessageKind, *, group_id: str | None, due: datetime, now: datetime
 ) -> Notification:
-    """People are named by what the setting says of them, until their addresses are looked up."""
+    """A notification for people names the recipients of the setting until their addresses are looked up."""
     for_people = type_of(setting).for_people
     named = recipient_label(setting) if for_people else recipient_shown(setting, group_id=group_id)
     return Notification(
@@ -131,6 +109,22 @@ def _row(
         recipient=named[:LONGEST_RECIPIENT],
         created=now,
         due=due,
+    )
+
+
+def _same_message(notification: Notification, now: datetime) -> Notification:
+    """Return a notification with the same message, due at once, without id and receiver."""
+    return Notification(
+        sequence=notification.sequence,
+        subject=notification.subject,
+        group_id=notification.group_id,
+        alert_id=notification.alert_id,
+        event_id=notification.event_id,
+        setting_id=notification.setting_id,
+        type_name=notification.type_name,
+        kind=notification.kind,
+        created=notification.created,
+        due=now,
     )
 
 

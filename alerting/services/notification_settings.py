@@ -1,7 +1,7 @@
-"""The notifications of a configuration: created and replaced with it, and removed.
+"""The notification settings of a configuration: created, replaced and removed with it.
 
-A removed notification keeps its row, hidden: receivers that it notified of an alert are still notified
-of the alert's end.
+A removed setting keeps its row, hidden: receivers that it notified of an alert are still notified of the
+alert's end.
 """
 
 import json
@@ -21,7 +21,7 @@ from opsapi.batches import ROWS_AT_ONCE, delete_batch
 from opsapi.encryption import encrypt
 
 Values = Mapping[str, Any]
-"""A checked notification: its fields by their names on the wire."""
+"""A validated setting: its fields by their wire names."""
 
 _COLUMNS = ("position", "type_name", "delay_min", "interval_min", "fields", "secrets")
 _COMMON = frozenset({"id", "typeName", "delayMin", "intervalMin"})
@@ -29,7 +29,7 @@ _COMMON = frozenset({"id", "typeName", "delayMin", "intervalMin"})
 
 @transaction.atomic
 def settings_create(*, config: AlertConfig, notifications: Sequence[Values]) -> None:
-    """Make the notifications of a new configuration, in their order."""
+    """Create the settings of a new configuration, in their order."""
     created = [
         _filled(NotificationSetting(config=config), place, one) for place, one in enumerate(notifications)
     ]
@@ -38,23 +38,23 @@ def settings_create(*, config: AlertConfig, notifications: Sequence[Values]) -> 
 
 @transaction.atomic
 def settings_replace(*, config: AlertConfig, notifications: Sequence[Values]) -> bool:
-    """Make the configuration's notifications these, in their order; answers whether anything changed.
+    """Replace the settings of a configuration, in their order. Return whether anything changed.
 
-    One that names a stored one by `id` is that one, changed or not; so is one without `id` that says
-    the same as a stored one nobody names. The others are new, and stored ones nobody names are taken
-    out. The caller holds the configuration's lock.
+    A setting with the `id` of a stored setting replaces it. A setting without `id` that equals a stored
+    setting is this setting. All others are new. Stored settings that are not named are removed. The caller
+    holds the configuration's lock.
     """
     stored = list(config.settings.order_by("position"))
     kept = _matched(stored, notifications)
     changed = [_write(config, row, place, kept[place]) for place, row in enumerate(notifications)]
-    gone = [one.id for one in stored if one not in kept]
+    gone = [setting.id for setting in stored if setting not in kept]
     if gone:
         _take_out(gone)
     return any(changed) or bool(gone)
 
 
 def removed_settings_purge() -> bool:
-    """Take away a batch of those taken out by which nobody is to be told any more; whether there were any."""
+    """Delete a batch of removed settings that no notification needs; return whether there were any."""
     active = Alert.objects.filter(config_id=OuterRef("config_id"), status__in=ACTIVE)
     due = Notification.objects.filter(setting_id=OuterRef("id"), status=NotificationStatus.PENDING.value)
     removed = NotificationSetting.with_removed.filter(~Exists(active), ~Exists(due), removed=True)
@@ -64,10 +64,10 @@ def removed_settings_purge() -> bool:
 def _matched(
     stored: Sequence[NotificationSetting], notifications: Sequence[Values]
 ) -> list[NotificationSetting | None]:
-    """For each notification the stored one it is; None for a new one."""
-    by_id = {one.id: one for one in stored}
-    rows = [by_id.get(one.get("id", "")) for one in notifications]
-    free = {one.id: _says(one) for one in stored if one not in rows}
+    """Return the stored setting of each new value; None for a new setting."""
+    by_id = {setting.id: setting for setting in stored}
+    rows = [by_id.get(notification.get("id", "")) for notification in notifications]
+    free = {setting.id: _says(setting) for setting in stored if setting not in rows}
     for place, values in enumerate(notifications):
         if rows[place] is None:
             asked = _asked(values)
@@ -79,7 +79,7 @@ def _matched(
 
 
 def _write(config: AlertConfig, values: Values, place: int, row: NotificationSetting | None) -> bool:
-    """Keep one notification, in its row where it has one; answers whether that changed anything."""
+    """Write one setting, to its row if it has one. Return whether that changed anything."""
     if row is None:
         _filled(NotificationSetting(config=config), place, values).save(force_insert=True)
         return True
@@ -90,7 +90,7 @@ def _write(config: AlertConfig, values: Values, place: int, row: NotificationSet
 
 
 def _filled(row: NotificationSetting, place: int, values: Values) -> NotificationSetting:
-    """The row with these values: secrets encrypted, and redacted among the fields shown."""
+    """Set the values of the row: secrets encrypted, and redacted in `fields`."""
     kind = NOTIFICATION_TYPES[values["typeName"]]
     secrets = kind.secrets(values)
     row.position, row.type_name, row.delay_min = place, kind.type, values["delayMin"]
@@ -101,13 +101,13 @@ def _filled(row: NotificationSetting, place: int, values: Values) -> Notificatio
 
 
 def _says(row: NotificationSetting) -> Values:
-    """What a stored notification says, in full, but for its id; None for a secret that cannot be read."""
+    """The values of a stored setting in full, without its id; a secret is None if it cannot be decrypted."""
     common = {"typeName": row.type_name, "delayMin": row.delay_min, "intervalMin": row.interval_min}
     return {**common, **row.fields, **setting_secrets(row)}
 
 
 def _asked(values: Values) -> Values:
-    """What a checked notification says, but for its id."""
+    """The values of a validated setting, without its id."""
     kind = NOTIFICATION_TYPES[values["typeName"]]
     interval = values.get("intervalMin", kind.default_interval_min)
     common = {"typeName": kind.type, "delayMin": values["delayMin"], "intervalMin": interval}
@@ -115,9 +115,9 @@ def _asked(values: Values) -> Values:
 
 
 def _take_out(ids: Sequence[str]) -> None:
-    """Take notifications out of their configuration: what they were still to tell, but ends, is dropped.
+    """Remove settings from their configuration, and drop their notifications, except ends.
 
-    What is being sent this moment stays: whoever delivers it sees that its setting is gone.
+    Notifications that are being sent stay: delivery sees that their setting is removed.
     """
     NotificationSetting.objects.filter(id__in=ids).update(removed=True)
     rest = Notification.objects.filter(setting_id__in=ids).exclude(kind__in=ENDS)

@@ -1,4 +1,4 @@
-"""Which notifications follow from what happens to alerts, and when they are due."""
+"""Schedules the notifications that follow from changes of alerts."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -27,9 +27,9 @@ _PENDING = NotificationStatus.PENDING.value
 
 
 def schedule_openings(*, alerts: Sequence[Alert]) -> None:
-    """One notification per alert and setting of its configuration, due when its delay has passed.
+    """Schedule a notification per opened alert and setting, due after the setting's delay.
 
-    The alerts have opened when they were last updated.
+    The alerts opened when they were last updated.
     """
     if not alerts:
         return
@@ -52,7 +52,10 @@ def schedule_openings(*, alerts: Sequence[Alert]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OneShot:
-    """An event that opens nothing and of which a configuration tells; `group_id` None: without a project."""
+    """An event that opens no alert, and the configuration that notifies of it.
+
+    `group_id` is None for an event without a project.
+    """
 
     config_id: str
     event_id: str
@@ -61,57 +64,59 @@ class OneShot:
 
 
 def schedule_one_shots(notified: Sequence[OneShot]) -> None:
-    """Tell of events that open nothing, each in the way its configuration says."""
+    """Schedule the notifications of events that open no alert."""
     if not notified:
         return
-    settings = _settings_of({one.config_id for one in notified})
+    settings = _settings_of({event.config_id for event in notified})
     notifications_insert(
-        event_row(setting, one.event_id, group_id=one.group_id, due=one.at + setting.delay, now=one.at)
-        for one in notified
-        for setting in settings.get(one.config_id, ())
+        event_row(
+            setting, event.event_id, group_id=event.group_id, due=event.at + setting.delay, now=event.at
+        )
+        for event in notified
+        for setting in settings.get(event.config_id, ())
     )
 
 
 def schedule_end(*, ended: Mapping[str, datetime], kind: MessageKind) -> None:
-    """Drop what was certainly not sent, and tell the end to everybody who was notified.
+    """Drop notifications that were certainly not sent, and notify the end to all notified recipients.
 
-    Recipients who were perhaps notified get the end too; it waits for their message. `ended` is the time of
-    the end by the id of the alert.
+    Recipients who were perhaps notified get the end too, after the message in progress. `ended` is the time
+    of the end by alert id.
     """
     if not ended:
         return
     rows = Notification.objects.filter(Among("alert_id", ended))
     notifications_drop(rows=rows, reason=DropReason.ALERT_OVER)
     notified = all_notified(list(ended), or_in_hand=True)
-    notifications_insert(notified_row(one, kind, ended[one.alert_id]) for one in notified)
+    notifications_insert(notified_row(receiver, kind, ended[receiver.alert_id]) for receiver in notified)
 
 
 @transaction.atomic
 def schedule_acknowledged(*, alert: Alert, now: datetime) -> None:
-    """The alert's acknowledgement was given, changed or taken back; the caller holds the alert.
+    """Follow a new, changed or removed acknowledgement; the caller locks the alert.
 
-    Repeats it held back are looked at anew. Channels that are told of acknowledging are told, if they
-    were of the opening; one whose word is still on its way will get it as things then stand.
+    Reminders that it held back are decided again. Channels that send acknowledgements send it to receivers of
+    the opening, unless an acknowledgement is still pending there.
     """
     held_back = Notification.objects.filter(alert=alert, reason=WaitReason.ACKNOWLEDGED.value)
-    _look_anew(held_back.filter(kind=MessageKind.UPDATE.value), now)
+    _decide_again(held_back.filter(kind=MessageKind.UPDATE.value), now)
     if alert_acknowledgement(alert, now) is None:
         return
     kind = MessageKind.ACKNOWLEDGE
     on_its_way = Notification.objects.filter(alert=alert, kind=kind.value, status=_PENDING, lease_token=None)
     waiting = set(on_its_way.values_list("destination", flat=True))
     notifications_insert(
-        notified_row(one, kind, now, version=now.isoformat())
-        for one in all_notified([alert.id])
-        if one.destination not in waiting
+        notified_row(receiver, kind, now, version=now.isoformat())
+        for receiver in all_notified([alert.id])
+        if receiver.destination not in waiting
     )
 
 
 @transaction.atomic(savepoint=False)
 def notifications_drop(*, rows: QuerySet[Notification], reason: DropReason) -> None:
-    """Those that still wait are not sent; what is being sent this moment stays: its recording decides.
+    """Drop pending notifications; running attempts decide in `record`.
 
-    What was perhaps received is not dropped but ends there, with what is known of it.
+    A notification that was perhaps received is not dropped: it fails with its last reason.
     """
     waiting = _locked(rows.filter(status=_PENDING, lease_token=None))
     waiting.update(
@@ -127,22 +132,22 @@ def _if_received(then: Expression, otherwise: Expression) -> Case:
 
 @transaction.atomic
 def notifications_unsilence(*, group_id: str, now: datetime, window_id: str | None = None) -> None:
-    """What this maintenance window of the project holds back, or any of them, is looked at anew."""
+    """Decide again on notifications that this maintenance window, or any window, of a project holds back."""
     held_back = Notification.objects.filter(group_id=group_id, silenced_by__isnull=False)
-    _look_anew(held_back.filter(silenced_by=window_id) if window_id else held_back, now)
+    _decide_again(held_back.filter(silenced_by=window_id) if window_id else held_back, now)
 
 
 @transaction.atomic
 def notifications_retry_now(*, destination: str, now: datetime) -> None:
-    """Retries at this destination that wait for a later time are due now."""
+    """Make retries at this destination due now."""
     retries = Notification.objects.filter(destination=destination, first_attempt__isnull=False)
-    _look_anew(retries.filter(destination__gt="", lease_token=None), now)
+    _decide_again(retries.filter(destination__gt="", lease_token=None), now)
 
 
 def schedule_follow_ups(*, ended: Sequence[tuple[Notification, Alert]], now: datetime) -> None:
-    """After deliveries: the next repeats, while the alerts are open.
+    """After deliveries, schedule the next reminders of open alerts.
 
-    People's repeats are no concern of the single address: they were scheduled when it was looked up.
+    Reminders for people were scheduled when their addresses were looked up.
     """
     opened = [
         (notification, alert)
@@ -153,16 +158,20 @@ def schedule_follow_ups(*, ended: Sequence[tuple[Notification, Alert]], now: dat
     repeated = NotificationSetting.objects.filter(Among("id", ids), interval_min__isnull=False) if ids else ()
     settings = {setting.id: setting for setting in repeated if not type_of(setting).for_people}
     schedule_reminders(
-        notified=[(settings[one.setting_id], alert) for one, alert in opened if one.setting_id in settings],
+        notified=[
+            (settings[notification.setting_id], alert)
+            for notification, alert in opened
+            if notification.setting_id in settings
+        ],
         now=now,
     )
 
 
 def schedule_reminders(*, notified: Sequence[tuple[NotificationSetting, Alert]], now: datetime) -> None:
-    """The next repeat of each, a constant gap after `now`; none where nothing repeats.
+    """Schedule the next reminder of each setting and alert, one interval after `now`.
 
-    Nor where something else of the alert is still to be told: the repeat follows that, so that there
-    is one row of them. The caller holds the alerts.
+    None if the setting has no reminders, or if another notification of the setting and alert is pending: its
+    own delivery schedules the next reminder. The caller locks the alerts.
     """
     due = {
         (alert.id, setting.id): (setting, alert, at)
@@ -180,7 +189,7 @@ def schedule_reminders(*, notified: Sequence[tuple[NotificationSetting, Alert]],
 
 
 def _settings_of(config_ids: Collection[str]) -> Mapping[str, Sequence[NotificationSetting]]:
-    """The notifications that configurations name, by the ids of these."""
+    """The notification settings of configurations, by configuration id."""
     settings: dict[str, list[NotificationSetting]] = {}
     for setting in NotificationSetting.objects.filter(Among("config_id", config_ids)):
         settings.setdefault(setting.config_id, []).append(setting)
@@ -190,10 +199,10 @@ def _settings_of(config_ids: Collection[str]) -> Mapping[str, Sequence[Notificat
 def _so_far(
     notified: Sequence[tuple[NotificationSetting, Alert]],
 ) -> tuple[set[tuple[str, str]], Counter[tuple[str, str]]]:
-    """Where, by alert and setting, an opening or a repeat is unfinished; how many repeats there were.
+    """Return which pairs of alert and setting have a pending notification, and their numbers of reminders.
 
-    The single addresses of people do not count as waiting; among repeats they do, so that no number comes
-    twice: a notification for people gives way to theirs.
+    A notification to a single address of people is not pending in this sense, but it counts as a reminder, so
+    that no number is used twice.
     """
     settings = {setting.id: setting for setting, _ in notified}
     rows = Notification.objects.filter(alert__in={alert.id for _, alert in notified}, setting_id__in=settings)
@@ -210,12 +219,12 @@ def _so_far(
     return waiting, numbers
 
 
-def _look_anew(rows: QuerySet[Notification], now: datetime) -> None:
-    """What waits for a later time is due now: delivery decides again."""
+def _decide_again(rows: QuerySet[Notification], now: datetime) -> None:
+    """Make notifications that wait for a later time due now, so that delivery decides again."""
     if _locked(rows.filter(status=_PENDING, due__gt=now)).update(due=now):
         wake_workers(Work.MESSAGES)
 
 
 def _locked(rows: QuerySet[Notification]) -> QuerySet[Notification]:
-    """The rows, once nobody else changes them; always in the same order, so that two never wait crosswise."""
+    """Lock the rows, always in the same order, so that two transactions cannot deadlock."""
     return Notification.objects.filter(id__in=rows.select_for_update().order_by("id").values("id"))

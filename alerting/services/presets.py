@@ -1,4 +1,4 @@
-"""Making alert configurations of presets: those that a project does not have."""
+"""Creates the default configurations of new projects, and configurations from presets."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,18 +8,40 @@ from typing import Any
 from django.db import transaction
 
 from accesslist.services.locks import actor_lock_shared, project_lock_shared
+from alerting.choices import PeopleType
 from alerting.models import AlertConfig
 from alerting.rules.presets import Preset
-from alerting.selectors.presets import configs_of_presets
-from alerting.services.configs import alert_config_create
-from alerting.services.default_configs import GROUP_BY_MAIL
+from alerting.selectors.configs import configs_of_presets
+from alerting.services.configs import alert_config_create, config_add
 from alerting.services.locks import project_lock
+from events.types import EventType
 from opsapi.api.principal import Actor
+
+DEFAULT_TYPES = (
+    EventType.JOINED_GROUP,
+    EventType.HOST_SSL_CERTIFICATE_STALE,
+    EventType.MONITORING_AGENT_DOWN,
+)
+GROUP_BY_MAIL: Mapping[str, Any] = {
+    "typeName": PeopleType.GROUP.value,
+    "emailEnabled": True,
+    "smsEnabled": False,
+    "delayMin": 0,
+}
+"""The notification of all members of the project by e-mail, at once."""
+
+
+@transaction.atomic
+def default_configs_create(*, group_id: str, actor: Actor, now: datetime) -> None:
+    """Create the configurations of a new project, which has nothing to evaluate yet."""
+    for event_type in DEFAULT_TYPES:
+        values = {"event_type": event_type.value, "notifications": [GROUP_BY_MAIL]}
+        config_add(group_id=group_id, values=values, actor=actor, now=now)
 
 
 @dataclass(frozen=True, slots=True)
 class AddedPresets:
-    """The configurations that were made, and those that the project had."""
+    """The created configurations, and the configurations that the project had already."""
 
     created: Sequence[AlertConfig]
     existing: Mapping[Preset, AlertConfig]
@@ -29,10 +51,10 @@ class AddedPresets:
 def presets_create(
     *, group_id: str, presets: Collection[Preset], actor: Actor, now: datetime
 ) -> AddedPresets:
-    """Make a configuration of each preset that the project does not have: all of them, or none.
+    """Create a configuration of each preset that the project does not have: all of them, or none.
 
-    Each tells the project by e-mail, as its default configurations do. Done twice, the second time makes
-    nothing: no other write of the project's configurations comes between.
+    Each notifies the project by e-mail, like the default configurations. A repeated call creates nothing,
+    because no other write of the project's configurations comes in between.
 
     Raises:
         ApiError: as `alert_config_create`.

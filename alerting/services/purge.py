@@ -1,4 +1,4 @@
-"""The end of a project, host or agent: alerts end at once, rows go later, a batch at a time."""
+"""The end of a project, host or agent: alerts end at once, rows are deleted later in batches."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -36,21 +36,19 @@ from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import delete_batch
 
 PURGED_AT_ONCE = 500
-"""So many rows go in one transaction: it stays short, whatever a project holds."""
+"""The most rows deleted in one transaction, so that it stays short."""
 _ABOUT_CLUSTERS = [name.value for name, spec in EVENT_TYPES.items() if spec.target is Target.CLUSTER]
 
 
 @transaction.atomic
 def project_alerting_end(*, group_id: str, actor: Actor, now: datetime) -> None:
-    """Delete a project's configurations and cancel its alerts; those who were told are told so.
+    """Delete a project's configurations and cancel its alerts; notified recipients are notified of it.
 
-    Global configurations that name it are left as they are.
-
-    Nothing is evaluated for the project from here until the transaction ends, nor after it: then
-    the project is deleted.
+    Global configurations that name the project stay unchanged. From here on nothing is evaluated for the
+    project: first because of the lock, then because the project is deleted.
     """
     project_lock(group_id)
-    # Whoever decides by one of them ends first, and whoever comes after sees that the project is deleted.
+    # Deliveries that decide with these windows end first; later deliveries see that the project is deleted.
     unexpired = MaintenanceWindow.objects.filter(group_id=group_id, end__gt=now).order_by("id")
     list(unexpired.select_for_update().values_list("id"))
     AlertConfig.objects.filter(group_id=group_id, deleted=None).update(deleted=now, enabled=False)
@@ -63,9 +61,9 @@ def project_alerting_end(*, group_id: str, actor: Actor, now: datetime) -> None:
 
 @transaction.atomic
 def host_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
-    """Cancel the alerts about a host that is deleted, or is known by another address from now on.
+    """Cancel the alerts about a host that is deleted or gets a new address.
 
-    Those that an agent's own event began name it by its address alone.
+    Alerts that an agent's own event opened name only the address of the host.
     """
     project_lock(host.group_id)
     by_address = Q(facts__hostname__iexact=host.hostname, facts__port=host.port)
@@ -84,9 +82,9 @@ def agent_alerting_end(*, agent: Agent, actor: Actor, now: datetime) -> None:
 
 @transaction.atomic
 def replica_set_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
-    """Cancel the alerts about the replica set of which a host that is being deleted is the last one.
+    """Cancel the alerts about the replica set whose last host is being deleted.
 
-    Should a report bring it another member meanwhile, its signal begins them anew.
+    If a report adds another member meanwhile, its signal opens them again.
     """
     ending = last_of_replica_set(host)
     if ending is None:
@@ -99,7 +97,7 @@ def replica_set_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None
 
 @transaction.atomic
 def cluster_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
-    """Cancel the alerts about the cluster of which a host that is being deleted is the last one."""
+    """Cancel the alerts about the cluster whose last host is being deleted."""
     ending = last_of_cluster(host)
     if ending is None:
         return
@@ -109,26 +107,26 @@ def cluster_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
 
 @transaction.atomic
 def left_clusters_alerting_end(*, cluster_ids: Collection[str], now: datetime) -> None:
-    """Cancel the alerts about those of the clusters that have no hosts; the caller has their project's lock.
+    """Cancel the alerts about these clusters if they have no hosts; the caller has the project's lock.
 
-    Nothing else would end them: what agents saw of a cluster is told by its name alone.
+    Nothing else would end them, because reports name a cluster only by its name.
     """
     for cluster in clusters_emptied(cluster_ids) if cluster_ids else ():
         alerts_cancel(alerts=_about_cluster(cluster), actor=SYSTEM, now=now)
 
 
 def _about_cluster(cluster: Cluster) -> QuerySet[Alert]:
-    """Of whatever shard; those that began before it was known name it by its name alone."""
+    """The alerts about all shards; alerts from before the cluster was known contain only its name."""
     named = Q(facts__clusterId=cluster.id) | Q(facts__clusterName__iexact=cluster.name)
     return Alert.objects.filter(named, group_id=cluster.group_id, event_type__in=_ABOUT_CLUSTERS)
 
 
 @transaction.atomic
 def deleted_project_purge(*, now: datetime) -> bool:
-    """Take away one batch of a deleted project's rows, at the end the project; answers whether there was one.
+    """Delete one batch of a deleted project's rows, finally the project. Return whether there was a project.
 
-    Any number of workers share the work: each takes a project nobody else has in hand. Projects with
-    something still to be told wait for that. A batch is a transaction, so a crash loses nothing.
+    Workers share the work: each locks another project. Projects with pending notifications wait. Each batch
+    is a transaction, so a crash loses nothing.
     """
     pending = Notification.objects.filter(group_id=OuterRef("id"), status=NotificationStatus.PENDING.value)
     deleted = Project.with_deleted.filter(~Exists(pending), deleted__isnull=False).order_by("deleted")
@@ -141,7 +139,7 @@ def deleted_project_purge(*, now: datetime) -> bool:
 
 
 def _purge_batch(group_id: str) -> int:
-    """Children first; answers how many rows went, 0 when none are left."""
+    """Delete a batch, children first, and return the number of rows, 0 if none are left."""
     of_group = {"group_id": group_id}
     return (
         delete_batch(Signal.objects.filter(**of_group), PURGED_AT_ONCE)

@@ -16,10 +16,10 @@ from integrations.choices import OPEN_KINDS, ChannelType, MessageKind
 def recipients_replace(
     *, notification: Notification, setting: NotificationSetting, alert: Alert | None, now: datetime
 ) -> None:
-    """Put a notification to each address in its place, due at once, and schedule the next repeat.
+    """Replace a notification for people by one per address, due at once, and schedule the next reminder.
 
-    In the caller's transaction, with the alert locked: a crash leaves either the one or all the others.
-    It stays, with the reason, when there is nobody to tell or more people than are told.
+    Runs in the caller's transaction with the alert locked. The notification stays, with the reason, if it has
+    no recipients or too many.
     """
     found = addresses_of(setting, group_id=notification.group_id, org_id=org_of(notification))
     recently_notified = _recently_notified(notification, setting, now)
@@ -44,9 +44,10 @@ def _left_out(found: RecipientAddresses, wanted: list[RecipientAddress]) -> Drop
 def _recently_notified(
     notification: Notification, setting: NotificationSetting, now: datetime
 ) -> set[RecipientAddress]:
-    """Whom a repeat leaves out: who is still to be told, or was less than half the interval ago.
+    """The addresses that a reminder leaves out: with a pending or recent notification.
 
-    Else somebody whose mail server was away, or who was silenced, would hear the same many times at once.
+    Recent means less than half the interval ago. Otherwise a recipient whose mail server was down, or who was
+    silenced, would get several reminders at once.
     """
     interval = setting.interval
     if notification.kind != MessageKind.UPDATE.value or interval is None:

@@ -1,4 +1,4 @@
-"""Sending a notification again that has failed for good."""
+"""Sending on request: a failed notification again, and the messages that wait for a destination now."""
 
 from datetime import datetime
 
@@ -7,14 +7,14 @@ from django.db.models import QuerySet
 
 from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
 from alerting.choices import DropReason, NotificationStatus
-from alerting.models import Alert, Destination, Notification, NotificationSetting
+from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.rules.delivery_policy import drop_reason
 from alerting.selectors.credentials import credentials_gone, setting_of
 from alerting.selectors.due_notifications import held_against
 from alerting.selectors.notification_settings import stands_for_people
 from alerting.services.alerts import alert_facts
 from alerting.services.locks import config_lock_shared
-from alerting.services.notifications import notifications_drop
+from alerting.services.notifications import notifications_drop, notifications_retry_now
 from events.choices import DiffType, Work
 from events.diffs import diff
 from events.facts import EventFacts
@@ -24,15 +24,16 @@ from integrations.choices import ENDS, OPEN_KINDS, MessageKind
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor
+from opsapi.clock import wire_time
 
 _BEING_REPEATED = "a reminder for the same alert is being sent"
 
 
 @transaction.atomic
 def notification_resend(*, notification: Notification, actor: Actor, now: datetime) -> None:
-    """Make a notification that failed due again, under its delivery id, with a new hour of retries.
+    """Make a failed notification due again, with the same delivery id and a new hour of retries.
 
-    The repeat that was to come after its failure gives way: another follows when it ends anew.
+    The reminder that was scheduled after the failure is dropped; the next follows after this delivery.
 
     Raises:
         ApiError: NOTIFICATION_CANNOT_BE_RESENT, when it did not fail, would be dropped at once, or
@@ -41,10 +42,10 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
     """
     actor_lock_shared(actor)
     _lock_configuration_shared(notification)
-    # Whoever ends the alert or records a delivery of it holds this lock too.
+    # Ending the alert and recording a delivery take this lock too.
     alert = Alert.objects.select_for_update().filter(id=notification.alert_id).first()
     row = Notification.objects.select_for_update().filter(id=notification.id).first()
-    # The project after the alert, as whoever deletes it.
+    # The project is locked after the alert, as in its deletion.
     groups = [notification.group_id] if notification.group_id else []
     is_there = len(scopes_lock_shared(groups=groups).orgs_of_groups) == len(groups)
     row = get_or_404(row if is_there else None, ErrorCode.NOTIFICATION_NOT_FOUND, notification.id)
@@ -52,7 +53,7 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
         raise ApiError(ErrorCode.NOTIFICATION_CANNOT_BE_RESENT, row.id, reason)
     if row.kind in OPEN_KINDS:
         notifications_drop(rows=_repeats(row), reason=DropReason.SENT_ANEW)
-    # Where it goes is decided anew, unless it was, or perhaps was, received there: then that stays known.
+    # It is addressed again, unless the destination perhaps received it: that must stay known.
     place = row.destination if row.kind in ENDS or row.perhaps_received else ""
     Notification.objects.filter(id=row.id).update(
         status=NotificationStatus.PENDING.value, reason=None, due=now, first_attempt=None, destination=place
@@ -62,9 +63,9 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
 
 
 def _lock_configuration_shared(notification: Notification) -> None:
-    """Let nobody take it out of its configuration until the transaction ends: it would stay due.
+    """Prevent the removal of its setting until the transaction ends; it would stay due.
 
-    To be called before the alert is locked, as whoever changes a configuration does it.
+    Called before the alert is locked, in the same order as changes of configurations.
     """
     setting = setting_of(notification)
     if setting is not None:
@@ -83,7 +84,7 @@ def _why_not(row: Notification, alert: Alert | None, now: datetime) -> str | Non
 
 
 def _credentials_gone(row: Notification, setting: NotificationSetting | None) -> DropReason | None:
-    """Why it has nothing to be sent with: ends are sent with what their destination keeps."""
+    """Why there are no credentials for it: ends use the configuration of their destination."""
     if row.kind not in ENDS or not row.destination:
         return credentials_gone(row, setting)
     kept = Destination.objects.filter(id=row.destination, config__isnull=False)
@@ -91,7 +92,7 @@ def _credentials_gone(row: Notification, setting: NotificationSetting | None) ->
 
 
 def _repeats(row: Notification) -> QuerySet[Notification]:
-    """The repeat to come of what failed: failing scheduled it. What is told once has none."""
+    """The reminder that was scheduled after the failure; one-shot notifications have none."""
     repeats = Notification.objects.filter(
         alert__isnull=False,
         alert_id=row.alert_id,
@@ -100,7 +101,8 @@ def _repeats(row: Notification) -> QuerySet[Notification]:
         kind=MessageKind.UPDATE.value,
         status=NotificationStatus.PENDING.value,
     )
-    # Only people have several addresses; else it is the same receiver, corrected meanwhile or not.
+    # Only people have several addresses; otherwise it is the same receiver, even if its address was
+    # corrected.
     one_of_many = row.channel is not None and stands_for_people(row)
     return repeats.filter(recipient=row.recipient) if one_of_many else repeats
 
@@ -113,10 +115,44 @@ def _record(row: Notification, alert: Alert | None, actor: Actor, now: datetime)
         group_id=row.group_id,
         alert_id=row.alert_id,
         facts=alert_facts(alert) if alert else EventFacts(),
-        # Of the closed set of diff types ALERT_CONFIG is the nearest.
+        # ALERT_CONFIG is the most similar of the closed set of diff types.
         diffs=diff(DiffType.ALERT_CONFIG, row.id, old=_shown(row.status), new=_shown("PENDING")),
     )
 
 
 def _shown(status: str) -> dict[str, str]:
     return {"status": status}
+
+
+@transaction.atomic
+def destination_send_now(*, destination_id: str, actor: Actor, now: datetime) -> None:
+    """Make waiting messages due, and end the pauses of the destination and its host, and its pace.
+
+    A destination that fails gets one message first, and the others when it accepts that message. Maintenance
+    windows and acknowledgements still hold back notifications.
+
+    Raises:
+        ApiError: RESOURCE_NOT_FOUND, when it was deleted in the meantime.
+    """
+    actor_lock_shared(actor)
+    row = Destination.objects.select_for_update().filter(id=destination_id).first()
+    row = get_or_404(row, ErrorCode.RESOURCE_NOT_FOUND, destination_id)
+    before = {"nextTry": row.next_try and wire_time(row.next_try), "paceMs": row.pace_ms}
+    row.next_try, row.paused_until, row.pace_ms = None, None, 0
+    # A locked host is being tried at this moment.
+    host = UnreachableHost.objects.select_for_update(skip_locked=True).filter(host=row.host).first()
+    if host is not None:
+        UnreachableHost.objects.filter(host=host.host).update(next_try=now)
+        # This destination is the next to be tried on its host.
+        row.tried = None
+    row.save(update_fields=["next_try", "paused_until", "pace_ms", "tried"])
+    notifications_retry_now(destination=row.id, now=now)
+    event_record(
+        event_type=EventType.NOTIFICATION_RESENT_AUDIT,
+        actor=actor,
+        now=now,
+        group_id=row.group_id,
+        # ALERT_CONFIG is the most similar of the closed set of diff types.
+        diffs=diff(DiffType.ALERT_CONFIG, row.id, old=before, new={"nextTry": wire_time(now), "paceMs": 0}),
+    )
+    wake_workers(Work.MESSAGES)

@@ -1,4 +1,4 @@
-"""Deletes events, alerts and signals that were set aside once they are older than their retention."""
+"""Deletes events, alerts and failed signals that are older than their retention."""
 
 from datetime import datetime, timedelta
 
@@ -13,15 +13,14 @@ from opsapi.batches import ROWS_AT_ONCE, delete_batch
 from opsapi.ids import first_id
 
 FAILED_SIGNALS_KEPT = timedelta(days=7)
-"""Long enough to see in the console what could not be evaluated."""
+"""Long enough to see in the console which signals failed."""
 _PENDING = NotificationStatus.PENDING.value
 
 
 def events_trim(*, now: datetime) -> bool:
     """Delete one batch of the events older than OPSAPI_EVENT_RETENTION_DAYS, the oldest first.
 
-    Those that somebody is still to be told of stay until they were told. Answers whether there were
-    any; of what is left over the next call takes its share.
+    Events with pending notifications stay. Return whether there were any.
     """
     kept = settings.OPSAPI_EVENT_RETENTION_DAYS
     if not kept:
@@ -32,10 +31,10 @@ def events_trim(*, now: datetime) -> bool:
 
 
 def alerts_trim(*, now: datetime) -> bool:
-    """Delete one batch of what belongs to alerts that ended OPSAPI_ALERT_RETENTION_DAYS ago, and the
-    log of events told once that are as old: attempts first, then notifications, then the alerts.
+    """Delete one batch of the data of alerts that ended OPSAPI_ALERT_RETENTION_DAYS ago.
 
-    Nothing goes that somebody is still to be told of. Answers whether there was anything.
+    Also of one-shot notifications of that age: attempts first, then notifications, then alerts. Alerts with
+    pending notifications stay. Return whether there was anything.
     """
     kept = settings.OPSAPI_ALERT_RETENTION_DAYS
     if not kept:
@@ -45,13 +44,13 @@ def alerts_trim(*, now: datetime) -> bool:
 
 
 def failed_signals_trim(*, now: datetime) -> bool:
-    """Delete one batch of the signals that were set aside a week ago; answers whether there were any."""
+    """Delete one batch of the signals that failed a week ago. Return whether there were any."""
     failed = Signal.objects.filter(failed__lt=now - FAILED_SIGNALS_KEPT)
     return delete_batch(failed, ROWS_AT_ONCE, first=("failed",)) > 0
 
 
 def _evaluated_until(limit: datetime) -> datetime:
-    """The limit, or before it the time from which on signals wait: their events may have to be told."""
+    """The limit, or the earlier time of the oldest waiting signal: its events may have to be notified."""
     waiting = Signal.objects.filter(failed=None).order_by("id").values_list("created", flat=True).first()
     # Later signals can be of earlier events, by as much as reports may be late.
     return limit if waiting is None else min(limit, waiting - OLDEST)
@@ -69,13 +68,13 @@ def _ended_trim(limit: datetime) -> bool:
 
 
 def _one_shots_trim(limit: datetime) -> bool:
-    # The id of an event says when it was made, and is what these rows are found by.
+    # The id of an event contains its time, and these rows are found by it.
     finished = Notification.objects.filter(event_id__lt=first_id(limit)).exclude(status=_PENDING)
     chosen = list(finished.order_by("event_id").values_list("id", flat=True)[:ROWS_AT_ONCE])
     return bool(chosen) and _log_trim(Notification.objects.filter(id__in=chosen))
 
 
 def _log_trim(notifications: QuerySet[Notification]) -> bool:
-    """One batch of their attempts, when there are none left one of them; whether there was anything."""
+    """Delete one batch of their attempts, or of the notifications if no attempts are left."""
     attempts = NotificationAttempt.objects.filter(notification__in=notifications.values("id"))
     return bool(delete_batch(attempts, ROWS_AT_ONCE) or delete_batch(notifications, ROWS_AT_ONCE))

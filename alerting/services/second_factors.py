@@ -1,4 +1,4 @@
-"""Alerts about users without a second factor: what changed is handed to evaluation."""
+"""Alerts about users without a second factor: changes become signals."""
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
@@ -28,13 +28,13 @@ _MISSING: Mapping[str, Callable[[Collection[str]], set[str]]] = {
     EventType.USERS_WITHOUT_MULTI_FACTOR_AUTH.value: groups_without_second_factor,
     EventType.ORG_USERS_WITHOUT_MFA.value: _missing_in_orgs,
 }
-"""Event type → in which of some projects its condition holds."""
+"""Event type → function that returns which of some projects meet the condition."""
 
 
 def second_factors_sweep(*, now: datetime) -> None:
-    """Have configurations evaluated anew in the projects where their alerts do not say what holds.
+    """Evaluate configurations again in projects whose alerts differ from the current state.
 
-    Roles, teams and second factors change in many places: one look, every few seconds, sees all of it.
+    Roles, teams and second factors change in many places; one check every few seconds covers all of them.
     """
     configs = AlertConfig.objects.filter(event_type__in=_MISSING, enabled=True, deleted=None)
     for config in configs.order_by("id"):
@@ -46,7 +46,7 @@ def _sweep(config: AlertConfig, now: datetime) -> None:
     covered = set(covered_projects(ConfigScope.of(config)).filter(deleted=None).values_list("id", flat=True))
     raised = Alert.objects.filter(config_id=config.id, status__in=ACTIVE).values_list("group_id", flat=True)
     differing = _MISSING[config.event_type](covered) ^ (set(raised) & covered)
-    # One that waits for its evaluation waits once.
+    # A configuration that already waits for evaluation gets no second signal.
     waiting = Signal.objects.filter(Among("group_id", differing), failed=None, kind=SignalKind.CONFIG.value)
     named = waiting.filter(payload__alertConfigId=config.id).values_list("group_id", flat=True)
     projects = Project.objects.filter(Among("id", differing.difference(named)))

@@ -1,4 +1,4 @@
-"""Whose signals are evaluated next: projects take turns, as one of them what happened without a project."""
+"""The order of evaluation: projects take turns. Signals without a project have turns like a project."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,9 @@ HOSTS_AT_ONCE = 200
 SIGNALS_DROPPED_AT_ONCE = 500
 _GROUPS_TRIED = 50
 
-# The projects with signals, found one by one in the index, so that backlogs do not matter; then what happened
-# without a project. The one that was served longest ago is first; the first that nobody holds is taken.
+# The projects with signals, found one by one in the index, so that backlogs do not matter; then signals
+# without a project. The project that was evaluated longest ago comes first; the first with free locks is
+# chosen.
 _TAKE = f"""
 WITH RECURSIVE waiting(group_id) AS (
     (SELECT group_id FROM events_signal WHERE failed IS NULL AND group_id IS NOT NULL
@@ -38,15 +39,15 @@ SELECT group_id FROM (
      ORDER BY turn.served NULLS FIRST, source.group_id LIMIT %(limit)s
 ) AS source
  WHERE {TRY_EVALUATION} LIMIT 1
-"""  # noqa: S608 - made of our own statements
-# A statement of its own: it sees what was committed before the lock was taken.
+"""  # noqa: S608 - built from constants
+# A separate statement, which sees all transactions that were committed before the lock.
 _SERVE = """
 INSERT INTO alerting_evaluationturn AS turn (group_id, served) VALUES (%(group_id)s, %(now)s)
 ON CONFLICT (group_id) DO UPDATE SET served = %(now)s
 RETURNING group_id <> '' AND NOT EXISTS (
           SELECT FROM accesslist_project AS project WHERE project.id = turn.group_id AND deleted IS NULL)
 """
-# A signal may tell of hundreds of hosts.
+# A signal may contain hundreds of hosts.
 _NEXT = """
 SELECT id, created, group_id, kind, payload, failed FROM (
     SELECT *, sum(hosts) OVER (ORDER BY id) - hosts AS hosts_before FROM (
@@ -60,7 +61,7 @@ _NEXT_OF_NO_GROUP = _NEXT.format(source="group_id IS NULL")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A project whose signals this transaction evaluates, and nobody else; None for what has no project.
+    """A project whose signals only this transaction evaluates; None: signals without a project.
 
     `is_deleted`: the project was deleted after its signals were written.
     """
@@ -69,7 +70,7 @@ class Turn:
     is_deleted: bool
 
     def next_signals(self) -> list[Signal]:
-        """Read the oldest signals, as many as tell of HOSTS_AT_ONCE hosts, and SIGNALS_AT_ONCE at most."""
+        """Read the oldest signals, up to HOSTS_AT_ONCE hosts and SIGNALS_AT_ONCE signals."""
         statement = _NEXT_OF_NO_GROUP if self.group_id is None else _NEXT_OF_GROUP
         values: Mapping[str, Any] = {
             "group_id": self.group_id,
@@ -79,14 +80,15 @@ class Turn:
         return list(Signal.objects.raw(statement, values))
 
     def drop_signals(self) -> int:
-        """Delete a batch of the signals, of which nobody is to be told, and return how many."""
+        """Delete a batch of the signals without evaluating them, and return their number."""
         return delete_batch(Signal.objects.filter(group_id=self.group_id), SIGNALS_DROPPED_AT_ONCE)
 
 
 def turn_take(*, now: datetime) -> Turn | None:
-    """Take the turn of the project that waits longest and that nobody holds; held until the transaction ends.
+    """Lock the project that has waited longest and is not locked, until the transaction ends.
 
-    None where nothing waits, and while a global configuration is written: it may concern every project.
+    None if no signal waits, or while a global configuration is written, because it may apply to every
+    project.
     """
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, {"limit": _GROUPS_TRIED})
@@ -99,6 +101,6 @@ def turn_take(*, now: datetime) -> Turn | None:
 
 
 def signals_delete(ids: Sequence[int]) -> None:
-    """Delete signals that are evaluated."""
+    """Delete evaluated signals."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM events_signal WHERE id = ANY(%s)", [list(ids)])

@@ -22,14 +22,14 @@ from opsapi.api.principal import Actor
 from opsapi.api.resources import Facts
 
 _SILENCING = frozenset({"start", "end", "alert_types"})
-"""Another one of these, and what the window holds back may be due."""
+"""If one of these fields changes, notifications that the window holds back may be due."""
 
 
 @transaction.atomic
 def window_create(
     *, group_id: str, values: Mapping[str, Any], actor: Actor, now: datetime
 ) -> MaintenanceWindow:
-    """Make a window from a checked document; one that has begun silences from now on.
+    """Create a window from a validated document; a window that has begun silences at once.
 
     Raises:
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
@@ -45,7 +45,7 @@ def window_create(
 def window_change(
     *, group_id: str, window_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime
 ) -> None:
-    """Change what a checked document names; nothing happens when it is so.
+    """Change the fields that a validated document names; identical values change nothing.
 
     Raises:
         ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime;
@@ -77,7 +77,7 @@ def window_change(
 
 @transaction.atomic
 def window_delete(*, group_id: str, window_id: str, actor: Actor, now: datetime) -> None:
-    """Delete a window: what it held back is told, unless another one holds it back too.
+    """Delete a window; notifications that it held back are sent unless another window holds them back.
 
     Raises:
         ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime.
@@ -91,14 +91,14 @@ def window_delete(*, group_id: str, window_id: str, actor: Actor, now: datetime)
 
 
 def _locked(group_id: str, window_id: str) -> MaintenanceWindow:
-    """The window as it is once nobody else changes it."""
+    """Lock the window against other writes, and read it."""
     _hold(group_id)
     window = MaintenanceWindow.objects.select_for_update().filter(group_id=group_id, id=window_id).first()
     return get_or_404(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, group_id)
 
 
 def _hold(group_id: str) -> None:
-    """Keep the project; whoever ends alerts of it waits before they lock what its windows hold back."""
+    """Lock the project; code that ends its alerts waits before it locks their notifications."""
     project_lock(group_id)
     project_lock_shared(group_id=group_id)
 

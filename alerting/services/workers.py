@@ -8,6 +8,6 @@ _FORGOTTEN_AFTER = timedelta(days=1)
 
 
 def worker_seen(*, name: str, now: datetime) -> None:
-    """Note that a worker is there, and forget those that have long been gone."""
+    """Record that a worker is alive, and delete workers that were not seen for a day."""
     WorkerHeartbeat.objects.update_or_create(name=name, defaults={"seen": now})
     WorkerHeartbeat.objects.filter(seen__lt=now - _FORGOTTEN_AFTER).delete()

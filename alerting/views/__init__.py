@@ -1,1 +1,1 @@
-"""What alerting answers, by noun."""
+"""Routes of alerting."""

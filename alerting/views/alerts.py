@@ -1,4 +1,4 @@
-"""Alerts: endpoint 6 with its [+] siblings, and those of global configurations in all projects."""
+"""Endpoint 6 and the other routes of alerts, of a project and of global configurations."""
 
 from typing import ClassVar
 
@@ -9,13 +9,17 @@ from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
 from alerting.selectors.configs import configs_of
 from alerting.selectors.notification_log import alert_notifications
-from alerting.serializers.acknowledgements import AcknowledgementDocument
-from alerting.serializers.alerts import GLOBAL_ALERTS, STATUSES, AlertDocument, present_alert
-from alerting.serializers.configs import config_document
+from alerting.serializers.alerts import (
+    GLOBAL_ALERTS,
+    STATUSES,
+    AcknowledgementDocument,
+    AlertDocument,
+    present_alert,
+)
+from alerting.serializers.configs import RaisingConfigDocument, config_document
 from alerting.serializers.notification_log import LoggedNotificationDocument
-from alerting.serializers.raising_configs import RaisingConfigDocument
 from alerting.services.acknowledgements import alert_acknowledge
-from alerting.views.base import LogViewSet
+from alerting.views.notification_log import LogViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.paging import DeferredRows
@@ -32,7 +36,7 @@ STATUS = Parameter(
 
 
 class AnyAlertViewSet(LogViewSet):
-    """Alerts, acknowledging one, who was told of it; which alerts, its subclasses say."""
+    """Alerts, their acknowledgement and their notifications; subclasses define which alerts."""
 
     parameters = {"index": (*LISTING, STATUS), "configs": LISTING, "notifications": LISTING}
     bodies = {"acknowledge": AcknowledgementDocument}
@@ -64,7 +68,7 @@ class AnyAlertViewSet(LogViewSet):
         return self._answer(self.alert)
 
     def acknowledge(self, request: Request, **_: str) -> Response:
-        """Acknowledges it: it is not repeated until then; a time that has come takes that back."""
+        """Acknowledges the alert: reminders stop until then. A past time removes the acknowledgement."""
         body = self.body(stored=self._answer(self.alert).data)
         alert_acknowledge(
             alert_id=self.alert["id"],
@@ -77,20 +81,20 @@ class AnyAlertViewSet(LogViewSet):
         return self._answer(self._find())
 
     def configs(self, request: Request, **_: str) -> Response:
-        """The configuration that raised it; none once that is deleted, or when the caller may not read it."""
+        """The configuration of the alert; empty if it is deleted, or if the caller may not read it."""
         group_id = None if self.alert["is_global"] else self.alert["group_id"]
         configs = configs_of(group_id).filter(id=self.alert["config_id"])
         readable = self.reads_config(is_global=self.alert["is_global"])
         return self.list_of(config_document(group_id), configs if readable else configs.none())
 
     def notifications(self, request: Request, **_: str) -> Response:
-        """Who was told of it and who was not, newest first."""
+        """The notifications of the alert, newest first."""
         rows = DeferredRows(alert_notifications(self.alert["id"]))
         return self.list(rows, self.present_logged)
 
     @property
     def scope(self) -> str | None:
-        """The project whose alerts they are; None for those of global configurations."""
+        """The project of the alerts; None for alerts of global configurations."""
         return None
 
     def _find(self) -> AlertRow:
@@ -103,7 +107,7 @@ class AnyAlertViewSet(LogViewSet):
 
 
 class AlertViewSet(AnyAlertViewSet):
-    """Endpoint 6: the alerts of a project, those of global configurations among them."""
+    """Endpoint 6: the alerts of a project, including alerts of global configurations."""
 
     access = {"index": READ, "retrieve": READ, "acknowledge": WRITE, "configs": READ, "notifications": READ}
     identifiers = {"alert_id": ErrorCode.INVALID_ALERT_ID}

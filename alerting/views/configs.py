@@ -1,4 +1,4 @@
-"""Project alert configurations: endpoints 8 to 10 with their [+] siblings; and what global ones share."""
+"""Endpoints 3, 4, 8 to 10 and the other routes of alert configurations, of projects and global ones."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -7,15 +7,23 @@ from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from alerting.access import READ, WRITE
+from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.choices import AlertStatus
 from alerting.models import AlertConfig
 from alerting.notification_tests import alert_config_test, notification_of, tests_throttle
 from alerting.selectors.alerts import AlertRows
 from alerting.selectors.configs import alert_config, config_found, configs_of
 from alerting.selectors.recipient_addresses import unreachable
-from alerting.serializers.alerts import AlertDocument, present_alert
-from alerting.serializers.configs import AlertConfigChange, AlertConfigDocument, config_document
+from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument, present_alert
+from alerting.serializers.configs import (
+    MATCHER_FIELDS,
+    AlertConfigChange,
+    AlertConfigDocument,
+    GlobalAlertConfigDocument,
+    GlobalAlertConfigSwitch,
+    MatcherFieldsDocument,
+    config_document,
+)
 from alerting.serializers.testing import AlertConfigTestDocument, present_tests
 from alerting.services.configs import (
     alert_config_create,
@@ -25,6 +33,7 @@ from alerting.services.configs import (
 )
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, PAGING, Parameter, read_identifier
 from opsapi.api.resources import Facts
 from opsapi.api.views import ApiViewSet
@@ -40,14 +49,14 @@ _NOTIFICATION_ID = Parameter(
 
 
 class AnyConfigViewSet(ApiViewSet):
-    """Alert configurations; whose, its subclasses say."""
+    """Alert configurations; subclasses define which configurations."""
 
     parameters = {"index": LISTING, "retrieve": PAGING, "alerts": LISTING, "test": [_NOTIFICATION_ID]}
     refusals = {"test": [ErrorCode.NOTIFICATION_NOT_FOUND]}
     statuses = {"create": 201, "destroy": 204}
     id_name: ClassVar[str]
     among: ClassVar[str | None] = None
-    """The list their alerts are shown in; None for that of the alert's project."""
+    """The path of the list that shows their alerts; None for the list of the alert's project."""
 
     config: Facts
 
@@ -57,7 +66,7 @@ class AnyConfigViewSet(ApiViewSet):
             self.config = self._facts(self.kwargs[self.id_name])
 
     def index(self, request: Request, **_: str) -> Response:
-        """Configurations, in the order they were made."""
+        """Configurations, in the order of creation."""
         return self.list_of(config_document(self.scope), configs_of(self.scope))
 
     def retrieve(self, request: Request, **_: str) -> Response:
@@ -65,34 +74,34 @@ class AnyConfigViewSet(ApiViewSet):
         return self.alone(config_document(self.scope), self.config)
 
     def create(self, request: Request, **_: str) -> Response:
-        """A new configuration; conditions that hold already open their alerts at once."""
+        """Creates a configuration; if its condition is already true, alerts open at once."""
         stored = {} if self.scope is None else {"groupId": self.scope}
         values = self.body(stored=stored, group_id=self.scope)
         config = alert_config_create(group_id=self.scope, values=values, actor=self.actor, now=self.now)
         return self._written(config)
 
     def replace(self, request: Request, **_: str) -> Response:
-        """The whole configuration anew, `enabled` left out unchanged; what changes nothing does nothing."""
+        """Replaces the whole configuration; a missing `enabled` keeps its value."""
         alert_config_replace(config=self._stored, read=self._read, actor=self.actor, now=self.now)
         return self._written(self._stored)
 
     def update(self, request: Request, **_: str) -> Response:
-        """Changes what is given; disabling cancels its alerts."""
+        """Changes the given fields; disabling cancels the alerts of the configuration."""
         alert_config_update(config=self._stored, read=self._read, actor=self.actor, now=self.now)
         return self._written(self._stored)
 
     def destroy(self, request: Request, **_: str) -> Response:
-        """Deletes it; its alerts are cancelled."""
+        """Deletes the configuration and cancels its alerts."""
         alert_config_delete(config=self._stored, actor=self.actor, now=self.now)
         return Response()
 
     def alerts(self, request: Request, **_: str) -> Response:
-        """Its open alerts, newest first."""
+        """The open alerts of the configuration, newest first."""
         rows = AlertRows(self.scope, AlertStatus.OPEN.value, self.config["id"])
         return self.list(rows, lambda row: present_alert(row, self.links, now=self.now, among=self.among))
 
     def test(self, request: Request, **_: str) -> Response:
-        """Sends its notifications, or one of them, as a test, and answers how each ended; takes no body."""
+        """Sends its notifications, or one of them, as a test, and returns the results; takes no body."""
         chosen = self.query["notificationId"]
         only = notification_of(self._stored, chosen) if chosen else None
         tests_throttle(group_id=self.scope, now=self.now)
@@ -101,7 +110,7 @@ class AnyConfigViewSet(ApiViewSet):
 
     @property
     def scope(self) -> str | None:
-        """The project whose configurations they are; None for global ones."""
+        """The project of the configurations; None for global configurations."""
         return None
 
     @cached_property
@@ -109,12 +118,12 @@ class AnyConfigViewSet(ApiViewSet):
         return config_found(alert_config(self.config["id"]), self.config["id"], self.scope)
 
     def _read(self, stored: AlertConfig) -> Mapping[str, Any]:
-        """The body, held against the configuration as it is now."""
+        """The body, validated against the current configuration."""
         facts = self._facts(stored.id)
         return self.body(stored=facts, group_id=self.scope, settings=list(stored.settings.all()))
 
     def _written(self, config: AlertConfig) -> Response:
-        """What was written, with a warning for whatever would notify nobody (RFC 7234 5.5.7)."""
+        """The configuration, with a warning for each notification without recipients (RFC 7234 5.5.7)."""
         answer = self.alone(config_document(self.scope), self._facts(config.id))
         warnings = [f'299 - "notifications[{place}]: {why}"' for place, why in unreachable(config).items()]
         if not EVENT_TYPES[EventType(config.event_type)].produced:
@@ -159,3 +168,48 @@ class AlertConfigViewSet(AnyConfigViewSet):
     def scope(self) -> str:
         """The project."""
         return self.group.id
+
+
+class MatcherFieldViewSet(ApiViewSet):
+    """The closed set of matcher fields."""
+
+    access = {"index": ANY_KEY}
+    parameters = {"index": PAGING}
+    answers = {"index": MatcherFieldsDocument}
+    linked = False
+
+    def index(self, request: Request) -> Response:
+        """The name of every field matchers can look at, in one array without pages."""
+        return Response(MATCHER_FIELDS)
+
+
+class GlobalAlertConfigViewSet(AnyConfigViewSet):
+    """`/globalAlertConfigs`: configurations over all projects or some of them."""
+
+    access = {
+        "index": READ_GLOBAL,
+        "retrieve": READ_GLOBAL,
+        "alerts": READ_GLOBAL,
+        "create": WRITE_GLOBAL,
+        "replace": WRITE_GLOBAL,
+        "update": WRITE_GLOBAL,
+        "destroy": WRITE_GLOBAL,
+        "test": WRITE_GLOBAL,
+    }
+    bodies = {
+        "create": GlobalAlertConfigDocument,
+        "replace": GlobalAlertConfigDocument,
+        "update": GlobalAlertConfigSwitch,
+    }
+    answers = {
+        "index": [GlobalAlertConfigDocument],
+        "retrieve": GlobalAlertConfigDocument,
+        "create": GlobalAlertConfigDocument,
+        "replace": GlobalAlertConfigDocument,
+        "update": GlobalAlertConfigDocument,
+        "alerts": [AlertDocument],
+        "test": AlertConfigTestDocument,
+    }
+    identifiers = {"global_config_id": ErrorCode.INVALID_GLOBAL_ALERT_CONFIG_ID}
+    id_name = "global_config_id"
+    among = GLOBAL_ALERTS

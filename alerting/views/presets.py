@@ -1,11 +1,10 @@
-"""Presets of alert configurations: what a project is offered, and what it makes of it."""
+"""Presets of alert configurations: the list, and adding them to a project."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alerting.rules.presets import Preset, presets_of
-from alerting.selectors.configs import configs_of
-from alerting.selectors.presets import configs_of_presets
+from alerting.selectors.configs import configs_of, configs_of_presets
 from alerting.serializers.configs import AlertConfigDocument
 from alerting.serializers.presets import (
     PresetDocument,
@@ -40,7 +39,7 @@ class PresetViewSet(ApiViewSet):
         return self.list(rows, lambda row: row)
 
     def create(self, request: Request, group_id: str) -> Response:
-        """Makes the presets of an engine, or some of them; those that exist are named and not made again."""
+        """Adds all or some presets of an engine; presets that exist are listed and not added again."""
         asked = self.body()
         every = [preset.value for preset in presets_of(Engine(asked["engine"]))]
         done = presets_create(
@@ -51,7 +50,11 @@ class PresetViewSet(ApiViewSet):
         )
         configs = configs_of(self.group.id).filter(id__in=[config.id for config in done.created])
         facts = map(AlertConfigDocument.facts, AlertConfigDocument.rows(configs))
-        made = [AlertConfigDocument.present(one, self.links) for one in facts]
-        document = {"results": made, "totalCount": len(made), "existing": present_existing(done.existing)}
+        created = [AlertConfigDocument.present(fact, self.links) for fact in facts]
+        document = {
+            "results": created,
+            "totalCount": len(created),
+            "existing": present_existing(done.existing),
+        }
         path = f"/groups/{self.group.id}/alertConfigs/presets"
         return Response({**document, "links": self.links.related(path, {})})

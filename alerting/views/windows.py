@@ -53,7 +53,7 @@ class WindowViewSet(ApiViewSet):
         return self.list_of(WindowDocument, windows)
 
     def create(self, request: Request, group_id: str) -> Response:
-        """A new window; one that has begun silences at once."""
+        """Creates a window; a window that has begun silences notifications at once."""
         values = self.body(stored={"groupId": self.group.id})
         window = window_create(group_id=self.group.id, values=values, actor=self.actor, now=self.now)
         return self.alone(WindowDocument, self._stored(window.id))
@@ -63,7 +63,7 @@ class WindowViewSet(ApiViewSet):
         return self.alone(WindowDocument, self.window)
 
     def update(self, request: Request, group_id: str, window_id: str) -> Response:
-        """Changes what is named; what it no longer covers is told at once."""
+        """Changes the given fields; notifications that it no longer silences are sent at once."""
         changes = self.body(stored=self.window)
         window_change(
             group_id=self.group.id, window_id=window_id, changes=changes, actor=self.actor, now=self.now
@@ -71,7 +71,7 @@ class WindowViewSet(ApiViewSet):
         return self.alone(WindowDocument, self._stored(window_id))
 
     def destroy(self, request: Request, group_id: str, window_id: str) -> Response:
-        """Deletes it; what it held back is told at once."""
+        """Deletes a window; notifications that it silenced are sent at once."""
         window_delete(group_id=self.group.id, window_id=window_id, actor=self.actor, now=self.now)
         return Response()
 

@@ -53,7 +53,7 @@ def _ids(event: Event) -> Iterator[tuple[str, str, str]]:
 
 def _link(site: AdminSite, request: HttpRequest, label: str, model: str, row_id: str) -> RowLink:
     """Adds the page of the row, if the operator can see it."""
-    pages = next((one for one in site._registry.values() if one.opts.label_lower == model), None)
+    pages = next((page for page in site._registry.values() if page.opts.label_lower == model), None)
     if pages is None or not pages.has_view_permission(request):
         return RowLink(label, row_id)
     row = pages.get_queryset(request).filter(pk=row_id).first()

@@ -58,7 +58,7 @@ class EventAdmin(ConsoleAdmin):
         return rows.filter(event_scope(visible_scope))
 
     def is_shown_to(self, visible_scope: VisibleScope) -> bool:
-        """Whether an operator with this reach can find any rows."""
+        """Whether an operator with this visible scope can find any rows."""
         return bool(visible_scope)
 
     def get_urls(self) -> list[URLPattern]:
@@ -67,7 +67,7 @@ class EventAdmin(ConsoleAdmin):
         return [file, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
-        """A page of what is searched for."""
+        """A page of search results."""
         filters = self._filters(request)
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])
@@ -171,7 +171,7 @@ def _quick(filters: EventFilters, last: Last) -> Context:
 
 
 def _going_on(filters: EventFilters, page: SearchPage, direction: Direction) -> Context:
-    """Links to the pages on both sides; where a page was come to from, there is always one."""
+    """Links to the pages on both sides; there is always a link back to the previous page."""
     place, _ = filters.place() if filters.is_valid() else (None, None)
     first, last = (page.events[0].id, page.events[-1].id) if page.events else (None, None)
     ahead = page.next.id if page.next else None

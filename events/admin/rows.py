@@ -45,9 +45,9 @@ def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -
     names = group_names(operator, {event.group_id for event in listed if event.group_id})
     visible_scope, details = operator.visible_scope(), [event.details for event in listed]
     urls = _Urls(
-        urls_seen(site, visible_scope, "automation.host", "id", (one.get("hostId") for one in details)),
+        urls_seen(site, visible_scope, "automation.host", "id", (detail.get("hostId") for detail in details)),
         urls_seen(
-            site, visible_scope, "accesslist.user", "username", (one.get("username") for one in details)
+            site, visible_scope, "accesslist.user", "username", (detail.get("username") for detail in details)
         ),
     )
     return [_shown(event, names, urls) for event in listed]

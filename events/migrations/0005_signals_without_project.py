@@ -4,7 +4,7 @@ from django.db import migrations
 
 from opsapi.fields import OptionalIdField
 
-# Those passed on to projects too: the code before would have global configurations tell of them once more.
+# Also signals of projects: with the earlier code, global configurations would notify of them again.
 _FORGET = "DELETE FROM events_signal WHERE group_id IS NULL OR payload ? 'orgId'"
 
 

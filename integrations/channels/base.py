@@ -21,7 +21,7 @@ class DeliveryError(Exception):
 
     `reason` is shown to the users who configured the channel: it quotes neither credentials nor the answer of
     the receiver. `retry_after` is in seconds, as requested by the receiver. `perhaps_received`: the request
-    was sent and not definitely rejected. `reached`: a connection was made.
+    was sent and not definitely rejected. `reached`: a connection was established.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class DeliveryError(Exception):
 class ChannelField(Field):
     """A field of a channel, with its name in the configuration and in an integration.
 
-    A notification calls it `notification_name`, or the same where that is None; it does not have the field
-    where `in_notification` is false. `in_config`: whether the config that `send` gets has it.
+    `notification_name` is its name in a notification; None if it is the same. `in_notification`: whether a
+    notification has the field. `in_config`: whether the configuration that `send` gets has it.
     """
 
     _: KW_ONLY
@@ -87,7 +87,7 @@ class Channel(FieldSet):
 
     The first of `fields` is the address, or the credential that the others belong to. `send` sends a message
     of one of `kinds` with a configuration: field values by name. `origin` names the host of a configuration
-    as scheme, name and port: if no connection can be made, all destinations on that host wait.
+    as scheme, name and port: if it accepts no connection, all destinations on that host wait.
     """
 
     type: ChannelType

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import orjson
-from django.conf import settings
 
 from integrations.channels.base import Channel, ChannelField, token
-from integrations.channels.http import deliver_over_http, in_header, origin_of
+from integrations.channels.http import deliver_over_http, in_header, origin_of, regional_base_url
 from integrations.choices import ChannelType, MessageKind, Region
 from integrations.fields import region_form
 from integrations.messages import Message, joined, printable
@@ -59,12 +58,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
         DeliveryError: on anything but a 2xx.
     """
     body, headers = build_request(config, message, now=now)
-    deliver_over_http(f"{_base_url(config)}/api/v1/events", body, headers, now=now)
-
-
-def _base_url(config: Mapping[str, str]) -> str:
-    base_url: str = getattr(settings, _BASE_URLS[Region(config.get("region", Region.US))])
-    return base_url
+    deliver_over_http(f"{regional_base_url(config, _BASE_URLS)}/api/v1/events", body, headers, now=now)
 
 
 def _happened(message: Message, now: datetime) -> datetime:
@@ -91,6 +85,6 @@ DATADOG = Channel(
         ChannelField("region", "Region", region_form(), example=Region.US.value, in_notification=False),
     ),
     send=send,
-    origin=lambda config: origin_of(_base_url(config)),
+    origin=lambda config: origin_of(regional_base_url(config, _BASE_URLS)),
     base_url_settings=tuple(_BASE_URLS.values()),
 )

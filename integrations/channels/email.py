@@ -113,10 +113,8 @@ def _ended_after(seconds: float, connection: BaseEmailBackend) -> Iterator[None]
 def _hang_up(connection: BaseEmailBackend) -> None:
     sock = getattr(getattr(connection, "connection", None), "sock", None)
     if sock is not None:
-        with suppress(
-            OSError
-        ):  # It is already closed. This is below TLS, whose own shutdown would disturb the reading thread.
-            # Below TLS: its own shutdown would disturb the thread that reads.
+        with suppress(OSError):  # it is already closed
+            # Below TLS, whose own shutdown would disturb the thread that reads.
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 

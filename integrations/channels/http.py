@@ -7,8 +7,10 @@ from contextvars import ContextVar
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from django.conf import settings
+
 from integrations.channels.base import DeliveryError
-from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus
+from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus, Region
 from integrations.messages import Message
 from integrations.retry import delivery_status, parse_retry_after
 from opsapi import VERSION
@@ -23,8 +25,9 @@ _owner: ContextVar[str | None] = ContextVar("owner of connections", default=None
 
 @contextmanager
 def connections_of(channel_type: ChannelType, config: Mapping[str, str], message: Message) -> Iterator[None]:
-    """Requests in this context use the connections of a single destination: a channel configuration of a
-    project.
+    """Let requests in this context use the connections of one destination.
+
+    A destination is a channel with one configuration in a project.
     """
     named = [channel_type, message.document.get("groupId"), sorted(config.items())]
     token = _owner.set(hashlib.sha256(repr(named).encode()).hexdigest())
@@ -84,6 +87,12 @@ def origin_of(url: str) -> str:
     except ValueError:  # The port is not a number; sending reports the error.
         return ""
     return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname else ""
+
+
+def regional_base_url(config: Mapping[str, str], names: Mapping[Region, str]) -> str:
+    """The base URL for the region of a configuration, by default US; `names` are settings by region."""
+    base_url: str = getattr(settings, names[Region(config.get("region", Region.US))])
+    return base_url
 
 
 def in_header(credential: str) -> str:

@@ -11,10 +11,8 @@ from datetime import datetime
 from functools import partial
 from urllib.parse import quote
 
-from django.conf import settings
-
 from integrations.channels.base import EVERY_KIND, Channel, ChannelField, token
-from integrations.channels.http import in_header, origin_of
+from integrations.channels.http import in_header, origin_of, regional_base_url
 from integrations.channels.incidents import (
     SOURCE,
     ServiceRequest,
@@ -85,12 +83,9 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     Raises:
         DeliveryError: on anything but a 2xx.
     """
-    deliver_incident(message, partial(build_request, config, base_url=_base_url(config)), now=now)
-
-
-def _base_url(config: Mapping[str, str]) -> str:
-    base_url: str = getattr(settings, _BASE_URLS[Region(config.get("region", Region.US))])
-    return base_url
+    deliver_incident(
+        message, partial(build_request, config, base_url=regional_base_url(config, _BASE_URLS)), now=now
+    )
 
 
 OPSGENIE = Channel(
@@ -107,7 +102,7 @@ OPSGENIE = Channel(
         ),
     ),
     send=send,
-    origin=lambda config: origin_of(_base_url(config)),
+    origin=lambda config: origin_of(regional_base_url(config, _BASE_URLS)),
     kinds=EVERY_KIND,
     base_url_settings=tuple(_BASE_URLS.values()),
     keeps_state=True,

@@ -2,7 +2,7 @@
 
 https://github.com/PagerDuty/developer-docs/blob/main/docs/events-API-v2/02-Trigger-Events.md: trigger,
 acknowledge and resolve events of one dedup_key, and how long fields may be. 01-Overview.md next to it:
-202 for an accepted event, 400 for one not to try again, 429 and 5xx for one to try again.
+the service answers 202 for an accepted event, 400 for a permanent and 429 or 5xx for a temporary failure.
 Integration keys of the Events API v1 have 32 characters too and are used the same way.
 """
 

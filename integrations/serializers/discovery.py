@@ -1,4 +1,4 @@
-"""What discovery answers: a bare array, as scrapers take it (contract 2.12, decisions 8)."""
+"""The answer of discovery: a bare array, as scrapers expect it."""
 
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from opsapi.wire_json import JsonObject
 
 
 class TargetLabels(Document):
-    """What a target is labelled with."""
+    """The labels of a target."""
 
     example = {
         "group_id": AN_ID,

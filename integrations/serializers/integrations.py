@@ -31,7 +31,7 @@ class TypedIntegration(SecretDocument):
 
 
 class TypedIntegrationExtension(SecretDocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """Tells the OpenAPI document which type a document is of: always the same."""
+    """Adds the constant type of an integration document to the OpenAPI document."""
 
     target_class = TypedIntegration
     priority = 2
@@ -72,7 +72,7 @@ DOCUMENTS: Mapping[str, type[TypedIntegration]] = {
 class IntegrationDocument(ShapedDocument):
     """An integration of any type.
 
-    Context: `type`, which the path names; without it the document itself has to.
+    Context: `type` from the path; without it, the document must contain the type.
     """
 
     refusals = (
@@ -91,7 +91,7 @@ class IntegrationDocument(ShapedDocument):
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:
-        """One of the documents; what is sent need not say which, the path does."""
+        """One of the documents; requests can leave out the type, because the path has it."""
         return {"anyOf": [reference(document) for document in DOCUMENTS.values()]}
 
 

@@ -1,4 +1,4 @@
-"""Documents with secrets: answered redacted, and taken back so while they stay (decisions 5 "id")."""
+"""Documents with secrets: answers redact them, and accept a redacted value as unchanged."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol, cast
@@ -28,20 +28,19 @@ class SecretField(Protocol):
 
     @property
     def goes_with(self) -> str | None:
-        """That URL's field, which stands before it."""
+        """The field of that URL, which precedes it."""
 
     def shown(self, value: Any) -> Any:
         """The value as answers show it."""
 
 
 class SecretDocument(Document):
-    """A document whose `secret_fields` are answered redacted.
+    """A document whose answers redact `secret_fields`.
 
-    Context: `secrets`, the values stored for them, in full, by name; a redacted value that is sent
-    stands for one of them, as long as the URL it goes with stays. None for one that cannot be read.
+    Context: `secrets` are the stored values in full, by name; None for a value that cannot be decrypted. A
+    redacted value in a request means the stored value, as long as the URL that it goes with does not change.
 
-    `of_others`: what documents of other types have. Null or an empty array there says nothing, and is
-    taken (decisions 1 "absent values").
+    `of_others` are the fields of other types. Null or an empty array in such a field is accepted and ignored.
     """
 
     refusals = (ErrorCode.REDACTED_VALUE_UNKNOWN,)
@@ -55,7 +54,7 @@ class SecretDocument(Document):
         return super().run_validation(data)
 
     def _says_nothing(self, name: str, value: Any) -> bool:
-        """Whether it is another type's field, and empty."""
+        """Whether it is an empty field of another type."""
         return (value is None or value == []) and name in self.of_others and name not in self.fields
 
     def _read_field(
@@ -69,7 +68,7 @@ class SecretDocument(Document):
         return ()
 
     def _why_not(self, field: SecretField, raw: str, values: Mapping[str, Any]) -> str | None:
-        """Why a redacted value does not stand for the stored secret; None when it does."""
+        """Why a redacted value does not mean the stored secret; None if it does."""
         stored = self._stored()
         if field.name not in stored:
             return UNKNOWN
@@ -87,7 +86,7 @@ class SecretDocument(Document):
 
 
 class SecretDocumentExtension(DocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """Tells the OpenAPI document what is answered redacted: the length of a secret is not to be seen."""
+    """Marks secrets as redacted in the OpenAPI document; their length must not be visible."""
 
     target_class = SecretDocument
     priority = 1

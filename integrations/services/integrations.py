@@ -25,14 +25,14 @@ from opsapi.encryption import encrypt
 
 Values = Mapping[str, Any]
 Read = Callable[[Secrets], Values]
-"""Checks the requested values, given the stored secrets that redacted values stand for."""
+"""Validates the requested values, given the stored secrets that redacted values refer to."""
 
 
 @transaction.atomic
 def integration_create(
     *, group_id: str, integration_type: str, values: Values, actor: Actor, now: datetime
 ) -> Integration:
-    """Make an integration from a checked document.
+    """Create an integration from a validated document.
 
     Raises:
         ApiError: INTEGRATION_ALREADY_CONFIGURED, or GROUP_NOT_FOUND when it was deleted in the meantime.
@@ -47,13 +47,13 @@ def integration_create(
 def integration_put(
     *, group_id: str, integration_type: str, read: Read, actor: Actor, now: datetime
 ) -> Integration:
-    """Make the integration, or replace the one there is; nothing happens when it is so already.
+    """Create the integration, or replace the stored integration; identical values change nothing.
 
-    The body is read while nobody else writes the integration, so that redacted values stand for what is
+    The body is read while nobody else writes the integration, so that redacted values refer to the secrets
     stored at that moment.
 
     Raises:
-        ApiError: those of `read`, or GROUP_NOT_FOUND when it was deleted in the meantime.
+        ApiError: the errors of `read`, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
     actor_lock_shared(actor)
     stored = _locked(group_id, integration_type)
@@ -82,7 +82,7 @@ def integration_delete(*, group_id: str, integration_type: str, actor: Actor, no
 
 
 def integrations_purge(*, group_id: str, limit: int) -> int:
-    """Delete at most so many of the project's integrations; answers how many they were, 0 at the end."""
+    """Delete at most `limit` of the project's integrations, and return their number, 0 at the end."""
     return delete_batch(Integration.objects.filter(group_id=group_id), limit)
 
 
@@ -126,6 +126,6 @@ def _record(
         actor=actor,
         now=now,
         group_id=integration.group_id,
-        # In its project an integration is known by its type.
+        # Within a project, the type identifies an integration.
         diffs=diff(DiffType.INTEGRATION, integration.type, **sides),
     )

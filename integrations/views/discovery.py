@@ -20,7 +20,7 @@ from opsapi.api.views import ApiViewSet
 
 
 def _optional(parameter: Parameter) -> Parameter:
-    """Left out, it is None: the whole list is answered unless a page is asked for."""
+    """The parameter without default: the whole list is returned unless a page is requested."""
     schema = {name: value for name, value in (parameter.schema or {}).items() if name != "default"}
     return replace(parameter, default=None, schema=schema)
 
@@ -36,10 +36,10 @@ class DiscoveryViewSet(ApiViewSet):
     linked = False
 
     def retrieve(self, request: Request, group_id: str) -> Response:
-        """Where the exporters of the project's hosts are, as Prometheus' HTTP service discovery takes it.
+        """The exporters of the project's hosts, for Prometheus' HTTP service discovery.
 
-        Besides a key by HTTP Digest, the user name and password of the project's SCRAPER integration
-        are taken by HTTP Basic, sent unasked.
+        In addition to an API key with HTTP Digest, it accepts the user name and password of the project's
+        SCRAPER integration with HTTP Basic, sent preemptively.
         """
         found = target_groups(self._processes(), group=self.group, exporter_port=self._exporter_port())
         return Response(found[_page(self.query)])

@@ -45,41 +45,43 @@ class IntegrationViewSet(ApiViewSet):
     integration: Integration
 
     def check_permissions(self, request: Request) -> None:
-        """What is no type is refused where a malformed id is: before any role."""
+        """Refuse an unknown type like a malformed id: before checking roles."""
         named = self.kwargs.get("integration_type")
         if named is not None and named not in INTEGRATION_TYPES:
             raise ApiError(ErrorCode.INVALID_INTEGRATION_TYPE, named)
         super().check_permissions(request)
 
     def load(self) -> None:
-        """The integration of the path, where one has to be there."""
+        """The integration of the path, if the action needs a stored integration."""
         if self.action in {"retrieve", "destroy"}:
-            there = integrations_of(self.group.id).filter(type=self._type).first()
+            stored = integrations_of(self.group.id).filter(type=self._type).first()
             self.integration = get_or_404(
-                there, ErrorCode.INTEGRATION_NOT_CONFIGURED, self._type, self.group.id
+                stored, ErrorCode.INTEGRATION_NOT_CONFIGURED, self._type, self.group.id
             )
 
     def index(self, request: Request, group_id: str) -> Response:
-        """The project's integrations, in the order they were made."""
-        return self.list(integrations_of(self.group.id), lambda one: present_integration(one, self.links))
+        """The project's integrations, in the order of creation."""
+        return self.list(
+            integrations_of(self.group.id), lambda integration: present_integration(integration, self.links)
+        )
 
     def retrieve(self, request: Request, group_id: str, integration_type: str) -> Response:
-        """The integration of a type: one of those the answer lists."""
+        """The integration of a type."""
         return self._answer(self.integration)
 
     def create(self, request: Request, group_id: str, integration_type: str) -> Response:
-        """Integrates the project with a service; there is one integration of a type."""
-        made = integration_create(
+        """Create the integration of a type; a project has at most one of each type."""
+        created = integration_create(
             group_id=self.group.id,
             integration_type=self._type,
             values=self._read({}),
             actor=self.actor,
             now=self.now,
         )
-        return self._answer(made)
+        return self._answer(created)
 
     def replace(self, request: Request, group_id: str, integration_type: str) -> Response:
-        """Makes the integration or replaces it; a secret sent back redacted stays what it is."""
+        """Create or replace the integration; a secret sent back redacted is kept."""
         written = integration_put(
             group_id=self.group.id,
             integration_type=self._type,
@@ -90,7 +92,7 @@ class IntegrationViewSet(ApiViewSet):
         return self._answer(written)
 
     def destroy(self, request: Request, group_id: str, integration_type: str) -> Response:
-        """Deletes the integration and its secrets."""
+        """Delete the integration and its secrets."""
         integration_delete(
             group_id=self.group.id, integration_type=self._type, actor=self.actor, now=self.now
         )

@@ -18,6 +18,7 @@ from alerting.rules import claim_order, destination_health
 from alerting.rules.claim_order import Candidate, InHand
 from alerting.rules.destination_health import Health
 from alerting.services import notification_rows
+from alerting.services.leases import AttemptEnd
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.outcome import Outcome
@@ -83,7 +84,7 @@ def _late_sending(patch: Patch) -> None:
 def _perhaps_is_no(patch: Patch) -> None:
     real = delivery._changes
 
-    def changes(job: delivery.Job, alert: Any, outcome: Outcome, now: datetime) -> dict[str, Any]:
+    def changes(job: delivery.Job, alert: Any, outcome: Outcome, now: datetime) -> AttemptEnd:
         return real(replace(job, perhaps_before=False), alert, replace(outcome, perhaps_received=False), now)
 
     patch.setattr(delivery, "_changes", changes)

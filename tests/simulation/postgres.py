@@ -14,6 +14,7 @@ from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, 
 from alerting.rules.transition import ConfigView
 from alerting.services.acknowledgements import alert_acknowledge
 from alerting.services.alerts import AlertChanges, AlertEnd, NewAlert, alerts_change
+from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import leases_release
 from alerting.services.windows import window_create, window_delete
@@ -88,7 +89,7 @@ class PostgresStore:
         alert_config_update(config=config, read=lambda _: {"notifications": documents}, actor=SYSTEM, now=now)
 
     def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
-        return delivery.claim(worker=worker, slots=slots, now=now)
+        return claim(worker=worker, slots=slots, now=now)
 
     def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.Job]:
         return delivery.decide(claims, now=now)

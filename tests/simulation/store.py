@@ -23,6 +23,7 @@ from alerting.rules.windows import WindowSpan, covering
 from alerting.selectors.due_notifications import due_of
 from alerting.selectors.notified_receivers import Notified
 from alerting.services import notification_rows
+from alerting.services.claims import AT_ONCE, UNDECIDED_AT_ONCE
 from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED, leased_at
 from integrations.choices import ENDS, OPEN_KINDS, MessageKind
 from integrations.messages import Message
@@ -195,13 +196,13 @@ class MemoryStore:
     # --- claim ----------------------------------------------------------------------------------
 
     def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
-        """`delivery.claim`."""
+        """`claims.claim`."""
         held, undecided, ready = self._sorted(now)
         if lapsed := [row for row in held if row.lease_until and row.lease_until < now]:
             self._release(lapsed, now)
             held, undecided, ready = self._sorted(now)
-        limit = delivery.AT_ONCE
-        at_once = min(delivery.UNDECIDED_AT_ONCE, limit * 4)
+        limit = AT_ONCE
+        at_once = min(UNDECIDED_AT_ONCE, limit * 4)
         chosen = []
         # Most of the time there are none.
         if candidates := self._candidates(ready, now):

@@ -3,7 +3,7 @@
 import pytest
 from django.db import transaction
 
-from alerting import delivery
+from alerting.services import claims
 from tests.hostile.budget import LONG
 from tests.simulation.invariants import Promise
 from tests.simulation.plans import draw
@@ -20,9 +20,9 @@ def test_the_promises_hold_with_the_real_tables(seed: int) -> None:
 
 def test_they_find_a_claim_statement_that_looks_at_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
     order = "LIMIT 1) IS NULL"
-    assert order in delivery._CANDIDATES
-    no_order = delivery._CANDIDATES.replace(order, "LIMIT 0) IS NULL")
-    monkeypatch.setattr(delivery, "_CANDIDATES", no_order)
+    assert order in claims._CANDIDATES
+    no_order = claims._CANDIDATES.replace(order, "LIMIT 0) IS NULL")
+    monkeypatch.setattr(claims, "_CANDIDATES", no_order)
     assert any(Promise.ORDER in broken_by(seed) for seed in range(10))
 
 

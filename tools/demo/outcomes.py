@@ -5,9 +5,10 @@ from datetime import datetime
 from functools import partial
 
 from alerting.choices import NotificationStatus
-from alerting.delivery import claim, decide, record
+from alerting.delivery import decide, record
 from alerting.models import Notification
 from alerting.rules.destination_health import PROBE_EVERY
+from alerting.services.claims import claim
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 

@@ -62,14 +62,14 @@ def _delete(call: ActionCall) -> None:
 
 
 def _test(call: ActionCall) -> ActionOutcome:
-    destinations = {one.id: one for one in destinations_of(call.row)}
+    destinations = {destination.id: destination for destination in destinations_of(call.row)}
     chosen = call.values["notification_id"]
     only = notification_of(call.row, chosen) if chosen else None
     tests_throttle(group_id=call.row.group_id, now=call.now)
     tests = alert_config_test(config=call.row, only=only, actor=call.actor, now=call.now)
     context = {
         "title": "Test results",
-        "tests": [(destinations.get(one.setting.id), one.outcome, _is_delivered(one)) for one in tests],
+        "tests": [(destinations.get(test.setting.id), test.outcome, _is_delivered(test)) for test in tests],
         "delivered": sum(map(_is_delivered, tests)),
         "again_url": action_url(AlertConfig, call.row.pk, "test", notification=chosen or ""),
     }

@@ -16,11 +16,11 @@ class CategoryFilter(ChoiceFilter):
 
     title = "category"
     parameter_name = "category"
-    offered = tuple(dict.fromkeys((one.category, one.category) for one in _KINDS))
+    offered = tuple(dict.fromkeys((kind.category, kind.category) for kind in _KINDS))
 
     def chosen(self, rows: Rows, value: str) -> Rows:
         """Configurations of the category."""
-        return rows.filter(event_type__in=[one.name for one in _KINDS if one.category == value])
+        return rows.filter(event_type__in=[kind.name for kind in _KINDS if kind.category == value])
 
 
 class EventTypeFilter(ChoiceFilter):
@@ -28,7 +28,7 @@ class EventTypeFilter(ChoiceFilter):
 
     title = "event type"
     parameter_name = "event_type"
-    offered = tuple((one.name, one.name) for one in _KINDS)
+    offered = tuple((kind.name, kind.name) for kind in _KINDS)
 
     def chosen(self, rows: Rows, value: str) -> Rows:
         """Configurations of the type."""

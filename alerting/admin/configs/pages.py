@@ -17,8 +17,8 @@ from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.presentation import alert_badge, alert_words
 from alerting.rules.wording import condition_words, target_words
-from alerting.selectors.config_activity import alerts_now, config_audits
 from alerting.selectors.config_views import config_view
+from alerting.selectors.configs import alerts_now, config_audits
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
 from events.wording import acting, in_words
@@ -90,12 +90,12 @@ class AlertConfigAdmin(ConsoleAdmin):
         return super().page_url(row) if is_there else self.list_url()
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """With its notifications, and for who may test them the way to the test of each."""
+        """Add its notifications, with links to test each if the operator may."""
         operator = operator_of(request)
         may_test = OF_ROW["test"].is_allowed(operator, row, self.scope_of(row))
         destinations = [
-            (one, action_url(AlertConfig, row.pk, "test", notification=one.id) if may_test else "")
-            for one in destinations_of(row)
+            (choice, action_url(AlertConfig, row.pk, "test", notification=choice.id) if may_test else "")
+            for choice in destinations_of(row)
         ]
         shown = {"destinations": destinations, "tests": may_test}
         return {**super().page_context(request, row), **shown}
@@ -120,18 +120,20 @@ class AlertConfigAdmin(ConsoleAdmin):
         if config.group is not None or config.for_all_groups:
             return self.covers(config)
         found = Project.objects.filter(id__in=config.group_ids).order_by("name")
-        names = [link(page_url(one), one.name) for one in found]
+        names = [link(page_url(covered), covered.name) for covered in found]
         more = more_words(max(0, len(names) - _MOST_PROJECTS))
         gone = len(config.group_ids) - len(names)
         none = f"({gone} that are no project)" if gone else ""
-        shown = format_html_join(", ", "{}", ((one,) for one in names[:_MOST_PROJECTS]))
-        parts = ((one,) for one in ("global:", shown, more, none) if one)
+        shown = format_html_join(", ", "{}", ((name,) for name in names[:_MOST_PROJECTS]))
+        parts = ((part,) for part in ("global:", shown, more, none) if part)
         return format_html_join(" ", "{}", parts)
 
     @admin.display(description="notifications")
     def recipients(self, config: AlertConfig) -> str | None:
         """The types of its notifications."""
-        names = dict.fromkeys(NOTIFICATION_TYPES[one.type_name].label for one in config.settings.all())
+        names = dict.fromkeys(
+            NOTIFICATION_TYPES[setting.type_name].label for setting in config.settings.all()
+        )
         return ", ".join(names) or None
 
     @admin.display(description="condition")
@@ -153,13 +155,13 @@ class AlertConfigAdmin(ConsoleAdmin):
         muted, targets = muting_windows(found.rows, now=now), targets_of(found.rows)
         rows = [
             (
-                badge(*alert_badge(one, now, is_muted=one.id in muted)),
-                link(page_url(one), alert_words(one)),
-                link(page_url(targets[one.id]), target_words(one.facts))
-                if one.id in targets
-                else target_words(one.facts),
+                badge(*alert_badge(row, now, is_muted=row.id in muted)),
+                link(page_url(row), alert_words(row)),
+                link(page_url(targets[row.id]), target_words(row.facts))
+                if row.id in targets
+                else target_words(row.facts),
             )
-            for one in found.rows
+            for row in found.rows
         ]
         shown = _listed("{} {}, {}", rows) if rows else "None. "
         left_out = found.left_out_words
@@ -173,11 +175,11 @@ class AlertConfigAdmin(ConsoleAdmin):
         found = first_rows(config_audits(config))
         rows = [
             (
-                link(page_url(one), in_words(one.event_type)),
-                acting(one.details) or EMPTY,
-                time_words(one.created),
+                link(page_url(row), in_words(row.event_type)),
+                acting(row.details) or EMPTY,
+                time_words(row.created),
             )
-            for one in found.rows
+            for row in found.rows
         ]
         return _listed("{} by {}, {}", rows, found.left_out_words) if rows else EMPTY
 

@@ -95,7 +95,7 @@ class ConfigForm(ConsoleForm):
         return self.is_global
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """The configuration as shown by the API."""
         return {} if self.config is None else facts_of(self.config)
 
@@ -109,11 +109,11 @@ class ConfigForm(ConsoleForm):
         return fields
 
     def _of_the_whole(self) -> dict[str, forms.Field]:
-        inputs = {one.name: one for one in config_inputs(is_global=self.offers_global)}
+        inputs = {declared.name: declared for declared in config_inputs(is_global=self.offers_global)}
         named = self.typed.get("groupIds", ())
         stored = self.facts.get("groupIds", ())
         projects = all_projects(named, stored) if "groupIds" in inputs else ()
-        fields = {name: field_of(one, projects or None) for name, one in inputs.items()}
+        fields = {name: field_of(declared, projects or None) for name, declared in inputs.items()}
         return {**fields, "eventTypeName": event_field(is_global=self.offers_global)}
 
     def _of_notification(self, name: str) -> dict[str, forms.Field]:
@@ -125,7 +125,7 @@ class ConfigForm(ConsoleForm):
         """The redacted stored secrets by input; rows are matched by ID."""
         if not self.facts:
             return {}
-        stored = {one["id"]: one for one in self.facts["notifications"]}
+        stored = {setting["id"]: setting for setting in self.facts["notifications"]}
         ids = [next(iter(row.get("id", [])), "") for row in rows_of(self.typed, "notifications")]
         return stored_secrets(
             (f"notifications[{place}]", stored[one]) for place, one in enumerate(ids) if one in stored
@@ -157,7 +157,7 @@ class ConfigForm(ConsoleForm):
             (
                 part,
                 place_of(part),
-                [self[f"{part}.{one.name}"] for one in inputs],
+                [self[f"{part}.{declared.name}"] for declared in inputs],
                 self.part_faults.get(part, ()),
             )
             for part, inputs in THRESHOLD_INPUTS.items()

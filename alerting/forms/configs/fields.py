@@ -52,18 +52,18 @@ class MarkedSelect(widgets.UnfoldAdminSelectWidget):  # type: ignore[misc]  # th
         return option
 
 
-def field_of(one: Input, choices: Choices | None = None, stored: str | None = None) -> forms.Field:
-    """The field of an input; `choices` where they are not those the API's field has.
+def field_of(declared: Input, choices: Choices | None = None, stored: str | None = None) -> forms.Field:
+    """The field of an input; `choices` replace the choices of the API's field.
 
-    `stored` is what is shown of the secret there is, if any.
+    `stored` is the redacted stored secret, if any.
     """
     options: dict[str, Any] = {
         "required": False,
-        "label": label_of(one.name),
-        "help_text": _HELP.get(one.name, ""),
+        "label": label_of(declared.name),
+        "help_text": _HELP.get(declared.name, ""),
     }
-    offered = _offered(one.choices) if choices is None else choices
-    match one.kind:
+    offered = _offered(declared.choices) if choices is None else choices
+    match declared.kind:
         case InputKind.FLAG:
             return themed(forms.BooleanField(**options))
         case InputKind.CHOICES:
@@ -75,7 +75,7 @@ def field_of(one: Input, choices: Choices | None = None, stored: str | None = No
         case InputKind.SECRET:
             return SecretInput(stored=stored, **options)
         case _:
-            mode = _INPUT_MODES.get(one.kind)
+            mode = _INPUT_MODES.get(declared.kind)
             attributes = {"inputmode": mode} if mode else {}
             return themed(forms.CharField(widget=forms.TextInput(attributes), **options))
 
@@ -83,20 +83,22 @@ def field_of(one: Input, choices: Choices | None = None, stored: str | None = No
 def event_field(*, is_global: bool) -> forms.Field:
     """The event type, by category; its options have attributes for the script."""
     kinds = event_kinds(is_global=is_global)
-    own = {one.name for one in event_kinds(is_global=False)}
-    categories = dict.fromkeys(one.category for one in kinds)
+    own = {kind.name for kind in event_kinds(is_global=False)}
+    categories = dict.fromkeys(kind.category for kind in kinds)
     choices = [
-        (category, [(one.name, one.name) for one in kinds if one.category == category])
+        (category, [(kind.name, kind.name) for kind in kinds if kind.category == category])
         for category in categories
     ]
-    marks = {one.name: _event_marks(one, is_global_only=one.name not in own) for one in kinds}
+    marks = {kind.name: _event_marks(kind, is_global_only=kind.name not in own) for kind in kinds}
     return _marked("eventTypeName", [_NONE_CHOSEN, *choices], marks)
 
 
 def threshold_fields() -> dict[str, forms.Field]:
     """The inputs of both thresholds."""
     fields = {
-        f"{part}.{one.name}": field_of(one) for part, all_of in THRESHOLD_INPUTS.items() for one in all_of
+        f"{part}.{declared.name}": field_of(declared)
+        for part, inputs in THRESHOLD_INPUTS.items()
+        for declared in inputs
     }
     marks = {
         metric.value: {
@@ -107,7 +109,8 @@ def threshold_fields() -> dict[str, forms.Field]:
         for metric in Metric
     }
     choices = [
-        (subject.value, [(one.value, one.value) for one in all_of]) for subject, all_of in by_subject(Metric)
+        (subject.value, [(metric.value, metric.value) for metric in all_of])
+        for subject, all_of in by_subject(Metric)
     ]
     fields["metricThreshold.metricName"] = _marked("metricName", [_NONE_CHOSEN, *choices], marks)
     return fields
@@ -115,15 +118,15 @@ def threshold_fields() -> dict[str, forms.Field]:
 
 def matcher_fields(row: str) -> dict[str, forms.Field]:
     """The inputs of a matcher."""
-    return {f"{row}.{one.name}": field_of(one) for one in MATCHER_INPUTS}
+    return {f"{row}.{declared.name}": field_of(declared) for declared in MATCHER_INPUTS}
 
 
 def notification_fields(
     row: str, *, is_global: bool, secrets: Mapping[str, str], is_new: bool
 ) -> dict[str, forms.Field]:
-    """Those of one notification; `secrets` is what is shown of the stored ones, by input.
+    """The inputs of one notification; `secrets` are the redacted stored secrets, by input.
 
-    In a new one the boxes are ticked that are so where nothing is said.
+    In a new notification, checkboxes have their defaults.
     """
     fields = {f"{row}.typeName": _type_field(is_global=is_global)}
     for shown in NOTIFICATION_INPUTS:
@@ -179,7 +182,7 @@ def _type_field(*, is_global: bool) -> forms.Field:
         for name, kind in NOTIFICATION_TYPES.items()
     }
     choices = [
-        (one.name, NOTIFICATION_TYPES[one.name].label) for one in notification_kinds(is_global=is_global)
+        (kind.name, NOTIFICATION_TYPES[kind.name].label) for kind in notification_kinds(is_global=is_global)
     ]
     return _marked("typeName", [_NONE_CHOSEN, *choices], marks)
 

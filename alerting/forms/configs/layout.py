@@ -10,7 +10,7 @@ from alerting.config_form.rows import Typed
 from opsapi.console.fields import CLEAR
 
 _LAST = ("delayMin", "intervalMin")
-_IN_ORDER = sorted(NOTIFICATION_INPUTS, key=lambda one: one.input.name in _LAST)
+_IN_ORDER = sorted(NOTIFICATION_INPUTS, key=lambda shown: shown.input.name in _LAST)
 """Recipients first, then the schedule."""
 
 Faults = Mapping[str, Sequence[str]]
@@ -47,28 +47,28 @@ class FormRow:
 
 def matcher_row(form: forms.BaseForm, name: str, faults: Faults) -> FormRow:
     """A matcher."""
-    inputs = [ShownInput(form[f"{name}.{one.name}"]) for one in MATCHER_INPUTS]
+    inputs = [ShownInput(form[f"{name}.{declared.name}"]) for declared in MATCHER_INPUTS]
     return FormRow(name, inputs, faults=faults.get(name, ()))
 
 
 def notification_row(form: forms.BaseForm, name: str, typed: Typed, faults: Faults) -> FormRow:
     """A notification, with the inputs of all types."""
     inputs = [ShownInput(form[f"{name}.typeName"])]
-    inputs += [_shown(form, name, one, typed) for one in _IN_ORDER]
+    inputs += [_shown(form, name, row_input, typed) for row_input in _IN_ORDER]
     setting_id = next(iter(typed.get(f"{name}.id", [])), "")
     return FormRow(name, inputs, setting_id, faults.get(name, ()))
 
 
-def _shown(form: forms.BaseForm, row: str, one: RowInput, typed: Typed) -> ShownInput:
-    name = f"{row}.{one.input.name}"
+def _shown(form: forms.BaseForm, row: str, row_input: RowInput, typed: Typed) -> ShownInput:
+    name = f"{row}.{row_input.input.name}"
     clear = form[name + CLEAR] if name + CLEAR in form.fields else None
-    boxes = _boxes(one, typed.get(name, ())) if one.is_list else ()
-    return ShownInput(form[name], " ".join(one.types), clear, boxes)
+    boxes = _boxes(row_input, typed.get(name, ())) if row_input.is_list else ()
+    return ShownInput(form[name], " ".join(row_input.types), clear, boxes)
 
 
-def _boxes(one: RowInput, ticked: Sequence[str]) -> list[Box]:
+def _boxes(row_input: RowInput, ticked: Sequence[str]) -> list[Box]:
     return [
         Box(value, value in ticked, type_name)
-        for type_name, choices in one.choices_of.items()
+        for type_name, choices in row_input.choices_of.items()
         for value in choices
     ]

@@ -11,6 +11,7 @@ from alerting.config_form.documents import document_of, typed_of
 from alerting.config_form.rows import Typed
 from alerting.forms.configs.change import ConfigForm, facts_of
 from alerting.forms.configs.offers import MOST_OFFERED, may_write_global, writable_projects
+from opsapi.api.resources import Facts
 from opsapi.console.forms import themed
 from opsapi.roles import INSTALLATION, Scope
 
@@ -43,7 +44,7 @@ class NewConfigForm(ConfigForm):
         return may_write_global(self.operator)
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """Nothing is stored yet."""
         return {}
 

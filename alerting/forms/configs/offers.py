@@ -32,15 +32,15 @@ def writable_projects(operator: Operator, named: str = "") -> list[Offer]:
 
 
 def all_projects(named: Iterable[str], stored: Iterable[str]) -> list[Offer]:
-    """The projects a global configuration can name, by name; those of the ids among them.
+    """The projects that a global configuration can list, by name, including the listed ones.
 
-    Of the ids it names already also those of no project: they stay unless somebody takes them out.
+    Stored ids without a project stay until somebody removes them.
     """
     rows = list(Project.objects.order_by("name").values_list("id", "name")[:MOST_OFFERED])
     beyond = {*named, *stored} - {row[0] for row in rows}
     rows += Project.objects.filter(id__in=beyond).values_list("id", "name")
     known = {row[0] for row in rows}
-    return rows + [(one, f"{one} (no project)") for one in stored if one not in known]
+    return rows + [(name, f"{name} (no project)") for name in stored if name not in known]
 
 
 def offered_teams(operator: Operator) -> list[Offer]:

@@ -11,7 +11,7 @@ from unfold.widgets import CHECKBOX_CLASSES
 from alerting.forms.configs.offers import writable_projects
 from alerting.models import AlertConfig
 from alerting.rules.presets import Preset, presets_of
-from alerting.selectors.presets import configs_of_presets
+from alerting.selectors.configs import configs_of_presets
 from automation.metric_spec import Engine
 from opsapi.console.admin_urls import page_url
 from opsapi.console.forms import ConsoleForm
@@ -32,9 +32,9 @@ class PresetRow:
 
 
 class PresetsForm(ConsoleForm):
-    """To add presets. The list is that of the project and engine chosen when the page was shown.
+    """Adds presets. The list belongs to the project and engine chosen when the page was shown.
 
-    `shown` says which these are: sent with others, the form shows their list, and adds nothing.
+    If the submitted selection differs from `shown`, the form shows its list and adds nothing.
     """
 
     template = "console/preset_fields.html"
@@ -68,7 +68,7 @@ class PresetsForm(ConsoleForm):
     def place(self) -> str:
         """The selected project and engine; empty unless both are valid."""
         group, engine = (str(self[name].value() or "") for name in ("group", "engine"))
-        groups = {one for one, _ in self.fields["group"].choices}  # type: ignore[attr-defined]  # as above
+        groups = {group_id for group_id, _ in self.fields["group"].choices}  # type: ignore[attr-defined]  # as above
         return f"{group} {engine}" if group and group in groups and engine in set(Engine) else ""
 
     @property

@@ -31,9 +31,12 @@ def destinations_of(config: AlertConfig) -> list[NotificationChoice]:
     """
     return [
         NotificationChoice(
-            id=one["id"], number=number, receiver=receiver_sentence(one), rhythm=rhythm_sentence(one)
+            id=shown["id"],
+            number=number,
+            receiver=receiver_sentence(shown),
+            rhythm=rhythm_sentence(shown),
         )
-        for number, one in enumerate(facts_of(config)["notifications"], start=1)
+        for number, shown in enumerate(facts_of(config)["notifications"], start=1)
     ]
 
 
@@ -48,9 +51,9 @@ class TestNotificationForm(ConsoleForm):
         super().__init__(*args, **options)
         found = destinations_of(self.row)
         every = [("", f"All {len(found)} notifications")] if len(found) > 1 else []
-        one_by_one = [(one.id, f"Notification {one.number}: {one.receiver}") for one in found]
+        single = [(choice.id, f"Notification {choice.number}: {choice.receiver}") for choice in found]
         field = cast(forms.ChoiceField, self.fields["notification"])
-        field.choices = [*every, *one_by_one]
+        field.choices = [*every, *single]
         self.initial.setdefault("notification", field.choices[0][0])
 
     @property

@@ -5,6 +5,7 @@ from datetime import datetime
 from alerting import delivery
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
+from alerting.services.claims import AT_ONCE, claim
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.messages import Message
 from integrations.outcome import Outcome
@@ -49,9 +50,9 @@ SLOTS = 256
 WORKER = 1
 
 
-def deliver_round(now: datetime | None = None, *, limit: int = delivery.AT_ONCE) -> tuple[int, int]:
+def deliver_round(now: datetime | None = None, *, limit: int = AT_ONCE) -> tuple[int, int]:
     """Claim, decide, send, record, once; answers how many were claimed and how many attempts there were."""
-    claims = delivery.claim(worker=WORKER, slots=SLOTS, now=now or clock.now(), limit=limit)
+    claims = claim(worker=WORKER, slots=SLOTS, now=now or clock.now(), limit=limit)
     jobs = delivery.decide(claims, now=now or clock.now())
     for job in jobs:
         delivery.record([(job, delivery.send(job, now=now or clock.now()))], clock=lambda: now or clock.now())
@@ -80,7 +81,7 @@ def deliver_all(now: datetime | None = None) -> int:
 def begin(now: datetime) -> list[delivery.Job]:
     """Begin the attempts that are due, as a worker does that dies then."""
     while True:
-        claims = delivery.claim(worker=WORKER, slots=SLOTS, now=now)
+        claims = claim(worker=WORKER, slots=SLOTS, now=now)
         jobs = delivery.decide(claims, now=now)
         if jobs or not claims:
             return jobs

@@ -18,6 +18,7 @@ from alerting.selectors.destinations import with_waiting
 from alerting.selectors.notification_log import alert_notifications
 from alerting.selectors.timeline import alert_timeline
 from alerting.serializers.notification_log import present_logged
+from alerting.services.claims import claim
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import CACHED, CHECKED_EVERY, destinations_trim
 from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, leases_release
@@ -642,12 +643,12 @@ def test_a_claim_finds_its_messages_by_index_however_cheap_a_scan_seems(project:
         cursor.execute("SET LOCAL cpu_tuple_cost = 0")
         cursor.execute("SET LOCAL cpu_operator_cost = 0.000001")
     before = scans()
-    assert len(delivery.claim(worker=1, slots=8, now=START)) == 1
+    assert len(claim(worker=1, slots=8, now=START)) == 1
     assert scans() - before < 10
 
 
 def test_postgresql_ends_a_claim_that_stands_still_because_all_workers_wait_for_it(project: Project) -> None:
-    delivery.claim(worker=1, slots=4, now=START)
+    claim(worker=1, slots=4, now=START)
     with connection.cursor() as cursor:
         cursor.execute("SHOW idle_in_transaction_session_timeout")
         assert cursor.fetchone() == ("10s",)

@@ -7,9 +7,10 @@ import pytest
 
 from accesslist.models import Project, RoleGrant, User
 from alerting.choices import DropReason
-from alerting.delivery import claim, decide
+from alerting.delivery import decide
 from alerting.models import Alert, Notification
 from alerting.selectors import recipient_addresses
+from alerting.services.claims import claim
 from automation.reports import EventReport
 from events.types import EventType
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind

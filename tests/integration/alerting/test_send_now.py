@@ -7,7 +7,7 @@ import pytest
 from accesslist.models import Project
 from alerting.models import Destination, Notification
 from alerting.rules.destination_health import PROBED_AFTER
-from alerting.services.send_now import destination_send_now
+from alerting.services.resend import destination_send_now
 from events.models import Event
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome

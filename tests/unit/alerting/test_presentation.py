@@ -12,8 +12,7 @@ from alerting.presentation import (
     alert_badge,
     window_badge,
 )
-from alerting.rules.notification_state import NotificationState
-from alerting.rules.state import AlertState, alert_state
+from alerting.rules.state import AlertState, NotificationState, alert_state
 from alerting.rules.timeline import TimelineEntryKind
 from integrations.choices import DeliveryStatus
 from opsapi.console.widgets import Tone

@@ -7,7 +7,7 @@ import pytest
 
 from alerting.choices import NotificationStatus
 from alerting.notification_types.sentences import recipient_words
-from alerting.rules.notification_state import NotificationState, notification_state
+from alerting.rules.state import NotificationState, notification_state
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, MessageKind
 

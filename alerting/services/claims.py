@@ -1,0 +1,146 @@
+"""Claim: leases the notifications that a worker may send next.
+
+`rules.claim_order` chooses among the candidates that are read here. Workers claim one after the other, so the
+limits of destinations, hosts and projects apply to all workers together.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
+
+from alerting.models import Notification
+from alerting.rules.claim_order import AT_ONE_DESTINATION, Candidate, InHand, choose
+from alerting.services.leases import LEASE, is_lapsed, leases_release, leases_take
+
+UNDECIDED_AT_ONCE = 200
+AT_ONCE = 64
+"""The most notifications in one claim: the first are sent before the last are read."""
+LONGEST_PAUSE = timedelta(hours=2)
+"""Retry-After is honoured up to an hour, so a longer pause means that the clock has stepped back."""
+_CLAIM_LOCK = 0x6F70636C61696D  # "opclaim"
+
+# The statistics of a queue are always out of date. If they show a small table, PostgreSQL scans all of it for
+# each candidate: 174,000 scans for 600 messages of a new installation. Every step of a claim has an index, so
+# scans are disabled. A worker that stops in the middle of a claim loses the lock, because all others wait.
+_BEGIN_CLAIM = """
+SELECT pg_advisory_xact_lock(%s), set_config('idle_in_transaction_session_timeout', '10s', true),
+       set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)
+"""
+
+# Due notifications without a destination, projects in turn. They are decided quickly, and afterwards have a
+# destination, another due time or a result.
+_UNDECIDED = """
+WITH undecided AS MATERIALIZED (
+    SELECT id, group_id, due, sequence FROM alerting_notification
+     WHERE status = 'PENDING' AND destination = '' AND lease_token IS NULL AND due <= %(now)s ORDER BY due
+)
+SELECT id FROM (
+    SELECT id, due, row_number() OVER (PARTITION BY group_id ORDER BY due, sequence) AS turn FROM undecided
+) AS waiting ORDER BY turn, due LIMIT %(limit)s
+"""
+
+# For each destination that may be tried, the due notifications that are the first for their subject. The
+# recursion goes through the index from one destination to the next and reads only the first rows of each, so
+# the length of a queue does not matter. The subselect replaces NOT EXISTS, which PostgreSQL may plan as a
+# join of whole queues.
+_CANDIDATES = """
+WITH RECURSIVE waiting(destination) AS (
+    (SELECT destination FROM alerting_notification
+      WHERE status = 'PENDING' AND destination > '' AND lease_token IS NULL
+      ORDER BY destination LIMIT 1)
+    UNION ALL
+    SELECT (SELECT n.destination FROM alerting_notification AS n
+             WHERE n.status = 'PENDING' AND n.destination > '' AND n.lease_token IS NULL
+               AND n.destination > waiting.destination
+             ORDER BY n.destination LIMIT 1)
+      FROM waiting WHERE waiting.destination IS NOT NULL
+)
+SELECT first.id, place.id, place.group_id, place.host, first.due,
+       place.failures = 0 AND place.answered IS NOT NULL AND place.pace_ms = 0,
+       down.host IS NOT NULL, place.tried
+  FROM waiting
+  JOIN alerting_destination AS place ON place.id = waiting.destination
+  LEFT JOIN alerting_unreachablehost AS down ON down.host = place.host
+ CROSS JOIN LATERAL (
+       SELECT n.id, n.due FROM alerting_notification AS n
+        WHERE n.status = 'PENDING' AND n.destination > '' AND n.lease_token IS NULL
+          AND n.destination = place.id AND n.due <= %(now)s
+          AND (SELECT other.id FROM alerting_notification AS other
+                WHERE other.status = 'PENDING' AND other.destination > ''
+                  AND other.destination = n.destination AND other.subject = n.subject
+                  AND (other.lease_token IS NOT NULL
+                       OR ((other.sequence, other.id) < (n.sequence, n.id)
+                           AND (other.due <= %(now)s OR other.first_attempt IS NOT NULL)))
+                LIMIT 1) IS NULL
+        ORDER BY n.due
+        LIMIT CASE WHEN place.failures = 0 AND place.answered IS NOT NULL THEN %(most)s ELSE 1 END) AS first
+ WHERE (place.next_try IS NULL OR place.next_try <= %(now)s OR place.next_try > %(clock_stepped_back)s)
+   AND (down.host IS NULL OR down.next_try <= %(now)s OR down.next_try > %(clock_stepped_back)s)
+"""
+
+_LEASED = """
+SELECT n.destination, n.group_id, coalesce(place.host, ''), n.lease_until, n.worker,
+       place.failures = 0 AND place.answered IS NOT NULL
+  FROM alerting_notification AS n LEFT JOIN alerting_destination AS place ON place.id = n.destination
+ WHERE n.status = 'PENDING' AND n.lease_token IS NOT NULL
+"""
+
+
+@transaction.atomic
+def claim(*, worker: int, slots: int, now: datetime, limit: int = AT_ONCE) -> list[Notification]:
+    """Lease the next notifications for a worker and return them, the most urgent first.
+
+    Due notifications without a destination are included beyond the free slots: deciding needs no slot.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_BEGIN_CLAIM, [_CLAIM_LOCK])
+        leased = _read_leased(cursor, now)
+        cursor.execute(_UNDECIDED, {"now": now, "limit": min(UNDECIDED_AT_ONCE, limit * 4)})
+        undecided = [row[0] for row in cursor.fetchall()]
+        cursor.execute(
+            _CANDIDATES, {"now": now, "most": AT_ONE_DESTINATION, "clock_stepped_back": now + LONGEST_PAUSE}
+        )
+        candidates = [_candidate(row) for row in cursor.fetchall()]
+    in_hand = [_in_hand(row, worker) for row in leased if row[0]]
+    chosen = choose(candidates, in_hand, slots=slots, now=now)[:limit]
+    return leases_take(ids=[*chosen, *undecided], worker=worker, now=now) if chosen or undecided else []
+
+
+def _read_leased(cursor: CursorWrapper, now: datetime) -> list[Sequence[Any]]:
+    """Read the leased notifications; leases that have ended are released first."""
+    cursor.execute(_LEASED)
+    rows: list[Sequence[Any]] = cursor.fetchall()
+    if any(is_lapsed(row[3], now) for row in rows):
+        leases_release(now=now)
+        cursor.execute(_LEASED)
+        rows = cursor.fetchall()
+    return rows
+
+
+def _candidate(row: Sequence[Any]) -> Candidate:
+    notification, destination, project, host, due, steady, host_down, tried = row
+    return Candidate(
+        id=notification,
+        destination=destination,
+        project=project,
+        host=host,
+        due=due,
+        steady=steady,
+        host_down=host_down,
+        tried=tried,
+    )
+
+
+def _in_hand(row: Sequence[Any], worker: int) -> InHand:
+    destination, project, host, until, holder, steady = row
+    return InHand(
+        destination=destination,
+        project=project,
+        host=host,
+        began=until - LEASE,
+        steady=bool(steady),
+        mine=holder == worker,
+    )
