@@ -1,6 +1,6 @@
 """Secrets at rest: AES-256-GCM, bound to the row they belong to, with rotating keys.
 
-A encrypted text is `<key id>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first of
+An encrypted text is `<key id>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first of
 `OPSAPI_ENCRYPTION_KEYS` encrypts, all of them open; `manage.py rotate_encryption` encrypts all again.
 """
 

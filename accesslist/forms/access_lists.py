@@ -1,4 +1,4 @@
-"""Forms of access lists. They warn about blocked callers before a change is made."""
+"""Forms of access lists. They warn about callers that a change would block."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""The roles of a user, as the page of their account shows them."""
+"""The roles of a user on their account page."""
 
 from django.db.models import Q, QuerySet
 
@@ -6,6 +6,6 @@ from accesslist.models import RoleGrant
 
 
 def own_role_rows(user_id: str) -> QuerySet[RoleGrant]:
-    """Their own and those of their teams, oldest first, with where and by which team each is held."""
+    """Return the user's roles and the roles of their teams, oldest first, with scope and team."""
     held = RoleGrant.objects.filter(Q(user_id=user_id) | Q(team__members=user_id))
     return held.select_related("org", "project", "team").distinct().order_by("id")

@@ -18,7 +18,7 @@ class OrgUserViewSet(UserPresentingViewSet):
     answers = {"index": [UserDocument]}
 
     def index(self, request: Request, org_id: str) -> Response:
-        """Those with a role in the organization, in one of its projects, or in one of its teams."""
+        """Users with a role in the organization or in one of its projects, and members of its teams."""
         return self.list_of(UserDocument, users_of_org(org_id, self.seen_in))
 
 
@@ -30,5 +30,5 @@ class GroupUserViewSet(UserPresentingViewSet):
     answers = {"index": [UserDocument]}
 
     def index(self, request: Request, group_id: str) -> Response:
-        """Those with a role in the project, their own or a team's."""
+        """Users with a role in the project, directly or by a team."""
         return self.list_of(UserDocument, users_of_group(group_id, self.seen_in))

@@ -95,7 +95,7 @@ class Platform:
             if not server.is_running:
                 self._wakeup.wait(pause)
                 continue
-            with suppress(EmbeddedDatabaseError):  # the next look tells of its end
+            with suppress(EmbeddedDatabaseError):  # the next look logs its end
                 server.wait_ready(self._wakeup.is_stop_requested)
                 return
 
