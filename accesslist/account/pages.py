@@ -16,8 +16,8 @@ from django.views.decorators.cache import never_cache
 
 from accesslist.account.actions import CONFIRM, AccountAction
 from accesslist.attempts import attempt_give_back, attempt_take
-from accesslist.selectors.own_roles import own_role_rows
 from accesslist.selectors.second_factors import factor_state
+from accesslist.selectors.users import own_role_rows
 from opsapi.api.errors import ApiError
 from opsapi.console.actions import operator_of
 from opsapi.console.forms import ConsoleForm

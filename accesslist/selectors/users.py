@@ -117,6 +117,12 @@ def users_of_team(team_id: str, sight: Sight) -> QuerySet[User]:
     return users_seen(sight).filter(id__in=Membership.objects.filter(team_id=team_id).values("user_id"))
 
 
+def own_role_rows(user_id: str) -> QuerySet[RoleGrant]:
+    """Return the user's roles and the roles of their teams, oldest first, with scope and team."""
+    held = RoleGrant.objects.filter(Q(user_id=user_id) | Q(team__members=user_id))
+    return held.select_related("org", "project", "team").distinct().order_by("id")
+
+
 def _belongs_to(orgs: Collection[str]) -> Q:
     """Users with a role in an organization or in one of its projects, and members of its teams."""
     direct = RoleGrant.objects.filter(_in_orgs(orgs), user__isnull=False)

@@ -1,14 +1,20 @@
-"""Users, as user admins and members of the same organization see them."""
+"""Users: of the installation, of an organization, and of a project, as the caller may see them."""
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.access import WRITE_USERS
+from accesslist.access import READ_ORG, READ_PROJECT, WRITE_USERS
 from accesslist.models import User
 from accesslist.rules.administration import ADMINISTRATORS, administers_somewhere
 from accesslist.rules.role_requests import RoleRequest, asked_roles
-from accesslist.selectors.users import users_seen, visible_users, visible_users_named
+from accesslist.selectors.users import (
+    users_of_group,
+    users_of_org,
+    users_seen,
+    visible_users,
+    visible_users_named,
+)
 from accesslist.serializers.users import UserDocument, UserInput, UserRolesInput
 from accesslist.services.user_roles import user_roles_replace
 from accesslist.services.users import NewUser, user_create, user_delete
@@ -119,3 +125,27 @@ class UserViewSet(UserPresentingViewSet):
     def _answer(self, users: QuerySet[User], user_id: str) -> Response:
         user = UserDocument.first(users.filter(id=user_id))
         return self.alone(UserDocument, get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id))
+
+
+class OrgUserViewSet(UserPresentingViewSet):
+    """`/orgs/{id}/users`."""
+
+    access = {"index": READ_ORG}
+    parameters = {"index": LISTING}
+    answers = {"index": [UserDocument]}
+
+    def index(self, request: Request, org_id: str) -> Response:
+        """Users with a role in the organization or in one of its projects, and members of its teams."""
+        return self.list_of(UserDocument, users_of_org(org_id, self.seen_in))
+
+
+class GroupUserViewSet(UserPresentingViewSet):
+    """`/groups/{id}/users`."""
+
+    access = {"index": READ_PROJECT}
+    parameters = {"index": LISTING}
+    answers = {"index": [UserDocument]}
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """Users with a role in the project, directly or by a team."""
+        return self.list_of(UserDocument, users_of_group(group_id, self.seen_in))
