@@ -50,7 +50,7 @@ class Platform:
     """One run of the platform. What it started ends before it does, in the opposite order."""
 
     def __init__(self, plan: PlatformPlan, output: TextIO) -> None:
-        """`output` is exit_words, once, that the platform is ready."""
+        """`output` gets one message when the platform is ready."""
         self._plan = plan
         self._output = output
         self._wakeup = Wakeup(plan.parent)
