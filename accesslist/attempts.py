@@ -33,7 +33,7 @@ def attempt_take(request: HttpRequest, username: str, *, after_password: bool = 
     `after_password`: the caller gave the right password and may be guessing the code.
 
     Raises:
-        LoginRefusedError: as many as allowed failed in LOGIN_WINDOW; then none is taken.
+        LoginRefusedError: as many as allowed failed in LOGIN_WINDOW; then no counter changes.
     """
     counted_attempts: Attempt = {}
     for bucket in _buckets(request, username, after_password=after_password):

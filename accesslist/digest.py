@@ -1,6 +1,6 @@
 """HTTP Digest arithmetic: algorithm MD5, qop `auth` (RFC 7616, RFC 2617).
 
-Text from a request is as WSGI passes it: each character stands for one octet of the request.
+Text from a request is as WSGI passes it: each character is one octet of the request.
 """
 
 import hashlib
@@ -78,7 +78,7 @@ def response(ha1: str, method: str, uri: str, nonce: str, nc: str, cnonce: str) 
 
 
 def verify(credentials: DigestCredentials, ha1: str, method: str) -> bool:
-    """Whether the response was made with this HA1, compared in constant time.
+    """Whether the response was computed with this HA1, compared in constant time.
 
     The caller compares username, realm and uri with its own, and checks nonce and nc.
     """

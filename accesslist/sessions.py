@@ -1,4 +1,4 @@
-"""Who a session of the console belongs to (architecture, inversion 1)."""
+"""The operator of a console session (docs/architecture.md, "Principal")."""
 
 from collections.abc import Callable
 
@@ -11,9 +11,9 @@ from opsapi.api.addresses import client_address
 
 
 def operator(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Give each request `auth`, the principal of its session: None where nobody has logged in.
+    """Give each request `auth`, the principal of its session, or None without a log-in.
 
-    Looked up when it is asked for: requests of keys never do.
+    The look-up happens at the first use, so requests with keys never query it.
     """
 
     def handle(request: HttpRequest) -> HttpResponse:

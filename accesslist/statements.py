@@ -1,4 +1,4 @@
-"""Statements a request begins with; what they write may be written twice, should it be begun anew."""
+"""The first statements of a request; they may write twice, so the request can be repeated."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from opsapi.postgresql.base import this_connection
 
 
 def first_row(statement: str, parameters: Any) -> tuple[Any, ...]:
-    """The one row of it."""
+    """Return the only row of the statement."""
     connection = this_connection()
     with connection.written_twice_without_harm(), connection.cursor() as cursor:
         cursor.execute(statement, parameters)
@@ -15,7 +15,7 @@ def first_row(statement: str, parameters: Any) -> tuple[Any, ...]:
 
 
 def written(statement: str, parameters: Any) -> bool:
-    """Whether it wrote a row."""
+    """Whether the statement wrote a row."""
     connection = this_connection()
     with connection.written_twice_without_harm(), connection.cursor() as cursor:
         cursor.execute(statement, parameters)

@@ -1,4 +1,4 @@
-"""Counting attempts in fixed windows, the same for all processes."""
+"""Counts attempts in fixed windows, shared by all processes."""
 
 import math
 from dataclasses import dataclass
@@ -12,10 +12,9 @@ from accesslist.statements import first_row
 from opsapi.api.errors import rate_limited
 
 RATE_WINDOW = timedelta(minutes=1)
-"""What the limits of the throttles are for."""
+"""The window of rate limits."""
 
-# Whoever is over the limit already is only read: no row is hot, however fast the attempts come.
-# What is beyond the limit was refused, and took nothing.
+# For a caller above the limit the row is only read, so that fast attempts do not contend for it.
 _HIT = """
 WITH refused AS (
     SELECT started, count FROM accesslist_ratewindow
@@ -35,13 +34,13 @@ SELECT started, count FROM refused UNION ALL SELECT started, count FROM counted
 
 
 def throttle(bucket: str, limit: int, now: datetime, *, note: str = "") -> None:
-    """Count one attempt of the bucket (at most 200 characters); a limit of 0 is none.
+    """Count one attempt of the bucket (at most 200 characters); a limit of 0 means no limit.
 
-    `note`: a sentence of the refusal that says which limit it is.
-    Commits by itself where no transaction is open: what is refused afterwards counts too.
+    `note`: a sentence of the refusal that names the limit. Outside of a transaction the count commits at
+    once, so that a request that fails afterwards counts, too.
 
     Raises:
-        ApiError: RATE_LIMITED with Retry-After, from the attempt after `limit` ones in RATE_WINDOW on.
+        ApiError: RATE_LIMITED with Retry-After, after `limit` attempts in RATE_WINDOW.
     """
     wait = hit(bucket, limit=limit, window=RATE_WINDOW, now=now).wait if limit else None
     if wait is not None:
@@ -50,14 +49,14 @@ def throttle(bucket: str, limit: int, now: datetime, *, note: str = "") -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """What came of an attempt: in which window it was counted, or the whole seconds to wait for another."""
+    """The result of an attempt: the start of its window, and the seconds to wait if it was refused."""
 
     started: datetime
     wait: int | None = None
 
 
 def hit(bucket: str, *, limit: int, window: timedelta, now: datetime) -> Hit:
-    """Count one attempt; from the one after `limit` on they are refused, and not counted."""
+    """Count one attempt; after `limit` attempts in the window, refuse without counting."""
     named = {"bucket": bucket[:200], "limit": limit, "now": now, "old": now - window}
     started, count = first_row(_HIT, named)
     if count <= limit:
@@ -67,6 +66,6 @@ def hit(bucket: str, *, limit: int, window: timedelta, now: datetime) -> Hit:
 
 
 def give_back(bucket: str, *, started: datetime, limit: int) -> None:
-    """Count an attempt no longer, which `hit` counted in the window that started then, if that still runs."""
+    """Subtract an attempt that `hit` counted in the window with this start, if the window still runs."""
     counted = RateWindow.objects.filter(bucket=bucket[:200], started=started, count__gt=0)
     counted.update(count=Least(F("count"), limit) - 1)

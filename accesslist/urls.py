@@ -15,11 +15,10 @@ from accesslist.views.key_access_lists import (
     OrgKeyAccessListViewSet,
 )
 from accesslist.views.keys import GroupKeyViewSet, InstallationKeyViewSet, OrgKeyViewSet
-from accesslist.views.members import GroupUserViewSet, OrgUserViewSet
 from accesslist.views.organizations import OrganizationViewSet
 from accesslist.views.projects import ProjectViewSet
 from accesslist.views.teams import TeamUserViewSet, TeamViewSet
-from accesslist.views.users import UserViewSet
+from accesslist.views.users import GroupUserViewSet, OrgUserViewSet, UserViewSet
 from opsapi.api.routing import route
 
 ONE: Mapping[str, Any] = {"get": "retrieve", "patch": "update", "delete": "destroy"}

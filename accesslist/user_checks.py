@@ -61,10 +61,10 @@ def check_password(password: str, user: User) -> None:
 
 
 def check_new_user(password: str, user: User) -> None:
-    """Refuse a name or a password that is not as it has to be.
+    """Refuse an invalid name or a weak password.
 
     Raises:
-        ApiError: INVALID_USERNAME, WEAK_PASSWORD; both stand in `badFields`.
+        ApiError: INVALID_USERNAME, WEAK_PASSWORD; `badFields` contains both faults.
     """
     faults = [username_fault(user.username), password_fault(password, user)]
     if bad := [fault for fault in faults if fault]:
@@ -72,7 +72,7 @@ def check_new_user(password: str, user: User) -> None:
 
 
 def check_resets(user: User, by: Sequence[Grant]) -> None:
-    """Who may give a user back access to their account could log in as them: their teams' roles count too.
+    """Refuse callers who may not reset the user's log-in; roles of the user's teams count, too.
 
     Raises:
         ApiError: USER_UNAUTHORIZED.

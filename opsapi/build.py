@@ -39,7 +39,7 @@ def _checked_out(git: Path) -> str:
 
 
 def _resolve(git: Path, reference: str) -> str:
-    """A reference stands in a file of its own, or packed; a worktree shares those of the main checkout."""
+    """A reference has its own file or is packed; a worktree shares the references of the main checkout."""
     pointer = git / "commondir"
     common = (git / pointer.read_text().strip()).resolve() if pointer.is_file() else git
     for directory in (git, common):

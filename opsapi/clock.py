@@ -48,7 +48,7 @@ def parse_filter_time(text: str, *, end_of_day: bool) -> datetime:
 def second_after(moment: datetime) -> datetime:
     """The whole second after this one: comparisons with stored times are of whole seconds.
 
-    The last representable second has none after it and stands for itself.
+    For the last representable second, return it unchanged.
     """
     try:
         return moment.replace(microsecond=0) + timedelta(seconds=1)

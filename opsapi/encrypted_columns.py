@@ -1,4 +1,4 @@
-"""The encrypted columns of the database, and whether the configured keys open what stands there."""
+"""The encrypted columns of the database, and whether the configured keys decrypt their values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from opsapi.fields import EncryptedField
 
 @dataclass(frozen=True, slots=True)
 class EncryptedColumn:
-    """One of them; as text it is `<app>.<model>.<field>`."""
+    """An encrypted column, written as `<app>.<model>.<field>`."""
 
     model: type[models.Model]
     name: str
@@ -23,7 +23,7 @@ class EncryptedColumn:
         return f"{self.model._meta.label}.{self.name}"
 
     def rows(self) -> models.QuerySet[Any, Any]:
-        """Those with a value, also what the model's own manager hides."""
+        """The rows with a value, including rows that the model's manager hides."""
         return self.model._base_manager.exclude(**{self.name: None})
 
     def count_without_key(self) -> int:

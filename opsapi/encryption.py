@@ -1,6 +1,6 @@
 """Secrets at rest: AES-256-GCM, bound to the row they belong to, with rotating keys.
 
-A encrypted text is `<key id>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first of
+An encrypted text is `<key id>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first of
 `OPSAPI_ENCRYPTION_KEYS` encrypts, all of them open; `manage.py rotate_encryption` encrypts all again.
 """
 
@@ -62,12 +62,9 @@ def decrypt(encrypted: str, *, owner: str) -> str:
             try:
                 raw = base64.urlsafe_b64decode(body)
                 return cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], owner.encode()).decode()
-            except (
-                InvalidTag,
-                ValueError,
-            ):  # In the latter case the text is shorter than any encrypted text, or not base64.
+            except (InvalidTag, ValueError):  # ValueError: the text is too short, or not base64.
                 break
-    raise CannotDecryptError(f"a encrypted value of {owner} cannot be opened with the configured keys")
+    raise CannotDecryptError(f"an encrypted value of {owner} cannot be opened with the configured keys")
 
 
 def known_key_ids() -> list[str]:

@@ -1,8 +1,8 @@
 """How settings are read from the environment (or `.env`): each reader checks the value on its way in.
 
 A wrong value raises `ImproperlyConfigured` with one line that names the setting, the value's fault and what
-is allowed. What is read is written down in `READ`; what each setting means stands in `.env.example`, and
-docs/reference/settings.md is made of both.
+is allowed. `READ` lists all settings, `.env.example` explains them, and docs/reference/settings.md is
+generated from both.
 """
 
 import ipaddress

@@ -48,7 +48,7 @@ def bounded_count(rows: QuerySet[Any]) -> int:
 def ends_of(rows: QuerySet[T], *, first: int, newest: int) -> tuple[list[T], int]:
     """The newest and the first rows by `created` and `id`, newest first, and the number of rows in between.
 
-    So many at most as make MOST_BETWEEN with those that are returned.
+    The number is exact as long as the table has at most MOST_BETWEEN rows.
     """
     found = list(rows.order_by("-created", "-id")[: newest + first])
     if len(found) < newest + first:

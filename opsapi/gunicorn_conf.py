@@ -92,6 +92,6 @@ def post_fork(_server: Any, worker: Any) -> None:
 
 
 def post_worker_init(_worker: Any) -> None:
-    """Tells `manage.py serve` that this worker is ready."""
+    """Signal to `manage.py serve` that this worker is ready."""
     if READY_VARIABLE in os.environ:
         os.write(int(os.environ[READY_VARIABLE]), b"1")

@@ -38,10 +38,10 @@ def new_id() -> str:
 
 
 def derived_id(origin: str, *parts: str, time_digits: int = 8) -> str:
-    """The identifier that always follows from `origin`, another identifier, and these parts.
+    """Return an ID computed from `origin`, another ID, and the parts: the same input gives the same ID.
 
-    It begins with so many of the 12 hex digits of the time of `origin`: with 12 it sorts with it, with 8 to
-    about a minute, and has 64 bits to tell apart what has the same origin.
+    It begins with the first `time_digits` of the 12 hex digits of the time of `origin`. With 12 it sorts like
+    `origin`; with 8 it sorts to about a minute, and 64 bits distinguish IDs of the same origin.
     """
     digest = hashlib.sha256("\0".join((origin, *parts)).encode()).hexdigest()
     return origin[:time_digits] + digest[: ID_LENGTH - time_digits]

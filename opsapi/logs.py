@@ -3,7 +3,7 @@
 import logging
 import time
 
-# Attributes of every record, and those that logging adds when formatting; all others came as `extra`.
+# Attributes of every record, and attributes that formatting adds; all others came as `extra`.
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
     "message",
     "asctime",

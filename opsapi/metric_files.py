@@ -20,12 +20,14 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 the directory in it is 0700 and i
 
 
 def prepare(data_dir: Path) -> dict[str, str]:
-    """Make the directory, and take away what ended processes left there; answers what the environment needs.
+    """Create the directory of the counters without files of ended processes; return the environment variable.
 
-    It is that of the environment, if it names one; else one in memory: on a full disk the files would kill
-    each process that counts. Where there is no such memory, it is one in the data directory. Files of
-    processes that live stay: web processes and workers may have been started one by one. Raises
-    ImproperlyConfigured when it cannot be made.
+    The directory is the one in the environment, or otherwise one in memory: on a full disk, files would kill
+    each process that counts. Without shared memory, it is in the data directory. Files of running processes
+    stay, because web processes and workers may start one by one.
+
+    Raises:
+        ImproperlyConfigured: the directory cannot be created.
     """
     named = os.environ.get(VARIABLE)
     directory = _made(Path(named)) if named else _in_memory(data_dir) or _in_data_dir(data_dir)
@@ -48,7 +50,7 @@ def memory_dir(data_dir: Path) -> Path:
 
 
 def _in_memory(data_dir: Path) -> Path | None:
-    """None where there is no shared memory, or somebody else has taken the name."""
+    """None without shared memory, or if the name belongs to another user."""
     directory = memory_dir(data_dir)
     if not SHARED_MEMORY.is_dir():
         return None
@@ -68,12 +70,12 @@ def _is_ours(directory: Path) -> bool:
 def _in_data_dir(data_dir: Path) -> Path:
     make_private_directory(data_dir)
     directory = _made(data_dir / "metrics")
-    directory.chmod(0o700)  # earlier versions made it readable for root
+    directory.chmod(0o700)  # earlier versions let other users enter it
     return directory
 
 
 def _made(directory: Path) -> Path:
-    """The directory, made for its owner alone if it does not exist."""
+    """The directory, created for its owner alone if it does not exist."""
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         directory.mkdir(mode=0o700, exist_ok=True)

@@ -1,6 +1,6 @@
-"""The series of `/metrics`: declared once, so that docs/reference/metrics.md can tell of all of them.
+"""The series of `/metrics`, declared once, so that docs/reference/metrics.md can list all of them.
 
-Processes count what they do in COUNTED. A gauge is asked for at each scrape: nothing is kept of it.
+Processes count in COUNTED. Gauges are queried at each scrape and not stored.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
-"""What the platform tells of itself to Prometheus.
+"""The metrics of the platform for Prometheus.
 
-Processes count what they do. What the database knows is asked for when somebody scrapes: each app
-contributes it as `metrics` of its AppConfig (architecture, inversion 3). Labels take their values from
-closed sets only.
+Processes count what they do. Gauges are queried from the database at each scrape: each app contributes them
+as `metrics` of its AppConfig. The values of labels are closed sets.
 """
 
 import logging
@@ -45,7 +44,7 @@ class _FromProcesses(Collector):
         self._directory = directory
 
     def collect(self) -> Iterable[Metric]:
-        """The sums, without files that disappear meanwhile, such as those of ended processes."""
+        """The sums, without files that disappear meanwhile, such as files of ended processes."""
         files = [str(file) for file in self._directory.glob("*.db") if _is_begun(file)]
         while True:
             try:

@@ -41,7 +41,7 @@ def redact_urls(text: str) -> str:
 
 
 def holds_redacted_url(text: str) -> bool:
-    """Whether `******` stands for the user info or the query of a URL in the text."""
+    """Whether `******` replaces the user info or the query of a URL in the text."""
     redacted_user = f"{_AUTHORITY}{MASK}@"
     return MASK in text and any(
         redacted_user in word or ("/" in word and word.endswith(f"?{MASK}")) for word in text.split()

@@ -11,10 +11,13 @@ SECRET_BYTES = 48
 
 
 def make_private_directory(path: Path) -> None:
-    """Makes `path`, for its owner alone, if it does not exist; an existing one keeps its mode.
+    """Create the directory `path` for its owner alone; an existing directory keeps its mode.
 
-    Root lets others walk through (0711), because its PostgreSQL runs as another user inside; they can list
-    nothing, and every secret in it is 0600. Raises ImproperlyConfigured when it cannot be made.
+    For root, other users can pass through (0711), because PostgreSQL runs as another user inside; they can
+    list nothing, and every secret in it is 0600.
+
+    Raises:
+        ImproperlyConfigured: the directory cannot be created.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -24,10 +27,12 @@ def make_private_directory(path: Path) -> None:
 
 
 def secret_from_file(path: Path) -> str:
-    """The secret in `path`: URL-safe base64 of 48 random bytes, made at the first call and kept.
+    """Return the secret in `path`: URL-safe base64 of 48 random bytes, created at the first call.
 
-    Two processes that make it at once end with the same one. Raises ImproperlyConfigured when the file
-    cannot be made or read, is empty, or may be read by others.
+    Two processes that create it at the same time get the same secret.
+
+    Raises:
+        ImproperlyConfigured: the file cannot be created or read, is empty, or other users can read it.
     """
     try:
         if not path.exists():

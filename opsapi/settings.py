@@ -2,7 +2,7 @@
 
 A wrong value raises `ImproperlyConfigured` with one line that names the setting, the value's fault
 and what is allowed; `manage.py serve` prints that line and exits non-zero.
-What each means stands in `.env.example`, of which docs/reference/settings.md is made.
+`.env.example` explains each setting, and docs/reference/settings.md is generated from it.
 """
 
 from urllib.parse import urlsplit
@@ -99,7 +99,7 @@ OPSAPI_LOGIN_ATTEMPTS = read.number("OPSAPI_LOGIN_ATTEMPTS", 10, 1, 1000)
 OPSAPI_SECOND_FACTOR = read.choice("OPSAPI_SECOND_FACTOR", "optional", ("optional", "required"))
 OPSAPI_SESSION_HOURS = read.number("OPSAPI_SESSION_HOURS", 8, 1, 720)
 OPSAPI_SESSION_IDLE_MINUTES = read.number("OPSAPI_SESSION_IDLE_MINUTES", 60, 1, 43_200)
-# Beside loopback, who may read /metrics without a key.
+# In addition to loopback, addresses that may read /metrics without a key.
 OPSAPI_METRICS_ALLOW = read.networks("OPSAPI_METRICS_ALLOW")
 # In a minute; 0 is no limit.
 OPSAPI_RATE_FAILED_AUTH = read.number("OPSAPI_RATE_FAILED_AUTH", 60, 0, 1_000_000)
@@ -165,7 +165,7 @@ INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "opsapi.console.apps.ConsoleConfig",  # django.contrib.admin with our site
-    "opsapi",  # its commands stand in place of some of those below
+    "opsapi",  # its commands replace some commands of the apps below
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

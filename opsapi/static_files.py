@@ -8,7 +8,7 @@ from opsapi.api.handler import not_found
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # whitenoise has no types
-    """whitenoise's, for which a file that was taken away since is a file that is not there."""
+    """The middleware of whitenoise, which answers 404 for a file that was removed after the start."""
 
     @staticmethod
     def serve(static_file: StaticFile | Redirect, request: HttpRequest) -> HttpResponseBase:

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 
 MAX_DEPTH = 64
 MAX_MARKS = 2_000_000
-"""Commas and brackets of a body, those in strings too: it has no more values than these."""
+"""The maximum number of commas and brackets of a body, strings included; a body has no more values."""
 UNKEPT_TEXT: Final = "must not contain NUL characters or lone surrogates"
 """What is wrong with a text that `is_kept` denies."""
 
@@ -101,7 +101,7 @@ def _check_structure(body: bytes) -> None:
 
 
 def _depth(body: bytes) -> int:
-    """How deep its brackets are nested, without those in strings."""
+    """The depth of nested brackets, without brackets in strings."""
     # Without escapes each quote begins or ends a string; what has nothing of interest in it goes at once.
     quotes = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     parts = quotes.translate(None, _NO_BRACKETS).replace(b'""', b"").split(b'"')

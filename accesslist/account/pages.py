@@ -16,8 +16,8 @@ from django.views.decorators.cache import never_cache
 
 from accesslist.account.actions import CONFIRM, AccountAction
 from accesslist.attempts import attempt_give_back, attempt_take
-from accesslist.selectors.own_roles import own_role_rows
 from accesslist.selectors.second_factors import factor_state
+from accesslist.selectors.users import own_role_rows
 from opsapi.api.errors import ApiError
 from opsapi.console.actions import operator_of
 from opsapi.console.forms import ConsoleForm
@@ -120,7 +120,7 @@ def _qr_code(text: str) -> SafeString:
     """An inline SVG of the text, with a label for screen readers."""
     code = segno.make(text, error="m", micro=False)
     svg = code.svg_inline(scale=_SCALE, border=_BORDER, dark=_DARK, light=_LIGHT, omitsize=True)
-    picture = mark_safe(svg)  # noqa: S308 - made of the modules alone; the text is not in it
+    picture = mark_safe(svg)  # noqa: S308 - consists of the modules; the text is not in it
     return format_html(
         '<div class="account-qr" role="img" aria-label="QR code of the key below">{}</div>', picture
     )

@@ -1,4 +1,4 @@
-"""Access lists in the console: the global one and those of keys."""
+"""Access lists in the console: the global list and the lists of keys."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

@@ -18,7 +18,7 @@ _SHOWN = "grants_shown"
 
 
 def grants_in_visible_scope(visible_scope: VisibleScope) -> Q:
-    """Roles in the projects and organizations of a reach."""
+    """Roles in the visible projects and organizations."""
     return Q(project_id__in=visible_scope.group_ids) | Q(org_id__in=visible_scope.org_ids)
 
 
@@ -39,13 +39,13 @@ def sight_in(visible_scope: VisibleScope) -> Sight:
 
 
 def holders(visible_scope: VisibleScope, holder: str) -> QuerySet[Any, Any]:
-    """Role holders in the projects and organizations of a reach."""
+    """Role holders in the visible projects and organizations."""
     seen: QuerySet[Any, Any] = RoleGrant.objects.filter(grants_in_visible_scope(visible_scope))
     return seen.filter(**{f"{holder}__isnull": False}).values(holder)
 
 
 def roles_shown(visible_scope: VisibleScope, model: type[Any]) -> Q:
-    """The roles of a key, user or team that an operator with this reach can see, as in the API."""
+    """The roles of a key, user or team that an operator with this visible scope sees, as in the API."""
     if visible_scope.everything:
         return Q()
     return held_in(sight_in(visible_scope)) if model is User else grants_in_visible_scope(visible_scope)

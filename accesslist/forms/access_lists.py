@@ -1,4 +1,4 @@
-"""Forms of access lists. They warn about blocked callers before a change is made."""
+"""Forms of access lists. They warn about callers that a change would block."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.functional import cached_property
+from django.utils.translation import ngettext
 
 from accesslist.forms.scopes import ScopedForm, ScopeField, lines
 from accesslist.models import AccessListEntry, ApiKey
@@ -68,7 +69,8 @@ class GuardedForm(ScopedForm):
         after = self.blocks_after(before)
         refused = newly_refused(self._callers, before=before, after=after)
         if refused:
-            yield f"{len(refused)} callers of the last {RECENT.days} days would be blocked:"
+            callers = ngettext("%d caller", "%d callers", len(refused)) % len(refused)
+            yield f"{callers} of the last {RECENT.days} days would be blocked:"
             listed, left_out = cut(refused, _MOST_WARNINGS)
             yield from (_caller_words(one) for one in listed)
             if left_out:

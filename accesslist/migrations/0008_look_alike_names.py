@@ -1,4 +1,4 @@
-"""No two users have names that look alike, from now on; those who are there stay, the older one keeps its look."""
+"""New users cannot have names that look like existing names. Of existing names that look alike, the oldest counts."""
 
 from django.db import migrations, models
 

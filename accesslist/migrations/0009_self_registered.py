@@ -1,4 +1,4 @@
-"""Users who were made without a key are marked; of those from before it is not known."""
+"""Mark users who are created without a key; for older users this is unknown."""
 
 from django.db import migrations, models
 

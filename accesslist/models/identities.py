@@ -140,7 +140,7 @@ class User(AbstractBaseUser):
 
     @cached_property
     def grants_held(self) -> tuple[Grant, ...]:
-        """The roles of the user, including those of their teams."""
+        """The roles of the user, including the roles of the user's teams."""
         mine = RoleGrant.objects.filter(Q(user=self) | Q(team__members=self)).distinct()
         return tuple(dict.fromkeys(row.grant for row in mine))
 

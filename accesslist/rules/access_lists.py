@@ -1,4 +1,4 @@
-"""Access lists: the global list and those of keys, what an entry is, who may change which list. Pure."""
+"""Access lists, their entries, and which callers may change which list. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
 
 @dataclass(frozen=True, slots=True)
 class AccessList:
-    """One list: a key's own, without `key_id` the global one.
+    """The access list of a key, or the global list if `key_id` is None.
 
-    `public_key` is the key that events name, `place` where a change is made and told of.
+    Events name `public_key`. `place` is the scope of a change and of its event.
     """
 
     key_id: str | None = None
@@ -28,7 +28,7 @@ GLOBAL_LIST = AccessList()
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """What makes an entry; the range is canonical."""
+    """A new entry, with a canonical range."""
 
     cidr_block: str
     description: str | None = None
@@ -36,26 +36,26 @@ class NewEntry:
 
 @dataclass(frozen=True, slots=True)
 class ListWriter:
-    """Who changes a list; `is_exempt`: no list applies where they are."""
+    """The actor that changes a list. `is_exempt`: no list applies to the actor's address."""
 
     actor: Actor
     is_exempt: bool = False
 
     def owns(self, of: AccessList) -> bool:
-        """Whether the list is that of the key that writes it."""
+        """Whether the actor is the key of the list."""
         return self.actor.kind is ActorKind.KEY and of.key_id == self.actor.id
 
     def is_held_by(self, of: AccessList) -> bool:
-        """Whether the list holds for them: only keys are held, and whoever writes the global list by it."""
+        """Whether the list applies to the actor: a key that writes its own list or the global list."""
         is_theirs = of.key_id is None or of.key_id == self.actor.id
         return not self.is_exempt and self.actor.kind is ActorKind.KEY and is_theirs
 
 
 def read_asked_range(text: str) -> str:
-    """The canonical form of a range that is asked for in a query, where several may stand.
+    """Return the canonical form of a range in a query, which may contain several.
 
     Raises:
-        ValueError: which one, and the reason.
+        ValueError: with the range and the reason.
     """
     try:
         return read_range(text)
@@ -64,10 +64,10 @@ def read_asked_range(text: str) -> str:
 
 
 def read_asked_ranges(values: Iterable[str]) -> list[str]:
-    """The canonical forms of all that are asked for.
+    """Return the canonical forms of all ranges in a query.
 
     Raises:
-        ApiError: INVALID_QUERY_PARAMETER, with every one that is no range in `badFields`.
+        ApiError: INVALID_QUERY_PARAMETER, with every invalid range in `badFields`.
     """
     ranges: list[str] = []
     bad: list[BadField] = []
@@ -82,12 +82,12 @@ def read_asked_ranges(values: Iterable[str]) -> list[str]:
 
 
 def refuse_keys_beyond(held: Iterable[tuple[Grant, Scope]], *, by: Iterable[Grant]) -> None:
-    """A list opens the key everywhere: who changes it has to be a writer wherever the key holds a role.
+    """Refuse callers who are not writers in every scope of the key: a list opens the key in all of them.
 
-    `held` are the key's grants with where they hold, `by` those of the one who writes.
+    `held`: the key's grants with their scopes. `by`: the caller's grants.
 
     Raises:
-        ApiError: USER_UNAUTHORIZED, naming the roles that would do.
+        ApiError: USER_UNAUTHORIZED with the roles that are sufficient.
     """
     caller = tuple(by)
     for grant, scope in held:

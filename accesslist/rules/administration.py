@@ -1,4 +1,4 @@
-"""Whose roles may be changed, and by whom: by owners and user admins of a scope, within it. Pure."""
+"""Which callers may change roles: owners and user admins of a scope, within that scope. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -14,18 +14,18 @@ ADMINISTRATORS = (
     Role.GROUP_OWNER,
     Role.GROUP_USER_ADMIN,
 )
-"""Who administers users somewhere."""
+"""Roles that administer users in some scope."""
 
 GROUP_WRITERS = (Role.GROUP_OWNER, Role.GROUP_USER_ADMIN)
-"""Who writes the keys of a project, their access lists and the roles of teams there."""
+"""Roles that write the keys of a project, their access lists, and the roles of teams in it."""
 ORG_WRITERS = (Role.ORG_OWNER,)
-"""Who writes the keys of an organization and their access lists."""
+"""Roles that write the keys of an organization and their access lists."""
 GLOBAL_WRITERS = (Role.GLOBAL_OWNER,)
-"""Who writes every key, its access list and the global one."""
+"""Roles that write every key, every access list, and the global access list."""
 
 
 def administrators_of(grant: Grant) -> tuple[Role, ...]:
-    """The roles that allow giving and taking roles where this one holds: any of them does."""
+    """Return the roles of which any allows granting and revoking roles in the scope of this grant."""
     if grant.role.is_global:
         return (Role.GLOBAL_OWNER,)
     if grant.role.is_org:
@@ -34,9 +34,9 @@ def administrators_of(grant: Grant) -> tuple[Role, ...]:
 
 
 def resetter_of(held: Iterable[Grant]) -> Role:
-    """The role that allows setting another password for whoever holds these, or taking their second factor.
+    """Return the role needed to reset the password or second factor of a user with these grants.
 
-    Whoever can do that can log in as them: a user admin only where that gives them nothing they do not hold.
+    A caller who resets them can log in as the user. A user admin may do so only without gaining a role.
     """
     within = IMPLIED[Role.GLOBAL_USER_ADMIN]
     is_within = all(grant.role in within and not grant.role.is_global for grant in held)
@@ -44,12 +44,12 @@ def resetter_of(held: Iterable[Grant]) -> Role:
 
 
 def administers_somewhere(by: Iterable[Grant]) -> bool:
-    """Whether the grants allow changing anybody's roles anywhere."""
+    """Whether the grants allow changing roles in any scope."""
     return any(IMPLIED[grant.role] & frozenset(ADMINISTRATORS) for grant in by)
 
 
 def administers(by: Sequence[Grant], grant: Grant, orgs_of_groups: Mapping[str, str]) -> bool:
-    """Whether the grants `by` allow giving and taking roles where `grant` holds."""
+    """Whether the grants `by` allow granting and revoking roles in the scope of `grant`."""
     scope = scope_of(grant, orgs_of_groups)
     return any(satisfies(by, role, scope) for role in administrators_of(grant))
 
@@ -61,10 +61,10 @@ def refuse_elsewhere(
     by: Sequence[Grant],
     orgs_of_groups: Mapping[str, str],
 ) -> None:
-    """Where the caller administers nothing, only roles they were `shown` may be named: those stay.
+    """Refuse new roles in scopes that the caller does not administer; roles that were `shown` stay.
 
     Raises:
-        ApiError: CANNOT_ADD_GLOBAL_ROLE, USER_UNAUTHORIZED with the roles that would do.
+        ApiError: CANNOT_ADD_GLOBAL_ROLE, USER_UNAUTHORIZED with the roles that are sufficient.
     """
     for grant in wanted:
         if grant in shown or administers(by, grant, orgs_of_groups):

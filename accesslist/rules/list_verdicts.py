@@ -9,7 +9,7 @@ from accesslist.rules.ranges import covers
 
 
 class ListVerdict(StrEnum):
-    """Whether lists let a caller in; the value is how it is told."""
+    """Whether lists admit a caller; the values are texts for people."""
 
     ADMITTED = "no access list blocks it"
     EXEMPT = "no access list applies to this address"
@@ -18,13 +18,13 @@ class ListVerdict(StrEnum):
 
     @property
     def refuses(self) -> bool:
-        """Whether one of the lists keeps them out."""
+        """Whether a list blocks the caller."""
         return self in {ListVerdict.GLOBAL_LIST, ListVerdict.OWN_LIST}
 
 
 @dataclass(frozen=True, slots=True)
 class SeenCaller:
-    """A key that called from an address, and when it last did."""
+    """A key, an address it called from, and the time of the last call."""
 
     public_key: str
     address: str
@@ -32,7 +32,7 @@ class SeenCaller:
 
 
 def verdict(*, is_exempt: bool, is_global: bool, global_refuses: bool, own_refuses: bool) -> ListVerdict:
-    """What becomes of a key's call: a global role is held to the global list, any key to its own."""
+    """Return the verdict on a key's call: the global list applies to keys with a global role."""
     if is_exempt:
         return ListVerdict.EXEMPT
     if is_global and global_refuses:
@@ -41,12 +41,16 @@ def verdict(*, is_exempt: bool, is_global: bool, global_refuses: bool, own_refus
 
 
 def keeps_out(blocks: Collection[str], address: str | None) -> bool:
-    """Whether a list of these canonical ranges keeps the address out; an empty one keeps nobody out."""
+    """Whether a list of these canonical ranges blocks the address; an empty list blocks no address."""
     return bool(blocks) and not covers(blocks, address)
 
 
 def newly_refused(
     callers: Iterable[SeenCaller], *, before: Collection[str], after: Collection[str]
 ) -> list[SeenCaller]:
-    """Those that the list lets in as it is and would keep out as it is to be."""
-    return [one for one in callers if keeps_out(after, one.address) and not keeps_out(before, one.address)]
+    """Return the callers that the list admits before the change and blocks after it."""
+    return [
+        caller
+        for caller in callers
+        if keeps_out(after, caller.address) and not keeps_out(before, caller.address)
+    ]

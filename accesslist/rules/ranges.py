@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface, ip_network
 
 MAX_LENGTH = 50
-"""No range needs more characters."""
+"""The maximum number of characters of a range."""
 
 _FORM = re.compile(r"[0-9A-Fa-f:.]+(/\d{1,3})?", re.ASCII)
 _FAULT = "must be an address or a range in CIDR notation"
@@ -13,9 +13,9 @@ _MAPPED_BITS = 96
 
 
 def read_range(text: str) -> str:
-    """The canonical form of a range in CIDR notation; a bare address is a range of one.
+    """Return the canonical form of a range in CIDR notation, or of an address as a range.
 
-    Callers' IPv4-mapped addresses are taken for IPv4, so a range of such stands for the IPv4 one.
+    IPv4-mapped IPv6 ranges become IPv4 ranges, as the addresses of callers do.
 
     Raises:
         ValueError: with the reason.
@@ -32,7 +32,7 @@ def read_range(text: str) -> str:
 
 
 def read_address(text: str) -> str:
-    """The canonical form of an address, as `read_range`.
+    """Return the canonical form of an address, as `read_range`.
 
     Raises:
         ValueError: with the reason.
@@ -44,7 +44,7 @@ def read_address(text: str) -> str:
 
 
 def is_within(block: str, wider: str) -> bool:
-    """Whether the one canonical range is all of it in the other."""
+    """Whether the canonical range `block` is completely within `wider`."""
     inner, outer = ip_network(block), ip_network(wider)
     if isinstance(inner, IPv4Network):
         return isinstance(outer, IPv4Network) and inner.subnet_of(outer)
@@ -52,12 +52,12 @@ def is_within(block: str, wider: str) -> bool:
 
 
 def covers(blocks: Iterable[str], address: str | None) -> bool:
-    """Whether the address is in one of the canonical ranges; one that is not known is in none."""
+    """Whether the address is in any of the canonical ranges; an unknown address (None) is not."""
     return address is not None and any(ip_address(address) in ip_network(block) for block in blocks)
 
 
 def only_address(cidr_block: str) -> str | None:
-    """The address of a range of one; None of a wider one."""
+    """Return the address of a range that contains only one; None for a wider range."""
     network = ip_network(cidr_block)
     return str(network.network_address) if network.num_addresses == 1 else None
 

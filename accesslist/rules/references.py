@@ -1,4 +1,4 @@
-"""Arrays whose items name something: each something that exists, and none what another names. Pure."""
+"""Arrays of references: each item must name an existing object, and no object twice. Pure."""
 
 from collections.abc import Hashable, Iterable
 
@@ -9,18 +9,18 @@ from opsapi.api.errors import ApiError, BadField
 def refuse_unknown_and_repeated(
     named: Iterable[tuple[str, Hashable | None]], *, unknown: str = "does not exist"
 ) -> None:
-    """Refuse items that name nothing (None), with the message `unknown`, or what one before them names.
+    """Refuse references to unknown objects, with the message `unknown`, and repeated references.
 
-    `named` are the items in order: the path of the field that names, and what it names.
+    `named`: the references in order, each with the path of its field and the object, or None if unknown.
 
     Raises:
-        ApiError: INVALID_ATTRIBUTE, with every such item in `badFields`.
+        ApiError: INVALID_ATTRIBUTE, with every wrong reference in `badFields`.
     """
     bad, seen = [], set[Hashable]()
-    for path, one in named:
-        if one is None or one in seen:
-            message = unknown if one is None else "is given twice"
+    for path, target in named:
+        if target is None or target in seen:
+            message = unknown if target is None else "is given twice"
             bad.append(BadField(path, ErrorCode.INVALID_ATTRIBUTE, message))
-        seen.add(one)
+        seen.add(target)
     if bad:
         raise ApiError.of_fields(bad)

@@ -1,4 +1,4 @@
-"""Which roles may be granted, in which scope, and by whom: nobody grants a role they do not hold. Pure."""
+"""Which roles a caller may grant in which scope: only roles that the caller holds. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
 
 @dataclass(frozen=True, slots=True)
 class AskedRole:
-    """A role as a body asks for it."""
+    """A role in a request body; `path` is the path of its field."""
 
     path: str
     role: Role
@@ -21,7 +21,7 @@ class AskedRole:
 
 @dataclass(frozen=True, slots=True)
 class RoleRequest:
-    """Roles asked for: in the scope of which path, and what the one who gives them holds."""
+    """Requested roles, with the scope of the path (`here`) and the grants of the caller (`by`)."""
 
     asked: Sequence[AskedRole]
     here: Scope
@@ -34,14 +34,14 @@ class RoleRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExistingScopes:
-    """What exists of the places that roles name: each project with its organization, and organizations."""
+    """The existing scopes among the scopes that roles name; each project has its organization."""
 
     orgs_of_groups: Mapping[str, str]
     orgs: Collection[str]
 
 
 def asked_roles(values: Sequence[Mapping[str, Any]], field: str = "roles") -> list[AskedRole]:
-    """The checked `[{roleName, groupId?, orgId?}]` of a body; `field` is where it stood."""
+    """Return the roles of a checked `[{roleName, groupId?, orgId?}]`; `field` is its name in the body."""
     return [
         AskedRole(f"{field}[{place}]", Role(value["roleName"]), value.get("orgId"), value.get("groupId"))
         for place, value in enumerate(values)
@@ -49,10 +49,10 @@ def asked_roles(values: Sequence[Mapping[str, Any]], field: str = "roles") -> li
 
 
 def grants_asked(asked: Iterable[AskedRole], *, here: Scope = INSTALLATION) -> list[Grant]:
-    """The grants asked for, each once; `here` is the project or organization of the path, if any.
+    """Return the requested grants, each once; `here` is the project or organization of the path, if any.
 
-    In a project only its own roles are given; in an organization its own and those in projects,
-    which `groupId` names; over the installation a role says itself where it holds.
+    The path of a project grants only roles in that project. The path of an organization grants roles in it
+    and, with `groupId`, in its projects. Elsewhere, each role names its scope.
 
     Raises:
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
@@ -66,16 +66,16 @@ def grants_asked(asked: Iterable[AskedRole], *, here: Scope = INSTALLATION) -> l
 
 
 def scope_faults(asked: Iterable[AskedRole]) -> list[BadField]:
-    """What `grants_asked` refuses over the installation, for a body that has other faults to tell of too."""
+    """Return what `grants_asked` refuses without a scope in the path, to report it with other faults."""
     return [fault for one in asked if isinstance(fault := _grant(one, INSTALLATION), BadField)]
 
 
 def refuse_roles_not_held(
     added: Iterable[Grant], *, by: Sequence[Grant], orgs_of_groups: Mapping[str, str]
 ) -> None:
-    """Nobody grants a role they do not hold, and global ones only a Global Owner grants.
+    """Refuse roles that the caller does not hold; only a Global Owner grants global roles.
 
-    `by` are the grants of the one who gives, `orgs_of_groups` the organization of each project named.
+    `by`: the caller's grants. `orgs_of_groups`: the organization of each named project.
 
     Raises:
         ApiError: CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD.
@@ -91,12 +91,12 @@ def refuse_roles_not_held(
 def refuse_unknown_scopes(
     asked: Iterable[AskedRole], *, places: ExistingScopes, here: Scope = INSTALLATION
 ) -> None:
-    """A project or organization that a role names has to exist, and a project to be one of the path's.
+    """Refuse unknown projects and organizations, and projects outside of the organization of the path.
 
-    To be called after `refuse_roles_not_held`, so that nobody learns of places that are not theirs.
+    Call it after `refuse_roles_not_held`, so that callers do not learn which other scopes exist.
 
     Raises:
-        ApiError: INVALID_ATTRIBUTE, with every such role in `badFields`.
+        ApiError: INVALID_ATTRIBUTE, with every wrong role in `badFields`.
     """
     bad = [fault for one in asked if (fault := _scope_fault(one, places, here))]
     if bad:
@@ -104,7 +104,7 @@ def refuse_unknown_scopes(
 
 
 def scope_of(grant: Grant, orgs_of_groups: Mapping[str, str]) -> Scope:
-    """Where a grant holds, with the organization of its project."""
+    """Return the scope of a grant, with the organization of its project."""
     if grant.group_id is not None:
         return Scope(org_id=orgs_of_groups.get(grant.group_id), group_id=grant.group_id)
     return grant.scope
@@ -125,7 +125,7 @@ def _scope_fault(asked: AskedRole, places: ExistingScopes, here: Scope) -> BadFi
 
 
 def _grant(asked: AskedRole, here: Scope) -> Grant | BadField:
-    """The grant, or what is wrong with the role."""
+    """Return the grant, or the fault of the role."""
     if here.group_id is not None:
         return _in_project(asked, here.group_id)
     if asked.role.is_group:

@@ -1,6 +1,6 @@
-"""Codes of the second factor: those that change with time (RFC 6238), and those for recovery. Pure.
+"""Codes of the second factor: timed codes (RFC 6238) and recovery codes. Pure.
 
-How a code is computed is pyotp's; here stands which step it belongs to, and that none is used twice.
+pyotp computes timed codes. This module finds the step of a code, and refuses a code that was used before.
 """
 
 import hashlib
@@ -12,11 +12,11 @@ from enum import StrEnum
 import pyotp
 
 STEPS_OF_TOLERANCE = 1
-"""So many steps of 30 seconds a clock may be wrong, either way."""
+"""The number of steps of 30 seconds by which a clock may differ, in both directions."""
 RECOVERY_CODES = 10
-"""So many are made at a time."""
+"""The number of recovery codes created at a time."""
 NEVER = 0
-"""The last used step of a secret of which no code was used."""
+"""The last used step of a secret without used codes."""
 
 _ISSUER = "Ops"
 _DIGITS = 6
@@ -27,7 +27,7 @@ _GROUPS, _GROUP_LENGTH = 4, 4
 
 
 class CodeFault(StrEnum):
-    """Why a code does not count; the value is how it is told."""
+    """Why a code is refused; the values are texts for people."""
 
     WRONG = "Incorrect code. Codes change every 30 seconds."
     USED = "This code has already been used. Wait for the next code."
@@ -38,23 +38,23 @@ class CodeFault(StrEnum):
 
 
 def new_secret() -> str:
-    """160 bits in base 32, as authenticators take them."""
+    """Return 160 random bits in base 32, the format of authenticators."""
     return pyotp.random_base32()
 
 
 def setup_uri(secret: str, username: str) -> str:
-    """What an authenticator reads from the QR code."""
+    """Return the URI that an authenticator reads from the QR code."""
     return pyotp.TOTP(secret).provisioning_uri(name=username, issuer_name=_ISSUER)
 
 
 def is_timed(typed: str) -> bool:
-    """Whether it has the form of a code by time; what has another is taken for a recovery code."""
+    """Whether the text has the format of a timed code; other texts count as recovery codes."""
     code = _without_spaces(typed)
     return code.isascii() and code.isdigit() and len(code) == _DIGITS
 
 
 def step_of(typed: str, *, secret: str, last_step: int, now: datetime) -> int | CodeFault:
-    """The step whose code this is, later than the last one used, or why the code does not count."""
+    """Return the step of the code, which must be later than the last used step, or the fault."""
     if not is_timed(typed):
         return CodeFault.WRONG
     code, totp = _without_spaces(typed), pyotp.TOTP(secret)
@@ -67,12 +67,12 @@ def step_of(typed: str, *, secret: str, last_step: int, now: datetime) -> int | 
 
 
 def new_recovery_codes() -> list[str]:
-    """RECOVERY_CODES of 80 random bits each: too many to be guessed, also from their hashes."""
+    """Return RECOVERY_CODES codes of 80 random bits, which nobody can guess, even from their hashes."""
     return [_recovery_code() for _ in range(RECOVERY_CODES)]
 
 
 def recovery_hash(typed: str, *, owner: str) -> str:
-    """What is kept of a recovery code of this owner, however it is typed: case, spaces, O for 0."""
+    """Return the stored hash of an owner's recovery code, whatever its case and spaces, also with O for 0."""
     code = typed.lower().translate(_READ_AS)
     return hashlib.sha256(f"{owner}:{code}".encode(errors="replace")).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Usernames: how they are compared, what none may hold, and which look alike (RFC 8265, UTS 39). Pure."""
+"""Usernames: comparison, forbidden characters, and names that look alike (RFC 8265, UTS 39). Pure."""
 
 import hashlib
 import re
@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 LONGEST_SKELETON = 600
-"""More would not fit into an index of PostgreSQL."""
+"""The maximum number of characters of a skeleton, so that it fits into an index of PostgreSQL."""
 
 _CONFUSABLES = Path(__file__).with_name("confusables.txt")
 # Controls, formats (zero width, bidi), surrogates, private and unassigned characters, all separators.
@@ -19,19 +19,19 @@ _UNSEEN = re.compile(
 
 
 def username_key(username: str) -> str:
-    """The form under which usernames are unique: NFKC, without regard to case."""
+    """Return the form in which usernames are unique: NFKC, case-folded."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", username).casefold())
 
 
 def username_digest(username: str) -> str:
-    """What stands for a typed name where it must not be read; the same for each way to type it."""
+    """Return 32 hex characters that replace a typed name where nobody may read it; equal names share them."""
     return hashlib.sha256(username_key(username).encode()).hexdigest()[:32]
 
 
 def character_fault(username: str) -> str | None:
-    """What a username holds that nobody can see; None when all of it can be seen.
+    """Return why a character of the username is invisible; None if all characters are visible.
 
-    RFC 8265 refuses symbols as well. They are allowed here, because they can be seen.
+    RFC 8265 refuses symbols, too. They are allowed here, because they are visible.
     """
     if username != username.strip():
         return "it must not begin or end with a space"
@@ -43,9 +43,10 @@ def character_fault(username: str) -> str | None:
 
 
 def skeleton(text: str) -> str:
-    """What a name looks like (UTS 39, 4), without regard to case; names that share it look alike.
+    """Return a text that names share if they look alike (UTS 39, 4), case-insensitive.
 
-    Looked at twice: `aIi` looks like `ali` as it is typed, and `M` like `rn` only once it is an `m`.
+    Characters are replaced before and after case folding: `aIi` looks like `ali` as typed, `M` looks like
+    `rn` only as `m`.
     """
     seen = _prototypes(username_key(_prototypes(text)))
     return " ".join(seen.split())[:LONGEST_SKELETON]
@@ -58,7 +59,7 @@ def _prototypes(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _confusables() -> dict[int, str]:
-    """Each character that looks like another one or several, and that."""
+    """Return the replacement of each character that looks like other characters."""
     with _CONFUSABLES.open(encoding="utf-8") as lines:
         rows = (line.split(";") for line in lines if not line.startswith("#"))
         return {int(char, 16): _text(looks_like) for char, looks_like in rows}

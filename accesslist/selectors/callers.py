@@ -1,4 +1,4 @@
-"""From where keys called lately, as far as events tell: every accepted write names key and address."""
+"""Addresses that keys recently called from, read from events: each write records key and address."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -13,10 +13,10 @@ _MOST_EVENTS = 2000
 
 
 def recent_callers(key_id: str | None, *, now: datetime) -> list[SeenCaller]:
-    """Whom the key's list holds for, or without one the global list: keys with a global role.
+    """Return the latest call of each key from each address, newest first.
 
-    The latest call of each key from each address, newest first, among the newest 2,000 events of the last
-    30 days: it costs the same however long the log is.
+    `key_id` selects a key; None selects all keys with a global role. Only the newest 2,000 events of the last
+    30 days are read, so the cost does not depend on the length of the log.
     """
     keys = [key_id] if key_id else _keys_with_global_roles()
     found: dict[tuple[str, str], SeenCaller] = {}

@@ -11,7 +11,7 @@ from opsapi.roles import INSTALLATION, Grant, Scope
 
 
 def within(here: Scope) -> Q:
-    """Grants in the project; without one, in the organization or its projects; without either, all."""
+    """Return a filter of grants by scope: the project, or the organization with its projects, or all."""
     if here.group_id is not None:
         return Q(project_id=here.group_id)
     if here.org_id is not None:
@@ -20,13 +20,13 @@ def within(here: Scope) -> Q:
 
 
 def roles_of(*where: Q, **holder: Any) -> JsonRows:
-    """The roles of the outer row as `{role, org_id, project_id}`, oldest first."""
+    """Return a subquery of the outer row's roles as `{role, org_id, project_id}`, oldest first."""
     grants = RoleGrant.objects.filter(*where, **holder).order_by("id")
     return JsonRows(grants.values("role", "org_id", "project_id"))
 
 
 def keys_in(here: Scope = INSTALLATION) -> QuerySet[ApiKey]:
-    """Keys that hold a role there, in the order they were made, annotated with these `roles`."""
+    """Return the keys with a role in the scope, oldest first, annotated with their `roles` in it."""
     keys = ApiKey.objects.order_by("created", "id")
     if here != INSTALLATION:
         keys = keys.filter(id__in=RoleGrant.objects.filter(within(here)).values("api_key_id"))
@@ -34,14 +34,14 @@ def keys_in(here: Scope = INSTALLATION) -> QuerySet[ApiKey]:
 
 
 def present_grants(grants: Iterable[Grant]) -> list[dict[str, str]]:
-    """As `present_roles`."""
+    """As `present_roles`, from grants."""
     return present_roles(
-        [{"role": one.role.value, "org_id": one.org_id, "project_id": one.group_id} for one in grants]
+        {"role": grant.role.value, "org_id": grant.org_id, "project_id": grant.group_id} for grant in grants
     )
 
 
 def present_roles(roles: Iterable[Mapping[str, str | None]]) -> list[dict[str, str]]:
-    """`[{roleName, groupId or orgId}]` of what the selectors give."""
+    """Return `[{roleName, groupId or orgId}]` from the `roles` of a selector."""
     shown = []
     for role in roles:
         named = {"roleName": role["role"], "groupId": role["project_id"], "orgId": role["org_id"]}

@@ -8,11 +8,11 @@ M = TypeVar("M", bound=Model)
 
 
 def names_beginning(rows: QuerySet[M], *, name: str | None) -> QuerySet[M]:
-    """Those of the rows whose name begins so, without regard to case; all of them when none is given."""
+    """Return the rows whose name starts with `name`, case-insensitive; all rows if `name` is None."""
     return rows if name is None else rows.filter(name__istartswith=name)
 
 
 def named(rows: QuerySet[M], *, name: str, column: str = "name") -> QuerySet[M]:
-    """Those of the rows with that name in the column."""
-    # PostgreSQL refuses a NUL, and no name holds one.
+    """Return the rows with this name in the column."""
+    # No name contains a NUL, and PostgreSQL refuses it.
     return rows.none() if "\0" in name else rows.filter(**{column: name})

@@ -9,7 +9,7 @@ from opsapi.roles import IMPLIED, Grant, Role
 
 
 def visible_organizations(grants: Iterable[Grant]) -> QuerySet[Organization]:
-    """Those of which the grants make a member, oldest first: each of them can also be read alone."""
+    """Return the organizations whose member the grants make the caller, oldest first."""
     member = [grant for grant in grants if Role.ORG_MEMBER in IMPLIED[grant.role]]
     organizations = Organization.objects.order_by("created", "id")
     if any(grant.role.is_global for grant in member):
@@ -18,5 +18,5 @@ def visible_organizations(grants: Iterable[Grant]) -> QuerySet[Organization]:
 
 
 def organization_of(org_id: str) -> QuerySet[Organization]:
-    """The organization with this id; one at most."""
+    """Return a queryset of the organization with this ID."""
     return Organization.objects.filter(id=org_id)

@@ -9,7 +9,7 @@ from opsapi.roles import IMPLIED, Grant, Role
 
 
 def visible_projects(grants: Iterable[Grant]) -> QuerySet[Project]:
-    """Those in which the grants allow reading, in the order they were made."""
+    """Return the projects that the grants allow reading, oldest first."""
     reading = [grant for grant in grants if Role.GROUP_READ_ONLY in IMPLIED[grant.role]]
     projects = Project.objects.order_by("created", "id")
     if any(grant.role.is_global for grant in reading):
@@ -20,5 +20,5 @@ def visible_projects(grants: Iterable[Grant]) -> QuerySet[Project]:
 
 
 def project_of(group_id: str) -> QuerySet[Project]:
-    """The project with this id; one at most."""
+    """Return a queryset of the project with this ID."""
     return Project.objects.filter(id=group_id)

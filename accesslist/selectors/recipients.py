@@ -1,6 +1,6 @@
-"""Who is notified of alerts as the holder of a role, as a user, or as a member of a team.
+"""Recipients of notifications: holders of a role, a user, or the members of a team.
 
-All of them are users who hold a role, or whose team does. Nobody else is notified.
+Only users with a role, or with a team that has a role, are notified.
 """
 
 from collections.abc import Collection
@@ -17,15 +17,15 @@ Recipients = QuerySet[User, Any]
 
 
 def administrators() -> Recipients:
-    """Users who hold a global role, whichever."""
+    """Return the users with any global role."""
     return _holders(RoleGrant.objects.filter(org=None, project=None))
 
 
 def project_recipients(group_id: str, roles: Collection[str] = ()) -> Recipients:
-    """Users with one of these roles, or without `roles` any, in the project, directly or by a team.
+    """Return the users with any of these roles in the project, directly or by a team.
 
-    Owners of its organization are owners of the project too, where that role is named; holders of
-    global roles as such are never among them.
+    Without `roles`, any role counts. GROUP_OWNER includes the owners of the organization. Global roles do
+    not count.
     """
     held = RoleGrant.objects.filter(_named(roles), project_id=group_id)
     if Role.GROUP_OWNER in roles:
@@ -35,17 +35,17 @@ def project_recipients(group_id: str, roles: Collection[str] = ()) -> Recipients
 
 
 def org_recipients(group_id: str, roles: Collection[str] = ()) -> Recipients:
-    """Users with one of these roles, or without `roles` any, in the organization of the project."""
+    """Return the users with any of these roles in the project's organization; without `roles`, any role."""
     return _holders(RoleGrant.objects.filter(_named(roles), org_id__in=_org_of(group_id)))
 
 
 def org_role_recipients(org_id: str, roles: Collection[str] = ()) -> Recipients:
-    """As `org_recipients`, where the organization itself is named."""
+    """As `org_recipients`, by the ID of the organization."""
     return _holders(RoleGrant.objects.filter(_named(roles), org_id=org_id))
 
 
 def user_recipient(username: str, *, group_id: str | None) -> Recipients:
-    """The user of that name, if they belong to the organization of the project where one is named."""
+    """Return the user with this name; with `group_id`, only a user of the project's organization."""
     named = _rows(User.objects.filter(_can_be_notified(), username_key=username_key(username)))
     if group_id is None:
         return named
@@ -54,7 +54,7 @@ def user_recipient(username: str, *, group_id: str | None) -> Recipients:
 
 
 def team_recipients(team_id: str, *, group_id: str | None) -> Recipients:
-    """The team's members, if it is of the organization of the project where one is named."""
+    """Return the members of the team; with `group_id`, only of a team of the project's organization."""
     teams = Team.objects.filter(id=team_id)
     if group_id is not None:
         teams = teams.filter(org_id__in=_org_of(group_id))

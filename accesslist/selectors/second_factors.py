@@ -1,4 +1,4 @@
-"""Second factors of users, as their own account page and logging in need them."""
+"""Second factors of users, for the account page and the log-in."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from opsapi.fields import Among
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A second factor that waits for its first code: its secret as text, and as authenticators read it."""
+    """A second factor that waits for its first code: the secret as text, and the URI for authenticators."""
 
     secret: str
     uri: str
@@ -23,7 +23,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class FactorState:
-    """How a user's second factor stands: since when there is one, how many recovery codes are left."""
+    """The state of a user's second factor: when it was confirmed, and the number of unused recovery codes."""
 
     confirmed: datetime | None = None
     recovery_codes_left: int = 0
@@ -31,30 +31,30 @@ class FactorState:
 
 
 def has_second_factor(user_id: str) -> bool:
-    """Whether the user is asked for a code; one that is being set up is asked for nowhere."""
+    """Whether the user must enter a code. A second factor without its first code does not count."""
     return SecondFactor.objects.filter(user_id=user_id, confirmed__isnull=False).exists()
 
 
 def groups_without_second_factor(group_ids: Collection[str]) -> set[str]:
-    """Those of the projects in which a user, by a role of their own or of a team, has no second factor."""
+    """Return the projects in which a user with a role, directly or by a team, has no second factor."""
     return set(_lacking().filter(Among("project_id", group_ids)).values_list("project_id", flat=True))
 
 
 def orgs_without_second_factor(org_ids: Collection[str]) -> set[str]:
-    """Those of the organizations in which, or in a project of which, a user has no second factor."""
+    """Return the organizations in which, or in a project of which, a user has no second factor."""
     lacking = _lacking().annotate(within=Coalesce("org_id", "project__org_id"))
     return set(lacking.filter(Among("within", org_ids)).values_list("within", flat=True))
 
 
 def _lacking() -> QuerySet[RoleGrant]:
-    """The roles that somebody without a second factor has."""
+    """The roles of users without a second factor."""
     confirmed = SecondFactor.objects.filter(user=OuterRef("pk"), confirmed__isnull=False)
     users = User.objects.filter(~Exists(confirmed))
     return RoleGrant.objects.filter(Q(user__in=users) | Q(team__members__in=users)).distinct()
 
 
 def factor_state(user_id: str) -> FactorState:
-    """How the user's stands. The secret is told only until the first code was given."""
+    """Return the state of the user's second factor. It contains the secret only before the first code."""
     factor = SecondFactor.objects.select_related("user").filter(user_id=user_id).first()
     if factor is None:
         return FactorState()
@@ -64,16 +64,16 @@ def factor_state(user_id: str) -> FactorState:
 
 
 def secret_of(factor: SecondFactor) -> str:
-    """The secret, opened.
+    """Return the decrypted secret.
 
     Raises:
-        CannotDecryptError: the key that encrypted it is not configured any more.
+        CannotDecryptError: the key that encrypted the secret is no longer configured.
     """
     return decrypt(str(factor.secret), owner=factor.id)
 
 
 def _setup(factor: SecondFactor) -> Setup | None:
-    """None where its secret cannot be read any more: it has to be begun anew."""
+    """None if the secret can no longer be decrypted: the user must start the setup again."""
     try:
         secret = secret_of(factor)
     except CannotDecryptError:

@@ -7,12 +7,12 @@ from accesslist.models import RoleGrant, Team
 
 
 def teams_of(org_id: str) -> QuerySet[Team]:
-    """The organization's teams in the order they were made."""
+    """Return the teams of the organization, oldest first."""
     return Team.objects.filter(org_id=org_id).order_by("created", "id")
 
 
 def teams_in(group_id: str) -> QuerySet[Team]:
-    """Teams that hold roles in the project, in the order they were made; `role_names`, the oldest first."""
+    """Return the teams with roles in the project, oldest first, annotated with `role_names`, oldest first."""
     held = RoleGrant.objects.filter(project_id=group_id)
     roles = held.filter(team_id=OuterRef("id")).order_by("id").values("role")
     teams = Team.objects.filter(id__in=held.filter(team__isnull=False).values("team_id"))

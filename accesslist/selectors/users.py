@@ -15,7 +15,7 @@ from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What a caller sees of users.
+    """The part of users that a caller sees.
 
     `everything`: every user, with every role and team. Otherwise users who belong to one of `orgs`, with
     their roles in these organizations themselves, in all projects of `whole` organizations, and in
@@ -33,7 +33,7 @@ class Sight:
     administered_groups: Collection[str] = frozenset()
 
     def shows(self, place: Scope) -> bool:
-        """Whether roles there are shown; a project comes with its organization."""
+        """Whether roles in the scope are visible; the scope of a project includes its organization."""
         if self.everything:
             return True
         if place.group_id is None:
@@ -47,7 +47,7 @@ Membership = Team.members.through
 
 
 def users_seen(sight: Sight = EVERYTHING) -> QuerySet[User]:
-    """Users in the order they were made, annotated with what is seen of them (`UserDocument`)."""
+    """Return all users, oldest first, annotated with the visible fields (`UserDocument`)."""
     teams = Membership.objects.filter(_of_team(sight), user_id=OuterRef("id"))
     is_reached, is_name = _is_reached(sight), Q(email_address=F("username"))
     return User.objects.order_by("created", "id").annotate(
@@ -59,12 +59,12 @@ def users_seen(sight: Sight = EVERYTHING) -> QuerySet[User]:
 
 
 def any_user_exists() -> bool:
-    """Whether the first user was made."""
+    """Whether any user exists."""
     return User.objects.exists()
 
 
 def sight_of(grants: Iterable[Grant]) -> Sight:
-    """What these grants let somebody see of users; GROUP_AGENT allows reports alone, and does not count."""
+    """Return the sight of a caller with these grants. GROUP_AGENT only allows reports and does not count."""
     counted = [grant for grant in grants if grant.role is not Role.GROUP_AGENT]
     whole = {grant.org_id for grant in counted if grant.org_id}
     return Sight(
@@ -81,7 +81,7 @@ def sight_of(grants: Iterable[Grant]) -> Sight:
 
 
 def orgs_of_groups(grants: Iterable[Grant]) -> dict[str, str]:
-    """The organization of each project in which one of the grants is held; not of deleted ones."""
+    """Return the organization of each project in the grants, without deleted projects."""
     groups = {grant.group_id for grant in grants if grant.group_id}
     if not groups:
         return {}
@@ -90,35 +90,41 @@ def orgs_of_groups(grants: Iterable[Grant]) -> dict[str, str]:
 
 
 def visible_users(sight: Sight) -> QuerySet[User]:
-    """Those who are seen."""
+    """Return the visible users."""
     users = users_seen(sight)
     return users if sight.everything else users.filter(_belongs_to(sight.orgs))
 
 
 def visible_users_named(name: str, sight: Sight) -> QuerySet[User]:
-    """The one of that name, in whatever case it was typed, if it is to be seen."""
+    """Return a queryset of the user with this name, case-insensitive, if visible."""
     return named(visible_users(sight), name=username_key(name), column="username_key")
 
 
 def users_of_org(org_id: str, sight: Sight = EVERYTHING) -> QuerySet[User]:
-    """Those who belong to the organization."""
+    """Return the users of the organization."""
     return users_seen(sight).filter(_belongs_to([org_id]))
 
 
 def users_of_group(group_id: str, sight: Sight) -> QuerySet[User]:
-    """Those with a role in the project, directly or by a team."""
+    """Return the users with a role in the project, directly or by a team."""
     direct = RoleGrant.objects.filter(project_id=group_id, user__isnull=False)
     by_team = Membership.objects.filter(team__grants__project_id=group_id)
     return users_seen(sight).filter(Q(id__in=direct.values("user_id")) | Q(id__in=by_team.values("user_id")))
 
 
 def users_of_team(team_id: str, sight: Sight) -> QuerySet[User]:
-    """The team's members."""
+    """Return the members of the team."""
     return users_seen(sight).filter(id__in=Membership.objects.filter(team_id=team_id).values("user_id"))
 
 
+def own_role_rows(user_id: str) -> QuerySet[RoleGrant]:
+    """Return the user's roles and the roles of their teams, oldest first, with scope and team."""
+    held = RoleGrant.objects.filter(Q(user_id=user_id) | Q(team__members=user_id))
+    return held.select_related("org", "project", "team").distinct().order_by("id")
+
+
 def _belongs_to(orgs: Collection[str]) -> Q:
-    """Holds a role in one of them or in one of their projects, or is in one of their teams."""
+    """Users with a role in an organization or in one of its projects, and members of its teams."""
     direct = RoleGrant.objects.filter(_in_orgs(orgs), user__isnull=False)
     by_team = Membership.objects.filter(team__org_id__in=orgs)
     return Q(id__in=direct.values("user_id")) | Q(id__in=by_team.values("user_id"))
@@ -129,7 +135,7 @@ def _in_orgs(orgs: Collection[str]) -> Q:
 
 
 def held_in(sight: Sight) -> Q:
-    """Which grants of users are shown: those of which `Sight.shows` the place."""
+    """Return a filter of the visible grants of users, with the rule of `Sight.shows`."""
     if sight.everything:
         return Q()
     in_groups = Q(project__org_id__in=sight.whole) | Q(project_id__in=sight.groups)
@@ -137,7 +143,7 @@ def held_in(sight: Sight) -> Q:
 
 
 def _of_team(sight: Sight) -> Q:
-    """Those of whole organizations, and those that hold a role in a project that is seen."""
+    """Teams of whole organizations, and teams with a role in a visible project."""
     if sight.everything:
         return Q()
     here = RoleGrant.objects.filter(project_id__in=sight.groups, team__isnull=False)
@@ -145,7 +151,7 @@ def _of_team(sight: Sight) -> Q:
 
 
 def _is_reached(sight: Sight) -> Q:
-    """Whose e-mail address and telephone number are shown."""
+    """Users whose e-mail address and telephone number are visible."""
     if sight.contacts:
         return Q(id__isnull=False)
     orgs, groups = sight.administered_orgs, sight.administered_groups

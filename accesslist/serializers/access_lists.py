@@ -80,7 +80,7 @@ class AccessListEntryDocument(Resource):
     links = LinkDocument(many=True, read_only=True)
 
     def _read_only_faults(self, name: str, raw: Any) -> Iterable[BadField]:
-        # Being used between reading and writing back is no change of the one who writes: any time is taken.
+        # A key may use the entry between read and write, so any time is accepted.
         if name != "lastUsed":
             return super()._read_only_faults(name, raw)
         try:
@@ -91,13 +91,13 @@ class AccessListEntryDocument(Resource):
 
 
 class AccessListEntryInput(AccessListEntryDocument):
-    """What makes an entry of the global access list."""
+    """A new entry of the global access list."""
 
     description = VisibleText(max_length=250)
 
 
 class AccessListEntryChange(AccessListEntryDocument):
-    """What changes one."""
+    """Changes to an entry of the global access list."""
 
     is_change = True
 
@@ -126,7 +126,7 @@ class KeyAccessListEntryDocument(AccessListEntryDocument):
 
 
 class KeyAccessListEntryInput(KeyAccessListEntryDocument):
-    """What makes one: an address or a range."""
+    """A new entry of a key's access list: an address or a range."""
 
     refusals = (ErrorCode.MISSING_ATTRIBUTE, ErrorCode.INVALID_ATTRIBUTE)
     request_example = {"ipAddress": "192.0.2.7", "description": "build server"}
@@ -138,7 +138,7 @@ class KeyAccessListEntryInput(KeyAccessListEntryDocument):
     description = VisibleText(max_length=250, required=False)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """Exactly one of the two."""
+        """Require exactly one of `ipAddress` and `cidrBlock`."""
         sources = {"ipAddress": "ipAddress", "cidrBlock": "cidr_block"}
         given = [name for name, source in sources.items() if source in values or name in bad]
         if not given:
@@ -150,10 +150,10 @@ class KeyAccessListEntryInput(KeyAccessListEntryDocument):
 
 
 def new_entries(items: Sequence[Mapping[str, Any]]) -> list[NewEntry]:
-    """The checked items of a body as services take them.
+    """Return the checked items of a body as services accept them.
 
     Raises:
-        ApiError: INVALID_ATTRIBUTE, where ranges stand there twice.
+        ApiError: INVALID_ATTRIBUTE for repeated ranges.
     """
     names = ["ipAddress" if "ipAddress" in item else "cidrBlock" for item in items]
     blocks = [item.get("ipAddress") or item["cidr_block"] for item in items]

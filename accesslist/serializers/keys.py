@@ -17,15 +17,15 @@ from opsapi.api.resources import Facts, Resource
 from opsapi.redaction import MASK
 
 MOST_ROLES = 1000
-"""So many roles are given to a new key."""
+"""The maximum number of roles of a new key."""
 
 MOST_STORED_ROLES = 20_000
-"""So many are taken where roles are replaced: each place adds its own, and what was read can be written
-back. As many as fit into a body."""
+"""The maximum number of roles in a change. Each scope adds its own roles, and a document that was read can
+be written back: as many as fit into a body."""
 
 
 class ApiKeyDocument(Resource):
-    """An API key; its private part in full only in the answer that made it."""
+    """An API key; only the response that creates it contains the complete private key."""
 
     path = "{base}/apiKeys/{id}"
     relations = {"accessList": f"{path}/accessList"}
@@ -46,20 +46,20 @@ class ApiKeyDocument(Resource):
 
 
 class ApiKeyInput(ApiKeyDocument):
-    """What makes a key."""
+    """A new API key."""
 
     roles = ListOf(RoleField(), max_length=MOST_ROLES, example=[RoleDocument.example])
 
 
 class ApiKeyChange(ApiKeyDocument):
-    """What changes a key; what is left out stays as it is."""
+    """Changes to an API key; fields that are left out stay unchanged."""
 
     is_change = True
 
     roles = ListOf(RoleField(), max_length=MOST_STORED_ROLES, clearable=True, example=[RoleDocument.example])
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """A key keeps a role where it is changed."""
+        """Require at least one role."""
         if values.get("roles") == []:
             message = "must contain a role; use DELETE to revoke all roles"
             yield BadField("roles", ErrorCode.MISSING_ATTRIBUTE, message)

@@ -21,7 +21,7 @@ _BELOW = (
     "teams",
     "users",
 )
-"""What a project has, by the name of its path and its relation."""
+"""The collections of a project; each name is a path below the project and a relation."""
 
 
 class ProjectDocument(Resource):
@@ -58,7 +58,7 @@ class ProjectDocument(Resource):
 
 
 class ProjectChange(ProjectDocument):
-    """What changes a project; what is left out stays."""
+    """Changes to a project; fields that are left out stay unchanged."""
 
     is_change = True
     writable = frozenset({"name", "tags"})

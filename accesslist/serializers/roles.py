@@ -14,7 +14,7 @@ ROLE_NAMES = [role.value for role in Role]
 
 
 class RoleDocument(Document):
-    """A role and where it holds."""
+    """A role with its scope."""
 
     example = {"roleName": "GROUP_READ_ONLY", "groupId": "6560d1c2a7b3f94e5d8c1b20"}
 
@@ -23,12 +23,12 @@ class RoleDocument(Document):
     orgId = Identifier(required=False)
 
 
-# One for all: making the document costs more than reading a role.
+# Shared, because creating the document costs more than reading a role.
 _ROLE = RoleDocument()
 
 
 class RoleField(serializers.JSONField):
-    """A role as a string or as `{roleName}`; answers a `RoleDocument`'s values."""
+    """A role as a string or as an object with `roleName`; read as the values of a `RoleDocument`."""
 
     code = ErrorCode.INVALID_ENUM_VALUE
 

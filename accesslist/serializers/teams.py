@@ -18,10 +18,10 @@ from opsapi.api.resources import Resource
 from opsapi.roles import Role
 
 MOST_MEMBERS = 5000
-"""So many users are in a team."""
+"""The maximum number of users of a team."""
 
 MOST_JOINING = 500
-"""So many join a team at once."""
+"""The maximum number of users that one request adds."""
 
 _USERNAMES = ["ada@example.com", "grace@example.com"]
 _GROUP_ROLES = [role.value for role in Role if role.is_group]
@@ -29,7 +29,7 @@ _GROUP_ROLES = [role.value for role in Role if role.is_group]
 
 @dataclass(frozen=True, slots=True)
 class AskedMember:
-    """A user as a body names them, by id or by username; `path` is where."""
+    """A user in a request body, by ID or by username; `path` is the path of the field."""
 
     path: str
     user_id: str | None = None
@@ -38,7 +38,7 @@ class AskedMember:
 
 @dataclass(frozen=True, slots=True)
 class AskedTeam:
-    """A team and its roles as a body asks for them; `path` is where the team is named."""
+    """A team with roles in a request body; `path` is the path of the team's field."""
 
     path: str
     team_id: str
@@ -46,7 +46,7 @@ class AskedTeam:
 
 
 class TeamDocument(Resource):
-    """A team and what makes it."""
+    """A team with its members."""
 
     path = "/orgs/{org_id}/teams/{id}"
     relations = {"org": "/orgs/{org_id}", "users": f"{path}/users"}
@@ -63,13 +63,13 @@ class TeamDocument(Resource):
 
 
 class TeamInput(TeamDocument):
-    """What makes a team."""
+    """A new team."""
 
     usernames = ListOf(Text(max_length=254), max_length=MOST_JOINING, example=_USERNAMES)
 
 
 class TeamChange(TeamDocument):
-    """What changes a team; `usernames` replace its members."""
+    """Changes to a team; `usernames` replaces its members."""
 
     is_change = True
 
@@ -77,7 +77,7 @@ class TeamChange(TeamDocument):
 
 
 class TeamMemberInput(Document):
-    """A user to be added to a team: exactly one of both."""
+    """A user to add to a team, by `id` or by `username`."""
 
     example = {"username": "grace@example.com"}
     refusals = (ErrorCode.MISSING_ATTRIBUTE, ErrorCode.INVALID_ATTRIBUTE)
@@ -86,7 +86,7 @@ class TeamMemberInput(Document):
     username = Text(max_length=254, required=False)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """One of both, whichever."""
+        """Require exactly one of `id` and `username`."""
         if len(values) == 2:
             yield BadField("username", ErrorCode.INVALID_ATTRIBUTE, "and id cannot be sent together")
         if not values and not bad & {"id", "username"}:
@@ -104,18 +104,18 @@ class GroupTeamDocument(Resource):
 
 
 class GroupTeamChange(GroupTeamDocument):
-    """What changes them."""
+    """Changes to a team's roles in a project."""
 
     writable = frozenset({"roleNames"})
 
 
 def members_named(usernames: Sequence[str]) -> list[AskedMember]:
-    """The `usernames` of a team, as services take them."""
+    """Return the `usernames` of a team as services accept them."""
     return [AskedMember(f"usernames[{place}]", username=username) for place, username in enumerate(usernames)]
 
 
 def members_asked(body: Sequence[Mapping[str, Any]]) -> list[AskedMember]:
-    """The users of a checked array, as services take them."""
+    """Return the users of a checked array as services accept them."""
     return [
         AskedMember(f"[{place}].{next(iter(one))}", one.get("id"), one.get("username"))
         for place, one in enumerate(body)
@@ -123,7 +123,7 @@ def members_asked(body: Sequence[Mapping[str, Any]]) -> list[AskedMember]:
 
 
 def teams_asked(body: Sequence[Mapping[str, Any]]) -> list[AskedTeam]:
-    """The teams of a checked array, as services take them."""
+    """Return the teams of a checked array as services accept them."""
     return [
         AskedTeam(f"[{place}].teamId", one["id"], [Role(name) for name in one["role_names"]])
         for place, one in enumerate(body)

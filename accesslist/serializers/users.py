@@ -1,4 +1,4 @@
-"""Users as the API shows and accepts them, the self-registered ones of endpoint 5 too."""
+"""Users as the API shows and accepts them, including users who register themselves (endpoint 5)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -58,13 +58,13 @@ class UserDocument(Resource):
 
 
 def user_facts(user: User) -> Facts:
-    """What a diff compares of a user, as the database has it: all but teams."""
+    """Return the stored facts of a user that audit diffs compare: all fields except teams."""
     facts = UserDocument.first(users_seen().filter(id=user.id)) or {}
     return {name: value for name, value in facts.items() if name not in {"teamIds", "selfRegistered"}}
 
 
 class UserInput(Document):
-    """What makes a user."""
+    """A new user."""
 
     id = serializers.CharField(read_only=True)
     username = VisibleText(max_length=254, example="ada@example.com")
@@ -79,7 +79,7 @@ class UserInput(Document):
     links = LinkDocument(many=True, read_only=True)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """The name by the setting, the password beside what is known of the user, and where roles hold."""
+        """Check the name by the setting, the password by the other fields, and the scopes of the roles."""
         if "username" in values and (fault := username_fault(values["username"])):
             yield fault
         if "password" in values and (fault := password_fault(values["password"], _known_of(values))):
@@ -87,20 +87,20 @@ class UserInput(Document):
         yield from scope_faults(self.placed(asked_roles(values.get("roles", ()))))
 
     def placed(self, asked: Sequence[AskedRole]) -> Sequence[AskedRole]:
-        """The roles that are to be given."""
+        """Return the roles whose scopes are checked."""
         return asked
 
 
 class FirstUserInput(UserInput):
-    """What makes a user without a key (endpoint 5)."""
+    """A new user, created without a key (endpoint 5)."""
 
     def placed(self, asked: Sequence[AskedRole]) -> Sequence[AskedRole]:
-        """Global ones where the literal reading is restored; the service refuses others, placed or not."""
+        """Return global roles if OPSAPI_UNAUTH_GLOBAL_ROLES allows them; the service refuses all others."""
         return [one for one in asked if one.role.is_global and settings.OPSAPI_UNAUTH_GLOBAL_ROLES]
 
 
 class UserRolesInput(UserDocument):
-    """What changes a user: their roles; a document that was read can be written back."""
+    """Changes to the roles of a user; a document that was read can be written back."""
 
     writable = frozenset({"roles"})
     request_example = {"roles": [RoleDocument.example]}
@@ -109,12 +109,12 @@ class UserRolesInput(UserDocument):
 
 
 class NewUserDocument(Document):
-    """The answer of endpoint 5; the key only with the first user."""
+    """The response of endpoint 5, which contains a key only for the first user."""
 
     user = UserDocument()
     programmaticApiKey = ApiKeyDocument(required=False)
 
 
 def _known_of(values: Mapping[str, Any]) -> User:
-    """What a password must not resemble, as far as the body tells it well."""
+    """A user with the valid fields of the body, which the password must not resemble."""
     return User(**{name: values[name] for name in ("username", "first_name", "last_name") if name in values})

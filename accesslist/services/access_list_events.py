@@ -16,14 +16,14 @@ from opsapi.wire_json import JsonObject
 
 
 def entry_facts(entry: AccessListEntry) -> Mapping[str, Any]:
-    """What a diff compares."""
+    """Return the facts of an entry that audit diffs compare."""
     return {"cidrBlock": entry.cidr_block, "description": entry.description}
 
 
 def added_record(
     of: AccessList, entry: AccessListEntry, *, is_first: bool, actor: Actor, now: datetime
 ) -> None:
-    """An entry came; with the first one the list begins to hold."""
+    """Record a new entry; with its first entry, the list starts to apply."""
     changes = diff(DiffType.ACCESS_LIST, entry.id, new=entry_facts(entry))
     if is_first:
         changes += _enforcement(entry, begins=True)
@@ -33,7 +33,7 @@ def added_record(
 def changed_record(
     of: AccessList, entry: AccessListEntry, *, old: Mapping[str, Any], actor: Actor, now: datetime
 ) -> None:
-    """An entry is no longer as `old`."""
+    """Record the change of an entry that was `old`."""
     changes = diff(DiffType.ACCESS_LIST, entry.id, old=old, new=entry_facts(entry))
     _record(EventType.ACCESS_LIST_ENTRY_CHANGED_AUDIT, of, entry, changes=changes, actor=actor, now=now)
 
@@ -41,7 +41,7 @@ def changed_record(
 def removed_record(
     of: AccessList, entry: AccessListEntry, *, is_last: bool, actor: Actor, now: datetime
 ) -> None:
-    """An entry went; with the last one the list ceases to hold."""
+    """Record the removal of an entry; without entries, the list no longer applies."""
     changes = diff(DiffType.ACCESS_LIST, entry.id, old=entry_facts(entry))
     if is_last:
         changes += _enforcement(entry, begins=False)

@@ -1,4 +1,4 @@
-"""Where callers may come from: the global access list and the access lists of keys.
+"""Changes of the global access list and of the access lists of keys.
 
 Writes to one list wait for each other. Otherwise two writes, each of which keeps its caller on the list,
 could together lock both callers out.
@@ -59,7 +59,7 @@ def access_list_entry_update(
     by: ListWriter,
     now: datetime,
 ) -> None:
-    """Change range or description; None leaves it. What changes nothing records nothing.
+    """Change range or description; None keeps a value. Without a change, no event is recorded.
 
     Raises:
         ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, ADDRESS_ALREADY_IN_ACCESS_LIST,
@@ -81,7 +81,7 @@ def access_list_entry_update(
 
 @transaction.atomic
 def access_list_entry_delete(*, of: AccessList, entry_id: str, by: ListWriter, now: datetime) -> None:
-    """Remove an entry; with the last one the list holds for nobody any more, and the event says so.
+    """Remove an entry. Without entries the list no longer applies, which the event records.
 
     Raises:
         ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, API_KEY_NOT_FOUND, CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST,
@@ -102,7 +102,7 @@ def access_list_entry_delete(*, of: AccessList, entry_id: str, by: ListWriter, n
 
 @transaction.atomic
 def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
-    """Remove every entry, so that the list holds for nobody; answers how many there were.
+    """Remove all entries, so that the list no longer applies. Return their number.
 
     Raises:
         ApiError: API_KEY_NOT_FOUND.
@@ -118,7 +118,7 @@ def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
 
 
 def _lock(of: AccessList) -> Blocks:
-    """Wait for what the keys that the list holds for are writing, and read the list."""
+    """Wait for writes of the keys that the list applies to, and read the list."""
     keys = list(_held_to(of).values_list("id", flat=True))
     if of.key_id is not None and not keys:
         raise ApiError(ErrorCode.API_KEY_NOT_FOUND, of.key_id)
@@ -127,12 +127,12 @@ def _lock(of: AccessList) -> Blocks:
 
 
 def _revoke(of: AccessList, by: ListWriter) -> None:
-    """The list may shut out keys that it let in before: what they do next is let in anew."""
+    """The list may now block keys that it admitted: their next writes are checked again."""
     keys_revoke(ids=list(_held_to(of).values_list("id", flat=True)), actor=by.actor)
 
 
 def _held_to(of: AccessList) -> QuerySet[ApiKey]:
-    """The key of the list; for the global one those with a global role."""
+    """The key of the list; for the global list, all keys with a global role."""
     if of.key_id is not None:
         return ApiKey.objects.filter(id=of.key_id)
     return ApiKey.objects.filter(id__in=RoleGrant.objects.filter(org=None, project=None).values("api_key_id"))
@@ -173,7 +173,7 @@ def _refuse_present(cidr_block: str, blocks: Blocks) -> None:
 
 
 def _keep_caller(of: AccessList, by: ListWriter, blocks: Collection[str]) -> None:
-    """Refuse to lock out the one who writes; a list without entries keeps nobody out."""
+    """Refuse a list that blocks its writer; a list without entries blocks no caller."""
     address = by.actor.remote_address
     if blocks and by.is_held_by(of) and not covers(blocks, address):
         raise ApiError(ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, address or "unknown")

@@ -1,7 +1,6 @@
-"""Granting and revoking roles, of users, keys and teams.
+"""Grants and revokes roles of users, keys and teams, and keeps the last Global Owner.
 
-`accesslist.rules.role_requests` decides whether the caller may do so; here the rows change, and the last
-Global Owner is kept.
+`accesslist.rules.role_requests` decides whether the caller may grant a role.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,10 +25,10 @@ Holder = ApiKey | User | Team
 
 
 def grants_create(grants: Sequence[Grant], *, holder: Holder) -> None:
-    """Give the roles to a new holder, in the caller's transaction; until it ends their places stay.
+    """Grant the roles to a new holder in the caller's transaction, which keeps their scopes from deletion.
 
     Raises:
-        ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, when the place was deleted in the meantime.
+        ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, if a scope was deleted in the meantime.
     """
     column, places = _column(holder), _scopes_lock_shared(grants)
     for grant in grants:
@@ -44,13 +43,13 @@ def grants_create(grants: Sequence[Grant], *, holder: Holder) -> None:
 
 
 def grants_of(holder: Holder, here: Scope = INSTALLATION) -> list[Grant]:
-    """The roles held in that scope, oldest first; who goes on to replace them has locked the holder."""
+    """Return the roles in the scope, oldest first. To replace them, lock the holder first."""
     rows = RoleGrant.objects.filter(within(here), **{_column(holder): holder}).order_by("id")
     return [row.grant for row in rows]
 
 
 def grants_admit(request: RoleRequest, *, added: Collection[Grant]) -> None:
-    """Answer whether those of the roles that are `added` may be given, in the caller's transaction.
+    """Refuse the requested roles if the caller may not grant the `added` roles, in the caller's transaction.
 
     Raises:
         ApiError: CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD, INVALID_ATTRIBUTE.
@@ -68,10 +67,9 @@ def grants_replace(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Make the holder's `current` roles the `wanted` ones; roles in neither are not touched.
+    """Replace the holder's `current` roles by the `wanted` roles; all other roles stay.
 
-    The caller began with `actor_lock_in_turn`, and called `identities_lock_exclusive` for the key, user or
-    the members.
+    First call `actor_lock_in_turn`, then `identities_lock_exclusive` for the key, the user or the members.
 
     Raises:
         ApiError: CANNOT_DEMOTE_LAST_OWNER.
@@ -85,7 +83,7 @@ def grants_replace(
 
 
 def _scopes_lock_shared(grants: Collection[Grant]) -> ExistingScopes:
-    """Their places, as `accesslist.services.locks.scopes_lock_shared`."""
+    """As `accesslist.services.locks.scopes_lock_shared`, for the scopes of the grants."""
     groups = {grant.group_id for grant in grants if grant.group_id}
     orgs = {grant.org_id for grant in grants if grant.org_id}
     return scopes_lock_shared(groups=groups, orgs=orgs)
@@ -107,7 +105,7 @@ def _revoke(holder: Holder, actor: Actor, now: datetime) -> None:
 
 
 def _keep_an_owner(holder: Holder, removed: Collection[Grant]) -> None:
-    """Refuse to take GLOBAL_OWNER from the last user, or the last key, that has it."""
+    """Refuse to revoke GLOBAL_OWNER of the last user, or the last key, that has it."""
     if Grant(Role.GLOBAL_OWNER) not in removed:
         return
     column = _column(holder)

@@ -23,9 +23,9 @@ from opsapi.roles import Grant, Role, Scope
 def group_teams_add(
     *, group: Group, asked: Sequence[AskedTeam], by: Sequence[Grant], actor: Actor, now: datetime
 ) -> None:
-    """Give teams of the project's organization these roles; one that is there already has them instead.
+    """Give teams of the project's organization these roles, in place of the roles they have in the project.
 
-    `by` are the grants of the one who acts.
+    `by`: the caller's grants.
 
     Raises:
         ApiError: GROUP_NOT_FOUND, ROLE_NOT_HELD, INVALID_ATTRIBUTE for teams the organization does not
@@ -69,7 +69,7 @@ def group_team_update(
 
 @transaction.atomic
 def group_team_remove(*, group: Group, team_id: str, actor: Actor, now: datetime) -> None:
-    """Take the team's roles in the project.
+    """Revoke the team's roles in the project.
 
     Raises:
         ApiError: GROUP_NOT_FOUND, TEAM_NOT_FOUND.
@@ -80,7 +80,7 @@ def group_team_remove(*, group: Group, team_id: str, actor: Actor, now: datetime
 
 
 def _in_project(group: Group, team_id: str) -> tuple[Team, list[Grant]]:
-    """The team, locked, and what it holds in the project."""
+    """Lock the team and return it with its roles in the project."""
     members_lock_exclusive(team_id)
     project_lock_shared(group_id=group.id)
     team = _locked(group, [team_id]).get(team_id)
@@ -91,7 +91,7 @@ def _in_project(group: Group, team_id: str) -> tuple[Team, list[Grant]]:
 
 
 def _locked(group: Group, ids: Sequence[str]) -> dict[str, Team]:
-    """Those that the project's organization has; nobody else writes them until the transaction ends."""
+    """Lock and return the teams that belong to the project's organization, by ID."""
     rows = Team.objects.select_for_update().filter(org_id=group.org_id, id__in=ids)
     return {team.id: team for team in rows.order_by("id")}
 

@@ -1,4 +1,4 @@
-"""Taking away what authentication leaves behind."""
+"""Deletes expired rows of authentication."""
 
 from datetime import datetime, timedelta
 
@@ -8,12 +8,12 @@ from accesslist.credentials import begin_remembering
 from accesslist.models import DigestUse, RateWindow
 from accesslist.nonces import LIFETIME
 
-# Longer than any window lasts; no longer, because strangers make these rows.
+# Longer than any window, but not much, because unauthenticated callers create these rows.
 _RATE_WINDOW_KEPT = timedelta(minutes=10)
 
 
 def traces_trim(*, now: datetime) -> None:
-    """Forget used nonces that have expired anyway, windows long over, and sessions that ended."""
+    """Delete used nonces that have expired, windows that are over, and ended sessions."""
     begin_remembering(now)
     DigestUse.objects.filter(used__lt=now - 2 * LIFETIME).delete()
     RateWindow.objects.filter(started__lt=now - _RATE_WINDOW_KEPT).delete()

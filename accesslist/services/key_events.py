@@ -16,12 +16,12 @@ from opsapi.roles import INSTALLATION, Grant, Scope
 
 
 def key_created(*, key: ApiKey, grants: Sequence[Grant], actor: Actor, now: datetime) -> None:
-    """The key was made: told where it holds roles, or over the installation when it holds none."""
+    """Record the new key in each scope of its roles, or in the installation if it has none."""
     _record_in_scopes(EventType.API_KEY_CREATED_AUDIT, key, before=None, after=grants, actor=actor, now=now)
 
 
 def key_deleted(*, key: ApiKey, grants: Sequence[Grant], actor: Actor, now: datetime) -> None:
-    """The key is gone: told where it held roles, or over the installation when it held none."""
+    """Record the deletion in each scope of the key's roles, or in the installation if it had none."""
     _record_in_scopes(EventType.API_KEY_DELETED_AUDIT, key, before=grants, after=None, actor=actor, now=now)
 
 
@@ -34,7 +34,7 @@ def key_changed(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Told where its roles changed, and another description wherever it holds any."""
+    """Record changed roles in their scopes, and a changed description in every scope of the key."""
     described = diff(DiffType.AUTH, key.id, old={"desc": old_desc}, new={"desc": key.desc})
     changed = EventType.API_KEY_CHANGED_AUDIT
     _record_in_scopes(changed, key, before=before, after=after, described=described, actor=actor, now=now)
@@ -50,7 +50,7 @@ def _record_in_scopes(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Tell each place of its roles; before the key was made and after it is gone they are None."""
+    """Record in each scope its own roles. `before` is None for a new key, `after` for a deleted key."""
     had, has = _by_place(before), _by_place(after)
     for place in dict.fromkeys([*had, *has]) or [INSTALLATION]:
         old = None if before is None else _roles(had.get(place, ()))
@@ -59,7 +59,7 @@ def _record_in_scopes(
         if changes:
             _record(event_type, key, place, changes=changes, actor=actor, now=now)
         if place.org_id is not None and (place in had) != (place in has):
-            # Its first role there came, or its last went.
+            # The key's first role in the organization was granted, or the last was revoked.
             membership = EventType.ORG_API_KEY_ADDED if place in has else EventType.ORG_API_KEY_DELETED
             _record(membership, key, place, actor=actor, now=now)
 
@@ -85,13 +85,13 @@ def _record(
 
 
 def _by_place(grants: Iterable[Grant] | None) -> Mapping[Scope, list[Grant]]:
-    """Where they hold, and which hold there."""
-    found: dict[Scope, list[Grant]] = {}
+    """The grants by scope."""
+    by_place: dict[Scope, list[Grant]] = {}
     for grant in grants or ():
-        found.setdefault(grant.scope, []).append(grant)
-    return found
+        by_place.setdefault(grant.scope, []).append(grant)
+    return by_place
 
 
 def _roles(grants: Iterable[Grant]) -> Mapping[str, Any]:
-    """As a key's document shows them."""
+    """The roles as in the document of a key."""
     return {"roles": present_grants(grants)}

@@ -37,19 +37,19 @@ _PRIVATE_GROUPS = (8, 4, 4, 12)
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key the only time its private part can be shown."""
+    """A new key with its private key, which can be shown only now."""
 
     key: ApiKey
     private_key: str
 
     @property
     def facts(self) -> Facts:
-        """The key as a document, with its private part."""
+        """The key as a document, with the complete private key."""
         return {**key_facts(self.key.id), "privateKey": self.private_key}
 
 
 def key_facts(key_id: str, here: Scope = INSTALLATION) -> Facts:
-    """The key as a document, with the roles it holds there.
+    """Return the key as a document, with its roles in the scope.
 
     Raises:
         ApiError: API_KEY_NOT_FOUND.
@@ -60,10 +60,10 @@ def key_facts(key_id: str, here: Scope = INSTALLATION) -> Facts:
 
 @transaction.atomic
 def api_key_create(*, desc: str, grants: Sequence[Grant], actor: Actor, now: datetime) -> NewKey:
-    """Make a key with these roles; whether they may be given is the caller's question.
+    """Create a key with these roles. The calling service checks whether they may be granted.
 
     Raises:
-        ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, when a role's place does not exist.
+        ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, if the scope of a role does not exist.
     """
     private_key = "-".join(secrets.token_hex(length // 2) for length in _PRIVATE_GROUPS)
     key = _insert(desc, private_key, now)
@@ -74,9 +74,9 @@ def api_key_create(*, desc: str, grants: Sequence[Grant], actor: Actor, now: dat
 
 @transaction.atomic
 def api_key_issue(*, desc: str, roles: RoleRequest, actor: Actor, now: datetime) -> NewKey:
-    """Make a key with roles that somebody asks for, who has to be allowed to give them.
+    """Create a key with the requested roles, if the caller may grant them.
 
-    The key of a caller with an access list of its own gets the same list.
+    If the caller is a key with an access list, the new key gets the same list.
 
     Raises:
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
@@ -103,13 +103,13 @@ def api_key_update(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change the description, or the roles in the scope `here`; None leaves them.
+    """Change the description, or the roles in the scope `here`; None keeps them.
 
-    `by` are the grants of the one who acts.
+    `by`: the caller's grants.
 
     Raises:
-        ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER, and those of
-            `api_key_issue` for roles that are added.
+        ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER, and the errors of
+            `api_key_issue` for added roles.
     """
     actor_lock_in_turn(actor)
     key = api_key_lock(key_id, here)
@@ -124,7 +124,7 @@ def api_key_update(
 
 @transaction.atomic
 def api_key_delete(*, key_id: str, here: Scope, actor: Actor, now: datetime) -> None:
-    """Take the key's roles in the scope `here`; without any role left it is gone, with its access list.
+    """Revoke the key's roles in the scope `here`; without roles, the key and its access list are deleted.
 
     Raises:
         ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER.
@@ -138,9 +138,9 @@ def api_key_delete(*, key_id: str, here: Scope, actor: Actor, now: datetime) -> 
 
 
 def api_key_roles_revoked(*, key: ApiKey, before: Sequence[Grant], actor: Actor, now: datetime) -> None:
-    """Tell that the key no longer holds all roles of `before`; without any role left it is gone.
+    """Record that the key lost some of its roles `before`; delete the key if it has no role left.
 
-    In the transaction in which they were taken.
+    Call it in the transaction that revokes the roles.
     """
     left = grants_of(key)
     if left:
@@ -151,12 +151,12 @@ def api_key_roles_revoked(*, key: ApiKey, before: Sequence[Grant], actor: Actor,
 
 
 def api_key_lock(key_id: str, here: Scope = INSTALLATION) -> ApiKey:
-    """The key, which has to hold a role there; nobody else writes it, or by it, until the transaction ends.
+    """Lock the key and return it: until the transaction ends, no other request changes or uses it to write.
 
-    To be called after `accesslist.services.locks.actor_lock_in_turn`.
+    Call it after `accesslist.services.locks.actor_lock_in_turn`.
 
     Raises:
-        ApiError: API_KEY_NOT_FOUND.
+        ApiError: API_KEY_NOT_FOUND, also if the key has no role in the scope.
     """
     identities_lock_exclusive([key_id])
     row = ApiKey.objects.select_for_update().filter(id=key_id).first()
@@ -188,7 +188,7 @@ def _refuse_own(key: ApiKey, actor: Actor) -> None:
 
 
 def _insert(desc: str, private_key: str, now: datetime) -> ApiKey:
-    """Draw public keys until one is free; two billion of them make a second draw rare."""
+    """Draw public keys until one is free; with two billion of them, a second draw is rare."""
     while True:
         public_key = "".join(secrets.choice(_PUBLIC_ALPHABET) for _ in range(_PUBLIC_LENGTH))
         key_id = new_id()

@@ -1,6 +1,6 @@
-"""Locks that hold until the transaction ends: on who acts, on projects and organizations, on what has no row.
+"""Locks that last until the end of the transaction: on the actor, on scopes, and without a row.
 
-They are taken in this order. `actor_lock_shared` is the first statement of every service that a key or a user
+Services lock in this order. `actor_lock_shared` is the first statement of every service that a key or a user
 reaches, except services by which users change their own account (`own_user_lock`): a write after a
 revocation is refused, and a revocation waits for the writes before it. Services that revoke something, or
 lock keys or users, begin with `actor_lock_in_turn` instead, and lock the holders of what they revoke with
@@ -54,19 +54,19 @@ SELECT id, id FROM accesslist_organization WHERE id = ANY(%s) ORDER BY id FOR KE
 
 
 def advisory_lock(key: int) -> None:
-    """Wait until nobody else has the lock, and keep it until the transaction ends."""
+    """Wait for the lock, and hold it until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
 
 
 def actor_lock_shared(actor: Actor) -> None:
-    """Keep what the actor may do as it was when they were let in, until the transaction ends.
+    """Keep the permissions that the actor had at authentication until the transaction ends.
 
-    To be called before any other lock is taken. An actor without `revocations` is not looked at.
+    Call it before any other lock. An actor without `revocations` is not checked.
 
     Raises:
-        ApiError: SERVICE_UNAVAILABLE, when something of theirs was revoked since. The request is repeated
-            (`opsapi.api.middleware`), and let in or refused by what they hold then.
+        ApiError: SERVICE_UNAVAILABLE, if a permission of the actor was revoked since. The request is
+            repeated (`opsapi.api.middleware`), and admitted or refused by the permissions at that time.
     """
     statement = _ACTORS.get(actor.kind)
     if statement is None or actor.id is None or actor.revocations is None:
@@ -81,9 +81,9 @@ def actor_lock_shared(actor: Actor) -> None:
 
 
 def actor_lock_in_turn(actor: Actor) -> None:
-    """As `actor_lock_shared`, for a service that revokes something, or locks keys or users: one at a time.
+    """As `actor_lock_shared`, for services that revoke something, or lock keys or users: one runs at a time.
 
-    So these services never deadlock, and of two actors who revoke each other's roles exactly one does.
+    So these services never deadlock, and of two actors who revoke each other's roles exactly one succeeds.
 
     Raises:
         ApiError: as `actor_lock_shared`.
@@ -93,9 +93,9 @@ def actor_lock_in_turn(actor: Actor) -> None:
 
 
 def identities_lock_exclusive(ids: Iterable[str]) -> None:
-    """Wait for the transactions of these keys and users, and keep new ones waiting until this one ends.
+    """Wait for the transactions of these keys and users; new transactions wait until this one ends.
 
-    To be called after `actor_lock_in_turn`, before anything is locked that they could wait for.
+    Call it after `actor_lock_in_turn`, and before any lock that these transactions could wait for.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -109,7 +109,7 @@ def _lock_of(holder_id: str) -> int:
 
 
 def scopes_lock_shared(*, groups: Collection[str] = (), orgs: Collection[str] = ()) -> ExistingScopes:
-    """Which of these projects and organizations exist; they are not deleted before the transaction ends."""
+    """Return which of these scopes exist, and keep them from deletion until the transaction ends."""
     return ExistingScopes(
         orgs_of_groups=_lock_shared(_LOCK_PROJECTS_SHARED, groups),
         orgs=_lock_shared(_LOCK_ORGANIZATIONS_SHARED, orgs).keys(),
@@ -127,7 +127,7 @@ def project_lock_shared(*, group_id: str) -> None:
 
 
 def project_lock_exclusive(*, group_id: str) -> None:
-    """Wait until nobody holds the project, and keep everybody from it until the transaction ends.
+    """Wait until no transaction holds the project; others wait until this transaction ends.
 
     Raises:
         ApiError: GROUP_NOT_FOUND, when it was deleted in the meantime.

@@ -23,7 +23,7 @@ from opsapi.roles import Scope
 
 @transaction.atomic
 def organization_create(*, name: str, actor: Actor, now: datetime) -> Organization:
-    """Make an organization; names need not be unique."""
+    """Create an organization; names need not be unique."""
     actor_lock_shared(actor)
     org = Organization.objects.create(name=name, created=now)
     _record(org, EventType.ORG_CREATED_AUDIT, actor, now, new=OrganizationDocument.stored(org))
@@ -32,7 +32,7 @@ def organization_create(*, name: str, actor: Actor, now: datetime) -> Organizati
 
 @transaction.atomic
 def organization_rename(*, org_id: str, name: str, actor: Actor, now: datetime) -> None:
-    """Give it another name; nothing happens when it has that one.
+    """Rename the organization; without a change, no event is recorded.
 
     Raises:
         ApiError: ORG_NOT_FOUND, when it was deleted in the meantime.
@@ -74,6 +74,6 @@ def _locked(org_id: str) -> Organization:
 def _record(
     org: Organization, event_type: EventType, actor: Actor, now: datetime, **sides: Mapping[str, Any]
 ) -> None:
-    # Of the closed set of diff types GROUP is the nearest: a place that roles are held in.
+    # GROUP is the nearest of the closed set of diff types: a scope of roles.
     changes = diff(DiffType.GROUP, org.id, **sides)
     event_record(event_type=event_type, actor=actor, now=now, org_id=org.id, diffs=changes)

@@ -1,4 +1,4 @@
-"""What users do to their own account beside the second factor; whoever acts is the one it is done to."""
+"""Changes of users to their own account, except the second factor. The actor is the user."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ from opsapi.api.principal import Actor, ActorKind
 
 @transaction.atomic
 def user_password_change(*, old_password: str, password: str, actor: Actor, now: datetime) -> User:
-    """Give the one who acts another password; sessions begun with the old one end.
+    """Change the actor's password; sessions that started with the old password end.
 
     Raises:
         ApiError: INVALID_ATTRIBUTE for a wrong `oldPassword`, WEAK_PASSWORD.
@@ -35,7 +35,7 @@ def user_password_change(*, old_password: str, password: str, actor: Actor, now:
 
 @transaction.atomic
 def user_sessions_end(*, actor: Actor, now: datetime) -> User:
-    """End the sessions of the one who acts; one stays that is given the new `get_session_auth_hash`."""
+    """End the actor's sessions. A session that gets the new `get_session_auth_hash` stays."""
     user = own_user_lock(actor)
     sessions_end(user=user, now=now)
     user_event_record(event_type=EventType.USER_SESSIONS_ENDED_AUDIT, user=user, actor=actor, now=now)
@@ -43,22 +43,22 @@ def user_sessions_end(*, actor: Actor, now: datetime) -> User:
 
 
 def sessions_end(*, user: User, now: datetime) -> None:
-    """End every session of the user, in the transaction of what is the reason, which records the event."""
+    """End all sessions of the user, in the transaction of the caller, which records the event."""
     user.sessions_ended = now
     user.save(update_fields=["sessions_ended"])
 
 
 def own_user_lock(actor: Actor) -> User:
-    """The one who acts, for whom nobody else writes until the transaction ends.
+    """Lock the actor's user until the transaction ends, and return it.
 
     Raises:
-        ApiError: USER_NOT_FOUND: only people have an account.
+        ApiError: USER_NOT_FOUND, also if the actor is not a user.
     """
     return user_lock((actor.id or "") if actor.kind is ActorKind.USER else "")
 
 
 def own_password_check(user: User, typed: str, *, field: str = "password") -> None:
-    """Refuse what is not the user's password.
+    """Refuse a wrong password of the user.
 
     Raises:
         ApiError: INVALID_ATTRIBUTE.
@@ -75,7 +75,7 @@ def user_event_record(
     now: datetime,
     diffs: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Record what was done to the user, over the installation: users belong to no place."""
+    """Record an event about the user in the installation: users belong to no scope."""
     facts = EventFacts(target_username=user.username)
     event_record(event_type=event_type, actor=actor, now=now, facts=facts, diffs=diffs)
 

@@ -1,4 +1,4 @@
-"""Passwords that were forgotten: another one is set by who administers users."""
+"""Resets forgotten passwords."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,14 +19,14 @@ from opsapi.roles import Grant
 def user_password_reset(
     *, user_id: str, password: str, by: Sequence[Grant], actor: Actor, now: datetime
 ) -> User:
-    """Give somebody who forgot theirs another password, as a user admin may; their sessions end.
+    """Set a new password for a user, and end the user's sessions. A second factor stays on.
 
-    A second factor stays: without its codes the password lets nobody in. `by` are the grants of the one
-    who acts.
+    `by`: the caller's grants.
 
     Raises:
-        ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin where the user holds a role that
-            they do not: that takes a Global Owner; INVALID_ATTRIBUTE for one's own; WEAK_PASSWORD.
+        ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin if the user has a role that the
+            admin does not have (a Global Owner is needed); INVALID_ATTRIBUTE for the caller's own password;
+            WEAK_PASSWORD.
     """
     actor_lock_in_turn(actor)
     user = user_lock(user_id)

@@ -32,13 +32,13 @@ from opsapi.roles import Grant, Role, Scope
 def project_create(
     *, values: Mapping[str, Any], owned_by_maker: bool, actor: Actor, now: datetime
 ) -> Project:
-    """Make a project from a checked document, with an organization of its name when none is given.
+    """Create a project from a checked document; without an organization, create one with the same name.
 
-    `owned_by_maker`: the acting key or user becomes GROUP_OWNER (they hold no global role).
+    `owned_by_maker`: the acting key or user becomes GROUP_OWNER, for actors without a global role.
 
     Raises:
-        ApiError: GROUP_ALREADY_EXISTS; ORG_NOT_FOUND, API_KEY_NOT_FOUND, USER_NOT_FOUND, when they were
-            deleted meanwhile.
+        ApiError: GROUP_ALREADY_EXISTS; ORG_NOT_FOUND, API_KEY_NOT_FOUND, USER_NOT_FOUND, if they were
+            deleted in the meantime.
     """
     actor_lock_shared(actor)
     maker = _maker(actor) if owned_by_maker else None
@@ -58,17 +58,18 @@ def project_create(
 
 @transaction.atomic
 def project_update(*, group_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime) -> None:
-    """Change `name` or `tags`; nothing happens when they are so.
+    """Change `name` or `tags`; without a change, no event is recorded.
 
     Raises:
         ApiError: GROUP_ALREADY_EXISTS, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
     actor_lock_shared(actor)
     if "tags" in changes:
-        # Before the project is locked, as in deleting: what reacts takes locks whose holders wait for it.
+        # Before the project is locked, as in deletion: transactions that wait for the project hold locks that
+        # the signal handlers need.
         project, tags = _live(group_id), changes["tags"]
         group_retagging.send(sender=Project, project=project, tags=tags, actor=actor, now=now)
-    # The weaker lock: reports go on meanwhile.
+    # The weaker lock does not block reports.
     live = Project.objects.select_for_update(no_key=True).filter(id=group_id).first()
     project = get_or_404(live, ErrorCode.GROUP_NOT_FOUND, group_id)
     wanted = {name: value for name, value in changes.items() if getattr(project, name) != value}
@@ -82,7 +83,7 @@ def project_update(*, group_id: str, changes: Mapping[str, Any], actor: Actor, n
 
 @transaction.atomic
 def project_delete(*, group_id: str, actor: Actor, now: datetime) -> None:
-    """Delete a project for everybody at once; the worker takes away what belonged to it.
+    """Delete a project at once; the worker deletes its contents later.
 
     Raises:
         ApiError: GROUP_NOT_FOUND, when it was deleted in the meantime.
@@ -90,7 +91,7 @@ def project_delete(*, group_id: str, actor: Actor, now: datetime) -> None:
     actor_lock_in_turn(actor)
     project = _live(group_id)
     keys_lock(here=Scope(group_id=group_id))
-    # Before the project: what reacts takes locks that are held by those who wait for the project's own.
+    # Before the project is locked: transactions that wait for it hold locks that the signal handlers need.
     group_deleting.send(sender=Project, project=project, actor=actor, now=now)
     project = _live(group_id, lock=True)
     old = ProjectDocument.stored(project)
@@ -102,17 +103,17 @@ def project_delete(*, group_id: str, actor: Actor, now: datetime) -> None:
 
 @transaction.atomic
 def project_purge(*, project: Project, now: datetime) -> None:
-    """Take away the row of a deleted project once nothing else of it is left."""
-    # One who gave a role the moment it was deleted may have been too late to see it.
+    """Delete the row of a deleted project after all its contents."""
+    # A role that was granted at the moment of the deletion may be left.
     scope_roles_delete(here=Scope(group_id=project.id), actor=SYSTEM, now=now)
     project.delete()
 
 
 def project_hosts_counted(*, group_id: str, difference: int) -> None:
-    """Hosts came or went: keep the project's count, in the caller's transaction.
+    """Add `difference` to the project's number of hosts, in the caller's transaction.
 
     Raises:
-        ApiError: LIMIT_REACHED, when hosts came and there are more than OPSAPI_MAX_HOSTS now.
+        ApiError: LIMIT_REACHED, if hosts were added and the number exceeds OPSAPI_MAX_HOSTS.
     """
     most = settings.OPSAPI_MAX_HOSTS
     projects = Project.objects.filter(id=group_id)
@@ -124,7 +125,7 @@ def project_hosts_counted(*, group_id: str, difference: int) -> None:
 
 @contextmanager
 def _named_once(name: str) -> Iterator[None]:
-    """What is written inside is refused when a project has the name: nothing else there is unique."""
+    """Refuse the write in the block if another project has the name, the only unique value of a project."""
     try:
         with transaction.atomic():
             yield
@@ -138,7 +139,7 @@ def _live(group_id: str, *, lock: bool = False) -> Project:
 
 
 def _maker(actor: Actor) -> ApiKey | User:
-    """The acting key or user, which is held until the transaction ends."""
+    """The acting key or user."""
     if actor.kind is ActorKind.USER:
         user = User.objects.filter(id=actor.id).first()
         return get_or_404(user, ErrorCode.USER_NOT_FOUND, actor.id or "")
@@ -163,7 +164,7 @@ def _record(
         actor=actor,
         now=now,
         group_id=project.id,
-        # Its members are told which projects come and go, not what happens inside them.
+        # The organization records that projects are created and deleted, not changes inside them.
         org_id=None if event_type is EventType.GROUP_CHANGED_AUDIT else project.org_id,
         diffs=diff(DiffType.GROUP, project.id, **sides),
     )

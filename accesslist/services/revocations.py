@@ -1,4 +1,4 @@
-"""What follows for keys and users when a role, a team or an address of theirs is revoked.
+"""Consequences for keys and users when a role, a team or an address of theirs is revoked.
 
 Call these functions in the transaction that revokes. On behalf of a caller, that transaction begins with
 `accesslist.services.locks.actor_lock_in_turn`; the worker needs no lock.
@@ -19,18 +19,20 @@ _ENTERING = [role.value for role in Role if not IMPLIED[role].isdisjoint(READING
 
 
 def keys_revoke(*, ids: Collection[str], actor: Actor) -> None:
-    """Refuse what these keys do with the roles and the access list they had until now.
+    """Refuse writes of these keys that were authenticated with the old roles and the old access list.
 
-    The key that acts goes on: it may be at work on many projects at once.
+    The acting key continues: it may write to many projects at once.
     """
     ApiKey.objects.filter(id__in=ids).exclude(id=actor.id).update(revocations=F("revocations") + 1)
 
 
 def users_revoke(*, ids: Collection[str], actor: Actor, now: datetime) -> None:
-    """Refuse what these users do with the roles they had until now; without a role their sessions end.
+    """Refuse writes of these users that were authenticated with the old roles.
 
-    An ended session does not come back with the next role. Whoever acts goes on: an action on many rows
-    takes the roles of their own teams too.
+    The sessions of users without roles end.
+
+    An ended session does not come back with the next role. The acting user continues: an action on many rows
+    may also revoke roles of the user's own teams.
     """
     users = User.objects.filter(id__in=ids)
     users.exclude(id=actor.id).update(revocations=F("revocations") + 1)

@@ -1,4 +1,4 @@
-"""The roles that end with the project or organization they were held in, and the keys that end with them."""
+"""Deletes the roles in a deleted project or organization, and keys that have no other roles."""
 
 from datetime import datetime
 
@@ -14,15 +14,15 @@ from opsapi.roles import Scope
 
 
 def keys_lock(*, here: Scope) -> None:
-    """Lock the keys with roles there, before anything else: they may be writing there."""
+    """Lock the keys with roles in the scope, before any other lock: they may be writing to it."""
     identities_lock_exclusive(_keys(here).values_list("id", flat=True))
     list(_keys(here).select_for_update().values_list("id"))
 
 
 def scope_roles_delete(*, here: Scope, actor: Actor, now: datetime) -> None:
-    """Take every role held there; keys without any role left are deleted, users and teams stay.
+    """Revoke every role in the scope; keys without other roles are deleted, users and teams stay.
 
-    In the caller's transaction.
+    Call it in a transaction.
     """
     before = {key: grants_of(key) for key in _keys(here)}
     rows = RoleGrant.objects.filter(_held(here))
@@ -41,5 +41,5 @@ def _keys(here: Scope) -> QuerySet[ApiKey]:
 
 
 def _held(here: Scope) -> Q:
-    """Roles in the project; without one, those in the organization itself."""
+    """Roles in the project; without a project, roles in the organization itself."""
     return Q(project_id=here.group_id) if here.group_id else Q(org_id=here.org_id)

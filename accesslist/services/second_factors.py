@@ -1,6 +1,6 @@
 """Second factors: set up, used at the login, removed, reset, given new recovery codes.
 
-A code counts once, however many requests bring it at a time. Changes lock the user first.
+A code counts once, even if several requests send it at the same time. Changes lock the user first.
 """
 
 import logging
@@ -42,16 +42,16 @@ from opsapi.roles import Grant
 logger = logging.getLogger("opsapi.authentication")
 
 SETUP_LASTS = timedelta(hours=1)
-"""So long after the password the first code may be given: the page shows the secret to whoever sits there."""
+"""The time for the first code after the password; until then, the page shows the secret."""
 _WITHOUT, _WITH = {"secondFactor": False}, {"secondFactor": True}
 
 
 @transaction.atomic
 def second_factor_begin(*, password: str, actor: Actor, now: datetime) -> SecondFactor:
-    """Make a secret for the one who acts, which counts for nothing until `second_factor_confirm`.
+    """Create a secret for the actor, which has no effect until `second_factor_confirm`.
 
     Raises:
-        ApiError: INVALID_ATTRIBUTE: the password is wrong, or there is a second factor already.
+        ApiError: INVALID_ATTRIBUTE: the password is wrong, or the actor has a second factor already.
     """
     user = own_user_lock(actor)
     own_password_check(user, password)
@@ -67,12 +67,12 @@ def second_factor_begin(*, password: str, actor: Actor, now: datetime) -> Second
 
 @transaction.atomic
 def second_factor_confirm(*, code: str, actor: Actor, now: datetime) -> list[str]:
-    """From its first code on the second factor is asked for; answers the recovery codes, told this once.
+    """Turn the second factor on with its first code; return the recovery codes, which can be shown only now.
 
-    The user's sessions end: they were begun without it.
+    The user's sessions end, because they started without the second factor.
 
     Raises:
-        ApiError: INVALID_ATTRIBUTE: the code is not right, or nothing is being set up.
+        ApiError: INVALID_ATTRIBUTE: the code is wrong, or no setup is in progress.
     """
     user = own_user_lock(actor)
     factor = SecondFactor.objects.filter(user=user, confirmed=None).first()
@@ -95,10 +95,10 @@ def second_factor_confirm(*, code: str, actor: Actor, now: datetime) -> list[str
 
 @transaction.atomic
 def second_factor_use(*, user_id: str, code: str, actor: Actor, now: datetime) -> SecondFactor:
-    """Use up a code by time, or a recovery code, of the user's second factor, which it answers.
+    """Use up a timed code or a recovery code of the user's second factor, and return the second factor.
 
     Raises:
-        ApiError: INVALID_ATTRIBUTE: the code is not right or was used, or there is no second factor.
+        ApiError: INVALID_ATTRIBUTE: the code is wrong or was used, or the user has no second factor.
     """
     rows = SecondFactor.objects.select_related("user")
     factor = rows.filter(user_id=user_id, confirmed__isnull=False).first()
@@ -113,7 +113,7 @@ def second_factor_use(*, user_id: str, code: str, actor: Actor, now: datetime) -
 
 @transaction.atomic
 def recovery_codes_renew(*, code: str, actor: Actor, now: datetime) -> list[str]:
-    """Make new recovery codes in place of those that are left; they are told this once.
+    """Replace the recovery codes; return the new codes, which can be shown only now.
 
     Raises:
         ApiError: as `second_factor_use`.
@@ -127,7 +127,7 @@ def recovery_codes_renew(*, code: str, actor: Actor, now: datetime) -> list[str]
 
 @transaction.atomic
 def second_factor_remove(*, code: str, actor: Actor, now: datetime) -> None:
-    """Take the second factor from the one who acts.
+    """Remove the actor's second factor.
 
     Raises:
         ApiError: as `second_factor_use`.
@@ -139,13 +139,14 @@ def second_factor_remove(*, code: str, actor: Actor, now: datetime) -> None:
 
 @transaction.atomic
 def second_factor_reset(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetime) -> None:
-    """Take it from somebody who lost theirs, as a user admin may; their sessions end.
+    """Remove the lost second factor of a user, and end the user's sessions.
 
-    `by` are the grants of the one who acts.
+    `by`: the caller's grants.
 
     Raises:
-        ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin where the user holds a role that
-            they do not: that takes a Global Owner; INVALID_ATTRIBUTE for one's own, and where there is none.
+        ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin if the user has a role that the
+            admin does not have (a Global Owner is needed); INVALID_ATTRIBUTE for the caller's own second
+            factor, and for a user without one.
     """
     actor_lock_in_turn(actor)
     user = user_lock(user_id)
@@ -177,7 +178,7 @@ def _remove(user: User, actor: Actor, now: datetime) -> None:
 
 
 def _use_timed_code(*, factor: SecondFactor, code: str, now: datetime) -> None:
-    """Use up a code by time. The row says whether one as late was used since the factor was read.
+    """Use up a timed code. The update checks again that no later code was used in the meantime.
 
     Raises:
         ApiError: as `second_factor_use`.

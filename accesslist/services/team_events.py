@@ -19,28 +19,28 @@ Facts = Mapping[str, Any]
 def team_changed(
     *, team: Team, old: Facts | None = None, new: Facts | None = None, actor: Actor, now: datetime
 ) -> None:
-    """The team was made (no `old`), changed or deleted (no `new`); nothing when both say the same."""
+    """Record that the team was created (no `old`), changed or deleted (no `new`), if anything changed."""
     events_record(events=_changes(team, old, new), actor=actor, now=now, org_id=team.org_id)
 
 
 def teams_deleted(*, deleted: Iterable[tuple[Team, Facts]], org_id: str, actor: Actor, now: datetime) -> None:
-    """These teams of the organization, with what they were, are deleted: an event for each."""
+    """Record the deletion of teams, each with its last facts, in an event for each."""
     events = [event for team, facts in deleted for event in _changes(team, facts, None)]
     events_record(events=events, actor=actor, now=now, org_id=org_id)
 
 
 def team_left(*, team: Team, user: User, actor: Actor, now: datetime) -> None:
-    """The user is no member any longer."""
+    """Record that the user left the team."""
     events_record(events=[member_removed(team, user)], actor=actor, now=now, org_id=team.org_id)
 
 
 def member_added(team: Team, user: User) -> NewEvent:
-    """What the organization's log says when the user is a member now."""
+    """Return the event of a user who joined the team."""
     return _membership(EventType.USER_ADDED_TO_TEAM, team, user, {"new": {"username": user.username}})
 
 
 def member_removed(team: Team, user: User) -> NewEvent:
-    """What it says when the user is no member any longer."""
+    """Return the event of a user who left the team."""
     left = EventType.USER_REMOVED_FROM_TEAM_AUDIT
     return _membership(left, team, user, {"old": {"username": user.username}})
 
@@ -48,7 +48,7 @@ def member_removed(team: Team, user: User) -> NewEvent:
 def team_roles_changed(
     *, team: Team, group_id: str, old: Collection[Grant], new: Collection[Grant], actor: Actor, now: datetime
 ) -> None:
-    """The team came to the project, holds other roles there, or left it; nothing when none changed."""
+    """Record that the team's roles in the project were granted, changed or revoked, if they changed."""
     if set(old) == set(new):
         return
     event_type = EventType.TEAM_ROLES_CHANGED_AUDIT if old else EventType.TEAM_ADDED_TO_GROUP

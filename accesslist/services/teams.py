@@ -37,10 +37,10 @@ from opsapi.roles import Grant, Role
 def team_create(
     *, org_id: str, name: str, members: Sequence[AskedMember], seen_in: Sight, actor: Actor, now: datetime
 ) -> Team:
-    """Make a team of these users; those without a role in the organization become ORG_MEMBER.
+    """Create a team; users without a role in the organization become ORG_MEMBER.
 
-    Names need not be unique. `seen_in`: what the caller sees of users; a user of
-    other organizations only, whom a team would lay open to them, is unknown to them.
+    Names need not be unique. `seen_in`: the caller's sight of users. Users who belong only to other
+    organizations are unknown to the caller.
 
     Raises:
         ApiError: ORG_NOT_FOUND, INVALID_ATTRIBUTE for users that the caller does not know, that are
@@ -67,10 +67,10 @@ def team_update(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Rename the team, or replace its members; None leaves them as they are.
+    """Rename the team, or replace its members; None keeps them.
 
     Raises:
-        ApiError: TEAM_NOT_FOUND, and those of `team_create`.
+        ApiError: TEAM_NOT_FOUND, and the errors of `team_create`.
     """
     actor_lock_in_turn(actor)
     if members is not None:
@@ -94,7 +94,7 @@ def team_update(
 
 @transaction.atomic
 def team_delete(*, team_id: str, org_id: str, actor: Actor, now: datetime) -> None:
-    """Delete the team; what roles it held in projects go with it, its members stay in the organization.
+    """Delete the team and its roles in projects; its members stay in the organization.
 
     Raises:
         ApiError: TEAM_NOT_FOUND.
@@ -115,9 +115,9 @@ def team_delete(*, team_id: str, org_id: str, actor: Actor, now: datetime) -> No
 
 @transaction.atomic
 def teams_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
-    """Delete every team of an organization that is locked and has no project left, so no team holds a role.
+    """Delete all teams of an organization that is locked and has no projects, so that no team has a role.
 
-    As `team_delete`, with as many statements for all of them as for one.
+    As `team_delete`, but the number of statements does not depend on the number of teams.
     """
     facts = {row["id"]: row for row in map(TeamDocument.facts, TeamDocument.rows(teams_of(org_id)))}
     teams = Team.objects.select_for_update().filter(org_id=org_id).order_by("id")
@@ -137,10 +137,10 @@ def team_users_add(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Add these users to the team; nothing happens to those who are in it already.
+    """Add these users to the team; users who are members already stay members.
 
     Raises:
-        ApiError: TEAM_NOT_FOUND, and those of `team_create`.
+        ApiError: TEAM_NOT_FOUND, and the errors of `team_create`.
     """
     actor_lock_in_turn(actor)
     team = team_lock(team_id=team_id, org_id=org_id)
@@ -151,7 +151,7 @@ def team_users_add(
 
 @transaction.atomic
 def team_user_remove(*, team_id: str, org_id: str, user_id: str, actor: Actor, now: datetime) -> None:
-    """Take a user from the team, not from the organization.
+    """Remove a user from the team; the user stays in the organization.
 
     Raises:
         ApiError: TEAM_NOT_FOUND, USER_NOT_FOUND.
@@ -166,7 +166,7 @@ def team_user_remove(*, team_id: str, org_id: str, user_id: str, actor: Actor, n
 
 
 def team_lock(*, team_id: str, org_id: str) -> Team:
-    """The organization's team, which nobody else writes until the transaction ends.
+    """Lock the organization's team until the transaction ends, and return it.
 
     Raises:
         ApiError: ORG_NOT_FOUND, TEAM_NOT_FOUND.
@@ -177,26 +177,28 @@ def team_lock(*, team_id: str, org_id: str) -> Team:
 
 
 def _users(asked: Sequence[AskedMember], seen_in: Sight) -> list[User]:
-    """The users named, in the order they were; nobody else writes them until the transaction ends."""
-    keys = [username_key(one.username) for one in asked if one.username is not None]
-    ids = [one.user_id for one in asked if one.user_id is not None]
-    # The weaker lock: what they are doing themselves goes on.
+    """Lock the named users until the transaction ends, and return them in the given order."""
+    keys = [username_key(member.username) for member in asked if member.username is not None]
+    ids = [member.user_id for member in asked if member.user_id is not None]
+    # The weaker lock does not block the users' own requests.
     rows = User.objects.select_for_update(no_key=True).filter(Q(username_key__in=keys) | Q(id__in=ids))
     users = _known(list(rows.order_by("id")), seen_in)
     by_id, by_key = {user.id: user for user in users}, {user.username_key: user for user in users}
     named = [
-        by_id.get(one.user_id or "") if one.username is None else by_key.get(username_key(one.username))
-        for one in asked
+        by_id.get(member.user_id or "")
+        if member.username is None
+        else by_key.get(username_key(member.username))
+        for member in asked
     ]
-    paths = [one.path for one in asked]
+    paths = [member.path for member in asked]
     refuse_unknown_and_repeated(zip(paths, named, strict=True), unknown="names no user")
     return [user for user in named if user is not None]
 
 
 def _known(users: Sequence[User], seen_in: Sight) -> Sequence[User]:
-    """Those who share an organization with the caller, and those who have no role and no team anywhere.
+    """The users who share an organization with the caller, and users without any role and team.
 
-    Asked after the users are locked, so that of two organizations only one takes a new user.
+    Call it after the users are locked, so that only one of two organizations can add a new user.
     """
     if seen_in.everything:
         return users
@@ -210,7 +212,7 @@ def _known(users: Sequence[User], seen_in: Sight) -> Sequence[User]:
 def _joining(
     asked: Sequence[AskedMember], users: Sequence[User], staying: Collection[User] = frozenset()
 ) -> list[User]:
-    """Those of the users asked for who are not among those who stay; refuses those who are too many."""
+    """The requested users who are not members yet; refuses users beyond the limits."""
     joining = [(one, user) for one, user in zip(asked, users, strict=True) if user not in staying]
     room = max(0, min(MOST_JOINING, MOST_MEMBERS - len(staying)))
     if joining[room:]:
@@ -223,7 +225,7 @@ def _joining(
 
 
 def _joined(team: Team, users: Sequence[User], actor: Actor, now: datetime) -> None:
-    """Tell of each; who is no member of the organization yet becomes one."""
+    """Record each user who joined; users who are not members of the organization yet become members."""
     held = RoleGrant.objects.filter(org_id=team.org_id, user__in=users)
     members = set(held.values_list("user_id", flat=True))
     member = Grant(Role.ORG_MEMBER, org_id=team.org_id)

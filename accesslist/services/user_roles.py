@@ -24,7 +24,7 @@ from opsapi.roles import INSTALLATION, Grant, Scope
 
 
 def user_lock(user_id: str) -> User:
-    """The user, for whom nobody else writes until the transaction ends.
+    """Lock the user until the transaction ends, and return it.
 
     Raises:
         ApiError: USER_NOT_FOUND.
@@ -47,15 +47,14 @@ def refuse_own_roles(user: User, actor: Actor) -> None:
 def user_roles_replace(
     *, user_id: str, roles: RoleRequest, seen_in: Sight, actor: Actor, now: datetime
 ) -> None:
-    """Make the roles in the scopes the caller administers those asked for; the others stay as they are.
+    """Replace the user's roles in the scopes that the caller administers; other roles stay.
 
-    What is wrong with the roles is told of an unknown user too, so that refusals do not tell which ids exist.
-
-    `seen_in`: what the caller is shown of users.
+    Wrong roles are refused before an unknown user, so that refusals do not reveal which IDs exist.
+    `seen_in`: the caller's sight of users.
 
     Raises:
         ApiError: USER_NOT_FOUND, USER_UNAUTHORIZED, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER,
-            and those of `accesslist.services.grants.grants_admit`.
+            and the errors of `accesslist.services.grants.grants_admit`.
     """
     actor_lock_in_turn(actor)
     identities_lock_exclusive([user_id])
@@ -80,7 +79,7 @@ def user_roles_replace(
 def role_changes_record(
     *, user: User, old: Sequence[Grant], new: Sequence[Grant], actor: Actor, now: datetime
 ) -> None:
-    """Tell each project, each organization and the installation of its own roles only."""
+    """Record the change in each project, each organization and the installation, with its own roles only."""
     for place in dict.fromkeys(grant.scope for grant in (*old, *new)):
         before, after = ([grant for grant in grants if grant.scope == place] for grants in (old, new))
         events = role_changes(user, place, old=before, new=after)
@@ -88,7 +87,7 @@ def role_changes_record(
 
 
 def role_changes(user: User, place: Scope, *, old: Sequence[Grant], new: Sequence[Grant]) -> list[NewEvent]:
-    """What the log of a place says when the user held those roles there and now holds these."""
+    """Return the events of a scope in which the user's roles changed from `old` to `new`."""
     if set(old) == set(new):
         return []
     return [
@@ -102,7 +101,7 @@ def role_changes(user: User, place: Scope, *, old: Sequence[Grant], new: Sequenc
 
 
 def _events_of(user: User, place: Scope, before: Sequence[Grant], after: Sequence[Grant]) -> list[EventType]:
-    """Return the events of a role change, with INVITED_TO_GROUP for a user without a login so far."""
+    """Return the events of a role change, with INVITED_TO_GROUP for a user who has never logged in."""
     recorded = [EventType.USER_ROLES_CHANGED_AUDIT]
     if place != INSTALLATION and not (before and after):
         in_group = place.group_id is not None
@@ -115,5 +114,5 @@ def _events_of(user: User, place: Scope, before: Sequence[Grant], after: Sequenc
 
 
 def _roles(grants: Sequence[Grant]) -> dict[str, object] | None:
-    """As a user's document shows them; None where there are none, so that a diff says NEW or REMOVED."""
+    """The roles as in the document of a user; None without roles, so that a diff says NEW or REMOVED."""
     return {"roles": present_grants(grants)} if grants else None

@@ -1,4 +1,4 @@
-"""Creating and deleting users: by themselves with endpoint 5, and by user admins."""
+"""Creates and deletes users; users can also register themselves (endpoint 5)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ _FIRST_KEY_DESC = "Key of the first user"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewUser:
-    """What makes a user; `roles` are those asked for, as `{roleName, groupId?, orgId?}`."""
+    """The values of a new user; `roles` are the requested roles as `{roleName, groupId?, orgId?}`."""
 
     username: str
     password: str
@@ -57,10 +57,10 @@ class NewUser:
 def unauth_user_create(
     *, new: NewUser, access_list: Sequence[str], remote_address: str | None, now: datetime
 ) -> tuple[User, NewKey | None]:
-    """Make a user without a key of anyone: the first one becomes Global Owner and gets a key.
+    """Create a user without authentication. The first user becomes Global Owner and gets a key.
 
-    However many calls race, one of them makes the first user. Only then `access_list` counts: ranges for the
-    global one, in their canonical form.
+    Of concurrent calls, exactly one creates the first user. Only that call uses `access_list`: canonical
+    ranges for the global access list.
 
     Raises:
         ApiError: INVALID_USERNAME, WEAK_PASSWORD, CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD,
@@ -70,7 +70,7 @@ def unauth_user_create(
     first = not any_user_exists()
     grants = [Grant(Role.GLOBAL_OWNER)] if first else _grants_of_a_stranger(new.roles)
     user = _insert(new, grants, now, self_registered=not first)
-    # Nobody else acted: the event names the user who was made.
+    # There is no other actor, so the event names the new user.
     is_owner = Grant(Role.GLOBAL_OWNER) in grants
     actor = Actor(ActorKind.USER, user.id, user.username, is_owner, remote_address)
     _record_created(user, actor, now)
@@ -85,9 +85,9 @@ def unauth_user_create(
 
 @transaction.atomic
 def user_create(*, new: NewUser, by: Sequence[Grant], actor: Actor, now: datetime) -> User:
-    """Make a user with the roles asked for, which the one who acts has to be allowed to give.
+    """Create a user with the requested roles, if the caller may grant them.
 
-    `by` are the grants of the one who acts.
+    `by`: the caller's grants.
 
     Raises:
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
@@ -137,7 +137,7 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
 
 
 def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, *, self_registered: bool = False) -> User:
-    """Make the row and its roles; refuses a bad name, a weak password, a name that is or looks taken."""
+    """Create the row and its roles; refuse an invalid, used or look-alike name and a weak password."""
     user = User(
         username=new.username,
         **username_forms(new.username),
@@ -170,12 +170,12 @@ def _record_created(user: User, actor: Actor, now: datetime) -> None:
 
 
 def _grants_of_a_stranger(roles: Sequence[Mapping[str, Any]]) -> list[Grant]:
-    """What may be given to a user nobody vouches for: nothing, unless the literal reading is restored."""
+    """Return the roles of a user who registers: none, unless OPSAPI_UNAUTH_GLOBAL_ROLES is set."""
     asked = asked_roles(roles)
-    for one in asked:
-        if one.role.is_global and not settings.OPSAPI_UNAUTH_GLOBAL_ROLES:
-            raise ApiError(ErrorCode.CANNOT_ADD_GLOBAL_ROLE, one.role.value)
-    for one in asked:
-        if not one.role.is_global:
-            raise ApiError(ErrorCode.ROLE_NOT_HELD, one.role.value)
+    for request in asked:
+        if request.role.is_global and not settings.OPSAPI_UNAUTH_GLOBAL_ROLES:
+            raise ApiError(ErrorCode.CANNOT_ADD_GLOBAL_ROLE, request.role.value)
+    for request in asked:
+        if not request.role.is_global:
+            raise ApiError(ErrorCode.ROLE_NOT_HELD, request.role.value)
     return grants_asked(asked)

@@ -1,4 +1,4 @@
-"""What views of identity and access share: the key that calls, users as it sees them, where keys are."""
+"""Base classes of views: the calling key, its sight of users, and the scopes of paths."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -16,10 +16,10 @@ ROLE_SCOPE_REFUSALS = (
     ErrorCode.ROLE_NEEDS_ORG_ID,
     ErrorCode.ROLE_NEEDS_NO_GROUP_ID,
 )
-"""Where roles are asked for, each with the place it holds in."""
+"""Refusals of requests that name roles with their scopes."""
 
 ROLE_CHANGE_REFUSALS = (ErrorCode.CANNOT_CHANGE_OWN_ROLES, ErrorCode.CANNOT_DEMOTE_LAST_OWNER)
-"""Where roles are taken."""
+"""Refusals of requests that revoke roles."""
 
 NEW_USER_REFUSALS = (
     ErrorCode.INVALID_USERNAME,
@@ -30,29 +30,29 @@ NEW_USER_REFUSALS = (
     ErrorCode.USER_ALREADY_EXISTS,
     ErrorCode.USER_NOT_FOUND,
 )
-"""Where users are made."""
+"""Refusals of requests that create users."""
 
 
 class KeyViewSet(ApiViewSet):
-    """A view that looks at the roles of the key that calls."""
+    """A view that uses the roles of the calling key."""
 
     @property
     def caller(self) -> KeyPrincipal:
-        """Who calls, with their roles."""
+        """The calling key, with its roles."""
         return cast(KeyPrincipal, self.request.auth)
 
 
 class UserPresentingViewSet(KeyViewSet):
-    """Shows users as the caller may see them."""
+    """A view that shows users as the caller may see them."""
 
     @cached_property
     def seen_in(self) -> Sight:
-        """What the caller sees of users."""
+        """The caller's sight of users."""
         return sight_of(self.caller.grants)
 
 
 class PlaceViewSet(KeyViewSet):
-    """Something reached through a project, an organization or the installation: one of those below."""
+    """A resource below a project, an organization or the installation: use a subclass."""
 
     @property
     def here(self) -> Scope:

@@ -59,12 +59,12 @@ class FirstUserViewSet(ApiViewSet):
     }
 
     def check_throttles(self, request: Request) -> None:
-        """Every call counts, whatever becomes of it."""
+        """Count every call, also calls that are refused."""
         bucket = f"first user {counted_range(client_address(self.http_request))}"
         throttle(bucket, settings.OPSAPI_RATE_FIRST_USER, self.now)
 
     def load(self) -> None:
-        """Refuse the whole endpoint where users are not made like this."""
+        """Refuse all calls if the settings do not allow registration."""
         if not settings.OPSAPI_INVITATION_ONLY or settings.OPSAPI_LDAP:
             raise ApiError(ErrorCode.INVITATION_ONLY_MODE_OR_LDAP)
 
@@ -76,7 +76,7 @@ class FirstUserViewSet(ApiViewSet):
         """The user, and with the first one a key that holds GLOBAL_OWNER."""
         body = self.body()
         address = client_address(self.http_request)
-        # Not read where there was a user already: theirs stays the first.
+        # Absent if a user existed already (`looked_at`).
         access_list = [one for name in _ACCESS_LISTS for one in self.query.get(name, ())]
         user, key = unauth_user_create(
             new=NewUser(**body),

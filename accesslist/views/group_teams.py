@@ -49,7 +49,7 @@ class GroupTeamViewSet(KeyViewSet):
         return self.list_of(GroupTeamDocument, teams_in(self.group.id))
 
     def create(self, request: Request, group_id: str) -> Response:
-        """Gives teams roles in the project, in place of those they have there; answers with all teams."""
+        """Replaces the roles of teams in the project; the response lists all teams."""
         asked = teams_asked(self.body_array())
         group_teams_add(group=self.group, asked=asked, by=self.caller.grants, actor=self.actor, now=self.now)
         return self.index(request, group_id)

@@ -38,7 +38,7 @@ def _access(read: Access, write: Access) -> Mapping[str, Access]:
 
 
 class ApiKeyViewSet(PlaceViewSet):
-    """What the three have in common: only roles in the scope of the path are shown, given and taken."""
+    """Base of the three views: each shows, grants and revokes only roles in the scope of its path."""
 
     parameters = {"index": LISTING}
     bodies = {"create": ApiKeyInput, "update": ApiKeyChange}

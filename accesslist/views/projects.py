@@ -47,7 +47,7 @@ class ProjectViewSet(KeyViewSet):
     project: Facts
 
     def load(self) -> None:
-        """The project of the path; who may make projects nowhere is told before the body is looked at."""
+        """Load the project of the path; refuse callers who may create no project, before the body is read."""
         if "group_id" in self.kwargs:
             self.project = self._stored(self.kwargs["group_id"])
         elif "group_name" in self.kwargs:
@@ -63,7 +63,7 @@ class ProjectViewSet(KeyViewSet):
         return self.list_of(ProjectDocument, names_beginning(visible, name=self.query["name"]))
 
     def create(self, request: Request) -> Response:
-        """A new project: with orgId for those who may make projects there, without for Global Owners."""
+        """Creates a project, with orgId in an organization; without orgId, you need GLOBAL_OWNER."""
         body = self.body()
         self._authorise_creation(body.get("org_id"))
         project = project_create(

@@ -1,14 +1,20 @@
-"""Users, as user admins and members of the same organization see them."""
+"""Users: of the installation, of an organization, and of a project, as the caller may see them."""
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.access import WRITE_USERS
+from accesslist.access import READ_ORG, READ_PROJECT, WRITE_USERS
 from accesslist.models import User
 from accesslist.rules.administration import ADMINISTRATORS, administers_somewhere
 from accesslist.rules.role_requests import RoleRequest, asked_roles
-from accesslist.selectors.users import users_seen, visible_users, visible_users_named
+from accesslist.selectors.users import (
+    users_of_group,
+    users_of_org,
+    users_seen,
+    visible_users,
+    visible_users_named,
+)
 from accesslist.serializers.users import UserDocument, UserInput, UserRolesInput
 from accesslist.services.user_roles import user_roles_replace
 from accesslist.services.users import NewUser, user_create, user_delete
@@ -61,7 +67,7 @@ class UserViewSet(UserPresentingViewSet):
 
     user: Facts
     changed: Facts | None
-    """The user to be changed; None where the caller is shown none, and may invite one by the id."""
+    """The user to change; None if the caller cannot see the user, but may invite the user by ID."""
 
     def load(self) -> None:
         """The user of the path."""
@@ -78,14 +84,14 @@ class UserViewSet(UserPresentingViewSet):
                 self.user = get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id)
 
     def _load_changed(self, user: Facts | None, user_id: str) -> None:
-        """Whether an id that is not shown is that of a user is told when a role is given, not before."""
+        """Load the user to change, without revealing whether an invisible ID exists."""
         if not administers_somewhere(self.caller.grants):
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(ADMINISTRATORS))
         seen_all = self.seen_in.everything
         self.changed = get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id) if seen_all else user
 
     def index(self, request: Request) -> Response:
-        """Those who share an organization with the caller; for holders of a global role all."""
+        """Users who share an organization with the caller; with a global role, all users."""
         return self.list_of(UserDocument, visible_users(self.seen_in))
 
     def create(self, request: Request) -> Response:
@@ -101,13 +107,13 @@ class UserViewSet(UserPresentingViewSet):
     def update(self, request: Request, user_id: str) -> Response:
         """Replaces the user's roles in the scopes that the caller administers.
 
-        Of a user they are not shown they learn nothing, unless a role is given: not even by guessing
-        what is stored in read-only fields.
+        The response reveals nothing about an invisible user unless a role is granted, even to a caller who
+        guesses the values of read-only fields.
         """
         body = self.body(stored=self.changed or {"id": user_id})
         roles = RoleRequest(asked_roles(body["roles"]), INSTALLATION, self.caller.grants)
         user_roles_replace(user_id=user_id, roles=roles, seen_in=self.seen_in, actor=self.actor, now=self.now)
-        # A user who was shown is shown once more, with the last role gone.
+        # A user who was visible is shown once more, even without roles.
         users = users_seen(self.seen_in) if self.changed else visible_users(self.seen_in)
         return self._answer(users, user_id)
 
@@ -119,3 +125,27 @@ class UserViewSet(UserPresentingViewSet):
     def _answer(self, users: QuerySet[User], user_id: str) -> Response:
         user = UserDocument.first(users.filter(id=user_id))
         return self.alone(UserDocument, get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id))
+
+
+class OrgUserViewSet(UserPresentingViewSet):
+    """`/orgs/{id}/users`."""
+
+    access = {"index": READ_ORG}
+    parameters = {"index": LISTING}
+    answers = {"index": [UserDocument]}
+
+    def index(self, request: Request, org_id: str) -> Response:
+        """Users with a role in the organization or in one of its projects, and members of its teams."""
+        return self.list_of(UserDocument, users_of_org(org_id, self.seen_in))
+
+
+class GroupUserViewSet(UserPresentingViewSet):
+    """`/groups/{id}/users`."""
+
+    access = {"index": READ_PROJECT}
+    parameters = {"index": LISTING}
+    answers = {"index": [UserDocument]}
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """Users with a role in the project, directly or by a team."""
+        return self.list_of(UserDocument, users_of_group(group_id, self.seen_in))

@@ -29,11 +29,10 @@ def client_address(request: HttpRequest) -> Address | None:
 
 
 def forwarded_value(request: HttpRequest, header: str) -> str:
-    """What the outermost trusted proxy said of the client's request in a header; empty when none did.
+    """Return the value that the outermost trusted proxy wrote into a header; empty without such a proxy.
 
-    A proxy replaces the header, or adds its own value at the end, after what it was sent: of as many values
-    as there were trusted proxies the first is what the client's request was, and what stands before those
-    anybody may have written.
+    A proxy replaces the header or appends its own value. With n trusted proxies, only the last n values are
+    trusted, and the first of them describes the client's request.
     """
     proxies = sum(is_trusted_proxy(address) for address in _way_back(request))
     values = [value.strip() for value in request.headers.get(header, "").split(",")]

@@ -116,7 +116,7 @@ class ErrorCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ErrorSpec:
-    """What stands behind a code."""
+    """The HTTP status and the message of a code."""
 
     status: int
     message: str

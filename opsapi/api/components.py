@@ -116,7 +116,7 @@ def refusal_headers(status: int) -> JsonObject:
 
 
 def refusal(status: int, codes: Sequence[ErrorCode]) -> dict[str, str]:
-    """A reference to the shared refusal of this status, told which codes it can have here."""
+    """Return a reference to the shared refusal of this status, with the codes that are possible here."""
     return {"$ref": f"#/components/responses/{_REFUSALS[status][0]}", "description": ", ".join(codes)}
 
 

@@ -61,5 +61,5 @@ class ContentSecurityPolicy(CSPMiddleware):
 
 
 def header_line(policy: Policy) -> str:
-    """The header's value, for answers made where no middleware is."""
+    """Return the header's value, for responses that pass no middleware."""
     return "; ".join(f"{name} {' '.join(sources)}" for name, sources in policy.items())

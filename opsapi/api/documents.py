@@ -21,19 +21,19 @@ from opsapi.api.read_only_fields import is_empty_array, says
 from opsapi.strict_json import UNKEPT_TEXT, is_kept
 
 Values = dict[str, Any]
-"""What a document was read as: checked values by the `source` of their fields."""
+"""The checked values of a document, by the `source` of their fields."""
 
 MOST_ITEMS = 500
-"""So many documents are taken in one array."""
+"""The maximum number of documents in an array."""
 
 LINKS = "links"
-"""Answers have them: any array of that name is taken, so that a document read can be written back."""
+"""Responses contain links. Requests may contain any array of this name: responses can be sent back."""
 
 _ABSENT = object()
 
 
 class _DocumentCache(threading.local):
-    """The documents that this thread has made."""
+    """The documents that this thread has created."""
 
     def __init__(self) -> None:
         self.documents: dict[type, Any] = {}
@@ -60,16 +60,16 @@ def invalid(
 class Document(serializers.Serializer[Any]):
     """A JSON object with exactly the declared fields.
 
-    `older_names`: a name clients still send → the field it stands for. `ignored`: names that are
-    taken and not looked at, whatever they hold; `links` are, where they are an array. A field's
-    `missing_code` answers its absence; `check` holds the fields against each other. A field that a
-    subclass declares anew keeps its place; where `writable` names fields, all others are read-only.
-    `is_change`: it changes what is stored, and every field can be left out. Values are read under the
-    `source` of their field, which is its name where it has none, as everywhere in DRF.
+    `older_names`: a name that clients still send → the current field. `ignored`: names that are accepted
+    with any value; `links` is accepted if it is an array. A missing required field is refused with the
+    field's `missing_code`; `check` compares fields with each other. A field that a subclass declares again
+    keeps its place. If `writable` names fields, all others are read-only. `is_change`: the document changes
+    a stored object, and every field can be left out. Values are read under the `source` of their field, by
+    default its name, as everywhere in DRF.
 
-    For the OpenAPI document: `refusals` are the codes of `check`, `deprecated_fields` are those nobody
-    should use any more. `example` is one such document; without it the examples of the fields make one.
-    `request_example` is one as it is sent, where that is not `example` without what is read-only.
+    For the OpenAPI document: `refusals` are the codes of `check`; `deprecated_fields` should no longer be
+    used. `example` is an example document; by default, it consists of the examples of the fields.
+    `request_example` is an example of a request, by default `example` without read-only fields.
     """
 
     older_names: ClassVar[Mapping[str, str]] = {}
@@ -144,7 +144,7 @@ class Document(serializers.Serializer[Any]):
 
     @cached_property
     def _fields_read(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """`fields` as they are read: by each document of an array anew."""
+        """`fields`, in a form that is fast to read for each document of an array."""
         return dict(self.fields.items())
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:

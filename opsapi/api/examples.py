@@ -1,4 +1,4 @@
-"""What the examples of documents are made of (they stand at the documents, for the OpenAPI document)."""
+"""Common values of the examples in the OpenAPI document; each document declares its own example."""
 
 AN_ID = "69201a2b3c4d5e6f70819203"
 ANOTHER_ID = "69201a2b3c4d5e6f70819204"

@@ -20,7 +20,7 @@ _UNAUTHORIZED_CONTENT_TYPE = "application/json;charset=ISO-8859-1"
 
 
 def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
-    """Turn any exception into a refusal; what nobody foresaw is logged with its trace and told without."""
+    """Turn any exception into a refusal; the trace of an unexpected error is only in the log."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, Http404):

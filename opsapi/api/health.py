@@ -103,7 +103,7 @@ def _missing() -> dict[str, str]:
 
 @contextmanager
 def _in_time() -> Iterator[None]:
-    """A transaction that is begun anew without harm, and none of whose statements takes long."""
+    """Run the block in a transaction that can be repeated, with a time limit for each statement."""
     with this_connection().written_twice_without_harm(), transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL statement_timeout = '{_LONGEST_STATEMENT}'")

@@ -73,7 +73,7 @@ def request_count(get_response: Handler) -> Handler:
 def client_scheme(get_response: Handler) -> Handler:
     """Take the request's scheme from a trusted proxy, and let cookies that leave by TLS return by TLS only.
 
-    Where a proxy ends TLS, all else sees the request as the client made it: links, the CSRF check, cookies.
+    If a proxy ends TLS, links, the CSRF check and cookies use the scheme of the client's request.
     """
 
     def handle(request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Paths beside the API that are only read."""
+"""Read-only paths outside of the API."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -34,14 +34,14 @@ def list_document(
     """One page of the rows, presented; `query` is what `read_query` found for LISTING."""
     number, size = query["pageNum"], query["itemsPerPage"]
     start = (number - 1) * size
-    # One row more than asked tells whether there is a next page, without counting.
+    # One more row than requested shows whether there is a next page, without counting.
     found = list(rows[start : start + size + 1]) if start < 2**62 else []
     document: JsonObject = {
         "results": [present(row) for row in found[:size]],
         "links": _links(request, base, number=number, size=size, has_next=len(found) > size),
     }
     if query["includeCount"]:
-        # The last page tells the count by itself; one past it does not.
+        # The last page gives the count without a query; a page after it does not.
         last = len(found) <= size and (found or number == 1)
         document["totalCount"] = start + len(found) if last else rows.count()
     return document

@@ -15,7 +15,7 @@ from opsapi.strict_json import read_json
 from opsapi.wire_json import JsonObject
 
 LARGE_BODY = 1024 * 1024
-"""A body of more bytes is large: what is made of it is many times its size."""
+"""A body of more bytes is large: its parsed values take many times its size."""
 _BUSY_RETRY_SECONDS = 1
 _KEPT = "kept_body"
 
@@ -32,7 +32,7 @@ class LargeBodies:
         """Work on a body of so many bytes.
 
         Raises:
-            ApiError: RATE_LIMITED with Retry-After, when there is no room beside the others.
+            ApiError: RATE_LIMITED with Retry-After, if the other bodies leave no room.
         """
         if size <= LARGE_BODY:
             yield
@@ -57,7 +57,7 @@ class LargeBodies:
 
 
 LARGE_BODIES = LargeBodies()
-"""Those of this process."""
+"""The large bodies of this process."""
 
 
 class StrictJSONParser(BaseParser):
@@ -84,9 +84,9 @@ def check_media_type(request: HttpRequest) -> None:
 
 
 def read_body(request: HttpRequest, limit: int) -> bytes:
-    """The body, at most `limit` bytes of it; a chunked one too, whose length nobody has named.
+    """Return the body of at most `limit` bytes, also of a chunked request.
 
-    It stays with the request, which may be begun anew (`opsapi.api.middleware.PassingFaults`).
+    The request keeps the body, because it may be repeated (`opsapi.api.middleware.PassingFaults`).
 
     Raises:
         ApiError: REQUEST_TOO_LARGE, before anything is parsed; INVALID_JSON for one that breaks off.

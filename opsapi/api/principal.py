@@ -98,7 +98,7 @@ class Operator(Principal, Protocol):
         """What they may read."""
 
     def groups(self, *, ids: Collection[str] | None = None, name: str | None = None) -> Sequence[Group]:
-        """Projects they may read: those of the ids, that of the name, or else the first 200, by name."""
+        """Return readable projects with these IDs, or with this name, or the first 200, sorted by name."""
 
     def holds_somewhere(self, roles: Sequence[Role]) -> bool:
         """Whether one of the roles is held, directly or implied, wherever that is."""

@@ -145,9 +145,9 @@ LISTING = (*PAGING, INCLUDE_COUNT)
 def read_query(
     query: QueryDict, parameters: Sequence[Parameter], headers: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The value of each declared parameter, or its default; repeatable ones are lists.
+    """Return the value of each declared parameter, or its default; repeatable parameters are lists.
 
-    Those that are headers are read from `headers`.
+    Parameters that are headers are read from `headers`.
 
     Raises:
         ApiError: with every wrong parameter in `badFields`, a repeated one once for each thing that is wrong

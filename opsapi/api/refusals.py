@@ -1,4 +1,4 @@
-"""The errors that an action can answer with, as far as its declaration tells.
+"""The errors that an action can answer with, derived from its declaration.
 
 The view's `refusals` declare what its services and `load` add, a document's `refusals` what its `check` adds.
 The rest follows from access, path, parameters and fields.
@@ -78,7 +78,7 @@ def _of_body(body: type[Document] | list[type[Document]] | None) -> Iterator[Err
 
 
 def _of_field(field: serializers.Field[Any, Any, Any, Any]) -> Iterator[ErrorCode]:
-    """The codes a field names, and those of the fields in it."""
+    """The codes that a field names, and the codes of the fields in it."""
     if field.read_only:
         yield ErrorCode.ATTRIBUTE_READ_ONLY
         return

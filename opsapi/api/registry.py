@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import Metric
 HealthCheck = Callable[[], str | None]
 """Answers what is missing, or None."""
 CollectMetrics = Callable[[], Iterable[Metric]]
-"""Asks the database for what is to be told of it: cheaply, and within bounds, for it is asked often."""
+"""Queries metrics from the database: cheaply and with a limit, because scrapes are frequent."""
 
 
 def root_links() -> dict[str, str]:

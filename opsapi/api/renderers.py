@@ -16,9 +16,10 @@ def render(document: object, *, pretty: bool = False) -> bytes:
 
 
 def enveloped(document: Any, status: int, *, lists: bool) -> JsonObject:
-    """Wrapped for clients that cannot read the status: lists get `status` beside, the rest `content`.
+    """Return the document with its `status`, for clients that cannot read the status of a response.
 
-    `lists`: it is the answer of an action that lists, or the refusal of one.
+    A list gets `status` next to its results; any other document becomes `content`. `lists`: the action
+    answers with a list.
     """
     if lists and "results" in document:
         return {"status": status, **document}

@@ -29,7 +29,7 @@ class Resource(Document):
 
     `columns`: SQL of the fields that are no column. `nullable`: fields that are null and not left out.
     `path`: where the API has it, as a pattern of fields and of the parameters of the view's path.
-    `relations`: paths of what it leads to where it is shown alone, without those of which a field is absent.
+    `relations`: paths of related resources, shown with a single document if all fields in the path exist.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {}

@@ -47,7 +47,7 @@ class ErrorDocument(serializers.Serializer[Any]):
 
 
 class DocumentExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """What a Document declares for the schema beside its fields: an example, older and deprecated names."""
+    """Adds to the schema of a Document its example, and older and deprecated names."""
 
     target_class = Document
     match_subclasses = True
@@ -100,7 +100,7 @@ def describe_nulls(result: JsonObject, **_: Any) -> JsonObject:
 
 
 def _older_properties(document: Document, properties: Mapping[str, Any]) -> JsonObject:
-    """What clients still send: older names of fields, and fields that are taken and not looked at."""
+    """Properties that clients still send: older names of fields, and ignored fields."""
     older = {
         name: {**properties[field], "deprecated": True, "description": f"Older name of {field}."}
         for name, field in document.older_names.items()

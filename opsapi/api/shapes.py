@@ -36,7 +36,7 @@ class ShapedDocument(Document):
 
 
 class ShapeExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """Tells drf-spectacular."""
+    """Gives the shapes to drf-spectacular."""
 
     target_class = ShapedDocument
     match_subclasses = True

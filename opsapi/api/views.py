@@ -43,9 +43,9 @@ MAX_BODY = 2 * 1024 * 1024
 class ApiViewSet(ViewSet):
     """A viewset whose access, query parameters and bodies are declared as data, by action.
 
-    `access`: action → who may. `parameters`: action → query parameters beside pretty and envelope.
-    `bodies`: action → the document it takes, a list of it where several come at once (`body_array`).
-    `answers`: action → the document it gives, a list of it for list documents, None for no body.
+    `access`: action → required roles. `parameters`: action → query parameters except pretty and envelope.
+    `bodies`: action → the request document, in a list if it takes an array (`body_array`).
+    `answers`: action → the response document, in a list for list documents, None for no body.
     `identifiers`: path parameter → the error for a malformed one (the project's and organization's
     are the principal's). `statuses`: action → success status where it is not 200; answers get it by
     themselves. `also_answers`: action → further statuses with a document that is no error document.
@@ -156,7 +156,7 @@ class ApiViewSet(ViewSet):
 
     @property
     def place(self) -> Mapping[str, str]:
-        """What paths of resources name beside their fields: the parameters of this view's path."""
+        """The parameters of this view's path, which paths of resources use together with their fields."""
         return self.kwargs
 
     def list(self, rows: Rows, present: Callable[[Any], Mapping[str, Any]]) -> Response:

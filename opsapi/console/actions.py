@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class ActionCall:
     """The input of an action: who, when, which row, and the form's `values`.
 
-    `address` is the platform's as others reach it, without a slash at the end, for what is told of it.
+    `address` is the public URL of the platform, without a trailing slash, for texts that contain it.
     """
 
     operator: Operator
@@ -44,9 +44,9 @@ class ActionCall:
 class ActionOutcome:
     """The result of an action.
 
-    `message` and `warnings` are shown on the next page, which is that of `row` where one was made. Without a
-    message what was done is told, and to what.
-    `template` with `context` is answered in place of that page: what may be seen only once.
+    The next page shows `message` and `warnings`; it is the page of `row` if the action created a row. Without
+    a message, the page names the action and the row. `template` with `context` replaces that page, for values
+    that are shown only once.
     """
 
     message: str = ""
@@ -64,15 +64,14 @@ def _always(_row: Any, _now: datetime) -> bool:
 class Action:
     """An action of an operator on a row, or without a row for `add_action` and `list_actions`.
 
-    `label` is the button, in the imperative, or "New" and what is made; `done` tells that it was done. `text`
-    says on the action's page what it does. `run` calls the service and may raise its ApiError, which is told
-    on the page. `access` is that of the API's
-    route, or a function of the row that answers it. `button` is the page's
-    button, where it is not as usual. `form` asks for what has to be typed; without one
-    the page asks only for a confirmation. `offered` says whether it makes sense for a row now; `bulk`
-    offers it in the list for many rows too, done to all or to none. `makes`: it makes something new, as an
-    `add_action` does, or could be done twice, so that its page does it once however often it is sent.
-    `atomic`: False for what waits for the outside, which must not hold a transaction meanwhile.
+    `label`: the button, in the imperative, or "New" with the kind of object. `done`: the message after
+    success. `text`: what the action does, shown on its page. `run`: calls the service and may raise its
+    ApiError, which the page shows. `access`: the access of the API's route, or a function of the row that
+    returns it. `button`: the page's button, if it is not the usual one. `form`: the input; without it, the
+    page only asks for a confirmation. `offered`: whether the action makes sense for a row now. `bulk`: also
+    offered in the list, for all selected rows or none. `makes`: creates something or could be repeated, so
+    that a page runs it once, however often it is submitted. `atomic`: False for actions that wait for other
+    servers and must not hold a transaction meanwhile.
     """
 
     label: str

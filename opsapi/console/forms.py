@@ -75,7 +75,7 @@ class ConsoleForm(forms.Form):
         """Add the inputs that are not declared in the class."""
 
     def stored(self) -> Mapping[str, Any]:
-        """The initial values: those of the row."""
+        """The initial values, from the row."""
         return {}
 
     def scope(self) -> Scope:

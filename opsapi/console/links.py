@@ -24,9 +24,9 @@ def url_seen(site: AdminSite, visible_scope: VisibleScope, row: Model | None) ->
 def urls_seen(
     site: AdminSite, visible_scope: VisibleScope, label: str, field: str, values: Iterable[str | None]
 ) -> dict[str, str]:
-    """The pages of the rows of a model with these values, of those that somebody of this reach may see.
+    """Return the page of each visible row of a model, by the value of `field`, with at most one query.
 
-    By the value; one query at most. `label` names the model, as `accesslist.user`.
+    `label` names the model, such as `accesslist.user`.
     """
     wanted, model = {value for value in values if value}, apps.get_model(label)
     pages: Any = site._registry.get(model)

@@ -251,7 +251,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return listed
 
     def _shown_list_actions(self, request: HttpRequest) -> list[Context]:
-        """The buttons of the list beside that of `add_action`; the project it is narrowed to goes along."""
+        """The buttons of the list except `add_action`; they keep the project that the list is filtered by."""
         operator, group = operator_of(request), request.GET.get("group__id__exact", "")
         return [
             {"action": action, "url": making_url(self.model, name, group=group)}
@@ -275,7 +275,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         raise self._missing(unquote(object_id))
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """What the template of a row's page is given beside Django's own."""
+        """The template context of a row's page, in addition to Django's."""
         return {"row_actions": self.row_actions(request, row), "show_history": False}
 
     # --- where pages are -------------------------------------------------------------------------------

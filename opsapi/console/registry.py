@@ -9,9 +9,9 @@ from opsapi.api.registry import contributions
 from opsapi.console.widgets import Panel, Widget
 
 ContributeWidgets = Callable[[VisibleScope, datetime], Iterable[Widget]]
-"""The parts for an operator with this reach. Called every ten seconds, so it must be cheap and limited."""
+"""The widgets for an operator. Called every ten seconds, so it must be cheap and limited."""
 ContributeRowPanel = Callable[[VisibleScope, Any, datetime], Panel]
-"""A panel on the page of a row, for an operator with this reach."""
+"""A panel on the page of a row, for an operator with this visible scope."""
 
 
 def overview() -> list[ContributeWidgets]:

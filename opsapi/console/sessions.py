@@ -51,7 +51,7 @@ class SessionStore(DatabaseStore):
         self._known = deepcopy(dict(self.items()))
 
     def cycle_key(self) -> None:
-        """A new key for the session, with the changes of others so far."""
+        """Give the session a new key, with the changes that other requests saved."""
         with transaction.atomic():
             if self.keys():
                 self.hold()

@@ -53,7 +53,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         return [path("login/code/", self.login_code, name="login_code"), parts, *offered]
 
     def index(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
-        """How things stand."""
+        """The overview."""
         context = {**overview_context(request), **(extra_context or {})}
         return cast(HttpResponse, super().index(request, context))
 

@@ -32,11 +32,10 @@ class Cell:
 class Panel:
     """A list: how many there are, its first rows, and the page of all of them.
 
-    `unit` says of what the number is: "hosts down". `rows` have a cell for each of `headers`. `facts` say
-    more of the number, the first of them beside it. `empty` says what would stand here and how that comes
-    about, `remedy` leads there. `tone` is that of the number where it is not 0. `count` ends at one more
-    than MOST_COUNTED; `at_least`: there may be more than it says. On the start page the one of the least
-    `rank` stands first, whichever app it is of.
+    `unit`: what the number counts, such as "hosts down". `rows` have a cell for each of `headers`. `facts`
+    explain the number; the first is shown next to it. `empty`: text for an empty list, which says how rows
+    get there; `remedy`: a link to do that. `tone`: severity of a number above 0. `count`: at most
+    MOST_COUNTED + 1. `at_least`: the count may be incomplete. The start page sorts panels by `rank`.
     """
 
     name: str

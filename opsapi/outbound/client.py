@@ -108,7 +108,7 @@ def post(
     a receiver cannot undo by dripping what its status said: no fault of the body is one of the answer.
 
     `owner` names the destination (with its project and credentials): its connection is kept for its next
-    request, and used by nobody else. Without it the connection is closed.
+    request, and no other request uses it. Without it the connection is closed.
 
     Raises:
         OutboundError: when there is no answer; the log has the details, without path or credentials.

@@ -1,4 +1,4 @@
-"""Addresses that the platform can connect to: public ones, and those in OPSAPI_OUTBOUND_ALLOW. Pure."""
+"""Addresses that the platform can connect to: public addresses, and OPSAPI_OUTBOUND_ALLOW. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum

@@ -1,7 +1,7 @@
 """Which certificate authorities the platform trusts when it connects to others.
 
-They are the system's (or those of `SSL_CERT_FILE`) and those of `OPSAPI_OUTBOUND_CA_FILE`. To load them costs
-27 ms of processor, so there is one context a process and purpose, made when it is first needed.
+They are the authorities of the system (or of `SSL_CERT_FILE`) and of `OPSAPI_OUTBOUND_CA_FILE`. Loading them
+takes 27 ms of processor time, so a process creates one context for each purpose, at the first use.
 """
 
 import ssl

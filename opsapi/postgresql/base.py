@@ -2,8 +2,8 @@
 
 Connections are kept, and the server may have ended one since its last use: it was restarted, or an operator
 ended it. Django's own health check asks the server with each request, which costs up to a fifth of it. Here
-the kernel is asked before each use: what ended between requests is never met. What ends while a statement
-runs is noted, for whoever can begin anew (`opsapi.api.middleware.PassingFaults`).
+the kernel is asked before each use, so a connection that ended between requests is never used. An end during
+a statement is noted, so that the request can be repeated (`opsapi.api.middleware.PassingFaults`).
 """
 
 import select
@@ -88,7 +88,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.wrap_database_errors = _Errors(self)
 
     def forget(self) -> None:
-        """Begin to note `repeats` and `wrote` anew."""
+        """Reset `repeats` and `wrote`."""
         self.repeats, self.wrote = 0, False
 
     @contextmanager

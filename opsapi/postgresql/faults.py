@@ -6,7 +6,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 
 
 class DatabaseFault(Enum):
-    """What keeps the database from answering; `words` stand alone, `sentence` is for callers of the API."""
+    """Why the database does not answer; `words` is a short text, `sentence` is for callers of the API."""
 
     DISK_FULL = ("disk full", "the database's disk is full")
     TOO_MANY_CONNECTIONS = ("too many connections", "the database has too many connections")

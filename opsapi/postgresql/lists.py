@@ -11,7 +11,7 @@ from psycopg.types.array import ListDumper
 
 
 class _Escape:
-    """Stands in for psycopg's pattern of what is escaped: quotes and backslashes."""
+    """Replaces psycopg's pattern of escaped characters: quotes and backslashes."""
 
     def sub(self, _replacement: bytes, text: bytes) -> bytes:
         return bytes(text).replace(b"\\", b"\\\\").replace(b'"', b'\\"')

@@ -8,8 +8,8 @@ from selectors import EVENT_READ, EVENT_WRITE
 
 PIECE = 256 * 1024
 PIECES_PER_EVENT = 4
-# An answer that the application gives whole is whole in memory at once. One that it gives in parts, as a
-# file of events is, gets so far ahead of its reader; then its thread waits.
+# An answer that the application gives at once is in memory completely. An answer in parts, such as a file of
+# events, gets this many bytes ahead of its reader; then its thread waits.
 AHEAD = 4 * 1024 * 1024
 # A reader takes its answer within this time, longer where it takes so much in a second, without long pauses.
 STALL_SECONDS = 10.0

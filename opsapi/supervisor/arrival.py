@@ -37,7 +37,7 @@ class ArrivalState(StrEnum):
 
 
 class Arrival:
-    """The bytes of one request so far, and what they announce."""
+    """The received bytes of a request, and the length that they announce."""
 
     def __init__(self, began: float) -> None:
         """`began` is when waiting for it began, in seconds of a monotonic clock."""
@@ -64,7 +64,7 @@ class Arrival:
         return ArrivalState.WHOLE if arrived else ArrivalState.PART
 
     def take_expectation(self) -> bool:
-        """Whether the client waits for "100 Continue"; the field is taken out, so that it is said once."""
+        """Whether the client waits for "100 Continue"; the field is removed, so that it is sent once."""
         head = bytes(self.data[: self._body_at])
         without, found = _EXPECT.subn(b"", head)
         if not found or not head.split(b"\r\n", 1)[0].endswith(b"HTTP/1.1"):

@@ -1,5 +1,5 @@
-"""Whose connections a web worker holds: each caller has so many at the most, and what runs short is taken
-from the caller who has most of it.
+"""The connections of a web worker by caller: each caller can have a maximum, and if connections or memory run
+short, the caller with most of them loses some.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ class Callers:
 
 
 def largest(conns: Collection[WebConnection]) -> WebConnection | None:
-    """Of the caller for whom most bytes are held, the connection with most of them; None of none."""
+    """Return the largest connection of the caller with most held bytes; None without connections."""
     held = Counter[Hashable]()
     for conn in conns:
         held[conn.caller] += conn.held

@@ -1,4 +1,4 @@
-"""Why the platform cannot be started, told in one line."""
+"""Errors of the start of the platform, each in one line."""
 
 
 class StartError(Exception):

@@ -9,7 +9,7 @@ from pathlib import Path
 from opsapi.hostport import host_and_port
 from opsapi.supervisor.errors import StartError
 
-# Those killed a moment ago may still hold the port.
+# Processes that were killed a moment ago may still hold the port.
 PATIENCE_SECONDS = 3.0
 # What the supervisor hands to gunicorn_conf: numbers of open descriptors.
 LISTENER_VARIABLE = "OPSAPI_LISTENER_FD"

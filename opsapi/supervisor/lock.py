@@ -40,7 +40,7 @@ class DirectoryLock:
         self._write(str(os.getpid()))
 
     def say_stopping(self) -> None:
-        """Tells a start that waits for the lock that waiting is worth while."""
+        """Write into the lock file that this process is stopping, so that another start waits longer."""
         self._write(f"{os.getpid()} {STOPPING}")
 
     def release(self) -> None:

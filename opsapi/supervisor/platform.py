@@ -50,7 +50,7 @@ class Platform:
     """One run of the platform. What it started ends before it does, in the opposite order."""
 
     def __init__(self, plan: PlatformPlan, output: TextIO) -> None:
-        """`output` is exit_words, once, that the platform is ready."""
+        """`output` gets one message when the platform is ready."""
         self._plan = plan
         self._output = output
         self._wakeup = Wakeup(plan.parent)
@@ -95,7 +95,7 @@ class Platform:
             if not server.is_running:
                 self._wakeup.wait(pause)
                 continue
-            with suppress(EmbeddedDatabaseError):  # the next look tells of its end
+            with suppress(EmbeddedDatabaseError):  # the next look logs its end
                 server.wait_ready(self._wakeup.is_stop_requested)
                 return
 

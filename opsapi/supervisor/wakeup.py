@@ -31,8 +31,9 @@ class Wakeup:
         return self._signalled or (self._parent is not None and os.getppid() != self._parent)
 
     def wait(self, seconds: float, *more: int) -> set[int]:
-        """Sleeps, half a second at most, until a signal or until there is something to read on a descriptor
-        of `more`; returns those.
+        """Sleep for at most half a second, until a signal or until a descriptor of `more` is readable.
+
+        Return the readable descriptors.
         """
         seconds = min(max(seconds, 0.0), LONGEST_SLEEP)
         ready, _, _ = select.select([self._read, *more], [], [], seconds)

@@ -140,7 +140,7 @@ class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
             self.arrival = Arrival(time.monotonic())
         verdict = self.arrival.add(piece)
         if verdict is ArrivalState.PART and self.arrival.take_expectation():
-            with contextlib.suppress(OSError):  # it may have gone: the next read will tell
+            with contextlib.suppress(OSError):  # it may have gone: the next read shows it
                 self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         return verdict
 
@@ -150,12 +150,12 @@ class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
             self.parser = http.get_parser(self.cfg, self.sock, self.client)
             self.parser.unreader = ArrivedUnreader(self.sock)
             self.initialized = True
-        self.sock.setblocking(False)  # gunicorn has made it a blocking one
+        self.sock.setblocking(False)  # gunicorn has set it to blocking
         self.parser.unreader.feed(bytes(self.arrival.data))
         self.arrival = Arrival(time.monotonic())
 
     def to_be_answered(self) -> SimpleNamespace:
-        """What gunicorn needs of a connection to answer a request: its answer stands for the socket."""
+        """Return what gunicorn needs to answer a request, with the answer in place of the socket."""
         self.answer = PendingAnswer(self.sock)
         return SimpleNamespace(sock=self.answer, client=self.client, server=self.server)
 
@@ -189,5 +189,5 @@ class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def _has_no_more(self, piece: bytes) -> bool:
-        """Whether to spare the system call that would say so: the event loop is told of what comes later."""
+        """Whether to save the system call that would show it: the event loop notices later bytes."""
         return len(piece) < PIECE and not isinstance(self.sock, ssl.SSLSocket)

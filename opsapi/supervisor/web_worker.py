@@ -116,7 +116,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         try:
             keeps_alive = bool(super().handle_request(req, conn.to_be_answered()))
             conn.flush()
-        except GoneError:  # the event loop is told as well
+        except GoneError:  # the event loop notices, too
             return False
         return keeps_alive
 

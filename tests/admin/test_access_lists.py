@@ -159,7 +159,7 @@ def test_whom_a_list_would_keep_out_is_told_before_it_is_made(console: Client, o
     has_called(silent, "198.51.100.2", days=31)
     with leaves_events(operator):
         first = confirm(console, ADD, ranges=OWN, description="office").content.decode()
-    assert "1 callers of the last" in first
+    assert "1 caller of the last" in first
     assert f"{key.public_key} from 198.51.100.1, last seen" in first
     assert silent.public_key not in first
     assert 'name="anyway"' in first

@@ -27,10 +27,11 @@ COMMENT = re.compile(r"^[ \t]*#(.*)$|\{#(.*?)#\}", re.MULTILINE)
 
 
 def files() -> list[Path]:
-    """Every file of `paths`, sorted."""
+    """Every file of `paths`, sorted, without text files, which quote others."""
     named = [ROOT / path for path in RULES["paths"]]
     found = [file for path in named for file in (path.rglob("*") if path.is_dir() else [path])]
-    return sorted(file for file in found if file.is_file() and "__pycache__" not in file.parts)
+    written = (file for file in found if file.suffix != ".txt" and "__pycache__" not in file.parts)
+    return sorted(file for file in written if file.is_file())
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import ngettext
 
 from accesslist.models import ApiKey
 from accesslist.rules.access_lists import GLOBAL_LIST, AccessList, ListWriter
@@ -62,7 +63,8 @@ class Command(DatabaseCommand):
 
     def _clear(self, of: AccessList) -> None:
         gone = access_list_clear(of=of, by=_SHELL, now=clock.now())
-        self.stdout.write(f"Removed {gone} entries. Keys can call from every address.")
+        removed = ngettext("Removed %d entry.", "Removed %d entries.", gone) % gone
+        self.stdout.write(f"{removed} Keys can call from every address.")
 
 
 def _list_of(public_key: str | None) -> AccessList:

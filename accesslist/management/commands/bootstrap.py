@@ -4,8 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from accesslist.management.keys import add_export_option, show_key
-from accesslist.management.passwords import password_asked
+from accesslist.management.credentials import add_export_option, password_asked, show_key
 from accesslist.rules.access_lists import read_asked_ranges
 from accesslist.selectors.users import any_user_exists
 from accesslist.serializers.users import UserInput

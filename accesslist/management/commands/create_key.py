@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from accesslist.management.keys import add_export_option, show_key
+from accesslist.management.credentials import add_export_option, show_key
 from accesslist.rules.role_requests import RoleRequest, asked_roles
 from accesslist.serializers.keys import ApiKeyInput
 from accesslist.serializers.roles import ROLE_NAMES

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from accesslist.management.passwords import password_asked
+from accesslist.management.credentials import password_asked
 from accesslist.models import User, username_key
 from accesslist.services.passwords import user_password_reset
 from opsapi import clock

@@ -55,7 +55,7 @@ def test_it_changes_one_list_and_records_it() -> None:
     assert run("--key", key.public_key, "add", ADDRESS, "--description", "home") == f"Added {ADDRESS}/32.\n"
     assert (blocks(), blocks(key.id)) == (["192.0.2.0/24"], [f"{ADDRESS}/32"])
     assert AccessListEntry.objects.get(api_key_id=key.id).description == "home"
-    assert run("--key", key.public_key, "clear") == "Removed 1 entries. Keys can call from every address.\n"
+    assert run("--key", key.public_key, "clear") == "Removed 1 entry. Keys can call from every address.\n"
     assert (blocks(), blocks(key.id)) == (["192.0.2.0/24"], [])
     told = Event.objects.order_by("id").values_list("event_type", "details", "raw__actor")
     details = {"accessListEntry": f"{ADDRESS}/32", "targetPublicKey": key.public_key}

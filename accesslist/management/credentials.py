@@ -1,4 +1,8 @@
-"""Output of new API keys by commands. The private key is shown only once."""
+"""Passwords and API keys in commands. New keys are shown only once."""
+
+import getpass
+import secrets
+import sys
 
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -25,3 +29,9 @@ def show_key(command: BaseCommand, new: NewKey, *, export: bool, before: str = "
     )
     if export:
         command.stdout.write(f"export PUBLIC_KEY={new.key.public_key} PRIVATE_KEY={new.private_key}")
+
+
+def password_asked() -> tuple[str, bool]:
+    """Return a password, and whether it was generated because nothing was typed at a terminal."""
+    typed = getpass.getpass("New password (leave blank to generate one): ") if sys.stdin.isatty() else ""
+    return (typed, False) if typed else (secrets.token_urlsafe(16), True)
