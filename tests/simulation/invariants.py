@@ -11,7 +11,7 @@ from alerting.models import Notification
 from alerting.rules.claim_order import AT_ONE_DESTINATION, BURST
 from integrations.choices import ENDS, OPEN_KINDS, DeliveryFault, DeliveryStatus, MessageKind
 from integrations.delivery import UNFORESEEN
-from tests.simulation.plans import HOUR
+from tests.simulation.plans import ACCEPT_SECONDS, HOUR
 from tests.simulation.world import BEGINNING, SimulatedRequest, SimulatedWorld
 
 STARTS_WITHIN = 2.0
@@ -164,9 +164,10 @@ class Watch:
             self._expect_the_rest(one.destination)
 
     def _expect_the_rest(self, destination: str) -> None:
-        """What waits there for another attempt begins soon, at the pace the receiver can take.
+        """What waits there for another attempt begins soon, at the pace that receiver and slots can take.
 
-        A receiver with a pace has one request in hand: what is on its way to it still comes first.
+        A receiver with a pace has one request in hand: what is on its way to it still comes first. Where few
+        slots work off what waits for many receivers, each slot takes its share.
         """
         place = self.world.store.place(destination)
         pace = place.pace_ms / 1000 if place else 0.0
@@ -175,10 +176,16 @@ class Watch:
             one.ended for one in self.world.in_flight if one.notification.destination == destination
         ]
         free = max(on_their_way, default=0.0) if pace else 0.0
-        deadline = max(self.world.seconds, asked, free) + BACK_WITHIN + 4 * pace
-        for row in self.world.store.notifications():
-            waits = row.status == NotificationStatus.PENDING.value and row.lease_token is None
-            if waits and row.destination == destination and row.first_attempt is not None:
+        rows = [
+            row
+            for row in self.world.store.notifications()
+            if row.status == NotificationStatus.PENDING.value and row.lease_token is None
+        ]
+        due = sum(row.due <= self.world.now for row in rows)
+        queue = due * ACCEPT_SECONDS[1] / self.world.plan.slots
+        deadline = max(self.world.seconds, asked, free) + BACK_WITHIN + 4 * pace + queue
+        for row in rows:
+            if row.destination == destination and row.first_attempt is not None:
                 self._due_back.setdefault(row.id, (self.world.seconds, deadline))
 
 
