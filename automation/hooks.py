@@ -1,4 +1,4 @@
-"""Signals for other packages, sent inside the transaction of the service (architecture, inversion 2)."""
+"""Signals for other packages, sent inside the transaction of the service."""
 
 from django.dispatch import Signal
 

@@ -6,7 +6,7 @@ from opsapi import checks  # noqa: F401 - registers its check
 
 
 class OpsapiConfig(AppConfig):
-    """The kernel; collects from the other apps what they contribute (architecture, inversion 3)."""
+    """The kernel; collects from the other apps what they contribute."""
 
     name = "opsapi"
     verbose_name = "Platform"

@@ -1,4 +1,4 @@
-"""Who calls: the protocol `accesslist` implements as `request.auth` (architecture, inversion 1)."""
+"""Who calls: the protocol `accesslist` implements as `request.auth`."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

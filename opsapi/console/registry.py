@@ -1,4 +1,4 @@
-"""Contributions of the apps to the console: attributes of their AppConfig (architecture, inversion 3)."""
+"""Contributions of the apps to the console: attributes of their AppConfig."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Widgets of the start page and of row pages, contributed by the apps (architecture, inversion 3)."""
+"""Widgets of the start page and of row pages, contributed by the apps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
