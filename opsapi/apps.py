@@ -6,7 +6,7 @@ from opsapi import checks  # noqa: F401 - registers its check
 
 
 class OpsapiConfig(AppConfig):
-    """The kernel; collects from the other apps what they contribute."""
+    """The kernel, which collects the contributions of the other apps."""
 
     name = "opsapi"
     verbose_name = "Platform"

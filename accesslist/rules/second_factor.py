@@ -67,7 +67,7 @@ def step_of(typed: str, *, secret: str, last_step: int, now: datetime) -> int | 
 
 
 def new_recovery_codes() -> list[str]:
-    """Return RECOVERY_CODES codes of 80 random bits, which nobody can guess, even from their hashes."""
+    """Return RECOVERY_CODES codes of 80 random bits: too many to guess, even with their hashes."""
     return [_recovery_code() for _ in range(RECOVERY_CODES)]
 
 

@@ -24,7 +24,7 @@ def username_key(username: str) -> str:
 
 
 def username_digest(username: str) -> str:
-    """Return 32 hex characters that replace a typed name where nobody may read it; equal names share them."""
+    """Return 32 hex characters that replace a typed name in log-in counters and cookies."""
     return hashlib.sha256(username_key(username).encode()).hexdigest()[:32]
 
 

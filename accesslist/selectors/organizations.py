@@ -9,7 +9,7 @@ from opsapi.roles import IMPLIED, Grant, Role
 
 
 def visible_organizations(grants: Iterable[Grant]) -> QuerySet[Organization]:
-    """Return the organizations whose member the grants make the caller, oldest first."""
+    """Return the organizations in which a grant implies ORG_MEMBER, oldest first; all for a global role."""
     member = [grant for grant in grants if Role.ORG_MEMBER in IMPLIED[grant.role]]
     organizations = Organization.objects.order_by("created", "id")
     if any(grant.role.is_global for grant in member):

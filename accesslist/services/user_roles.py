@@ -101,7 +101,7 @@ def role_changes(user: User, place: Scope, *, old: Sequence[Grant], new: Sequenc
 
 
 def _events_of(user: User, place: Scope, before: Sequence[Grant], after: Sequence[Grant]) -> list[EventType]:
-    """Return the events of a role change, with INVITED_TO_GROUP for a user who has never logged in."""
+    """Return the events of a role change, with INVITED_TO_GROUP if the user has never logged in."""
     recorded = [EventType.USER_ROLES_CHANGED_AUDIT]
     if place != INSTALLATION and not (before and after):
         in_group = place.group_id is not None

@@ -55,9 +55,10 @@ def notification_state(
     is_held: bool,
     now: datetime,
 ) -> NotificationState:
-    """Scheduled: its time has not come, and nothing else holds it back. A reminder is due later in any case.
+    """Return the state of a notification.
 
-    `is_held`: a reason is given why it waits.
+    A pending notification is scheduled if it is due later, was never attempted and is not held (`is_held`: it
+    has a reason to wait). A reminder is scheduled even if it is held.
     """
     match status:
         case NotificationStatus.DELIVERED:

@@ -117,7 +117,7 @@ def notification_entries(
 
 
 def _is_given_up(notification: TimelineNotification) -> bool:
-    """Whether nobody was notified although no attempt says so; reminders of ended alerts do not count."""
+    """Whether the notification was dropped or failed without an attempt, except reminders of ended alerts."""
     if notification.kind is MessageKind.UPDATE and notification.reason == DropReason.ALERT_OVER:
         return False
     return notification.status is NotificationStatus.DROPPED or (

@@ -84,14 +84,14 @@ class MuteExtent:
 
     @property
     def alerts(self) -> str:
-        """Such as: all BACKUP alerts and all HOST alerts of 7 hosts."""
+        """For example: all BACKUP alerts and all HOST alerts of 7 hosts."""
         chosen = [category for category in ALERT_CATEGORIES if category.value in self.categories]
         parts = [f"all {category.value} alerts{self._of_things(category)}" for category in chosen]
         return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
 
     @property
     def sentence(self) -> str:
-        """Such as: all HOST alerts of 7 hosts in customer-accounts, not only db1.example.com:27017."""
+        """For example: all HOST alerts of 7 hosts in customer-accounts, not only db1.example.com:27017."""
         narrower = f", not only {self.not_only}" if self.not_only else ""
         return f"{self.alerts} in {self.project}{narrower}"
 
@@ -102,7 +102,7 @@ class MuteExtent:
 
     @property
     def open_words(self) -> str:
-        """Such as: 2 open alerts."""
+        """For example: 2 open alerts."""
         return f"{self.open_count or 'no'} open alert{'' if self.open_count == 1 else 's'}"
 
     def _of_things(self, category: Category) -> str:

@@ -122,7 +122,7 @@ _THINGS: Mapping[Category, type[Model]] = {
 
 
 def mute_counts(group_ids: Collection[str]) -> dict[str, MuteCounts]:
-    """What each of the projects has."""
+    """Return the numbers of objects and open alerts in each category, by project."""
     things: dict[str, dict[Category, int]] = {id_: {} for id_ in group_ids}
     for category, model in _THINGS.items():
         rows = model._default_manager.filter(group_id__in=group_ids).order_by()
@@ -138,13 +138,13 @@ def mute_counts(group_ids: Collection[str]) -> dict[str, MuteCounts]:
 def mute_extent(
     *, group_id: str, project: str, categories: Collection[str], not_only: str = ""
 ) -> MuteExtent:
-    """What a window for these categories mutes in a project."""
+    """Return the extent of a window for these categories in a project."""
     counts = mute_counts([group_id])[group_id]
     return MuteExtent(categories=categories, project=project, counts=counts, not_only=not_only)
 
 
 def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent]:
-    """What each of the windows mutes, by its id."""
+    """Return the extent of each window, by its id."""
     listed = list(windows)
     counts = mute_counts({window.group_id for window in listed})
     return {

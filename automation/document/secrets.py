@@ -34,7 +34,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the names above a value reveal about it."""
+    """Whether a value is below a name `auth`, and below a name of a secret."""
 
     auth: bool = False
     secret: bool = False

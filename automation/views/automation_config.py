@@ -1,6 +1,5 @@
 """The automation configuration of a project, its revisions, its status and its schema."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -59,16 +58,10 @@ _LONGEST_NUMBER = 9  # Digits. The column does not hold every number of ten digi
 class AutomationRenderer(DocumentRenderer):
     """The default renderer, except for numbers."""
 
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """The bytes of the document; empty without a body."""
-        if data is None:
-            return b""
-        return write(data, pretty=bool(renderer_context and renderer_context.get("pretty"))).encode()
+    @staticmethod
+    def write(document: Any, *, pretty: bool) -> bytes:
+        """Return the document with each number as it was published."""
+        return write(document, pretty=pretty).encode()
 
 
 class OfAutomationConfig(KeyViewSet):

@@ -1,4 +1,4 @@
-"""Who calls: the protocol `accesslist` implements as `request.auth`."""
+"""The caller of a request: the protocol that `accesslist` implements as `request.auth`."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the apps contribute to the platform: attributes of their AppConfig."""
+"""Contributions of the apps to the platform: attributes of their AppConfig."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any

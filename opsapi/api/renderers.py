@@ -39,10 +39,15 @@ class DocumentRenderer(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """Bytes of the document; a response without one has no body."""
+        """Return the bytes of the document; a response without a document has no body."""
         if data is None:
             return b""
-        return render(data, pretty=bool(renderer_context and renderer_context.get("pretty")))
+        return self.write(data, pretty=bool(renderer_context and renderer_context.get("pretty")))
+
+    @staticmethod
+    def write(document: Any, *, pretty: bool) -> bytes:
+        """Return the document as UTF-8 JSON."""
+        return render(document, pretty=pretty)
 
 
 class OneRepresentation(BaseContentNegotiation):
