@@ -33,7 +33,8 @@ from opsapi.supervisor.web_connection import CheckedReader, ConnectionPhase, Web
 from opsapi.supervisor.web_refusals import refusal, status_of
 
 LINGER_SECONDS = 3.0
-STOP_IDLE_SECONDS = 1.0
+# A worker that stops waits so long for requests that are not whole.
+STOP_SECONDS = 1.0
 SWEEP_SECONDS = 0.5
 # The event loop waits so long for threads that compute, at each of its system calls; usual are 5 ms.
 SWITCH_SECONDS = 0.0005
@@ -100,13 +101,17 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         conn.answered(keeps_alive=keeps_alive)
         self._send(conn)
 
+    def wait_for_and_dispatch_events(self, timeout: float) -> None:
+        """gunicorn would wait a second for an event before it notices that it is to stop."""
+        super().wait_for_and_dispatch_events(min(timeout, SWEEP_SECONDS))
+
     def murder_pending(self) -> None:
-        """gunicorn calls this about once a second, and after every event: ends what is overdue."""
+        """gunicorn calls this after every wait: ends the connections that are overdue."""
         now = time.monotonic()
+        self.stopping_since = self.stopping_since or (0.0 if self.alive else now)
         if now - self.swept < SWEEP_SECONDS:
             return
         self.swept = now
-        self.stopping_since = self.stopping_since or (0.0 if self.alive else now)
         for conn in [conn for conns in self.watched.values() for conn in conns if self._overdue(conn, now)]:
             self._end(conn, HTTPStatus.REQUEST_TIMEOUT)
 
@@ -245,9 +250,9 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def _overdue(self, conn: WebConnection, now: float) -> bool:
         deadline = conn.deadline()
-        if self.stopping_since and conn.is_idle():
+        if self.stopping_since and conn.phase is not ConnectionPhase.ANSWER:
             # A client may have sent its next request already, so the door stays open for a moment.
-            deadline = min(deadline, self.stopping_since + STOP_IDLE_SECONDS)
+            deadline = min(deadline, self.stopping_since + STOP_SECONDS)
         return deadline < now
 
     def _relieve(self) -> None:

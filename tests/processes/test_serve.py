@@ -67,7 +67,7 @@ def test_it_ends_everything_in_order_when_told_to_stop(
     assert (
         log.index("stopping") < log.index("Shutting down: Master") < log.index("database system is shut down")
     )
-    assert [line for line in log.splitlines() if "is killed" in line] == []
+    assert "Worker exiting" in log  # gunicorn did not have to kill it
 
 
 def test_it_can_be_stopped_while_it_starts(platform: RunningPlatform) -> None:
