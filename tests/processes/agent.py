@@ -28,6 +28,7 @@ class RunningAgent:
         self._log = directory / "agent.txt"
         known = {name: value for name, value in os.environ.items() if not name.startswith("OPSAPI_")}
         given = {"SPOOL_DIR": str(self.spool), "INTERVAL": "2", "HOSTNAME": "agent1", **settings}
+        self.interval = given["INTERVAL"]
         self.environment = {**known, **{f"OPSAPI_AGENT_{name}": value for name, value in given.items()}}
         self.process: subprocess.Popen[bytes] | None = None
 
