@@ -181,7 +181,7 @@ def test_a_primary_that_is_killed_is_told_once_until_the_election_and_its_restar
     latest = delays[math.ceil(0.95 * ROUNDS) - 1]
     record_property(
         SUMMARY,
-        f"a primary killed {ROUNDS} times: both alerts were received within {latest:.1f} s in 95 % of rounds, "
+        f"a primary killed {ROUNDS} times: both alerts received within {latest:.1f} s in 95 % of rounds, "
         f"{delays[-1]:.1f} s in all; the agent looks every {watch.agent.interval} s",
     )
     both = ("HOST_DOWN", "NO_PRIMARY")
