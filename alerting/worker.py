@@ -37,7 +37,7 @@ from automation.services.measurements import measurements_trim
 from automation.services.old_measurements import old_measurements_move
 from automation.services.repeats import report_answers_trim
 from events.choices import Work
-from events.services import WAKE_CHANNEL
+from events.services import WAKE_CHANNEL, event_counts_merge
 from opsapi import clock
 from opsapi.faults import first_line
 
@@ -257,6 +257,7 @@ def _keep_house() -> bool:
         or alerts_trim(now=now)
         or events_trim(now=now)
         or failed_signals_trim(now=now)
+        or event_counts_merge()
         or old_measurements_move() > 0
     )
 

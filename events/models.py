@@ -71,6 +71,32 @@ class Event(models.Model):
         return f"{self.event_type} {self.id}"
 
 
+class EventCount(models.Model):
+    """A change of the number of events: `number` more of a type on a UTC day, negative if they were deleted.
+
+    The sum of all rows is the number of events. A trigger of the table of events writes the rows, in the
+    transaction that records or deletes the events; `event_counts_merge` makes them fewer.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    scope = models.CharField(
+        max_length=24, db_collation="C", help_text="ID of a project or organization; empty: all events."
+    )
+    event_type = models.CharField(max_length=64, db_collation="C")
+    day = models.DateField()
+    number = models.BigIntegerField()
+    merged = models.BooleanField(db_default=False)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["scope", "day"], include=["event_type", "number"], name="event_count_day"),
+            models.Index(fields=["id"], name="event_count_unmerged", condition=models.Q(merged=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number:+} {self.event_type} on {self.day}"
+
+
 class Signal(models.Model):
     """The outbox: work for alerting, written in the transaction of the change.
 

@@ -12,7 +12,7 @@ from events.facts import EventFacts
 from events.models import Event, Signal
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.principal import Actor, ActorKind
-from opsapi.batches import batches
+from opsapi.batches import ROWS_AT_ONCE, batches
 from opsapi.sql import insert_from_arrays
 from opsapi.wire_json import JsonObject, write_json
 
@@ -113,6 +113,37 @@ def signals_record(
         Signal(created=now, group_id=group_id, kind=kind.value, payload=dict(payload))
         for group_id, payload in payloads
     )
+
+
+_MERGE_LOCK = 0x6F705F6576636E74  # "op_evcnt"
+_MERGE_COUNTS = """
+WITH alone AS MATERIALIZED (
+    SELECT pg_try_advisory_xact_lock(%(lock)s) AS granted
+), chosen AS (
+    SELECT scope, event_type, day FROM events_eventcount, alone
+     WHERE granted AND NOT merged ORDER BY id LIMIT %(limit)s
+), taken AS (
+    DELETE FROM events_eventcount
+     WHERE (scope, event_type, day) IN (SELECT scope, event_type, day FROM chosen)
+    RETURNING *
+), merged AS (
+    INSERT INTO events_eventcount (scope, event_type, day, number, merged)
+    SELECT scope, event_type, day, sum(number), true FROM taken
+     GROUP BY scope, event_type, day HAVING sum(number) <> 0
+)
+SELECT count(*) FROM taken WHERE NOT merged
+"""
+
+
+def event_counts_merge() -> bool:
+    """Merge a batch of changes of the number of events, unless another worker does.
+
+    Return whether there may be more.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_MERGE_COUNTS, {"lock": _MERGE_LOCK, "limit": ROWS_AT_ONCE})
+        (merged,) = cursor.fetchone()
+    return bool(merged >= ROWS_AT_ONCE)
 
 
 # Written with every report, so written as SQL: the ORM takes longer to build it than PostgreSQL to run it.

@@ -1,14 +1,12 @@
 """Endpoints 17, 18 and 19, the events of a project and of an organization, the table of event types."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from events.models import Event
-from events.selectors import EventPosition, EventRow, event_position, event_row, event_rows
+from events.selectors import EventFilter, EventPosition, EventRow, EventRows, event_position, event_row
 from events.serializers import (
     EVENT_TYPE_ROWS,
     GLOBAL_EVENTS,
@@ -21,7 +19,7 @@ from events.serializers import (
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField, get_or_404
-from opsapi.api.paging import DeferredRows, PlainRows
+from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY, in_group, in_installation, in_org
 from opsapi.api.query import (
     LISTING,
@@ -88,7 +86,7 @@ class EventViewSet(ApiViewSet):
 
     def index(self, request: Request, **_: str) -> Response:
         """Events, newest first."""
-        return self.list(DeferredRows(self._rows()), lambda row: self.present(row, alone=False))
+        return self.list(self._rows(), lambda row: self.present(row, alone=False))
 
     def retrieve(self, request: Request, event_id: str, **_: str) -> Response:
         """One event."""
@@ -98,18 +96,18 @@ class EventViewSet(ApiViewSet):
         """The document of an event."""
         return present_event(row, self.links, among=self.path.format(**self.scope), alone=alone)
 
-    def _rows(self) -> QuerySet[Event, Any]:
+    def _rows(self) -> EventRows:
         start, end = self.query["minDate"], self.query["maxDate"]
         if start and end and start > end:
             raise _wrong("minDate", "must not be after maxDate")
-        return event_rows(
+        events = EventFilter(
             **self.scope,
             event_types=self.query["eventType"],
             min_date=start,
             max_date=end,
             before=self._before(),
-            with_changes=self.answers["index"] == [GroupEventDocument],
         )
+        return EventRows(events, with_changes=self.answers["index"] == [GroupEventDocument])
 
     def _before(self) -> EventPosition | None:
         event_id = self.query["before"]

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from accesslist.models import RoleGrant
 from accesslist.rules.list_verdicts import SeenCaller
-from events.selectors import event_rows
+from events.selectors import EventFilter, event_rows
 from opsapi.clock import parse_time
 
 RECENT = timedelta(days=30)
@@ -20,7 +20,7 @@ def recent_callers(key_id: str | None, *, now: datetime) -> list[SeenCaller]:
     """
     keys = [key_id] if key_id else _keys_with_global_roles()
     found: dict[tuple[str, str], SeenCaller] = {}
-    for row in event_rows(min_date=now - RECENT)[:_MOST_EVENTS]:
+    for row in event_rows(EventFilter(min_date=now - RECENT))[:_MOST_EVENTS]:
         details = row["details"]
         address = details.get("remoteAddress")
         if address and details.get("apiKeyId") in keys:

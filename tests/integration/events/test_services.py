@@ -6,7 +6,7 @@ import pytest
 from django.db import transaction
 
 from events.models import Event
-from events.selectors import event_rows
+from events.selectors import EventFilter, event_rows
 from events.services import event_record
 from events.types import EventType
 from tests.factories.automation import AGENT
@@ -27,5 +27,5 @@ def test_within_a_second_the_ids_tell_the_order() -> None:
     first = recorded(SECOND + timedelta(milliseconds=900))
     second = recorded(SECOND + timedelta(milliseconds=100))
     before = recorded(SECOND - timedelta(milliseconds=1))
-    assert [row["id"] for row in event_rows()] == [second.id, first.id, before.id]
+    assert [row["id"] for row in event_rows(EventFilter())] == [second.id, first.id, before.id]
     assert first.created == SECOND
