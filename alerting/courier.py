@@ -40,7 +40,7 @@ class Courier:
         self._record()
         claims = self._claim_and_send()
         if any(not notification.destination for notification in claims):
-            self._claim_and_send()  # They have a destination by now.
+            self._claim_and_send()  # Most of them have a destination now.
         return len(claims)
 
     def pause(self, longest: float) -> float:
@@ -50,7 +50,7 @@ class Courier:
 
     def _claim_and_send(self) -> list[Notification]:
         """Claim notifications and start to send. Returns the claimed ones."""
-        claims = claim(worker=self._worker, slots=self._slots, now=self._clock())
+        claims = claim(worker=self._worker, slots=self._slots, clock=self._clock)
         # Notifications with a destination leave first: addressing the rest may take longer.
         ready = [notification for notification in claims if notification.destination]
         rest = [notification for notification in claims if not notification.destination]
@@ -97,7 +97,7 @@ class Courier:
         while not self._ended.empty():
             self._note_end(self._ended.get())
         if self._unrecorded:
-            record(list(self._unrecorded), clock=self._clock)
+            record(list(self._unrecorded), now=self._clock())
             self._unrecorded.clear()
 
     def _note_end(self, ended: tuple[Job, Outcome]) -> None:

@@ -7,13 +7,13 @@ or sends each notification (`rules.delivery_policy`), while the rows behind the 
 makes one attempt over the channel, without the database. Record writes the outcome of the attempt and
 schedules the next retry or reminder. `courier` calls these steps in a loop.
 
-A crash between two steps loses nothing: another worker takes over the notification as "perhaps received",
-with the same delivery id.
+After a crash another worker takes over the notification. If decide had marked the attempt as begun, the
+notification counts as perhaps received, and is sent again with the same delivery id.
 """
 
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
@@ -57,9 +57,9 @@ from alerting.services.leases import (
     leases_finish,
 )
 from alerting.services.notification_rows import notifications_insert, redirected_row
-from alerting.services.notifications import schedule_follow_ups, schedule_reminders
+from alerting.services.notifications import schedule_follow_ups
 from alerting.services.recipients import recipients_replace
-from integrations.choices import ENDS, ChannelType, DeliveryStatus, MessageKind
+from integrations.choices import ENDS, FOLLOWING, ChannelType, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.messages import Message
 from integrations.outcome import Outcome
@@ -91,27 +91,33 @@ class Job:
     outcome: Outcome | None = None
 
 
-def decide(claims: Sequence[Notification], *, now: datetime) -> list[Job]:
-    """Decide on claimed notifications, and return jobs for the notifications to send.
+def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
+    """Decide on claimed notifications, and yield jobs for the notifications to send.
 
-    The other notifications are finished. An unexpected error fails only the notification that causes it.
+    The other notifications are postponed, dropped, removed, addressed or failed. An unexpected error fails
+    only the notification that causes it.
 
     Raises:
-        OperationalError, InterfaceError: the database failed.
+        OperationalError, InterfaceError: the database failed. The jobs that were yielded before have begun.
     """
     try:
-        return _decide(claims, now)
+        jobs = _decide(claims, now)
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:  # decide on each notification separately to find the cause
         if len(claims) > 1:
-            return [job for notification in claims for job in decide([notification], now=now)]
-        notification = claims[0]
-        logger.exception("notification %s cannot be decided on", notification.id)
-        reason = f"the message cannot be built: {type(error).__name__}"
-        failed = Outcome(DeliveryStatus.RETRY, reason, 0)
-        with transaction.atomic():
-            return _begin([Job(notification, notification.perhaps_received, {}, outcome=failed)], now)
+            for notification in claims:
+                yield from decide([notification], now=now)
+            return
+        jobs = _fail_undecided(claims[0], error, now)
+    yield from jobs
+
+
+@transaction.atomic
+def _fail_undecided(notification: Notification, error: Exception, now: datetime) -> list[Job]:
+    logger.error("notification %s cannot be decided on", notification.id, exc_info=error)
+    failed = Outcome(DeliveryStatus.RETRY, f"the message cannot be built: {type(error).__name__}", 0)
+    return _begin([Job(notification, notification.perhaps_received, {}, outcome=failed)], now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +194,9 @@ def _decide_one(
     named = _named_destination(notification, setting, alert, facts)
     failure = named if isinstance(named, Outcome) else None
     destination = named if isinstance(named, NamedDestination) else None
-    is_current = destination is None or notification.destination == destination.id
     due = replace(
         held_against(notification, alert, setting),
-        addressed=notification.destination in facts.configs and is_current,
+        addressed=_is_addressed(notification, destination, facts),
         was_notified=facts.were_notified(notification),
         lapsed_for_good=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         silence=facts.silences.get(notification.id),
@@ -215,8 +220,20 @@ def _decide_one(
         case DeliveryStep.PUT_OFF:
             lease_finish(notification, **_put_off(verdict, notification))
         case DeliveryStep.GIVE_UP:
-            _give_up(verdict, notification, setting, alert, now)
+            _give_up(verdict, notification, alert, now)
     return None
+
+
+def _is_addressed(notification: Notification, destination: NamedDestination | None, facts: _Facts) -> bool:
+    """Return whether the notification has the destination that the configuration names now.
+
+    If the configuration of this destination cannot be decrypted, the notification is addressed again: that
+    stores the configuration with the current key.
+    """
+    config = facts.configs.get(notification.destination)
+    if config is None or destination is None:
+        return config is not None
+    return destination.id == notification.destination and not isinstance(config, CannotDecryptError)
 
 
 def _named_destination(
@@ -224,10 +241,10 @@ def _named_destination(
 ) -> NamedDestination | Outcome | None:
     """Return the destination that the configuration names now, or the failure if it names none.
 
-    None if the destination is fixed, because ends and acknowledgements go to the destination of the opening,
-    or if the notification is for people and has no channel yet.
+    Return None in two cases: the destination is fixed, because ends and acknowledgements go to the
+    destination of the opening, or the notification is for people and has no channel yet.
     """
-    is_fixed = notification.kind in ENDS or notification.kind == MessageKind.ACKNOWLEDGE
+    is_fixed = notification.kind in FOLLOWING
     if notification.channel is None or (is_fixed and notification.destination in facts.configs):
         return None
     if is_fixed and notification.destination:
@@ -275,7 +292,7 @@ class _Postponed(TypedDict):
 
 def _put_off(verdict: DeliveryVerdict, notification: Notification) -> _Postponed:
     """Restart the hour of retries, and address the notification again unless its destination is fixed."""
-    is_fixed = notification.perhaps_received or notification.kind in ENDS
+    is_fixed = notification.perhaps_received or notification.kind in FOLLOWING
     return {
         "due": verdict.until,
         "reason": verdict.reason,
@@ -286,20 +303,11 @@ def _put_off(verdict: DeliveryVerdict, notification: Notification) -> _Postponed
 
 
 def _give_up(
-    verdict: DeliveryVerdict,
-    notification: Notification,
-    setting: NotificationSetting | None,
-    alert: Alert | None,
-    now: datetime,
+    verdict: DeliveryVerdict, notification: Notification, alert: Alert | None, now: datetime
 ) -> None:
     """Fail the notification; the next reminder of an open alert follows, as after any failure."""
-    is_ours = lease_finish(notification, status=NotificationStatus.FAILED.value, reason=verdict.reason)
-    if not is_ours or alert is None:
-        return
-    if notification.channel is not None:
+    if lease_finish(notification, status=NotificationStatus.FAILED.value, reason=verdict.reason) and alert:
         schedule_follow_ups(ended=[(notification, alert)], now=now)
-    elif setting is not None:
-        schedule_reminders(notified=[(setting, alert)], now=now)
 
 
 def _address(
@@ -358,7 +366,7 @@ RETURNING id, attempts, first_attempt, perhaps_received
 
 
 def _begin(jobs: Sequence[Job], now: datetime) -> list[Job]:
-    """Write that attempts begin, before anything is sent: after a crash they count as perhaps received.
+    """Mark attempts as begun before anything is sent: after a crash they count as perhaps received.
 
     Return the jobs whose lease is still valid; another worker has the others.
     """
@@ -374,11 +382,11 @@ def _begin(jobs: Sequence[Job], now: datetime) -> list[Job]:
     with connection.cursor() as cursor:
         cursor.execute(_BEGIN, parameters)
         begun = {row[0]: row[1:] for row in cursor.fetchall()}
+    destinations_tried(ids=[notification.destination for notification in sent], now=now)
     for notification in (job.notification for job in jobs if job.notification.id in begun):
         notification.attempts, notification.first_attempt, notification.perhaps_received = begun[
             notification.id
         ]
-    destinations_tried(ids=[notification.destination for notification in sent], now=now)
     return [job for job in jobs if job.notification.id in begun]
 
 
@@ -400,13 +408,31 @@ def send(job: Job, *, now: datetime) -> Outcome:
 _FINISHED = frozenset({NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value})
 
 
-@transaction.atomic
-def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Callable[[], datetime]) -> None:
+def record(ended: Sequence[tuple[Job, Outcome]], *, now: datetime) -> None:
     """Write the outcomes of attempts, and schedule what follows: a retry or a reminder.
 
-    Does nothing for a notification that another worker has leased since: that worker records it.
+    An outcome is ignored if the lease was released meanwhile: the message is sent again with the same
+    delivery id. An unexpected error has the same effect, and concerns only the outcome that causes it.
+
+    Raises:
+        OperationalError, InterfaceError: the database failed. Call again with the same outcomes.
     """
-    now = clock()
+    try:
+        _record(ended, now)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        if len(ended) == 1:
+            logger.exception("the outcome of notification %s cannot be recorded", ended[0][0].notification.id)
+            return
+    else:
+        return
+    for job, outcome in ended:  # record each outcome separately to find the cause
+        record([(job, outcome)], now=now)
+
+
+@transaction.atomic
+def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> None:
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
     alert_ids = {job.notification.alert_id for job, _ in ended if job.notification.alert_id}
     locked = Alert.objects.select_for_update().filter(Among("id", alert_ids)).order_by("id")

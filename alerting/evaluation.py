@@ -3,10 +3,11 @@
     take ─► collect ─► decide ─► apply    `evaluate_signals`: the signals of one project, in one transaction
     open                                  `open_tracked`: the alerts whose delay has passed
 
-Take reads the waiting signals of the project whose turn it is (`services.turns`). Collect reads the
-observations of these signals, the configurations that may apply, and the active alerts on the same targets:
-one query for each, however many signals. Decide compares one signal after the other with the configurations
-(`rules.transition.step`) and keeps the changes in memory. Apply writes the changes of many signals together.
+Take locks the project whose turn it is and reads its oldest signals (`services.turns`). Collect reads the
+observations of these signals, the configurations that may apply, and the active alerts on the same targets;
+the number of queries does not grow with the number of signals. Decide compares one signal after the other
+with the configurations (`rules.transition.step`) and keeps the changes in memory. Apply writes the changes of
+many signals together.
 
 The worker calls both functions in a loop. `delivery` sends the notifications that they schedule.
 """
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from alerting.choices import AlertStatus
 from alerting.fan_out import fan_out, is_fanned_out
@@ -37,7 +38,7 @@ from alerting.services.alerts import (
 )
 from alerting.services.notifications import OneShot, schedule_one_shots
 from alerting.services.purge import left_clusters_alerting_end
-from alerting.services.turns import signals_delete, turn_take
+from alerting.services.turns import Turn, signals_delete, turn_skip, turn_take
 from alerting.signal_observations import observations_of
 from automation.metrics import Metric
 from automation.services.versions import versions_weigh
@@ -49,27 +50,39 @@ from opsapi.postgresql.faults import passes
 logger = logging.getLogger("opsapi.pipeline")
 
 EVALUATION_SECONDS = 0.5
-"""The time after which a transaction starts no further signal: its rows stay locked until it ends."""
+"""A transaction starts no further signal after this time, because its locks last until its end."""
 CHANGES_AT_ONCE = 1_000
-"""The number of changes after which they are written."""
+"""Changes are written when at least this many are decided."""
 OPENED_AT_ONCE = 100
+"""The most alerts that one transaction opens."""
 
 
-# --- take -----------------------------------------------------------------------------------------
+# --- evaluate -----------------------------------------------------------------------------------------
 
 
-@transaction.atomic
 def evaluate_signals(*, now: datetime) -> int:
-    """Evaluate the oldest signals of one project, or signals without a project.
+    """Evaluate the oldest signals of one project, or the oldest signal without a project.
 
     Projects take turns, so a project with many signals or configurations delays only itself. Other workers
     evaluate other projects at the same time.
 
-    Return the number of signals that were read, 0 only if no signal waits.
+    Return the number of signals that were read, and at least 1 after a turn. Return 0 if no signal waits, if
+    other workers have locked every waiting project, or while a global configuration is written.
     """
-    turn = turn_take(now=now)
-    if turn is None:
-        return 0
+    turn = None
+    try:
+        with transaction.atomic():
+            turn = turn_take(now=now)
+            return 0 if turn is None else _evaluate_turn(turn, now)
+    except DatabaseError:
+        # The rollback has undone the turn: without this the same project would be first again, and again.
+        if turn is not None:
+            turn_skip(turn.group_id, now=now)
+        raise
+
+
+def _evaluate_turn(turn: Turn, now: datetime) -> int:
+    # At least 1: if another worker has evaluated these signals in the meantime, other projects may wait.
     if turn.is_deleted:
         return turn.drop_signals() or 1
     signals = turn.next_signals()
@@ -77,7 +90,7 @@ def evaluate_signals(*, now: datetime) -> int:
     for batch in _batches(signals):
         _evaluate(batch, now=now, until=until)
         # End the transaction early: weighing versions locks rows that reports need, and a fan-out writes
-        # signals for hundreds of projects.
+        # signals for up to a hundred projects.
         is_last = turn.group_id is None or batch[0].kind == SignalKind.VERSIONS.value
         if is_last or time.monotonic() > until:
             break
@@ -99,12 +112,13 @@ def _has_other_effects(signal: Signal) -> bool:
 def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None:
     """Evaluate signals until the monotonic time `until`, at least the first, and delete them.
 
-    If an error occurs, both halves are tried separately, down to the signal that causes the error. That
-    signal is marked as failed: it blocks no other signal, and the console lists it.
+    A database fault that passes is raised. After any other error, each half is evaluated separately, the
+    second half only while time is left. A single signal that fails is marked as failed: it blocks no other
+    signal, and the console lists it.
     """
     try:
         with transaction.atomic():
-            signals_delete(_evaluate_together(signals, now, until))
+            signals_delete(_evaluate_batch(signals, now, until))
     except Exception as error:  # whatever the error is, the other signals must be evaluated
         if passes(error):
             raise
@@ -119,11 +133,11 @@ def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None
         Signal.objects.filter(pk=signals[0].pk).update(failed=now)
 
 
-def _evaluate_together(signals: Sequence[Signal], now: datetime, until: float) -> list[int]:
+def _evaluate_batch(signals: Sequence[Signal], now: datetime, until: float) -> list[int]:
     """Evaluate one of `_batches` until `until`, at least its first signal, and return the evaluated ids.
 
-    The time of a signal is when it was written, so delays start when something happened. The exception is the
-    signal of a changed configuration, which is compared with the current state of the fleet.
+    A signal has the time at which its event happened, so delays start then. A changed configuration has the
+    time of evaluation instead, because it is compared with the current state of the fleet.
     """
     first = signals[0]
     if first.group_id is None:
@@ -215,7 +229,7 @@ def _collect(signals: Sequence[Signal], group_id: str) -> _Collected:
 
 @dataclass(slots=True)
 class _Changes:
-    """Decided changes that are not written yet. `cancelled` alerts are written with their signal."""
+    """Decided changes that are not written yet; `_Evaluation.decide` writes cancellations at once."""
 
     alerts: AlertChanges = field(default_factory=AlertChanges)
     one_shots: list[OneShot] = field(default_factory=list)
@@ -250,7 +264,7 @@ def _decide_case(case: _Case, signal: Signal) -> Decision | None:
     try:
         decision = step(case.config, case.observation, alert)
     except (ValueError, ArithmeticError):
-        logger.exception("configuration %s cannot be held against signal %s", case.config.id, signal.pk)
+        logger.exception("configuration %s cannot be compared with signal %s", case.config.id, signal.pk)
         return None
     logger.debug("%s for configuration %s: %s", decision.action.value, case.config.id, decision.reason.value)
     return decision
@@ -272,9 +286,9 @@ class _Evaluation:
         for case in self._cases(signal):
             if decision := _decide_case(case, signal):
                 self._note(decision, case, signal, at, changes)
-        # A write starts alerts before it ends others. If an alert of an earlier signal ends and this signal
-        # starts a new alert on the same target, receivers must get the end first, and a configuration can
-        # have only one active alert on a target.
+        # One write starts alerts before it ends alerts. So earlier ends are written first if this signal
+        # starts an alert on the same target. Otherwise the receiver would get the opening before the end, and
+        # a configuration can have only one active alert on a target.
         starts_again = any(start.target in self._unwritten.ended_targets for start in changes.alerts.starts)
         if starts_again or changes.cancelled or len(self._unwritten) >= CHANGES_AT_ONCE:
             self.apply()
@@ -284,9 +298,9 @@ class _Evaluation:
         self.evaluated.append(signal.pk)
 
     def _cases(self, signal: Signal) -> Iterator[_Case]:
-        """Yield the cases in which something can change, in the order of the configurations.
+        """Yield each pair of configuration and observation for which an alert can start or is active.
 
-        An alert can start, or there is an active alert.
+        The pairs are in the order of the configurations.
         """
         observations, index = self._collected.observations[signal.pk], self._collected.index
         pairs: set[tuple[int, int]] = set()
@@ -297,6 +311,7 @@ class _Evaluation:
                     place = index.place(config_id, observation.event_type)
                     if place is not None:
                         pairs.add((place, number))
+        # Global configurations were notified of this event when the signal was fanned out to projects.
         fanned_out = is_fanned_out(signal)
         for place, number in sorted(pairs):
             config, observation = index.configs[place], observations[number]
@@ -348,7 +363,7 @@ class _Evaluation:
 
 # --- open -----------------------------------------------------------------------------------------
 
-# Not while an earlier signal of the project waits: that signal may end the condition.
+# An alert does not open while a signal from before `opens` waits: that signal may end the condition.
 _OPENING = """
 SELECT id FROM (
     SELECT alert.id, opens, row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS turn

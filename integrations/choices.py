@@ -29,6 +29,8 @@ OPEN_KINDS = frozenset({MessageKind.OPEN, MessageKind.UPDATE})
 """They say that an alert is open; recipients of one of them are notified when it ends."""
 ENDS = frozenset({MessageKind.CLOSE, MessageKind.CANCEL})
 """They go to everybody who was notified before, even if the configuration has changed."""
+FOLLOWING = ENDS | {MessageKind.ACKNOWLEDGE}
+"""They go to the destination of the opening, even if the configuration names another destination now."""
 
 
 class SecretKind(StrEnum):

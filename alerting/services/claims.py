@@ -4,7 +4,7 @@
 limits of destinations, hosts and projects apply to all workers together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,14 +17,14 @@ from alerting.services.leases import LEASE, is_lapsed, leases_release, leases_ta
 
 UNDECIDED_AT_ONCE = 200
 AT_ONCE = 64
-"""The most notifications in one claim: the first are sent before the last are read."""
+"""The most notifications with a destination in one claim: a worker sends the first before it claims more."""
 LONGEST_PAUSE = timedelta(hours=2)
 """Retry-After is honoured up to an hour, so a longer pause means that the clock has stepped back."""
 _CLAIM_LOCK = 0x6F70636C61696D  # "opclaim"
 
 # The statistics of a queue are always out of date. If they show a small table, PostgreSQL scans all of it for
 # each candidate: 174,000 scans for 600 messages of a new installation. Every step of a claim has an index, so
-# scans are disabled. A worker that stops in the middle of a claim loses the lock, because all others wait.
+# scans are disabled. All workers wait for this lock, so PostgreSQL ends a claim that is idle for 10 s.
 _BEGIN_CLAIM = """
 SELECT pg_advisory_xact_lock(%s), set_config('idle_in_transaction_session_timeout', '10s', true),
        set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)
@@ -83,21 +83,25 @@ SELECT first.id, place.id, place.group_id, place.host, first.due,
 
 _LEASED = """
 SELECT n.destination, n.group_id, coalesce(place.host, ''), n.lease_until, n.worker,
-       place.failures = 0 AND place.answered IS NOT NULL
+       place.failures = 0 AND place.answered IS NOT NULL AND place.pace_ms = 0
   FROM alerting_notification AS n LEFT JOIN alerting_destination AS place ON place.id = n.destination
  WHERE n.status = 'PENDING' AND n.lease_token IS NOT NULL
 """
 
 
 @transaction.atomic
-def claim(*, worker: int, slots: int, now: datetime, limit: int = AT_ONCE) -> list[Notification]:
-    """Lease the next notifications for a worker and return them, the most urgent first.
+def claim(
+    *, worker: int, slots: int, clock: Callable[[], datetime], limit: int = AT_ONCE
+) -> list[Notification]:
+    """Lease the next notifications for a worker.
 
-    Due notifications without a destination are included beyond the free slots: deciding needs no slot.
+    Return the notifications to send, the most urgent first, and then due notifications without a destination:
+    addressing them needs no slot.
     """
     with connection.cursor() as cursor:
         cursor.execute(_BEGIN_CLAIM, [_CLAIM_LOCK])
-        leased = _read_leased(cursor, now)
+        now = clock()  # not before: leases begin now, however long this worker has waited for the lock
+        leased = _release_lapsed_and_read(cursor, now)
         cursor.execute(_UNDECIDED, {"now": now, "limit": min(UNDECIDED_AT_ONCE, limit * 4)})
         undecided = [row[0] for row in cursor.fetchall()]
         cursor.execute(
@@ -109,8 +113,8 @@ def claim(*, worker: int, slots: int, now: datetime, limit: int = AT_ONCE) -> li
     return leases_take(ids=[*chosen, *undecided], worker=worker, now=now) if chosen or undecided else []
 
 
-def _read_leased(cursor: CursorWrapper, now: datetime) -> list[Sequence[Any]]:
-    """Read the leased notifications; leases that have ended are released first."""
+def _release_lapsed_and_read(cursor: CursorWrapper, now: datetime) -> list[Sequence[Any]]:
+    """Release the leases that have ended, and read the leased notifications."""
     cursor.execute(_LEASED)
     rows: list[Sequence[Any]] = cursor.fetchall()
     if any(is_lapsed(row[3], now) for row in rows):

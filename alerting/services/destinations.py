@@ -64,7 +64,7 @@ SELECT kept.*, 0, 0, %(now)s
   FROM unnest(%(id)s::text[], %(group_id)s::text[], %(is_global)s::boolean[], %(channel)s::text[],
               %(recipient)s::text[], %(host)s::text[], %(config)s::text[]) AS kept
 ON CONFLICT (id) DO UPDATE SET updated = %(now)s, host = excluded.host, recipient = excluded.recipient,
-       config = coalesce(known.config, excluded.config)
+       config = excluded.config
 """
 
 

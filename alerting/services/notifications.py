@@ -147,7 +147,8 @@ def notifications_retry_now(*, destination: str, now: datetime) -> None:
 def schedule_follow_ups(*, ended: Sequence[tuple[Notification, Alert]], now: datetime) -> None:
     """After deliveries, schedule the next reminders of open alerts.
 
-    Reminders for people were scheduled when their addresses were looked up.
+    After a message to an address of people nothing is scheduled: their next reminder was scheduled when their
+    addresses were looked up. It is scheduled here if that failed for good.
     """
     opened = [
         (notification, alert)
@@ -156,12 +157,13 @@ def schedule_follow_ups(*, ended: Sequence[tuple[Notification, Alert]], now: dat
     ]
     ids = {notification.setting_id for notification, _ in opened}
     repeated = NotificationSetting.objects.filter(Among("id", ids), interval_min__isnull=False) if ids else ()
-    settings = {setting.id: setting for setting in repeated if not type_of(setting).for_people}
+    settings = {setting.id: setting for setting in repeated}
     schedule_reminders(
         notified=[
-            (settings[notification.setting_id], alert)
+            (setting, alert)
             for notification, alert in opened
-            if notification.setting_id in settings
+            if (setting := settings.get(notification.setting_id))
+            and (notification.channel is None or not type_of(setting).for_people)
         ],
         now=now,
     )

@@ -20,7 +20,7 @@ from events.diffs import diff
 from events.facts import EventFacts
 from events.services import event_record, wake_workers
 from events.types import EventType
-from integrations.choices import ENDS, OPEN_KINDS, MessageKind
+from integrations.choices import FOLLOWING, OPEN_KINDS, MessageKind
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor
@@ -54,9 +54,13 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
     if row.kind in OPEN_KINDS:
         notifications_drop(rows=_repeats(row), reason=DropReason.SENT_ANEW)
     # It is addressed again, unless the destination perhaps received it: that must stay known.
-    place = row.destination if row.kind in ENDS or row.perhaps_received else ""
+    destination = row.destination if row.kind in FOLLOWING or row.perhaps_received else ""
     Notification.objects.filter(id=row.id).update(
-        status=NotificationStatus.PENDING.value, reason=None, due=now, first_attempt=None, destination=place
+        status=NotificationStatus.PENDING.value,
+        reason=None,
+        due=now,
+        first_attempt=None,
+        destination=destination,
     )
     _record(row, alert, actor, now)
     wake_workers(Work.MESSAGES)
@@ -84,8 +88,8 @@ def _why_not(row: Notification, alert: Alert | None, now: datetime) -> str | Non
 
 
 def _credentials_gone(row: Notification, setting: NotificationSetting | None) -> DropReason | None:
-    """Why there are no credentials for it: ends use the configuration of their destination."""
-    if row.kind not in ENDS or not row.destination:
+    """Why there are no credentials; ends and acknowledgements use the configuration of their destination."""
+    if row.kind not in FOLLOWING or not row.destination:
         return credentials_gone(row, setting)
     kept = Destination.objects.filter(id=row.destination, config__isnull=False)
     return None if kept.exists() else DropReason.SECRETS_GONE

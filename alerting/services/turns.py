@@ -84,6 +84,12 @@ class Turn:
         return delete_batch(Signal.objects.filter(group_id=self.group_id), SIGNALS_DROPPED_AT_ONCE)
 
 
+def turn_skip(group_id: str | None, *, now: datetime) -> None:
+    """Let other projects be first, after the transaction of a turn was rolled back."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SERVE, {"group_id": group_id or "", "now": now})
+
+
 def turn_take(*, now: datetime) -> Turn | None:
     """Lock the project that has waited longest and is not locked, until the transaction ends.
 

@@ -57,4 +57,6 @@ def passes(error: Exception) -> bool:
     if not isinstance(error, (DatabaseError, InterfaceError)):
         return False
     state = getattr(error.__cause__, "sqlstate", None)
-    return state is None or state[:2] in _PASSING_CLASSES
+    if state is None:
+        return isinstance(error, (OperationalError, InterfaceError))
+    return state[:2] in _PASSING_CLASSES

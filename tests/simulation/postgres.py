@@ -89,13 +89,13 @@ class PostgresStore:
         alert_config_update(config=config, read=lambda _: {"notifications": documents}, actor=SYSTEM, now=now)
 
     def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
-        return claim(worker=worker, slots=slots, now=now)
+        return claim(worker=worker, slots=slots, clock=lambda: now)
 
     def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.Job]:
-        return delivery.decide(claims, now=now)
+        return list(delivery.decide(claims, now=now))
 
     def record(self, ended: Sequence[tuple[delivery.Job, Outcome]], now: datetime) -> None:
-        delivery.record(ended, clock=lambda: now)
+        delivery.record(ended, now=now)
 
     def holds(self, one: Notification) -> bool:
         return Notification.objects.filter(id=one.id, lease_token=one.lease_token).exists()

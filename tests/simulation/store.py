@@ -25,7 +25,7 @@ from alerting.selectors.notified_receivers import Notified
 from alerting.services import notification_rows
 from alerting.services.claims import AT_ONCE, UNDECIDED_AT_ONCE
 from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED, leased_at
-from integrations.choices import ENDS, OPEN_KINDS, MessageKind
+from integrations.choices import ENDS, FOLLOWING, OPEN_KINDS, MessageKind
 from integrations.messages import Message
 from integrations.outcome import Outcome
 from opsapi.ids import derived_id
@@ -295,7 +295,7 @@ class MemoryStore:
             project=row.group_id,
             host=place.host,
             began=row.lease_until - LEASE,
-            steady=not place.failures and place.answered is not None,
+            steady=not place.failures and place.answered is not None and not place.pace_ms,
             mine=row.worker == worker,
         )
 
@@ -343,7 +343,7 @@ class MemoryStore:
     def _due(self, one: Notification, now: datetime) -> delivery_policy.DueNotification:
         """`_decide_one` up to its verdict."""
         alert = self.alerts[str(one.alert_id)]
-        fixed = one.kind in ENDS or one.kind == MessageKind.ACKNOWLEDGE
+        fixed = one.kind in FOLLOWING
         place = one.destination if one.destination and fixed else self._named(one)[0]
         received = [
             row for row in self.of_alert[alert.id] if row.kind not in ENDS and self._was_received(row)

@@ -52,10 +52,10 @@ WORKER = 1
 
 def deliver_round(now: datetime | None = None, *, limit: int = AT_ONCE) -> tuple[int, int]:
     """Claim, decide, send, record, once; answers how many were claimed and how many attempts there were."""
-    claims = claim(worker=WORKER, slots=SLOTS, now=now or clock.now(), limit=limit)
-    jobs = delivery.decide(claims, now=now or clock.now())
+    claims = claim(worker=WORKER, slots=SLOTS, clock=lambda: now or clock.now(), limit=limit)
+    jobs = list(delivery.decide(claims, now=now or clock.now()))
     for job in jobs:
-        delivery.record([(job, delivery.send(job, now=now or clock.now()))], clock=lambda: now or clock.now())
+        delivery.record([(job, delivery.send(job, now=now or clock.now()))], now=now or clock.now())
     return len(claims), len(jobs)
 
 
@@ -81,8 +81,8 @@ def deliver_all(now: datetime | None = None) -> int:
 def begin(now: datetime) -> list[delivery.Job]:
     """Begin the attempts that are due, as a worker does that dies then."""
     while True:
-        claims = claim(worker=WORKER, slots=SLOTS, now=now)
-        jobs = delivery.decide(claims, now=now)
+        claims = claim(worker=WORKER, slots=SLOTS, clock=lambda: now)
+        jobs = list(delivery.decide(claims, now=now))
         if jobs or not claims:
             return jobs
 

@@ -96,7 +96,7 @@ def in_hand(now: datetime, outside: Outside, outcome: Outcome = TAKEN) -> Iterat
     """What is due is being sent meanwhile, by a worker that records it then."""
     jobs = begin(now)
     yield jobs
-    delivery.record([(job, outcome) for job in jobs], clock=lambda: now)
+    delivery.record([(job, outcome) for job in jobs], now=now)
     outside.sent += [(job.notification.channel, dict(job.config), job.message) for job in jobs]  # type: ignore[misc]
 
 
@@ -354,8 +354,8 @@ class TestFaults:
         set_up(project, A, B)
         down(project)
         first, second = begin(START)
-        delivery.record([(second, AWAY)], clock=lambda: START + 2 * SECOND)
-        delivery.record([(first, outcome)], clock=lambda: START + 8 * SECOND)
+        delivery.record([(second, AWAY)], now=START + 2 * SECOND)
+        delivery.record([(first, outcome)], now=START + 8 * SECOND)
         assert UnreachableHost.objects.exists()
         outside.outcome = outcome
         deliver_all(START + MINUTE)
@@ -372,7 +372,7 @@ class TestFaults:
         set_up(other, B)
         down(other)
         [newer] = begin(START + SECOND)
-        delivery.record([(older, TAKEN), (newer, AWAY)], clock=lambda: START + 8 * SECOND)
+        delivery.record([(older, TAKEN), (newer, AWAY)], now=START + 8 * SECOND)
         assert UnreachableHost.objects.get().since == START + 8 * SECOND
 
     def test_another_host_is_notified_meanwhile(self, project: Project, outside: Outside) -> None:
@@ -643,12 +643,12 @@ def test_a_claim_finds_its_messages_by_index_however_cheap_a_scan_seems(project:
         cursor.execute("SET LOCAL cpu_tuple_cost = 0")
         cursor.execute("SET LOCAL cpu_operator_cost = 0.000001")
     before = scans()
-    assert len(claim(worker=1, slots=8, now=START)) == 1
+    assert len(claim(worker=1, slots=8, clock=lambda: START)) == 1
     assert scans() - before < 10
 
 
 def test_postgresql_ends_a_claim_that_stands_still_because_all_workers_wait_for_it(project: Project) -> None:
-    claim(worker=1, slots=4, now=START)
+    claim(worker=1, slots=4, clock=lambda: START)
     with connection.cursor() as cursor:
         cursor.execute("SHOW idle_in_transaction_session_timeout")
         assert cursor.fetchone() == ("10s",)
@@ -668,7 +668,7 @@ def test_a_worker_that_slept_sends_nothing_that_another_may_have_taken_up(
     down(project)
     jobs = begin(START)
     woken = START + LEASE - LONGEST_ATTEMPT + SECOND
-    delivery.record([(job, delivery.send(job, now=woken)) for job in jobs], clock=lambda: woken)
+    delivery.record([(job, delivery.send(job, now=woken)) for job in jobs], now=woken)
     row = Notification.objects.get()
     assert outside.said == []
     assert (row.status, row.reason, row.perhaps_received) == ("PENDING", delivery.HELD_UP, False)

@@ -202,7 +202,7 @@ def test_one_that_is_being_sent_is_followed_by_its_cancel(project: Project, outs
     [job] = begin(clock.now())
     delete(project)
     assert deleted_project_purge(now=clock.now()) is False
-    record([(job, outside.outcome)], clock=clock.now)
+    record([(job, outside.outcome)], now=clock.now())
     assert deleted_project_purge(now=clock.now()) is False
     deliver_all()
     assert outside.kinds == [MessageKind.CANCEL]

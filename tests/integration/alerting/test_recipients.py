@@ -261,10 +261,10 @@ def test_two_workers_never_look_the_same_people_up(project: Project, outside: Ou
     make_member(project, "ada")
     open_alert(project, GROUP)
     start = clock.now()
-    late = claim(worker=WORKER, slots=1, now=start)
+    late = claim(worker=WORKER, slots=1, clock=lambda: start)
     assert late
     deliver_all(start + timedelta(seconds=31))
-    assert decide(late, now=start + timedelta(seconds=32)) == []
+    assert list(decide(late, now=start + timedelta(seconds=32))) == []
     assert told(outside) == [(OPEN, "ada@example.com")]
     assert Notification.objects.filter(kind=OPEN.value).count() == 1
 
@@ -275,7 +275,7 @@ def test_a_crash_before_people_were_looked_up_tells_nobody_of_what_is_over(
     make_member(project, "ada")
     open_alert(project, GROUP)
     start = clock.now()
-    assert claim(worker=WORKER, slots=1, now=start)
+    assert claim(worker=WORKER, slots=1, clock=lambda: start)
     close_alert(project)
     deliver_all(start + timedelta(seconds=31))
     assert outside.sent == []

@@ -122,7 +122,7 @@ def test_a_repeat_that_is_taken_up_meanwhile_is_followed_by_one(
     assert deliver_all() == 0
     repeat = Notification.objects.get(kind=UPDATE.value)
     [job] = decide([repeat], now=clock.now())
-    record([(job, send(job, now=clock.now()))], clock=clock.now)
+    record([(job, send(job, now=clock.now()))], now=clock.now())
     assert deliver_all() == 1
     assert outside.kinds[-2:] == [UPDATE, MessageKind.OPEN]
     assert to_come() == 1

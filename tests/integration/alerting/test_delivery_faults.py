@@ -1,0 +1,204 @@
+"""Delivery and evaluation when keys, look-ups or the database fail: the fault concerns nothing else."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+
+from accesslist.models import Project
+from alerting import delivery
+from alerting import evaluation as evaluation_module
+from alerting.models import Alert, Destination, Notification
+from alerting.services import claims
+from alerting.services.acknowledgements import alert_acknowledge
+from alerting.services.claims import claim
+from alerting.services.configs import alert_config_update
+from alerting.services.leases import LEASE
+from alerting.services.windows import window_create
+from integrations.choices import DeliveryStatus
+from integrations.outcome import Outcome
+from opsapi.api.principal import SYSTEM
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import WEBHOOK, make_config
+from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.pipeline import Outside, begin, deliver_all, evaluate
+from tests.integration.alerting.recipients import GROUP
+
+pytestmark = pytest.mark.django_db
+
+START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
+SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+A, B = "http://127.0.0.1:9/a", "http://127.0.0.1:9/b"
+TAKEN = Outcome(DeliveryStatus.DELIVERED, None, 5)
+_HELD = """
+SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()
+   AND objsubid = 1 AND (classid::bigint << 32 | objid::bigint) = %s
+"""
+
+
+def webhook(url: str, **changes: Any) -> dict[str, Any]:
+    """A notification by webhook."""
+    return {**WEBHOOK, "webhookUrl": url, **changes}
+
+
+def hosts_down(project: Project, *names: str, now: datetime = START) -> None:
+    """Alerts open for these hosts."""
+    ingest(project, *(host_report(name, reachable=False) for name in names), now=now)
+    evaluate(now)
+
+
+def fail_for(notification: Notification, error: Exception) -> Callable[..., Any]:
+    """`delivery._decide_one`, which fails for one notification."""
+    decide_one = delivery._decide_one
+
+    def decide(decided: Notification, *facts: Any) -> Any:
+        if decided.id == notification.id:
+            raise error
+        return decide_one(decided, *facts)
+
+    return decide
+
+
+def test_a_destination_whose_configuration_was_encrypted_with_a_lost_key_is_stored_anew(
+    project: Project, outside: Outside
+) -> None:
+    make_config(project, notifications=[webhook(A)])
+    hosts_down(project, "db1")
+    deliver_all(START)
+    Destination.objects.update(config="unreadable")
+    hosts_down(project, "db2", now=START + SECOND)
+    deliver_all(START + SECOND)
+    assert outside.said == [(A, "OPEN"), (A, "OPEN")]
+    assert Destination.objects.get().config != "unreadable"
+
+
+def test_an_acknowledgement_that_was_muted_goes_where_the_opening_went(
+    project: Project, outside: Outside
+) -> None:
+    config = make_config(project, notifications=[webhook(A)])
+    hosts_down(project, "db1")
+    deliver_all(START)
+    values = {"start": START, "end": START + HOUR, "alert_types": ["HOST"]}
+    window_create(group_id=project.id, values=values, actor=SYSTEM, now=START)
+    alert_acknowledge(
+        alert_id=Alert.objects.get().id,
+        group_id=project.id,
+        until=START + 9 * HOUR,
+        comment=None,
+        actor=SYSTEM,
+        now=START + MINUTE,
+    )
+    deliver_all(START + 2 * MINUTE)
+    values = {"notifications": [{**webhook(B), "id": config.settings.get().id}]}
+    alert_config_update(config=config, read=lambda _: values, actor=SYSTEM, now=START + 3 * MINUTE)
+    deliver_all(START + HOUR)
+    assert outside.said == [(A, "OPEN"), (A, "ACKNOWLEDGE")]
+
+
+def test_messages_decided_before_the_database_fails_are_sent(
+    project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_config(project, notifications=[webhook(A), webhook(B)])
+    hosts_down(project, "db1")
+    claimed = claim(worker=1, slots=8, clock=lambda: START)
+    list(delivery.decide(claimed, now=START))
+    claimed = claim(worker=1, slots=8, clock=lambda: START)
+    assert len(claimed) == 2
+    calls = iter([ValueError("the first error has each notification decided alone"), None])
+    decide_one = delivery._decide_one
+
+    def fail(decided: Notification, *facts: Any) -> Any:
+        if error := next(calls, OperationalError("the database is away")):
+            raise error
+        return decide_one(decided, *facts)
+
+    monkeypatch.setattr(delivery, "_decide_one", fail)
+    jobs = delivery.decide(claimed, now=START)
+    assert next(jobs).notification.id == claimed[0].id
+    with pytest.raises(OperationalError):
+        next(jobs)
+
+
+def test_an_outcome_that_cannot_be_recorded_holds_no_other_back(
+    project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_config(project, notifications=[webhook(A), webhook(B)])
+    hosts_down(project, "db1")
+    jobs = begin(START)
+    first, second = jobs
+    changes = delivery._changes
+
+    def fail(job: delivery.Job, *facts: Any) -> Any:
+        if job is first:
+            raise ValueError("an outcome that no code expects")
+        return changes(job, *facts)
+
+    monkeypatch.setattr(delivery, "_changes", fail)
+    delivery.record([(job, TAKEN) for job in jobs], now=START)
+    assert dict(Notification.objects.filter(kind="alert.open").values_list("id", "status")) == {
+        first.notification.id: "PENDING",
+        second.notification.id: "DELIVERED",
+    }
+    assert first.notification.id in caplog.text
+
+
+def test_a_lease_begins_when_the_claim_has_the_lock(project: Project, outside: Outside) -> None:
+    """A worker that waited long for the lock has the whole lease to send."""
+    make_config(project, notifications=[webhook(A)])
+    hosts_down(project, "db1")
+    read: list[int] = []
+
+    def clock() -> datetime:
+        with connection.cursor() as cursor:
+            cursor.execute(_HELD, [claims._CLAIM_LOCK])
+            read.extend(cursor.fetchone())
+        return START
+
+    [notification] = claim(worker=1, slots=4, clock=clock)
+    assert notification.lease_until == START + LEASE
+    assert read == [1]
+
+
+def test_reminders_for_people_go_on_after_their_addresses_could_not_be_looked_up(
+    project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_config(project, notifications=[{**GROUP, "intervalMin": 90}])
+    hosts_down(project, "db1")
+    notification = Notification.objects.get()
+    with monkeypatch.context() as patched:
+        patched.setattr(delivery, "_decide_one", fail_for(notification, LookupError("no directory")))
+        for minutes in range(0, 75, 5):
+            deliver_all(START + timedelta(minutes=minutes))
+    notification.refresh_from_db()
+    assert notification.status == "FAILED"
+    reminder = Notification.objects.get(status="PENDING")
+    assert (reminder.kind, reminder.channel) == ("alert.update", None)
+
+
+def test_a_project_whose_evaluation_fails_again_and_again_delays_only_itself(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other: Project = ProjectFactory.create()
+    for each in (project, other):
+        make_config(each)
+    evaluate(START)
+    ingest(project, host_report("db1", reachable=False), now=START)
+    ingest(other, host_report("db1", reachable=False), now=START)
+    evaluate_batch = evaluation_module._evaluate_batch
+
+    def fail(signals: Sequence[Any], *rest: Any) -> Any:
+        if signals[0].group_id == project.id:
+            raise OperationalError("canceling statement due to statement timeout")
+        return evaluate_batch(signals, *rest)
+
+    monkeypatch.setattr(evaluation_module, "_evaluate_batch", fail)
+    failures = 0
+    for number in (1, 2):
+        try:
+            evaluation_module.evaluate_signals(now=START + number * SECOND)
+        except OperationalError:
+            failures += 1
+    assert failures == 1
+    assert list(Alert.objects.values_list("group_id", flat=True)) == [other.id]
