@@ -1,4 +1,4 @@
-"""Delivery: from a due notification to its outcome. Read from top to bottom.
+"""Delivery: from a due notification to its outcome. Begin with `Courier.step`, then read from top to bottom.
 
     claim ─► decide ─► send ─► record
 
@@ -23,7 +23,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 
 from alerting.choices import DropReason, NotificationStatus
 from alerting.messages import messages_of
-from alerting.models import Alert, Destination, Notification, NotificationAttempt, NotificationSetting
+from alerting.models import Alert, Notification, NotificationAttempt, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.rules.delivery_policy import (
     SECRETS_UNREADABLE,
@@ -80,8 +80,8 @@ HELD_UP = "the worker was delayed before it could send the message"
 class Job:
     """A notification to send with `config`, the fields of its channel.
 
-    `perhaps_before`: the receiver perhaps received an earlier attempt. `outcome` is set if the notification
-    cannot be sent.
+    `perhaps_before`: an earlier attempt perhaps reached the receiver; the notification itself says so of this
+    attempt, too. `outcome` is set if the notification cannot be sent.
     """
 
     notification: Notification
@@ -116,7 +116,7 @@ def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
 @transaction.atomic
 def _fail_undecided(notification: Notification, error: Exception, now: datetime) -> list[Job]:
     logger.error("notification %s cannot be decided on", notification.id, exc_info=error)
-    failed = Outcome(DeliveryStatus.RETRY, f"the message cannot be built: {type(error).__name__}", 0)
+    failed = Outcome(DeliveryStatus.RETRY, f"the notification cannot be processed: {type(error).__name__}", 0)
     return _begin([Job(notification, notification.perhaps_received, {}, outcome=failed)], now)
 
 
@@ -157,7 +157,8 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
 
     The rows behind a decision stay locked until it is written, so a request that ends or acknowledges an
     alert, or changes a window, waits and then sees the decision. The order of locks is window, alert,
-    notification, as everywhere. Projects are not locked: deleting a project locks its row last.
+    notification, destination, host, as everywhere, each by id. Projects are not locked: deleting a project
+    locks its row last.
     """
     silences = silences_of(claims, now=now)
     alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
@@ -315,9 +316,9 @@ def _address(
 ) -> None:
     """Address notifications to the destinations that their configurations name now.
 
-    The next claim sends them. If another destination perhaps received a notification already, its row stays,
-    so that this destination gets the end as well, and a new row goes to the new destination. All destinations
-    of the batch, including `tried`, are locked in one order, so that two workers cannot deadlock.
+    The next claim sends them. If the earlier destination perhaps received the message, its row fails and
+    stays, so that it gets the end of the alert as well, and a new row goes to the new destination. All
+    destinations of the batch, including `tried`, are locked in one order, so that two workers cannot deadlock.
     """
     if not addressed:
         return
@@ -343,12 +344,12 @@ def _job(attempt: _Attempt, facts: _Facts, messages: Mapping[str, Message | Obje
     notification, perhaps_before = attempt.notification, attempt.notification.perhaps_received
     if attempt.failure is not None:
         return Job(notification, perhaps_before, {}, outcome=attempt.failure)
-    config, message = facts.configs.get(notification.destination), messages[notification.id]
+    config, message = facts.configs[notification.destination], messages[notification.id]
     if isinstance(config, CannotDecryptError):
         logger.error("notification %s cannot be sent: %s", notification.id, config)
         reason = SECRETS_UNREADABLE
-    elif config is None or isinstance(message, ObjectDoesNotExist):
-        missing = type(message if isinstance(message, ObjectDoesNotExist) else Destination.DoesNotExist())
+    elif isinstance(message, ObjectDoesNotExist):
+        missing = type(message)
         logger.error("notification %s cannot be sent: %s", notification.id, missing.__qualname__)
         reason = f"the message cannot be built: {missing.__name__}"
     else:

@@ -91,22 +91,23 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
         _evaluate(batch, now=now, until=until)
         # End the transaction early: weighing versions locks rows that reports need, and a fan-out writes
         # signals for up to a hundred projects.
-        is_last = turn.group_id is None or batch[0].kind == SignalKind.VERSIONS.value
-        if is_last or time.monotonic() > until:
+        ends_turn = turn.group_id is None or batch[0].kind == SignalKind.VERSIONS.value
+        if ends_turn or time.monotonic() > until:
             break
     return len(signals) or 1
 
 
 def _batches(signals: Iterable[Signal]) -> Iterator[list[Signal]]:
     """Yield the signals in order, grouped; a signal with effects other than alerts is a group of its own."""
-    for is_separate, run in groupby(signals, key=_has_other_effects):
+    for stands_alone, run in groupby(signals, key=_stands_alone):
         batch = list(run)
-        yield from [[signal] for signal in batch] if is_separate else [batch]
+        yield from [[signal] for signal in batch] if stands_alone else [batch]
 
 
-def _has_other_effects(signal: Signal) -> bool:
-    is_special = signal.kind in {SignalKind.CONFIG.value, SignalKind.VERSIONS.value}
-    return is_special or signal.group_id is None or bool(signal.payload.get("clustersLeft"))
+def _stands_alone(signal: Signal) -> bool:
+    if signal.group_id is None or signal.kind in {SignalKind.CONFIG.value, SignalKind.VERSIONS.value}:
+        return True
+    return bool(signal.payload.get("clustersLeft"))
 
 
 def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None:
@@ -258,18 +259,6 @@ class _Case:
     alert: _ActiveAlert | None
 
 
-def _decide_case(case: _Case, signal: Signal) -> Decision | None:
-    """Return the decision; None if the configuration is faulty, because others must still be evaluated."""
-    alert = AlertView(case.alert.value, case.alert.created) if case.alert else None
-    try:
-        decision = step(case.config, case.observation, alert)
-    except (ValueError, ArithmeticError):
-        logger.exception("configuration %s cannot be compared with signal %s", case.config.id, signal.pk)
-        return None
-    logger.debug("%s for configuration %s: %s", decision.action.value, case.config.id, decision.reason.value)
-    return decision
-
-
 class _Evaluation:
     """Decides on the signals of one project, one after the other; `evaluated` are their ids."""
 
@@ -359,6 +348,18 @@ class _Evaluation:
         schedule_one_shots(self._unwritten.one_shots)
         alerts_change(changes=self._unwritten.alerts, group_id=self._group_id, now=self._now)
         self._unwritten = _Changes()
+
+
+def _decide_case(case: _Case, signal: Signal) -> Decision | None:
+    """Return the decision; None if the configuration is faulty, because others must still be evaluated."""
+    alert = AlertView(case.alert.value, case.alert.created) if case.alert else None
+    try:
+        decision = step(case.config, case.observation, alert)
+    except (ValueError, ArithmeticError):
+        logger.exception("configuration %s cannot be compared with signal %s", case.config.id, signal.pk)
+        return None
+    logger.debug("%s for configuration %s: %s", decision.action.value, case.config.id, decision.reason.value)
+    return decision
 
 
 # --- open -----------------------------------------------------------------------------------------
