@@ -318,7 +318,7 @@ def _address(
 
     The next claim sends them. If the earlier destination perhaps received the message, its row fails and
     stays, so that it gets the end of the alert as well, and a new row goes to the new destination. All
-    destinations of the batch, including `tried`, are locked in one order, so that two workers cannot deadlock.
+    destinations of the batch, including `tried`, are locked in one order, so two workers cannot deadlock.
     """
     if not addressed:
         return
