@@ -195,8 +195,8 @@ MIDDLEWARE = [
     "opsapi.console.session_limits.session_limits",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "accesslist.sessions.operator",
-    "accesslist.account.required.second_factor_required",
+    "accesslist.middleware.operator",
+    "accesslist.middleware.second_factor_required",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]

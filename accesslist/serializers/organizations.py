@@ -1,7 +1,6 @@
 """Organizations and projects as the API shows and accepts them."""
 
-from opsapi.api.documents import LinkDocument
-from opsapi.api.examples import ANOTHER_ID
+from opsapi.api.documents import ANOTHER_ID, LinkDocument
 from opsapi.api.fields import Identifier, ListOf, PathName, ShownId, ShownNumber, ShownTime, Text
 from opsapi.api.resources import Resource
 
