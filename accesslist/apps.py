@@ -3,9 +3,10 @@
 from typing import Any
 
 from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Warning, register
 from django.db.models.signals import post_migrate
 
-from accesslist import checks  # noqa: F401 - registers its checks
 from accesslist.credentials import begin_remembering
 from opsapi import clock
 
@@ -39,3 +40,15 @@ class AccesslistConfig(AppConfig):
 
 def _begin_remembering(**_: Any) -> None:
     begin_remembering(clock.now())
+
+
+@register()
+def strangers_may_get_global_roles(**_: Any) -> list[CheckMessage]:
+    """opsapi.W001: a setting lets strangers register with a global role."""
+    if not settings.OPSAPI_UNAUTH_GLOBAL_ROLES:
+        return []
+    warning = (
+        "OPSAPI_UNAUTH_GLOBAL_ROLES is true: anybody who can reach POST /unauth/users can become "
+        "Global Owner."
+    )
+    return [Warning(warning, hint="Leave it unset.", id="opsapi.W001")]

@@ -19,7 +19,7 @@ from accesslist import digest, nonces
 from accesslist.credentials import CallerRecord, begin_remembering, note_use, read_caller, use_nonce
 from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.principal import KeyPrincipal
-from accesslist.rules.list_verdicts import verdict
+from accesslist.rules.access_lists import verdict
 from accesslist.throttles import throttle
 from opsapi import clock
 from opsapi.api.addresses import client_address, counted_range, is_exempt, is_forwarded

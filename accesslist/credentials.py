@@ -7,9 +7,9 @@ the path, and the start of the memory of used nonces (older nonces are stale).
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from accesslist.statements import first_row, written
 from opsapi.api.principal import Group
 from opsapi.roles import Grant, Role
+from opsapi.sql import first_row, writes_row
 
 USE_NOTED = timedelta(minutes=1)
 """`lastUsed` of an access list entry is updated if it is older than this."""
@@ -100,12 +100,12 @@ def note_use(*, key_id: str, address: str, in_global_list: bool, now: datetime) 
         "now": now,
         "due": now - USE_NOTED,
     }
-    written(_NOTE_USE, parameters)
+    writes_row(_NOTE_USE, parameters)
 
 
 def begin_remembering(now: datetime) -> datetime:
     """Start of the memory of used nonces; starts it now if it has not started."""
-    if written(_BEGIN, (now,)):
+    if writes_row(_BEGIN, (now,)):
         return now
     started: datetime = first_row("SELECT started FROM accesslist_digestepoch", ())[0]
     return started
@@ -116,7 +116,7 @@ def use_nonce(nonce: str, nc: str, now: datetime) -> bool:
 
     Commits on its own: requests run without an outer transaction.
     """
-    return written(_USE, (nonce, nc.lower(), now))
+    return writes_row(_USE, (nonce, nc.lower(), now))
 
 
 def _standing(has_entries: bool, use_due: bool | None) -> Standing:

@@ -6,7 +6,7 @@ from django.utils.functional import cached_property
 
 from accesslist.credentials import CallerRecord
 from accesslist.models import Organization, Project, User
-from accesslist.selectors.projects import visible_projects
+from accesslist.selectors.organizations import visible_projects
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor, ActorKind, Group, VisibleScope

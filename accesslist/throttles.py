@@ -8,8 +8,8 @@ from django.db.models import F
 from django.db.models.functions import Least
 
 from accesslist.models import RateWindow
-from accesslist.statements import first_row
 from opsapi.api.errors import rate_limited
+from opsapi.sql import first_row
 
 RATE_WINDOW = timedelta(minutes=1)
 """The window of rate limits."""

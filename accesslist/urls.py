@@ -19,7 +19,7 @@ from accesslist.views.organizations import OrganizationViewSet
 from accesslist.views.projects import ProjectViewSet
 from accesslist.views.teams import TeamUserViewSet, TeamViewSet
 from accesslist.views.users import GroupUserViewSet, OrgUserViewSet, UserViewSet
-from opsapi.api.routing import route
+from opsapi.api.views import route
 
 ONE: Mapping[str, Any] = {"get": "retrieve", "patch": "update", "delete": "destroy"}
 

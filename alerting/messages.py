@@ -22,7 +22,7 @@ from events.wording import in_words
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
-from opsapi.hostport import host_and_port
+from opsapi.hostnames import host_and_port
 from opsapi.wire_json import JsonObject
 
 

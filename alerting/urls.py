@@ -5,7 +5,7 @@ from alerting.views.configs import AlertConfigViewSet, GlobalAlertConfigViewSet,
 from alerting.views.notification_log import EventNotificationViewSet, ResendingViewSet
 from alerting.views.presets import PresetViewSet
 from alerting.views.windows import WindowViewSet
-from opsapi.api.routing import route
+from opsapi.api.views import route
 
 urlpatterns = [
     route("groups/<group_id>/alerts", AlertViewSet, get="index"),

@@ -39,7 +39,7 @@ from automation.services.repeats import report_answers_trim
 from events.choices import Work
 from events.services import WAKE_CHANNEL, event_counts_merge
 from opsapi import clock
-from opsapi.faults import first_line
+from opsapi.logs import first_line
 
 logger = logging.getLogger("opsapi.worker")
 

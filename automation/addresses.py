@@ -3,8 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from opsapi.hostnames import canonical_hostname
-from opsapi.hostport import host_and_port
+from opsapi.hostnames import canonical_hostname, host_and_port
 
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _HIGHEST_PORT = 65_535

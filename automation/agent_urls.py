@@ -5,7 +5,7 @@ from django.urls import path
 from automation.agent_file import NAME
 from automation.views import agent_file
 from automation.views.reports import ReportViewSet
-from opsapi.api.routing import route
+from opsapi.api.views import route
 
 urlpatterns = [
     route("groups/<group_id>/reports", ReportViewSet, post="create"),

@@ -10,7 +10,7 @@ from automation.views.automation_config import (
 from automation.views.clusters import ClusterViewSet
 from automation.views.hosts import DatabaseViewSet, HostViewSet
 from automation.views.measurements import MeasurementViewSet, MetricViewSet
-from opsapi.api.routing import route
+from opsapi.api.views import route
 
 _HOSTS = "groups/<group_id>/hosts"
 _HOST = f"{_HOSTS}/<host_id>"

@@ -5,8 +5,7 @@ from rest_framework import serializers
 from events.choices import DiffStatus, DiffType
 from events.selectors import EventRow
 from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec
-from opsapi.api.documents import Document, LinkDocument
-from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
+from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument, self_link
 from opsapi.api.links import Links
 from opsapi.wire_json import JsonObject
 

@@ -6,7 +6,7 @@ from events.views import (
     GroupEventViewSet,
     OrganizationEventViewSet,
 )
-from opsapi.api.routing import route
+from opsapi.api.views import route
 
 urlpatterns = [
     route("globalEvents", GlobalEventViewSet, get="index"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opsapi.hostport import host_and_port
+from opsapi.hostnames import host_and_port
 
 _WORDS = {
     "AUDIT": "",

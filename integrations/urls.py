@@ -1,7 +1,7 @@
 """URLs of integrations, below the public base."""
 
 from integrations.views.integrations import IntegrationViewSet
-from opsapi.api.routing import route
+from opsapi.api.views import route
 
 _INTEGRATIONS = "groups/<group_id>/integrations"
 

@@ -15,10 +15,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 from opsapi import metric_files
 from opsapi.encryption import newest_key
-from opsapi.hostport import host_and_port
-from opsapi.parent_death import die_with
+from opsapi.hostnames import host_and_port
+from opsapi.libc import die_with, return_large_blocks
 from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE
-from opsapi.supervisor.memory import return_large_blocks
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
 try:

@@ -1,4 +1,4 @@
-"""Host names, parsed strictly into a single form. Pure."""
+"""Host names in their canonical form, and the notation of host and port. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
 
 def canonical_hostname(text: str) -> str | None:
-    """The name of RFC 1123 or the IP address in the one form it is kept in; None when it is neither.
+    """Return the canonical form of a host name (RFC 1123) or an IP address; None if it is neither.
 
-    IPv6 is written as RFC 5952 says, without a zone, and IPv4 in it as IPv4; a dot at the end of a
-    name is left out. Dotted numbers are an IP address or nothing (RFC 1123 2.1).
+    IPv6 addresses have the form of RFC 5952 and no zone. IPv4-mapped addresses become IPv4. A dot at the end
+    of a name is removed. Dotted numbers that are not an IP address are not a name (RFC 1123 2.1).
     """
     try:
         address = ip_address(text)
@@ -32,3 +32,10 @@ def _canonical_name(text: str) -> str | None:
     is_name = len(name) <= LONGEST_NAME and all(_LABEL.fullmatch(label) for label in labels)
     is_numbers = len(labels) > 1 and all(label.isdigit() for label in labels)
     return name if is_name and not is_numbers else None
+
+
+def host_and_port(hostname: str, port: int | None = None) -> str:
+    """Return `hostname:port`, with an IPv6 address in brackets (RFC 3986); without a port, only the name."""
+    if port is None:
+        return hostname
+    return f"[{hostname}]:{port}" if ":" in hostname else f"{hostname}:{port}"

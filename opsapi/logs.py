@@ -1,9 +1,9 @@
-"""Log lines for people: one line per event, and nobody outside can forge a line."""
+"""Log lines for people: one line per event, which no input can forge."""
 
 import logging
 import time
 
-# Attributes of every record, and attributes that formatting adds; all others came as `extra`.
+# Attributes of every record, and attributes that formatting adds. All others came as `extra`.
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
     "message",
     "asctime",
@@ -18,12 +18,11 @@ ESCAPES |= {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t", 0x2028: "\\u20
 class LineFormatter(logging.Formatter):
     """`2026-11-21T07:26:14.123Z INFO logger message key=value`, control characters escaped.
 
-    A traceback follows on lines of its own, each indented, so that a line that starts with a time is
-    always a record.
+    A traceback follows on indented lines, so that each line that starts with a time is a record.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as a line, with its traceback if it has one."""
+        """Return the record as a line, followed by its traceback, if any."""
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         start = f"{moment}.{int(record.msecs):03d}Z {record.levelname} {record.name}"
         extras = [f"{key}={_value(value)}" for key, value in vars(record).items() if key not in STANDARD]
@@ -45,3 +44,8 @@ def _value(value: object) -> str:
     if text and not set(text) & set(' "='):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of the error, without hints; the name of its type if it has no text."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -145,7 +145,7 @@ EMAIL_USE_TLS = _email.get("EMAIL_USE_TLS", False)
 EMAIL_USE_SSL = _email.get("EMAIL_USE_SSL", False)
 EMAIL_TIMEOUT = 5
 DEFAULT_FROM_EMAIL = OPSAPI_EMAIL_FROM
-# Where each service is reached; `integrations.checks` looks at them.
+# Where each service is reached; `integrations.apps` looks at them.
 OPSAPI_SMS_BASE_URL = read.url("OPSAPI_SMS_BASE_URL", "https://api.twilio.com")
 OPSAPI_SMS_ACCOUNT = read.text("OPSAPI_SMS_ACCOUNT")
 OPSAPI_SMS_TOKEN = read.text("OPSAPI_SMS_TOKEN")
@@ -195,8 +195,8 @@ MIDDLEWARE = [
     "opsapi.console.session_limits.session_limits",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "accesslist.sessions.operator",
-    "accesslist.account.required.second_factor_required",
+    "accesslist.middleware.operator",
+    "accesslist.middleware.second_factor_required",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]

@@ -1,25 +1,53 @@
-"""Statements the ORM has no words for."""
+"""SQL statements that the ORM cannot express."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from django.db.backends.utils import CursorWrapper
+
+from opsapi.postgresql.base import this_connection
 
 
 def insert_from_arrays(table: str, columns: Mapping[str, str]) -> str:
-    """An INSERT of many rows at once, in their order, each column an array of the parameter of its name.
+    """Return an INSERT of many rows, in their order. Each column is an array, the parameter with its name.
 
-    `columns`: the given columns with their types. Names and types come from the code, never from a client.
+    `columns`: name → type. Names and types come from the code, never from a client.
     """
     arrays = ", ".join(f"%({name})s::{kind}[]" for name, kind in columns.items())
     return f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"  # noqa: S608 - the names are our own
 
 
 def update_from_arrays(table: str, columns: Mapping[str, str]) -> str:
-    """An UPDATE of many rows at once, each column's new values an array of the parameter of its name.
+    """Return an UPDATE of many rows. The new values of a column are an array, the parameter with its name.
 
-    `columns`: the changed columns with their types; the array `id` selects the rows. The ORM would send a
-    CASE for each column with a branch for each row. Names and types come from the code, never from a client.
+    `columns`: name → type of the changed columns; the array `id` selects the rows. Django's `bulk_update`
+    sends a CASE for each column with a branch for each row. Names and types come from the code, never from a
+    client.
     """
     arrays = ", ".join(f"%({name})s::{kind}[]" for name, kind in {"id": "text", **columns}.items())
     return (
-        f"UPDATE {table} AS known SET {', '.join(f'{name} = said.{name}' for name in columns)}"  # noqa: S608 - the names are our own
-        f" FROM unnest({arrays}) AS said (id, {', '.join(columns)}) WHERE known.id = said.id"
+        f"UPDATE {table} AS stored SET {', '.join(f'{name} = changed.{name}' for name in columns)}"  # noqa: S608 - the names are our own
+        f" FROM unnest({arrays}) AS changed (id, {', '.join(columns)}) WHERE stored.id = changed.id"
     )
+
+
+def first_row(statement: str, parameters: Any) -> tuple[Any, ...]:
+    """Return the only row of a statement that may be executed again if the request is repeated."""
+    with _repeatable(statement, parameters) as cursor:
+        row: tuple[Any, ...] = cursor.fetchone()
+        return row
+
+
+def writes_row(statement: str, parameters: Any) -> bool:
+    """Whether the statement wrote a row. It may be executed again if the request is repeated."""
+    with _repeatable(statement, parameters) as cursor:
+        return bool(cursor.rowcount)
+
+
+@contextmanager
+def _repeatable(statement: str, parameters: Any) -> Iterator[CursorWrapper]:
+    connection = this_connection()
+    with connection.written_twice_without_harm(), connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        yield cursor

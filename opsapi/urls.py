@@ -5,12 +5,10 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
 from opsapi.api.health import HealthViewSet
-from opsapi.api.metrics_page import metrics_page
+from opsapi.api.pages import docs_page, metrics_page, schema_page
 from opsapi.api.root import ErrorCodeViewSet, RootViewSet
-from opsapi.api.routing import route
-from opsapi.api.schema_page import docs_page, schema_page
-from opsapi.api.views import UnknownPath
-from opsapi.console.path import CONSOLE_PATH
+from opsapi.api.views import UnknownPath, route
+from opsapi.console import CONSOLE_PATH
 
 admin.autodiscover()  # the pages of the console
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")

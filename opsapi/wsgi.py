@@ -8,7 +8,7 @@ from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.urls import get_resolver
 from django.utils.http import parse_header_parameters
 
-from opsapi.startup import importing
+from opsapi.program import importing
 
 
 class Request(WSGIRequest):

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
+from opsapi.program import importing
 from opsapi.secret_files import secret_from_file
-from opsapi.startup import importing
 
 MARK = "OPSAPI_TEST_DATA_DIR"
 # A developer may have set these, and OPSAPI_*, for a real installation: the run must not touch that one.

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from accesslist.account.forms import CodeForm, FirstCodeForm, OwnPasswordForm, PasswordForm
 from accesslist.models import User
-from accesslist.services.own_accounts import user_password_change, user_sessions_end
+from accesslist.services.accounts import user_password_change, user_sessions_end
 from accesslist.services.second_factors import (
     recovery_codes_renew,
     second_factor_begin,

@@ -12,8 +12,7 @@ from accesslist.admin.roles import holders
 from accesslist.forms.access_lists import EntryForm, NewEntriesForm, RemovalForm
 from accesslist.models import AccessListEntry, ApiKey
 from accesslist.network_access import list_of
-from accesslist.rules.access_lists import ListWriter
-from accesslist.rules.list_verdicts import keeps_out, verdict
+from accesslist.rules.access_lists import ListWriter, keeps_out, verdict
 from accesslist.selectors.access_lists import blocks_of
 from accesslist.services.access_lists import (
     access_list_entries_create,

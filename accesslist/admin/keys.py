@@ -13,7 +13,7 @@ from accesslist.forms.access_lists import EntriesForm
 from accesslist.forms.keys import AddressForm, ApiKeyForm, DescriptionForm, KeyRolesForm
 from accesslist.forms.roles import as_asked
 from accesslist.models import ApiKey
-from accesslist.rules.administration import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
+from accesslist.rules.administration import writers_of
 from accesslist.rules.manageable_scopes import is_within_scope, require_manageable_scopes
 from accesslist.rules.role_requests import RoleRequest, scope_of
 from accesslist.selectors.access_lists import held_by
@@ -24,7 +24,7 @@ from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.model_admin import Section
 from opsapi.redaction import MASK
-from opsapi.roles import INSTALLATION, Grant, Role, Scope
+from opsapi.roles import INSTALLATION, Grant, Scope
 
 _SHOWN_ONCE = "console/new_key.html"
 
@@ -32,18 +32,12 @@ _SHOWN_ONCE = "console/new_key.html"
 def _make(call: ActionCall) -> ActionOutcome:
     grants = call.values["grants"]
     for grant in grants:
-        call.operator.authorise_at(_writers(grant.role), grant.scope)
+        call.operator.authorise_at(writers_of(grant.role), grant.scope)
     roles = RoleRequest(as_asked(grants), INSTALLATION, call.operator.grants)
     new_key = api_key_issue(desc=call.values["desc"], roles=roles, actor=call.actor, now=call.now)
     # Only the response to this request contains the private key: no message, cookie or session keeps it.
     context = {"key": new_key.key, "private_key": new_key.private_key}
     return ActionOutcome(row=new_key.key, template=_SHOWN_ONCE, context=context)
-
-
-def _writers(role: Role) -> Sequence[Role]:
-    if role.is_group:
-        return GROUP_WRITERS
-    return ORG_WRITERS if role.is_org else GLOBAL_WRITERS
 
 
 def _describe(call: ActionCall) -> None:

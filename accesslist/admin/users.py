@@ -20,9 +20,9 @@ from accesslist.rules.administration import ADMINISTRATORS, administers
 from accesslist.rules.role_requests import RoleRequest
 from accesslist.selectors.second_factors import has_second_factor
 from accesslist.selectors.users import orgs_of_groups, sight_of, visible_users
+from accesslist.services.accounts import user_password_reset
 from accesslist.services.grants import grants_of
 from accesslist.services.locks import actor_lock_in_turn
-from accesslist.services.passwords import user_password_reset
 from accesslist.services.user_roles import user_lock, user_roles_replace
 from accesslist.services.users import NewUser, user_create, user_delete
 from opsapi.api.permissions import Access, Where

@@ -11,8 +11,7 @@ from django.utils.translation import ngettext
 from accesslist.forms.scopes import ScopedForm, ScopeField, lines
 from accesslist.models import AccessListEntry, ApiKey
 from accesslist.network_access import list_of
-from accesslist.rules.access_lists import NewEntry
-from accesslist.rules.list_verdicts import SeenCaller, keeps_out, newly_refused
+from accesslist.rules.access_lists import NewEntry, SeenCaller, keeps_out, newly_refused
 from accesslist.rules.ranges import is_within, read_range
 from accesslist.selectors.access_lists import blocks_of
 from accesslist.selectors.callers import RECENT, recent_callers

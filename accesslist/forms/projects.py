@@ -7,8 +7,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from accesslist.forms.scopes import ScopedForm, ScopeField
-from accesslist.serializers.organizations import OrganizationDocument
-from accesslist.serializers.projects import ProjectChange, ProjectDocument
+from accesslist.serializers.organizations import OrganizationDocument, ProjectChange, ProjectDocument
 from opsapi.api.catalogue import ErrorCode
 from opsapi.console.forms import ConsoleForm, DocumentForm
 from opsapi.roles import INSTALLATION, Role, Scope

@@ -1,14 +1,16 @@
 """Access lists, their entries, and which callers may change which list. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 
-from accesslist.rules.administration import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
-from accesslist.rules.ranges import read_range
+from accesslist.rules.administration import writers_of
+from accesslist.rules.ranges import covers, read_range
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.api.principal import Actor, ActorKind
-from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
+from opsapi.roles import INSTALLATION, Grant, Scope, satisfies
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +93,54 @@ def refuse_keys_beyond(held: Iterable[tuple[Grant, Scope]], *, by: Iterable[Gran
     """
     caller = tuple(by)
     for grant, scope in held:
-        writers = _writers(grant.role)
+        writers = writers_of(grant.role)
         if not any(satisfies(caller, role, scope) for role in writers):
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in writers))
 
 
-def _writers(role: Role) -> tuple[Role, ...]:
-    if role.is_group:
-        return GROUP_WRITERS
-    return ORG_WRITERS if role.is_org else GLOBAL_WRITERS
+class ListVerdict(StrEnum):
+    """Whether lists admit a caller; the values are texts for people."""
+
+    ADMITTED = "no access list blocks it"
+    EXEMPT = "no access list applies to this address"
+    GLOBAL_LIST = "the global access list"
+    OWN_LIST = "the access list of the API key"
+
+    @property
+    def refuses(self) -> bool:
+        """Whether a list blocks the caller."""
+        return self in {ListVerdict.GLOBAL_LIST, ListVerdict.OWN_LIST}
+
+
+@dataclass(frozen=True, slots=True)
+class SeenCaller:
+    """A key, an address it called from, and the time of the last call."""
+
+    public_key: str
+    address: str
+    seen: datetime
+
+
+def verdict(*, is_exempt: bool, is_global: bool, global_refuses: bool, own_refuses: bool) -> ListVerdict:
+    """Return the verdict on a key's call: the global list applies to keys with a global role."""
+    if is_exempt:
+        return ListVerdict.EXEMPT
+    if is_global and global_refuses:
+        return ListVerdict.GLOBAL_LIST
+    return ListVerdict.OWN_LIST if own_refuses else ListVerdict.ADMITTED
+
+
+def keeps_out(blocks: Collection[str], address: str | None) -> bool:
+    """Whether a list of these canonical ranges blocks the address; an empty list blocks no address."""
+    return bool(blocks) and not covers(blocks, address)
+
+
+def newly_refused(
+    callers: Iterable[SeenCaller], *, before: Collection[str], after: Collection[str]
+) -> list[SeenCaller]:
+    """Return the callers that the list admits before the change and blocks after it."""
+    return [
+        caller
+        for caller in callers
+        if keeps_out(after, caller.address) and not keeps_out(before, caller.address)
+    ]

@@ -24,6 +24,13 @@ GLOBAL_WRITERS = (Role.GLOBAL_OWNER,)
 """Roles that write every key, every access list, and the global access list."""
 
 
+def writers_of(role: Role) -> tuple[Role, ...]:
+    """Return the roles of which any allows writing a key with this role, and its access list."""
+    if role.is_group:
+        return GROUP_WRITERS
+    return ORG_WRITERS if role.is_org else GLOBAL_WRITERS
+
+
 def administrators_of(grant: Grant) -> tuple[Role, ...]:
     """Return the roles of which any allows granting and revoking roles in the scope of this grant."""
     if grant.role.is_global:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from accesslist.models import RoleGrant
-from accesslist.rules.list_verdicts import SeenCaller
+from accesslist.rules.access_lists import SeenCaller
 from events.selectors import EventFilter, event_rows
 from opsapi.clock import parse_time
 

@@ -9,7 +9,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 from accesslist.models import Project, RoleGrant, Team, User, username_key
 from accesslist.rules.administration import GROUP_WRITERS, ORG_WRITERS
 from accesslist.selectors.keys import roles_of
-from accesslist.selectors.names import named
+from accesslist.selectors.organizations import named
 from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
 
 

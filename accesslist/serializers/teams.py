@@ -10,9 +10,8 @@ from rest_framework import serializers
 
 from accesslist.models import User
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, LinkDocument, Values
+from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, Values
 from opsapi.api.errors import BadField
-from opsapi.api.examples import ANOTHER_ID
 from opsapi.api.fields import Identifier, ListOf, OneOf, PathName, ShownId, ShownList, Text
 from opsapi.api.resources import Resource
 from opsapi.roles import Role

@@ -14,9 +14,8 @@ from accesslist.selectors.users import users_seen
 from accesslist.serializers.keys import MOST_STORED_ROLES, ApiKeyDocument
 from accesslist.serializers.roles import RoleDocument, RoleField
 from accesslist.user_checks import password_fault, username_fault
-from opsapi.api.documents import Document, LinkDocument, Values
+from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, Values
 from opsapi.api.errors import BadField
-from opsapi.api.examples import ANOTHER_ID
 from opsapi.api.fields import (
     EmailAddress,
     ListOf,

@@ -1,11 +1,12 @@
 """Changes of the global access list and of the access lists of keys.
 
-Writes to one list wait for each other. Otherwise two writes, each of which keeps its caller on the list,
-could together lock both callers out.
+Writes to the same list wait for each other. Otherwise two writes, each of which keeps its caller on the list,
+could together lock both callers out. Each added, changed or removed entry is an event.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -13,14 +14,20 @@ from django.db.models import QuerySet
 from accesslist.models import AccessListEntry, ApiKey, RoleGrant
 from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
 from accesslist.rules.ranges import covers
-from accesslist.services.access_list_events import added_record, changed_record, entry_facts, removed_record
 from accesslist.services.locks import actor_lock_in_turn, identities_lock_exclusive
 from accesslist.services.revocations import keys_revoke
+from events.choices import DiffType
+from events.diffs import diff
+from events.facts import EventFacts
+from events.services import event_record
+from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
+from opsapi.api.principal import Actor
+from opsapi.wire_json import JsonObject
 
 Blocks = dict[str, str]
-"""The ranges of a list, each with the id of its entry."""
+"""Range → ID of its entry, for all entries of a list."""
 
 
 @transaction.atomic
@@ -37,15 +44,15 @@ def access_list_entries_create(
     blocks = _lock(of)
     if blocks:
         _refuse_own(of, by)
-    wanted = [one.cidr_block for one in new]
+    wanted = [entry.cidr_block for entry in new]
     for block in wanted:
         _refuse_present(block, blocks)
     _keep_caller(of, by, [*blocks, *wanted])
     if not blocks:
         _revoke(of, by)
-    entries = AccessListEntry.objects.bulk_create(_entry(of, one, now) for one in new)
+    entries = AccessListEntry.objects.bulk_create(_entry(of, entry, now) for entry in new)
     for place, entry in enumerate(entries):
-        added_record(of, entry, is_first=not blocks and place == 0, actor=by.actor, now=now)
+        _record_added(of, entry, is_first=not blocks and place == 0, actor=by.actor, now=now)
     return entries
 
 
@@ -68,15 +75,15 @@ def access_list_entry_update(
     actor_lock_in_turn(by.actor)
     blocks = _lock(of)
     entry = _find(of, entry_id)
-    old = entry_facts(entry)
+    old = _facts(entry)
     if cidr_block is not None and cidr_block != entry.cidr_block:
         _move(of, entry, cidr_block, blocks, by)
         entry.updated = now
     entry.description = description or entry.description
-    if entry_facts(entry) != old:
+    if _facts(entry) != old:
         # Not last_used: authentication may have written it in the meantime.
         entry.save(update_fields=["cidr_block", "description", "updated"])
-        changed_record(of, entry, old=old, actor=by.actor, now=now)
+        _record_changed(of, entry, old=old, actor=by.actor, now=now)
 
 
 @transaction.atomic
@@ -96,7 +103,7 @@ def access_list_entry_delete(*, of: AccessList, entry_id: str, by: ListWriter, n
     _keep_caller(of, by, blocks)
     if blocks:
         _revoke(of, by)
-    removed_record(of, entry, is_last=not blocks, actor=by.actor, now=now)
+    _record_removed(of, entry, is_last=not blocks, actor=by.actor, now=now)
     entry.delete()
 
 
@@ -112,7 +119,7 @@ def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
     entries = AccessListEntry.objects.filter(api_key_id=of.key_id).order_by("created", "id")
     gone = list(entries)
     for place, entry in enumerate(gone, start=1):
-        removed_record(of, entry, is_last=place == len(gone), actor=by.actor, now=now)
+        _record_removed(of, entry, is_last=place == len(gone), actor=by.actor, now=now)
     entries.delete()
     return len(gone)
 
@@ -177,3 +184,60 @@ def _keep_caller(of: AccessList, by: ListWriter, blocks: Collection[str]) -> Non
     address = by.actor.remote_address
     if blocks and by.is_held_by(of) and not covers(blocks, address):
         raise ApiError(ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, address or "unknown")
+
+
+def _facts(entry: AccessListEntry) -> Mapping[str, Any]:
+    """Return the facts of an entry that audit diffs compare."""
+    return {"cidrBlock": entry.cidr_block, "description": entry.description}
+
+
+def _record_added(
+    of: AccessList, entry: AccessListEntry, *, is_first: bool, actor: Actor, now: datetime
+) -> None:
+    """Record a new entry; with its first entry, the list starts to apply."""
+    changes = diff(DiffType.ACCESS_LIST, entry.id, new=_facts(entry))
+    if is_first:
+        changes += _enforcement(entry, begins=True)
+    _record(EventType.ACCESS_LIST_ENTRY_ADDED_AUDIT, of, entry, changes=changes, actor=actor, now=now)
+
+
+def _record_changed(
+    of: AccessList, entry: AccessListEntry, *, old: Mapping[str, Any], actor: Actor, now: datetime
+) -> None:
+    """Record the change of an entry that was `old`."""
+    changes = diff(DiffType.ACCESS_LIST, entry.id, old=old, new=_facts(entry))
+    _record(EventType.ACCESS_LIST_ENTRY_CHANGED_AUDIT, of, entry, changes=changes, actor=actor, now=now)
+
+
+def _record_removed(
+    of: AccessList, entry: AccessListEntry, *, is_last: bool, actor: Actor, now: datetime
+) -> None:
+    """Record the removal of an entry; without entries, the list no longer applies."""
+    changes = diff(DiffType.ACCESS_LIST, entry.id, old=_facts(entry))
+    if is_last:
+        changes += _enforcement(entry, begins=False)
+    _record(EventType.ACCESS_LIST_ENTRY_REMOVED_AUDIT, of, entry, changes=changes, actor=actor, now=now)
+
+
+def _enforcement(entry: AccessListEntry, *, begins: bool) -> list[JsonObject]:
+    return diff(DiffType.ACCESS_LIST, entry.id, old={"enforced": not begins}, new={"enforced": begins})
+
+
+def _record(
+    event_type: EventType,
+    of: AccessList,
+    entry: AccessListEntry,
+    *,
+    changes: Sequence[Mapping[str, Any]],
+    actor: Actor,
+    now: datetime,
+) -> None:
+    event_record(
+        event_type=event_type,
+        actor=actor,
+        now=now,
+        group_id=of.place.group_id,
+        org_id=of.place.org_id,
+        facts=EventFacts(access_list_entry=entry.cidr_block, target_public_key=of.public_key),
+        diffs=changes,
+    )

@@ -11,7 +11,7 @@ from django.db.models import F
 
 from accesslist.hooks import group_created, group_deleting, group_retagging
 from accesslist.models import ApiKey, Project, User
-from accesslist.serializers.projects import ProjectDocument
+from accesslist.serializers.organizations import ProjectDocument
 from accesslist.services.grants import grants_create
 from accesslist.services.key_events import key_changed
 from accesslist.services.locks import actor_lock_in_turn, actor_lock_shared, organization_lock_shared

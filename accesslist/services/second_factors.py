@@ -21,14 +21,14 @@ from accesslist.rules.second_factor import (
     step_of,
 )
 from accesslist.selectors.second_factors import has_second_factor, secret_of
-from accesslist.services.locks import actor_lock_in_turn
-from accesslist.services.own_accounts import (
+from accesslist.services.accounts import (
     own_password_check,
     own_user_lock,
     refused,
     sessions_end,
     user_event_record,
 )
+from accesslist.services.locks import actor_lock_in_turn
 from accesslist.services.user_roles import user_lock
 from accesslist.user_checks import check_resets
 from events.choices import DiffType

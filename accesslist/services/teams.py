@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef, Q
 from accesslist.hooks import team_deleting
 from accesslist.models import RoleGrant, Team, User, username_key
 from accesslist.rules.references import refuse_unknown_and_repeated
-from accesslist.selectors.teams import teams_of
+from accesslist.selectors.organizations import teams_of
 from accesslist.selectors.users import Membership, Sight, visible_users
 from accesslist.serializers.teams import MOST_JOINING, MOST_MEMBERS, AskedMember, TeamDocument
 from accesslist.services.grants import grants_create, grants_of

@@ -4,7 +4,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import READ_PROJECT, WRITE_PROJECT_ACCESS
-from accesslist.selectors.teams import teams_in
+from accesslist.selectors.organizations import teams_in
 from accesslist.serializers.teams import GroupTeamChange, GroupTeamDocument, teams_asked
 from accesslist.services.group_teams import group_team_remove, group_team_update, group_teams_add
 from accesslist.views.base import KeyViewSet

@@ -4,11 +4,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import CREATE_ORGS, READ_ORG, WRITE_ORG
-from accesslist.selectors.names import named, names_beginning
-from accesslist.selectors.organizations import organization_of, visible_organizations
-from accesslist.selectors.projects import visible_projects
-from accesslist.serializers.organizations import OrganizationDocument
-from accesslist.serializers.projects import ProjectDocument
+from accesslist.selectors.organizations import (
+    named,
+    names_beginning,
+    organization_of,
+    visible_organizations,
+    visible_projects,
+)
+from accesslist.serializers.organizations import OrganizationDocument, ProjectDocument
 from accesslist.services.organizations import (
     organization_create,
     organization_delete,

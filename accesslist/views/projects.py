@@ -4,9 +4,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import PROJECT_CREATORS, READ_PROJECT, WRITE_PROJECT
-from accesslist.selectors.names import named, names_beginning
-from accesslist.selectors.projects import project_of, visible_projects
-from accesslist.serializers.projects import ProjectChange, ProjectDocument
+from accesslist.selectors.organizations import named, names_beginning, project_of, visible_projects
+from accesslist.serializers.organizations import ProjectChange, ProjectDocument
 from accesslist.services.projects import project_create, project_delete, project_update
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode

@@ -6,8 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import READ_ORG, WRITE_ORG
-from accesslist.selectors.names import named
-from accesslist.selectors.teams import teams_of
+from accesslist.selectors.organizations import named, teams_of
 from accesslist.selectors.users import users_of_team
 from accesslist.serializers.teams import (
     TeamChange,

@@ -15,7 +15,7 @@ import re2
 
 from automation.choices import HostType
 from events.types import Category
-from opsapi.hostport import host_and_port
+from opsapi.hostnames import host_and_port
 
 MAX_REGEX_LENGTH: Final = 1000
 """The most characters that a pattern may have."""

@@ -14,7 +14,7 @@ from events.types import EventType
 from events.wording import acting, in_words
 from integrations.choices import MessageKind
 from opsapi.clock import age_words, parse_time, time_words
-from opsapi.hostport import host_and_port
+from opsapi.hostnames import host_and_port
 
 Facts = dict[str, str]
 

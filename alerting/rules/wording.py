@@ -9,7 +9,7 @@ from automation.metrics import Metric, base_unit
 from automation.quantities import quantity_of, readable_quantity
 from automation.units import Unit, convert
 from events.types import EventType
-from opsapi.hostport import host_and_port
+from opsapi.hostnames import host_and_port
 
 _COMPARED: Mapping[MatcherOperator, str] = {
     MatcherOperator.EQUALS: "is",

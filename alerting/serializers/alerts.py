@@ -14,11 +14,10 @@ from events.serializers import CurrentValueDocument
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, LinkDocument, invalid
-from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
+from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument, invalid, self_link
 from opsapi.api.fields import DateTime, Text
 from opsapi.api.links import Links
-from opsapi.hostport import host_and_port
+from opsapi.hostnames import host_and_port
 from opsapi.wire_json import JsonObject
 
 GLOBAL_ALERTS = "/globalAlerts"

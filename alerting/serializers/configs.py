@@ -15,9 +15,8 @@ from alerting.serializers.notifications import Notifications
 from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
 from integrations.channels.email import EMAIL
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import LinkDocument, Values, invalid
+from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, LinkDocument, Values, invalid, self_link
 from opsapi.api.errors import BadField
-from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text
 from opsapi.api.resources import Facts, Resource
 from opsapi.api.shapes import Reference, ShapedDocument

@@ -8,8 +8,7 @@ from alerting.selectors.notification_log import LoggedAttempt, LoggedRow
 from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL
 from integrations.choices import DeliveryStatus, MessageKind
-from opsapi.api.documents import Document, LinkDocument
-from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID
+from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument
 from opsapi.wire_json import JsonObject
 
 _TIME_HELP = "Absent if the receiver could not be reached."

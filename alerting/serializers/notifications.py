@@ -21,9 +21,8 @@ from integrations.channels.email import EMAIL
 from integrations.redaction import Secrets
 from integrations.serializers.secrets import SecretDocument, SecretDocumentExtension
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, InvalidField, Values, invalid
+from opsapi.api.documents import AN_ID, Document, InvalidField, Values, invalid
 from opsapi.api.errors import BadField
-from opsapi.api.examples import AN_ID
 from opsapi.api.fields import Identifier, ListOf, OneOf, Whole
 from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.ids import is_id

@@ -10,9 +10,8 @@ from alerting.serializers.config_parts import MetricThresholdDocument
 from alerting.serializers.configs import AlertConfigDocument
 from automation.metric_spec import Engine
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, LinkDocument, Values
+from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, LinkDocument, Values, self_link
 from opsapi.api.errors import BadField
-from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
 from opsapi.api.fields import ListOf, OneOf
 from opsapi.wire_json import JsonObject
 

@@ -8,8 +8,7 @@ from alerting.choices import NotificationStatus
 from alerting.notification_tests import NotificationTest
 from integrations.channels.webhook import WEBHOOK
 from integrations.choices import DeliveryStatus
-from opsapi.api.documents import Document
-from opsapi.api.examples import AN_ID
+from opsapi.api.documents import AN_ID, Document
 from opsapi.wire_json import JsonObject
 
 _ENDS = [NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value]

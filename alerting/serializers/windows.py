@@ -5,9 +5,8 @@ from datetime import datetime
 
 from events.types import ALERT_CATEGORIES, Category
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import LinkDocument, Values
+from opsapi.api.documents import ANOTHER_ID, LinkDocument, Values
 from opsapi.api.errors import BadField
-from opsapi.api.examples import ANOTHER_ID
 from opsapi.api.fields import DateTime, ListOf, OneOf, ShownId, ShownTime, VisibleText
 from opsapi.api.resources import Resource
 from opsapi.clock import parse_time

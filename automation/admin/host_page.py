@@ -25,8 +25,7 @@ from events.wording import in_words
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words, parse_time, time_words
 from opsapi.console.admin_urls import list_url, page_url
-from opsapi.console.registry import host_panels
-from opsapi.console.widgets import Cell, Panel, Plot
+from opsapi.console.widgets import Cell, Panel, Plot, host_panels
 from opsapi.first_rows import first_rows
 
 _MOST_EVENTS = 10

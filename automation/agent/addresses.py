@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from opsapi.hostnames import canonical_hostname
-from opsapi.hostport import host_and_port
+from opsapi.hostnames import canonical_hostname, host_and_port
 
 _PORT = re.compile(r"[0-9]{1,5}")
 _HIGHEST_PORT = 65_535

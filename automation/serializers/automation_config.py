@@ -14,8 +14,7 @@ from automation.selectors.revisions import ProcessState
 from events.choices import DiffStatus, DiffType
 from events.serializers import DiffDocument
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, LinkDocument, invalid
-from opsapi.api.examples import ANOTHER_ID, self_link
+from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, invalid, self_link
 from opsapi.api.fields import ShownId, ShownNumber, ShownText, ShownTime, Whole, WithExample
 from opsapi.api.links import Links
 from opsapi.api.principal import ActorKind

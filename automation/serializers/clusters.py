@@ -3,8 +3,7 @@
 from rest_framework import serializers
 
 from automation.choices import ClusterType
-from opsapi.api.documents import LinkDocument
-from opsapi.api.examples import ANOTHER_ID
+from opsapi.api.documents import ANOTHER_ID, LinkDocument
 from opsapi.api.fields import ShownChoice, ShownId, ShownList, ShownText, ShownTime
 from opsapi.api.resources import Resource
 

@@ -11,8 +11,7 @@ from rest_framework import serializers
 from automation.choices import Granularity, HostType
 from automation.fields import Hostname, Port
 from automation.models import Host
-from opsapi.api.documents import LinkDocument
-from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
+from opsapi.api.documents import AN_ID, ANOTHER_ID, LinkDocument, self_link
 from opsapi.api.fields import ShownChoice, ShownFlag, ShownId, ShownNumber, ShownText, ShownTime
 from opsapi.api.links import Links
 from opsapi.api.resources import Facts, Resource

@@ -11,8 +11,7 @@ from automation.metrics import MEASURED_UNITS, Metric, allowed_units, base_unit
 from automation.models import Host
 from automation.series import MetricSeries
 from automation.units import Unit
-from opsapi.api.documents import Document, LinkDocument
-from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
+from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument, self_link
 from opsapi.clock import wire_time
 from opsapi.wire_json import JsonObject
 

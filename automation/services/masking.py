@@ -17,7 +17,7 @@ from automation.models import AutomationRevision
 from automation.selectors.revisions import opened, revision_text, stored
 from opsapi import redaction
 from opsapi.encryption import encrypt
-from opsapi.faults import first_line
+from opsapi.logs import first_line
 
 logger = logging.getLogger("opsapi.automation")
 

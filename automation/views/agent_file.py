@@ -12,7 +12,7 @@ from django.views.decorators.http import condition
 
 from automation.agent_file import NAME, agent_file
 from opsapi import VERSION
-from opsapi.api.pages import only_read
+from opsapi.api.handler import only_read
 from opsapi.program import FILES
 from opsapi.wire_json import write_json
 

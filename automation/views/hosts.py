@@ -12,8 +12,8 @@ from automation.selectors.hosts import databases_of, has_database, host_at, host
 from automation.serializers.hosts import DatabaseDocument, HostChange, HostDocument, NewHost
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import AN_ID
 from opsapi.api.errors import ApiError, T, get_or_404
-from opsapi.api.examples import AN_ID
 from opsapi.api.query import LISTING, Parameter, read_identifier
 from opsapi.api.resources import Facts
 from opsapi.api.views import ApiViewSet

@@ -1,6 +1,6 @@
-"""The event log in the console.
+"""The event log in the console, and the signals that alerting has not evaluated yet.
 
-Django's list counts rows and pages by number, which gets slower with the size of the log. This list pages by
+Django's list counts rows and pages by number, which gets slower with the size of the log. The event log pages by
 event and searches along indexes (`events.search`).
 """
 
@@ -21,7 +21,7 @@ from events.csv import events_csv
 from events.csv_downloads import FULL_RETRY_SECONDS, Full, download
 from events.diff_rows import changed_resources
 from events.forms import EventFilters, Last
-from events.models import Event
+from events.models import Event, Signal
 from events.search import LOOKED_BACK, event_scope
 from events.search_pages import Direction, SearchPage, search_page
 from events.wording import about, acting, in_words
@@ -187,3 +187,21 @@ def _going_on(filters: EventFilters, page: SearchPage, direction: Direction) -> 
         "looked_to": page.looked_to,
         "looked_back": f"{LOOKED_BACK:,}",
     }
+
+
+@admin.register(Signal)
+class SignalAdmin(ConsoleAdmin):
+    """Signals that alerting has not evaluated yet. A signal that stays could not be evaluated."""
+
+    section = Section.PLATFORM
+    icon = "pending"
+    list_display = ["id", "created", "group_id", "kind", "failed"]
+    list_filter = ["failed"]
+    search_fields = ["group_id__exact"]
+    search_help_text = "Full ID of a project."
+    ordering = ["-id"]
+    sortable_by = ()
+    fields = ["id", "created", "group_id", "kind", "failed", "payload_json"]
+    empty_text = "No signals are waiting. Alerting has evaluated all events."
+
+    payload_json = staticmethod(json_field("payload"))

@@ -4,8 +4,7 @@ from typing import Any, ClassVar
 
 from rest_framework import serializers
 
-from opsapi.api.documents import Document
-from opsapi.api.examples import AN_ID, ANOTHER_ID
+from opsapi.api.documents import AN_ID, ANOTHER_ID, Document
 from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.wire_json import JsonObject
 

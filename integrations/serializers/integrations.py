@@ -13,8 +13,7 @@ from integrations.selectors import integration_facts
 from integrations.serializers.secrets import SecretDocument, SecretDocumentExtension
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import LinkDocument
-from opsapi.api.examples import AN_ID, self_link
+from opsapi.api.documents import AN_ID, LinkDocument, self_link
 from opsapi.api.links import Links
 from opsapi.api.resources import Facts
 from opsapi.api.shapes import Reference, ShapedDocument

@@ -29,6 +29,11 @@ MOST_ITEMS = 500
 LINKS = "links"
 """Responses contain links. Requests may contain any array of this name: responses can be sent back."""
 
+# Values of the examples in the OpenAPI document; each document declares its own example.
+AN_ID = "69201a2b3c4d5e6f70819203"
+ANOTHER_ID = "69201a2b3c4d5e6f70819204"
+A_TIME = "2026-11-21T07:26:14Z"
+
 _ABSENT = object()
 
 
@@ -257,6 +262,11 @@ def read_array(document: Document, items: Sequence[Any]) -> list[Values]:
     if bad:
         raise ApiError.of_fields(bad)
     return values
+
+
+def self_link(path: str) -> list[dict[str, str]]:
+    """Return example links of an object in a list; `path` is a path of the public API."""
+    return [{"href": f"https://ops.example.com/api/public/v1.0{path}", "rel": "self"}]
 
 
 class LinkDocument(Document):

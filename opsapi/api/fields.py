@@ -15,9 +15,8 @@ from rest_framework import serializers
 
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import InvalidField, invalid
+from opsapi.api.documents import A_TIME, AN_ID, InvalidField, invalid
 from opsapi.api.errors import MOST_FAULTS, BadField
-from opsapi.api.examples import A_TIME, AN_ID
 from opsapi.hostnames import canonical_hostname
 from opsapi.ids import ID_PATTERN, is_id
 from opsapi.strict_json import UNKEPT_TEXT, is_kept

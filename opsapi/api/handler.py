@@ -1,26 +1,32 @@
-"""The one place where an exception becomes an answer, inside DRF and outside of it."""
+"""Error responses, in DRF views and outside of them: every exception becomes an error document here."""
 
 import logging
 import sys
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeGuard
 
 from django.core.exceptions import DisallowedHost, SuspiciousOperation
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework.response import Response
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField, unavailable
 from opsapi.api.renderers import render
-from opsapi.faults import first_line
+from opsapi.logs import first_line
 from opsapi.postgresql.faults import database_fault
 
 logger = logging.getLogger("opsapi.errors")
 
+Page = Callable[[HttpRequest], HttpResponseBase]
+
+_READING = ("GET", "HEAD")
 _UNAUTHORIZED_CONTENT_TYPE = "application/json;charset=ISO-8859-1"
 
 
 def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
-    """Turn any exception into a refusal; the trace of an unexpected error is only in the log."""
+    """Return the error for any exception. The trace of an unexpected exception is only in the log."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, Http404):
@@ -37,12 +43,12 @@ def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
 
 
 def is_unavailable(error: BaseException | None) -> TypeGuard[Exception]:
-    """Whether the database cannot be used right now: the same request may succeed later."""
+    """Whether the database cannot be used right now; the same request may succeed later."""
     return database_fault(error) is not None
 
 
 def answer_error(error: Exception, context: dict[str, Any]) -> Response:
-    """DRF's exception handler: the error document with its status and headers."""
+    """DRF's exception handler: return the error document with its status and headers."""
     refusal = as_api_error(error, context["request"]._request)
     headers = {**getattr(context["view"], "error_headers", {}), **refusal.headers}
     content_type = _UNAUTHORIZED_CONTENT_TYPE if refusal.status == 401 else None
@@ -50,7 +56,7 @@ def answer_error(error: Exception, context: dict[str, Any]) -> Response:
 
 
 def plain_answer(refusal: ApiError) -> HttpResponse:
-    """The same answer where no DRF view is involved."""
+    """Return the error document outside of DRF views."""
     return HttpResponse(
         render(refusal.document()),
         status=refusal.status,
@@ -60,33 +66,47 @@ def plain_answer(refusal: ApiError) -> HttpResponse:
 
 
 def bad_request(
-    request: HttpRequest,  # noqa: ARG001 - Django hands both over
+    request: HttpRequest,  # noqa: ARG001 - Django passes both
     exception: Exception | None = None,
 ) -> HttpResponse:
-    """Django's 400: a Host header that is no host of ours, a form too large, and their like."""
+    """Django's handler for 400: a Host header that is not allowed, a form that is too large."""
     field, message = "request", "was refused before it was processed"
     if isinstance(exception, DisallowedHost):
-        field, message = "Host", "is not an allowed host of this installation (OPSAPI_ALLOWED_HOSTS)"
+        field, message = "Host", "is not an allowed host of this installation (OPSAPI_READING_HOSTS)"
     fault = BadField(field, ErrorCode.INVALID_ATTRIBUTE, message)
     return plain_answer(ApiError.of_fields([fault]))
 
 
 def not_found(
     request: HttpRequest,
-    exception: Exception | None = None,  # noqa: ARG001 - Django hands it over
+    exception: Exception | None = None,  # noqa: ARG001 - Django passes it
 ) -> HttpResponse:
-    """Django's 404 for paths that no route knows."""
+    """Django's handler for 404: a path without a route."""
     return plain_answer(ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's 500; 503 where a middleware, such as that of sessions, found the database away.
+    """Django's handler for 500. Answers 503 if a middleware, such as sessions, could not use the database.
 
-    Django calls this while it handles the exception, whose trace it logs unless it was logged already.
+    Django calls this while it handles the exception, and logs its trace unless it was logged before.
     """
     error = sys.exc_info()[1]
     if is_unavailable(error):
         answer = plain_answer(as_api_error(error, request))
-        answer._has_been_logged = True  # type: ignore[attr-defined]  # how Django knows
+        answer._has_been_logged = True  # type: ignore[attr-defined]  # Django reads this
         return answer
     return plain_answer(ApiError(ErrorCode.UNEXPECTED_ERROR, getattr(request, "request_id", "-")))
+
+
+def only_read(page: Page) -> Page:
+    """Allow GET and HEAD only. The page needs no CSRF protection, because it changes nothing."""
+
+    @wraps(page)
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        if request.method in _READING:
+            return page(request)
+        allowed = ", ".join(_READING)
+        code = ErrorCode.METHOD_NOT_ALLOWED
+        return plain_answer(ApiError(code, request.method or "", allowed, headers={"Allow": allowed}))
+
+    return csrf_exempt(answer)

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 from django.db.models import F, Model, QuerySet
 from rest_framework import serializers
 
-from opsapi.api.documents import LINKS, Document
-from opsapi.api.examples import AN_ID, self_link
+from opsapi.api.documents import AN_ID, LINKS, Document, self_link
 from opsapi.api.links import Links
 from opsapi.fields import WireTime
 from opsapi.wire_json import JsonObject

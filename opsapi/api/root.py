@@ -6,8 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from opsapi.api.catalogue import CATALOGUE, ErrorCode
-from opsapi.api.documents import Document, LinkDocument
-from opsapi.api.examples import self_link
+from opsapi.api.documents import Document, LinkDocument, self_link
 from opsapi.api.links import link
 from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY

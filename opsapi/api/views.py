@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn, cast
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import URLPattern, path
 from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -213,3 +214,19 @@ class UnknownPath(ApiViewSet):
     def refuse(self, request: Request, **_: Any) -> NoReturn:
         """Nothing is here."""
         raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path)
+
+
+def route(
+    template: str,
+    viewset: type[ApiViewSet],
+    *,
+    deprecated: bool = False,
+    name: str | None = None,
+    **actions: Any,
+) -> URLPattern:
+    """Return the route of a path such as `groups/<group_id>/alerts`.
+
+    `actions`: method → action, such as `get="index", post="create"`. `deprecated`: the OpenAPI document marks
+    the path as an old name of another path.
+    """
+    return path(template, viewset.as_view(actions, deprecated=deprecated), name=name)

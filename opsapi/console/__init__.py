@@ -1,1 +1,3 @@
 """The operator console: Django's admin, read-only except for actions that call services."""
+
+CONSOLE_PATH = "/admin/"

@@ -123,4 +123,4 @@ class Action:
 
 def operator_of(request: HttpRequest) -> Operator:
     """The operator of this session. Only for views that the site protects."""
-    return cast(Operator, request.auth)  # type: ignore[attr-defined]  # `accesslist.sessions.operator` sets it
+    return cast(Operator, request.auth)  # type: ignore[attr-defined]  # `accesslist.middleware.operator` sets it

@@ -1,4 +1,4 @@
-"""The list of a model's rows."""
+"""The list of a model's rows: its title, active filters, search and pages. Searches and pages have limits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,9 +6,19 @@ from typing import Any
 
 from django import forms
 from django.contrib.admin import ListFilter
-from django.http import HttpRequest
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.functional import cached_property
 from django.utils.http import urlencode
+from django.utils.text import smart_split
 from unfold.views import ChangeList
+
+MOST_ROWS = 5_000
+"""Maximum number of rows in a list. Search and filters find the other rows."""
+MOST_WORDS = 10
+MOST_CHARACTERS = 200
+TOO_LONG = f"Search for at most {MOST_WORDS} words and {MOST_CHARACTERS} characters."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +74,43 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
         choices: list[Any] = list(spec.choices(self))
         form: forms.Form | None = choices[0].get("form") if choices else None
         if form is None:
-            return ", ".join(str(one["display"]) for one in choices if one["selected"])
+            return ", ".join(str(choice["display"]) for choice in choices if choice["selected"])
         text, field = str(self.filter_params[name][-1]), form.fields.get(name)
         if isinstance(field, forms.ModelChoiceField):
-            found = field.queryset.filter(pk=text).first() if field.queryset is not None else None
-            return str(found or text)
+            row = field.queryset.filter(pk=text).first() if field.queryset is not None else None
+            return str(row or text)
         return chosen_words(field, text) if field else text
+
+
+def is_too_long(term: str) -> bool:
+    """Whether a search is too expensive: each word is a condition on every searched field."""
+    return len(term) > MOST_CHARACTERS or sum(1 for _ in smart_split(term)) > MOST_WORDS
+
+
+class Autocomplete(AutocompleteJsonView):
+    """The options of search inputs; for a text that is too long, an option that cannot be selected."""
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The matching rows."""
+        if is_too_long(request.GET.get("term", "")):
+            entry = {"id": "", "text": TOO_LONG, "disabled": True}
+            return JsonResponse({"results": [entry], "pagination": {"more": False}})
+        return super().get(request, *args, **kwargs)
+
+
+class BoundedPaginator(Paginator[Any]):
+    """Counts at most MOST_ROWS rows, so that the cost of a list does not depend on the size of its table.
+
+    The last page also skips at most this many rows.
+    """
+
+    @cached_property
+    def count(self) -> int:
+        """Number of rows, at most MOST_ROWS."""
+        rows: Any = self.object_list
+        return int(rows.order_by()[:MOST_ROWS].count())
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be rows after the last page."""
+        return self.count >= MOST_ROWS

@@ -26,13 +26,11 @@ from opsapi.console.action_pages import ActionPage
 from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import action_url, list_url, making_url, page_url
 from opsapi.console.bulk import to_many
-from opsapi.console.changelist import ConsoleChangeList
+from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, is_too_long
 from opsapi.console.display import EMPTY, Context
 from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
 from opsapi.console.links import with_links
-from opsapi.console.paging import BoundedPaginator
-from opsapi.console.search import TOO_LONG, is_too_long
 from opsapi.roles import INSTALLATION, Role, Scope
 
 

@@ -7,8 +7,7 @@ from django.views.decorators.http import require_safe
 from opsapi import clock
 from opsapi.console.actions import operator_of
 from opsapi.console.display import Context
-from opsapi.console.registry import overview
-from opsapi.console.widgets import Chart, Notice, Panel
+from opsapi.console.widgets import Chart, Notice, Panel, overview
 
 
 def overview_context(request: HttpRequest) -> Context:

@@ -12,6 +12,7 @@ from django.urls import URLPattern, URLResolver, path
 from unfold.sites import UnfoldAdminSite
 
 from opsapi.api.errors import ApiError
+from opsapi.console.changelist import Autocomplete
 from opsapi.console.display import EMPTY, Context
 from opsapi.console.error_pages import MissingError, refused
 from opsapi.console.login import first_steps, set_refusal_status
@@ -19,7 +20,6 @@ from opsapi.console.login_pages import CodePage, PasswordPage
 from opsapi.console.login_policy import login_policy
 from opsapi.console.navigation import navigation
 from opsapi.console.overview import overview_context, overview_widgets
-from opsapi.console.search import Autocomplete
 
 # These would bypass the services, or show data without a permission check.
 _LEFT_OUT = frozenset({"password_change", "password_change_done", "view_on_site", "search"})

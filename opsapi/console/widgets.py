@@ -1,11 +1,13 @@
-"""Widgets of the start page and of row pages, contributed by the apps."""
+"""Widgets of the start page and of row pages, and the apps that contribute them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from opsapi.api.principal import VisibleScope
+from opsapi.api.registry import contributions
 from opsapi.first_rows import MOST_COUNTED, more_words
 
 
@@ -131,9 +133,26 @@ Widget = Panel | Chart | Notice
 
 
 def number_of(count: int) -> str:
-    """A number for display that is not counted further than MOST_COUNTED."""
+    """Return a count as text; numbers above MOST_COUNTED are not exact."""
     return f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
 
 
 def _milliseconds(moment: datetime | None) -> int | None:
     return None if moment is None else round(moment.timestamp() * 1000)
+
+
+ContributeWidgets = Callable[[VisibleScope, datetime], Iterable[Widget]]
+"""Returns the widgets for an operator. Called every ten seconds, so it must be cheap and limited."""
+ContributeRowPanel = Callable[[VisibleScope, Any, datetime], Panel]
+"""Returns a panel for the page of a row, for an operator with this visible scope."""
+
+
+def overview() -> list[ContributeWidgets]:
+    """Return the `overview` of every app's AppConfig: the widgets of the start page, alerts first."""
+    contributed = [contribute for each in contributions("overview") for contribute in each]
+    return contributed[::-1]
+
+
+def host_panels() -> list[ContributeRowPanel]:
+    """Return the `host_panels` of every app's AppConfig, for the page of a host."""
+    return [contribute for each in contributions("host_panels") for contribute in each]

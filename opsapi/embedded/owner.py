@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.embedded import EmbeddedDatabaseError
 
 SYSTEM_USER = "opsapi"
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 
 # Signals for an orphan, with seconds to wait: fast shutdown, immediate shutdown, kill.

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.binaries import find_binaries
 from opsapi.embedded.cluster import DatabaseCluster
-from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.owner import Owner, server_owner
 from opsapi.embedded.processes import PAUSE, ServerProcesses

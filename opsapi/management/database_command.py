@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error, connection
 
-from opsapi.faults import first_line
+from opsapi.logs import first_line
 from opsapi.postgresql.faults import DatabaseFault, database_fault
 from opsapi.postgresql.schema import unapplied_migrations
 from opsapi.program import COMMAND, START

@@ -1,1 +1,1 @@
-"""The database backend of the settings: Django's for PostgreSQL, which notices connections that died."""
+"""The database backend of the settings: Django's for PostgreSQL, which replaces dead connections."""

@@ -1,9 +1,13 @@
-"""Django's PostgreSQL backend, which replaces a dead connection before it is used.
+"""Django's PostgreSQL backend with two changes: it replaces dead connections, and it writes arrays quickly.
 
-Connections are kept, and the server may have ended one since its last use: it was restarted, or an operator
-ended it. Django's own health check asks the server with each request, which costs up to a fifth of it. Here
-the kernel is asked before each use, so a connection that ended between requests is never used. An end during
-a statement is noted, so that the request can be repeated (`opsapi.api.middleware.PassingFaults`).
+**Dead connections.** A restarted server or an operator may have ended a kept connection since its last use.
+Django's own health check sends a statement for each request, which costs up to a fifth of the request. This
+backend asks the kernel before each use instead, so it never uses a connection that ended between requests. If
+a connection ends during a statement, the request can be repeated (`opsapi.api.middleware.PassingFaults`).
+
+**Arrays.** Rows are inserted by the thousand, each column as one array of texts (Django's `UNNEST`). In a
+column of JSON every quote is escaped. psycopg escapes with a regular expression, which was more than half of
+the cost of a large report. `bytes.replace` is sixty times faster.
 """
 
 import select
@@ -17,24 +21,38 @@ from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.db.backends.postgresql import base
 from django.db.backends.utils import CursorWrapper
 from django.db.utils import DatabaseErrorWrapper
+from psycopg.types.array import ListDumper
 
 from opsapi.postgresql.faults import GAVE_WAY_STATES
-from opsapi.postgresql.lists import QuickListDumper
 
-# Before the first connection, which takes what is registered then.
+
+class _Escape:
+    """Replaces psycopg's pattern of escaped characters: quotes and backslashes."""
+
+    def sub(self, _replacement: bytes, text: bytes) -> bytes:
+        return bytes(text).replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+
+
+class QuickListDumper(ListDumper):
+    """psycopg's dumper. A psycopg that does not use the pattern makes this the same as its own."""
+
+    _re_esc: Any = _Escape()
+
+
+# Connections get the dumpers that are registered when they open.
 psycopg.adapters.register_dumper(list, QuickListDumper)
 
-# SQLSTATE: connection exceptions, and the server's or an operator's end of a session.
+# SQLSTATE: connection exceptions, and sessions that the server or an operator ended.
 _ENDS = ("08", "57P")
 
 
 def this_connection() -> "DatabaseWrapper":
-    """The connection of this thread, with what this backend adds."""
+    """Return the connection of this thread."""
     return cast(DatabaseWrapper, connections[DEFAULT_DB_ALIAS])
 
 
 class _Errors(DatabaseErrorWrapper):
-    """Notes which errors mean that the connection has ended."""
+    """Reports errors to the connection, which notes the end of the connection."""
 
     wrapper: "DatabaseWrapper"
 
@@ -50,7 +68,7 @@ class _Errors(DatabaseErrorWrapper):
 
 
 class _Cursor(CursorWrapper):
-    """Notes what may have been written; an error while it is closed is one of Django's as any other."""
+    """Notes possible writes. An error while it closes becomes one of Django's errors."""
 
     db: "DatabaseWrapper"
 
@@ -59,29 +77,29 @@ class _Cursor(CursorWrapper):
             self.close()
 
     def close(self) -> None:
-        """A cursor of the server's is closed by a statement, which fails where the connection has ended."""
+        """Close the cursor. A server-side cursor needs a statement, which fails on an ended connection."""
         with self.db.wrap_database_errors:
             self.cursor.close()
 
     def _execute(self, sql: Any, params: Any, *ignored: Any) -> Any:
         self.db.note_statement(sql)
-        return super()._execute(sql, params, *ignored)  # type: ignore[misc]  # the stubs leave out what is private
+        return super()._execute(sql, params, *ignored)  # type: ignore[misc]  # private, not in the stubs
 
     def _executemany(self, sql: Any, param_list: Any, *ignored: Any) -> Any:
         self.db.note_statement(sql)
-        return super()._executemany(sql, param_list, *ignored)  # type: ignore[misc]  # the stubs leave out what is private
+        return super()._executemany(sql, param_list, *ignored)  # type: ignore[misc]  # private, not in the stubs
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """A connection of one thread; it is looked at before each use outside of a transaction."""
+    """The connection of a thread. Outside of a transaction, it is checked before each use."""
 
     repeats = 0
-    """How often a request may be repeated that met what this one has met since `forget`.
+    """How often the request may be repeated because of errors since `forget`.
 
-    Once where the connection ended under a statement, or PostgreSQL ended a transaction to solve a deadlock.
+    Once if the connection ended during a statement, or if PostgreSQL ended a transaction to solve a deadlock.
     """
     wrote = False
-    """Whether something may have been written since `forget` that must not be written twice."""
+    """Whether a write since `forget` must not be repeated."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -93,7 +111,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def written_twice_without_harm(self) -> Iterator[None]:
-        """What is written in the block does not count as written."""
+        """Run the block without setting `wrote`: its writes may be repeated."""
         before = self.wrote
         try:
             yield
@@ -101,9 +119,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.wrote = before
 
     def is_usable(self) -> bool:
-        """Whether the server holds the connection still, as far as this machine knows: nothing is sent.
+        """Whether the connection is open, as far as this machine knows. Sends nothing.
 
-        Between statements a server says nothing but that it ends the connection.
+        Between statements, a server sends only the end of the connection.
         """
         if self.connection is None or self.connection.closed:
             return False
@@ -112,22 +130,25 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return not poll.poll(0)
 
     def close_if_health_check_failed(self) -> None:
-        """Django calls this before each use of the connection."""
+        """Close a dead connection. Django calls this before each use."""
         between_transactions = self.autocommit and not self.in_atomic_block
         if self.connection is not None and between_transactions and not self.is_usable():
             self.close()
 
     def make_cursor(self, cursor: Any) -> CursorWrapper:
-        """Every cursor that Django hands out."""
+        """Return the cursor for Django."""
         return _Cursor(cursor, self)
 
     def note_statement(self, sql: object) -> None:
-        """One that is not part of a transaction writes at once; only a plain SELECT certainly does not."""
+        """Set `wrote` for any statement outside of a transaction except a plain SELECT."""
         if not self.in_atomic_block and not str(sql).lstrip()[:6].upper().startswith("SELECT"):
             self.wrote = True
 
     def note_error(self, error: psycopg.Error) -> None:
-        """One of a connection that was there; where there is none, repeating helps nobody."""
+        """Allow a repetition if the connection has ended or a deadlock was solved.
+
+        Without a connection, a repetition would fail, too.
+        """
         if self.connection is not None:
             code = error.sqlstate or ""
             ended = self.connection.closed or code.startswith(_ENDS)
@@ -136,4 +157,4 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _commit(self) -> None:
         self.wrote = True
-        super()._commit()  # type: ignore[misc]  # the stubs leave out what is private
+        super()._commit()  # type: ignore[misc]  # private, not in the stubs

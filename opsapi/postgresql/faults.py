@@ -1,4 +1,4 @@
-"""Why the database cannot be used right now, in words that name no host, no value and no secret."""
+"""Reasons why the database cannot be used right now. The texts contain no host, value or secret."""
 
 from enum import Enum
 
@@ -6,7 +6,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 
 
 class DatabaseFault(Enum):
-    """Why the database does not answer; `words` is a short text, `sentence` is for callers of the API."""
+    """Why the database does not answer: `words` for logs, `sentence` for callers of the API."""
 
     DISK_FULL = ("disk full", "the database's disk is full")
     TOO_MANY_CONNECTIONS = ("too many connections", "the database has too many connections")
@@ -23,7 +23,7 @@ class DatabaseFault(Enum):
 
 GAVE_WAY_STATES = frozenset({"40001", "40P01"})
 """SQLSTATE: a transaction that could not be serialized, a deadlock."""
-# SQLSTATE classes of faults that pass: connection, rollback, locks, resources, operator, system.
+# SQLSTATE classes of temporary faults: connection, rollback, locks, resources, operator, system.
 _PASSING_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
 _BY_SQLSTATE = {
     "53100": DatabaseFault.DISK_FULL,
@@ -33,7 +33,7 @@ _BY_SQLSTATE = {
     "57014": DatabaseFault.TOO_SLOW,
     **dict.fromkeys(GAVE_WAY_STATES, DatabaseFault.GAVE_WAY),
 }
-# Of a connection that the server or a pooler refuses, libpq hands on the text alone.
+# libpq reports only the text when a server or pooler refuses a connection.
 _BY_TEXT = {
     "too many clients": DatabaseFault.TOO_MANY_CONNECTIONS,
     "too many connections": DatabaseFault.TOO_MANY_CONNECTIONS,
@@ -44,7 +44,7 @@ _BY_TEXT = {
 
 
 def database_fault(error: BaseException | None) -> DatabaseFault | None:
-    """What an error of Django's says of the database, where the same may succeed later; else None."""
+    """Return the fault of the database, which may pass, from an error of Django; None for other errors."""
     known = _BY_SQLSTATE.get(getattr(getattr(error, "__cause__", None), "sqlstate", None) or "")
     if known or not isinstance(error, (OperationalError, InterfaceError)):
         return known
@@ -53,7 +53,7 @@ def database_fault(error: BaseException | None) -> DatabaseFault | None:
 
 
 def passes(error: Exception) -> bool:
-    """Whether it is a fault of the database that passes, such as a deadlock, and not of the statement."""
+    """Whether the error is a temporary fault of the database, such as a deadlock."""
     if not isinstance(error, (DatabaseError, InterfaceError)):
         return False
     state = getattr(error.__cause__, "sqlstate", None)

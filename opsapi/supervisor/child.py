@@ -6,7 +6,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from opsapi.parent_death import dying_with_parent
+from opsapi.libc import dying_with_parent
 
 log = logging.getLogger("opsapi.supervisor")
 

@@ -3,7 +3,7 @@
 import logging
 from typing import Protocol
 
-from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.embedded import EmbeddedDatabaseError
 
 log = logging.getLogger("opsapi.supervisor")
 

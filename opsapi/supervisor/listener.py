@@ -6,8 +6,8 @@ import ssl
 import time
 from pathlib import Path
 
-from opsapi.hostport import host_and_port
-from opsapi.supervisor.errors import StartError
+from opsapi.hostnames import host_and_port
+from opsapi.supervisor import StartError
 
 # Processes that were killed a moment ago may still hold the port.
 PATIENCE_SECONDS = 3.0

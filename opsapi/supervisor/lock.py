@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from opsapi.supervisor.errors import StartError
+from opsapi.supervisor import StartError
 
 # A supervisor whose parent was killed a moment ago may not have noticed yet; one that stops says so.
 PATIENCE_SECONDS = 3.0

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TextIO
 
 from opsapi import metric_files, program
-from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
-from opsapi.hostport import host_and_port
+from opsapi.hostnames import host_and_port
 from opsapi.secret_files import make_private_directory
 from opsapi.supervisor.child import Child
 from opsapi.supervisor.keeper import LONGEST_DELAY, Keeper, exit_words, restart_delay

@@ -26,9 +26,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from opsapi.supervisor.answer import GoneError
 from opsapi.supervisor.arrival import HEAD_SECONDS, LONGEST_REQUEST, ArrivalState
-from opsapi.supervisor.callers import Callers, largest
-from opsapi.supervisor.open_files import most_connections
-from opsapi.supervisor.turns import CallerTurns
+from opsapi.supervisor.callers import Callers, CallerTurns, largest, most_connections
 from opsapi.supervisor.web_connection import CheckedReader, ConnectionPhase, WebConnection
 from opsapi.supervisor.web_refusals import refusal, status_of
 

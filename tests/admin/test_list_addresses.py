@@ -12,9 +12,9 @@ from django.urls import reverse
 from accesslist.models import Project
 from alerting.models import Alert
 from automation.models import Host
+from opsapi.console.changelist import MOST_CHARACTERS, MOST_WORDS, TOO_LONG
 from opsapi.console.filters import RelatedFilter, expected_parameters
 from opsapi.console.model_admin import ConsoleAdmin
-from opsapi.console.search import MOST_CHARACTERS, MOST_WORDS, TOO_LONG
 from opsapi.roles import Role
 from tests.admin.operators import browser_with
 from tests.admin.reading import admin_of, text_of

@@ -17,7 +17,7 @@ from accesslist.models import Project, User
 from accesslist.principal import UserPrincipal
 from alerting.models import AlertConfig, MaintenanceWindow, UnreachableHost
 from opsapi import clock
-from opsapi.console import paging
+from opsapi.console import changelist
 from opsapi.console.admin_urls import page_url
 from opsapi.console.model_admin import ConsoleInline
 from opsapi.fields import EncryptedField
@@ -201,7 +201,7 @@ def _queries_of_lists(console: Client) -> dict[str, int]:
 def test_a_list_counts_no_further_than_its_bound(
     console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paging, "MOST_ROWS", 2)
+    monkeypatch.setattr(changelist, "MOST_ROWS", 2)
     for number in range(3):
         record_event(project, f"db{number}")
     with CaptureQueriesContext(connection) as queries:

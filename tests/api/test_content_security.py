@@ -78,7 +78,7 @@ def test_nor_with_what_a_key_is_told(owner: ApiClient, project: Project) -> None
 def test_nor_when_something_goes_wrong(db: None) -> None:
     browser = Client(raise_request_exception=False)
     for error, status in ((OperationalError("gone"), 503), (RuntimeError("unforeseen"), 500)):
-        with patch("opsapi.api.schema_page.render", side_effect=error):
+        with patch("opsapi.api.pages.render", side_effect=error):
             answer = browser.get("/api/docs")
         assert (answer.status_code, policy(answer)) == (status, STRICT)
     answer = browser.get("/health/live", headers={"host": "bad host"})

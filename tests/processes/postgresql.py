@@ -17,7 +17,7 @@ import psycopg
 
 from opsapi.embedded.binaries import find_binaries
 from opsapi.embedded.owner import server_owner
-from opsapi.parent_death import dying_with_parent
+from opsapi.libc import dying_with_parent
 from tests.eventually import eventually
 from tests.processes.downloads import download_npm, kept
 from tests.processes.platform import free_port

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from accesslist.management.credentials import password_asked
 from accesslist.models import User, username_key
-from accesslist.services.passwords import user_password_reset
+from accesslist.services.accounts import user_password_reset
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from accesslist.models import Project, Team
-from accesslist.selectors.projects import visible_projects
+from accesslist.selectors.organizations import visible_projects
 from alerting.access import WRITE, WRITE_GLOBAL
 from opsapi.api.principal import Operator
 from opsapi.roles import INSTALLATION, Scope, satisfies

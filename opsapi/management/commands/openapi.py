@@ -7,9 +7,9 @@ from django.core.management.base import BaseCommand, CommandError
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.validation import validate_schema
 
+from opsapi.api.pages import DOCUMENT
 from opsapi.api.renderers import render
 from opsapi.api.schema import openapi_document
-from opsapi.api.schema_page import DOCUMENT
 
 
 class Command(BaseCommand):

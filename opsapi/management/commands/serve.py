@@ -9,8 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.log import configure_logging
 
-from opsapi.embedded.errors import EmbeddedDatabaseError
-from opsapi.supervisor.errors import StartError
+from opsapi.embedded import EmbeddedDatabaseError
+from opsapi.supervisor import StartError
 from opsapi.supervisor.platform import Platform, PlatformPlan
 
 

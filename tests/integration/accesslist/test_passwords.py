@@ -1,4 +1,4 @@
-"""Passwords that were forgotten (accesslist.services.passwords)."""
+"""Passwords that were forgotten (accesslist.services.accounts)."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from accesslist.models import Project, Team, User
 from accesslist.selectors.second_factors import has_second_factor
-from accesslist.services.passwords import user_password_reset
+from accesslist.services.accounts import user_password_reset
 from events.models import Event
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM

@@ -13,7 +13,7 @@ import pytest
 from opsapi.embedded import server as server_module
 from opsapi.embedded.layout import SOCKET_NAME
 from opsapi.embedded.server import Server
-from opsapi.supervisor.errors import StartError
+from opsapi.supervisor import StartError
 from opsapi.supervisor.lock import DirectoryLock
 from tests.eventually import eventually, is_running
 from tests.integration.embedded.conftest import MakeServer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.owner import SYSTEM_USER, server_owner
 from opsapi.embedded.server import Server

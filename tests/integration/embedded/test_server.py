@@ -7,8 +7,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded import server as server_module
-from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.embedded.layout import LONGEST_SOCKET_PATH, Layout
 from opsapi.embedded.server import Server
 from tests.integration.embedded.conftest import MakeServer

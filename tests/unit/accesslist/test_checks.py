@@ -2,7 +2,7 @@
 
 from pytest_django import Settings
 
-from accesslist.checks import strangers_may_get_global_roles
+from accesslist.apps import strangers_may_get_global_roles
 
 
 def test_global_roles_for_strangers_are_warned_of(settings: Settings) -> None:

@@ -3,8 +3,8 @@
 import pytest
 from pytest_django import Settings
 
+from integrations.apps import base_urls_are_urls, sms_settings_go_together
 from integrations.channels import CHANNELS
-from integrations.checks import base_urls_are_urls, sms_settings_go_together
 
 SMS = ("OPSAPI_SMS_ACCOUNT", "OPSAPI_SMS_TOKEN", "OPSAPI_SMS_FROM")
 BASE_URLS = [name for channel in CHANNELS.values() for name in channel.base_url_settings]

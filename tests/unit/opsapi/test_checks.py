@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from opsapi.checks import packages_are_its_own
+from opsapi.apps import packages_are_its_own
 
 
 def test_another_distribution_with_a_package_of_the_same_name_is_refused(

@@ -31,6 +31,7 @@ OVERRIDDEN: dict[type, dict[str, list[str]]] = {
         "accept": ["self", "listener"],
         "enqueue_req": ["self", "conn"],
         "finish_request": ["self", "conn", "fs"],
+        "wait_for_and_dispatch_events": ["self", "timeout"],
         "murder_pending": ["self"],
         "handle_request": ["self", "req", "conn"],
         "handle_error": ["self", "req", "client", "addr", "exc"],

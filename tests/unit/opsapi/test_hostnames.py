@@ -1,6 +1,6 @@
-"""Names of machines, read strictly into one form."""
+"""Host names: their canonical form, and their notation with a port."""
 
-from opsapi.hostnames import canonical_hostname
+from opsapi.hostnames import canonical_hostname, host_and_port
 from tests.each import each
 
 LABEL = "a" * 63
@@ -65,3 +65,18 @@ def test_a_name_or_address_has_one_form(text: str, kept: str) -> None:
 )
 def test_anything_else_is_no_name(text: str) -> None:
     assert canonical_hostname(text) is None
+
+
+@each(
+    ("hostname", "port", "expected"),
+    [
+        ("db1.example.com", 27017, "db1.example.com:27017"),
+        ("192.0.2.7", 27017, "192.0.2.7:27017"),
+        ("2001:db8::1", 27017, "[2001:db8::1]:27017"),
+        ("2001:db8::1", None, "2001:db8::1"),
+        ("db1", None, "db1"),
+        ("db1", 0, "db1:0"),
+    ],
+)
+def test_ipv6_address_is_in_brackets_before_a_port(hostname: str, port: int | None, expected: str) -> None:
+    assert host_and_port(hostname, port) == expected

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from opsapi.supervisor.errors import StartError
+from opsapi.supervisor import StartError
 from opsapi.supervisor.listener import check_tls, listen
 from tests.each import each
 

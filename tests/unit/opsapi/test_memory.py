@@ -1,4 +1,4 @@
-"""What a process holds after large documents (`opsapi.supervisor.memory`)."""
+"""What a process holds after large documents (`opsapi.libc`)."""
 
 import platform
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 _HOLDS = """
 import threading
 from pathlib import Path
-from opsapi.supervisor.memory import return_large_blocks
+from opsapi.libc import return_large_blocks
 
 MIB = 1024 * 1024
 

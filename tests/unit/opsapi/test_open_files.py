@@ -4,7 +4,7 @@ import resource
 
 import pytest
 
-from opsapi.supervisor.open_files import KEPT, most_connections
+from opsapi.supervisor.callers import KEPT, most_connections
 
 UNLIMITED = resource.RLIM_INFINITY
 

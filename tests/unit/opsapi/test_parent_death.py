@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from opsapi.parent_death import dying_with_parent
+from opsapi.libc import dying_with_parent
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Lists are written as psycopg writes them (`opsapi.postgresql.lists`)."""
+"""Lists are written as psycopg writes them (`opsapi.postgresql.base`)."""
 
 import pytest
 from django.db import connection
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.types.array import ListDumper
 
-from opsapi.postgresql import lists
-from opsapi.postgresql.lists import QuickListDumper
+from opsapi.postgresql import base
+from opsapi.postgresql.base import QuickListDumper
 
 _TEXT = st.text(alphabet='"\\,{} aé\n', max_size=10)
 
@@ -25,7 +25,7 @@ def test_a_list_is_written_as_psycopg_writes_it(value: list[object]) -> None:
 
 
 def test_psycopg_still_asks_for_what_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists._Escape, "sub", lambda *_: b"replaced")
+    monkeypatch.setattr(base._Escape, "sub", lambda *_: b"replaced")
     written = QuickListDumper(list, Transformer()).upgrade(['"'], PyFormat.TEXT).dump(['"'])
     assert written == b'{"replaced"}'
 

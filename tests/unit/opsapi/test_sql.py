@@ -5,7 +5,7 @@ from opsapi.sql import update_from_arrays
 
 def test_many_rows_are_updated_from_one_array_for_each_column() -> None:
     assert update_from_arrays("a_table", {"down": "boolean", "version": "text"}) == (
-        "UPDATE a_table AS known SET down = said.down, version = said.version"
+        "UPDATE a_table AS stored SET down = changed.down, version = changed.version"
         " FROM unnest(%(id)s::text[], %(down)s::boolean[], %(version)s::text[])"
-        " AS said (id, down, version) WHERE known.id = said.id"
+        " AS changed (id, down, version) WHERE stored.id = changed.id"
     )

@@ -1,6 +1,6 @@
 """Whose request gets the next thread."""
 
-from opsapi.supervisor.turns import CallerTurns
+from opsapi.supervisor.callers import CallerTurns
 
 
 def waiting(threads: int, *requests: str) -> CallerTurns[str]:

@@ -1,4 +1,4 @@
-"""Changes of users to their own account, except the second factor. The actor is the user."""
+"""Passwords and sessions of users: users change their own, administrators reset passwords of others."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -7,14 +7,16 @@ from typing import Any
 from django.db import transaction
 
 from accesslist.models import User
+from accesslist.services.locks import actor_lock_in_turn
 from accesslist.services.user_roles import user_lock
-from accesslist.user_checks import check_password
+from accesslist.user_checks import check_password, check_resets
 from events.facts import EventFacts
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.api.principal import Actor, ActorKind
+from opsapi.roles import Grant
 
 
 @transaction.atomic
@@ -30,6 +32,31 @@ def user_password_change(*, old_password: str, password: str, actor: Actor, now:
     user.set_password(password)
     user.save(update_fields=["password"])
     user_event_record(event_type=EventType.USER_PASSWORD_CHANGED_AUDIT, user=user, actor=actor, now=now)
+    return user
+
+
+@transaction.atomic
+def user_password_reset(
+    *, user_id: str, password: str, by: Sequence[Grant], actor: Actor, now: datetime
+) -> User:
+    """Set a new password for a user, and end the user's sessions. A second factor stays on.
+
+    `by`: the caller's grants.
+
+    Raises:
+        ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin if the user has a role that the
+            admin does not have (a Global Owner is needed); INVALID_ATTRIBUTE for the caller's own password;
+            WEAK_PASSWORD.
+    """
+    actor_lock_in_turn(actor)
+    user = user_lock(user_id)
+    check_resets(user, by)
+    if actor.kind is ActorKind.USER and actor.id == user.id:
+        raise refused("user", "change your own password on your account page")
+    check_password(password, user)
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    user_event_record(event_type=EventType.USER_PASSWORD_RESET_AUDIT, user=user, actor=actor, now=now)
     return user
 
 
@@ -81,5 +108,5 @@ def user_event_record(
 
 
 def refused(field: str, message: str) -> ApiError:
-    """A refusal of one field."""
+    """Return the error for a refused field."""
     return ApiError.of_fields([BadField(field, ErrorCode.INVALID_ATTRIBUTE, message)])
