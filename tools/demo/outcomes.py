@@ -33,9 +33,9 @@ def _deliver_until(moment: datetime) -> None:
     waiting = Notification.objects.filter(status=NotificationStatus.PENDING.value, due__lte=moment)
     while due := waiting.order_by("due").values_list("due", flat=True).first():
         at = max(at or due, due)
-        claims = claim(worker=0, slots=64, now=at)
+        claims = claim(worker=0, slots=64, clock=partial(_same, at))
         ended = [(job, job.outcome or _outcome(job.notification)) for job in decide(claims, now=at)]
-        record(ended, clock=partial(_same, at))
+        record(ended, now=at)
         if not claims:
             # The first notification goes to a destination that fails, and was just tried.
             at += PROBE_EVERY
