@@ -31,6 +31,8 @@ First steps, and help for users who cannot log in
   access_list          show or change the addresses that may use an API key
 
 Maintenance
+  backup               write a backup of the database to a directory
+  restore              restore a backup into a new installation
   rotate_encryption    encrypt all stored secrets with the newest key
   move_measurements    move measurements of an older version at once
 

@@ -35,6 +35,10 @@ class EncryptedColumn:
         """Whether a configured key encrypted any value; none is opened for it."""
         return self._by_key().filter(key_id__in=known_key_ids()).exists()
 
+    def key_ids(self) -> set[str]:
+        """The ids of the keys that encrypted the values."""
+        return set(self._by_key().values_list("key_id", flat=True).distinct())
+
     def _by_key(self) -> models.QuerySet[Any, Any]:
         rows: models.QuerySet[Any, Any] = self.rows().annotate(key_id=Left(self.name, KEY_ID_LENGTH))
         return rows
@@ -46,6 +50,13 @@ def encrypted_columns() -> Iterator[EncryptedColumn]:
         for field in model._meta.get_fields():
             if isinstance(field, EncryptedField):
                 yield EncryptedColumn(model, field.name)
+
+
+def used_key_ids() -> set[str]:
+    """Return the ids of the keys that encrypted the values in the database; before migrations, too."""
+    return {
+        key_id for column in encrypted_columns() if _is_in_database(column) for key_id in column.key_ids()
+    }
 
 
 def is_key_lost() -> bool:

@@ -44,7 +44,7 @@ class DirectoryLock:
         self._write(f"{os.getpid()} {STOPPING}")
 
     def release(self) -> None:
-        """Gives it up; for tests, since ending the process does the same."""
+        """Release the lock before the process ends."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

@@ -58,47 +58,57 @@ def terminal(platform: RunningPlatform, tmp_path: Path) -> Iterator[Terminal]:
 def test_a_backup_is_restored(
     owner: ProcessCaller, platform: RunningPlatform, terminal: Terminal, tmp_path: Path
 ) -> None:
-    names, key, whole, dump, restore, lend, into_own = _blocks(HOW_TO / "back-up-and-restore.md", platform)
-    for block in (names, key, whole, dump):
-        terminal.run(block)
+    backup, keys, keys_back, restore = _blocks(HOW_TO / "back-up-and-restore.md", platform)
+    terminal.run(backup)
+    terminal.run(keys)
     _assert_kept_apart(tmp_path)
     owner.post("/groups", {"name": "made since"})
     assert platform.stop() == 0
+    saved = tmp_path / "ops-backup"
     with installation() as new:
-        terminal.run(_at(restore, platform, new))
-        terminal.run(lend)
+        _assert_refused(new, saved, "an encryption key of the backup is missing")
+        assert not (new.data_dir / "postgres").exists()
+        terminal.run(_at(keys_back, platform, new))
+        terminal.run(f"OPSAPI_DATA_DIR={new.data_dir} {restore}")
+        _assert_refused(new, saved, "the database is not empty")
         new.start()
         _assert_restored(owner, new)
+        _assert_refused(new, saved, "is in use by a running platform")
         assert _secret_key(new) != _secret_key(platform), "sessions of the backup live on"
         assert new.stop() == 0
     with installation() as own:
-        _restore_dump(own, platform, terminal, into_own)
+        _restore_into_own_database(own, platform, saved)
         own.start()
         _assert_restored(owner, own)
         assert own.stop() == 0
 
 
 def _assert_kept_apart(home: Path) -> None:
-    """The key is not beside what it opens, and nobody else reads either."""
+    """The key is not beside the dump, and nobody else reads either."""
     beside, keys = home / "ops-backup", home / "ops-backup-keys"
     assert [path.name for path in keys.iterdir()] == ["encryption_key"]
-    assert {path.name for path in beside.iterdir()} == {"data", "opsapi.dump"}
+    assert {path.name for path in beside.iterdir()} == {"database.dump", "manifest.json"}
     for path in (beside, keys, *beside.iterdir(), *keys.iterdir()):
         assert path.stat().st_mode & 0o077 == 0, path
+
+
+def _assert_refused(platform: RunningPlatform, saved: Path, *words: str) -> None:
+    refused = platform.manage("restore", str(saved))
+    assert refused.returncode == 1
+    assert_one_line(refused.stderr, *words)
 
 
 def _secret_key(platform: RunningPlatform) -> str:
     return (platform.data_dir / "secret_key").read_text()
 
 
-def _restore_dump(own: RunningPlatform, old: RunningPlatform, terminal: Terminal, block: str) -> None:
+def _restore_into_own_database(own: RunningPlatform, old: RunningPlatform, saved: Path) -> None:
     name = f"restored_{own.port}"
     tell(SERVER, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
-    url = "postgresql://opsapi@db.example.com:5432/opsapi"
-    assert url in block
-    terminal.run(block.replace(url, f"'postgresql://opsapi@/{name}?host={SERVER.socket_dir}'"))
     own.environment["DATABASE_URL"] = f"postgresql://opsapi@/{SERVER.socket_dir}/{name}"
     own.environment["OPSAPI_ENCRYPTION_KEYS"] = (old.data_dir / "encryption_key").read_text().strip()
+    restored = own.manage("restore", str(saved))
+    assert restored.returncode == 0, restored.stderr
 
 
 def _assert_restored(owner: ProcessCaller, platform: RunningPlatform) -> None:

@@ -1,0 +1,218 @@
+"""A backup: a directory with a dump of the database and a manifest that describes and proves it.
+
+The dump is of PostgreSQL's own `pg_dump`. The encryption keys are not part of a backup: whoever has both can
+read every secret.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import connection
+from django.db.backends.postgresql.client import DatabaseClient
+from django.db.migrations.loader import MigrationLoader
+
+from opsapi import VERSION
+from opsapi.clock import wire_time
+from opsapi.embedded import EmbeddedDatabaseError
+from opsapi.embedded.binaries import find_binaries
+from opsapi.encrypted_columns import used_key_ids
+from opsapi.encryption import known_key_ids
+
+DUMP = "database.dump"
+MANIFEST = "manifest.json"
+_MAJOR = re.compile(r"\(PostgreSQL\) (\d+)")
+_FORMAT = 1
+_PIECE = 1024 * 1024
+
+
+class BackupError(Exception):
+    """The backup cannot be made or restored; the message is one line for the operator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a backup contains.
+
+    `pg_dump` is the major version of the program that wrote the dump. `migrations` are the applied migrations
+    as `<app>.<name>`. `key_ids` name the encryption keys of the secrets and reveal nothing about the keys.
+    `sha256` and `size`, in bytes, are of the dump.
+    """
+
+    format: int
+    created: str
+    version: str
+    pg_dump: int
+    migrations: Sequence[str]
+    key_ids: Sequence[str]
+    sha256: str
+    size: int
+
+
+def back_up(directory: Path, *, now: datetime) -> Manifest:
+    """Write a backup to a new or empty directory; the platform can run meanwhile.
+
+    The manifest is written last, so a directory without a manifest is not a backup.
+
+    Raises:
+        BackupError: the directory is not empty or cannot be written, or pg_dump failed.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(directory.iterdir()):
+            raise BackupError(f"{directory}: is not empty")
+        dump = directory / DUMP
+        dump.touch(mode=0o600)
+        # Read before the dump: a newer migration or key makes a restore fail later, an older one too early.
+        described = _database_described()
+        program, version = _program("pg_dump", at_least=_server_version())
+        _run(program, "--format=custom", f"--file={dump}")
+        manifest = Manifest(
+            format=_FORMAT,
+            created=wire_time(now),
+            version=VERSION,
+            pg_dump=version,
+            sha256=_sha256(dump),
+            size=dump.stat().st_size,
+            **described,
+        )
+        _write_last(directory / MANIFEST, orjson.dumps(asdict(manifest), option=orjson.OPT_INDENT_2) + b"\n")
+    except OSError as error:
+        raise BackupError(f"{error.filename or directory}: {error.strerror}") from None
+    return manifest
+
+
+def read_backup(directory: Path) -> Manifest:
+    """Return the manifest of a backup that this version can restore with the configured encryption keys.
+
+    Raises:
+        BackupError: it is no backup, is damaged, is of a newer version, or keys are missing.
+    """
+    manifest = _read_manifest(directory)
+    try:
+        sha256 = _sha256(directory / DUMP)
+    except OSError as error:
+        raise BackupError(f"{directory / DUMP}: {error.strerror}") from None
+    if sha256 != manifest.sha256:
+        raise BackupError(f"{directory / DUMP}: is damaged, its SHA-256 differs from {MANIFEST}")
+    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+    if newer := sorted(set(manifest.migrations) - known):
+        raise BackupError(
+            f"the backup is from version {manifest.version}, and version {VERSION} does not know"
+            f" its migration {newer[0]}: install version {manifest.version} or newer"
+        )
+    if set(manifest.key_ids) - set(known_key_ids()):
+        raise BackupError(
+            "an encryption key of the backup is missing: put the backed-up key into"
+            f" {settings.OPSAPI_ENCRYPTION_KEY_FILE}, or into OPSAPI_ENCRYPTION_KEYS"
+        )
+    return manifest
+
+
+def restore(directory: Path, manifest: Manifest) -> None:
+    """Restore a backup that `read_backup` accepts into an empty database, completely or not at all.
+
+    Raises:
+        BackupError: the database has tables, or pg_restore failed.
+    """
+    with connection.cursor() as cursor:
+        if connection.introspection.table_names(cursor):
+            raise BackupError("the database is not empty: restore into a new installation")
+    connection.close()
+    program, _ = _program("pg_restore", at_least=manifest.pg_dump)
+    options = ("--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction")
+    _run(program, *options, str(directory / DUMP))
+
+
+def _server_version() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        return int(cursor.fetchone()[0]) // 10_000
+
+
+def _database_described() -> Mapping[str, Any]:
+    loader = MigrationLoader(connection)
+    return {
+        "migrations": sorted(f"{app}.{name}" for app, name in loader.applied_migrations),
+        "key_ids": sorted(used_key_ids()),
+    }
+
+
+def _read_manifest(directory: Path) -> Manifest:
+    path = directory / MANIFEST
+    try:
+        manifest = Manifest(**orjson.loads(path.read_bytes()))
+    except FileNotFoundError:
+        raise BackupError(
+            f"{directory}: is not a backup, or an incomplete one: it has no {MANIFEST}"
+        ) from None
+    except OSError as error:
+        raise BackupError(f"{path}: {error.strerror}") from None
+    except (ValueError, TypeError):
+        raise BackupError(f"{path}: is not the manifest of a backup") from None
+    if manifest.format != _FORMAT:
+        raise BackupError(f"{path}: has format {manifest.format}; version {VERSION} reads format {_FORMAT}")
+    return manifest
+
+
+def _run(program: Path, *options: str) -> None:
+    """Run a program of PostgreSQL against the database of the settings; no password is in its arguments."""
+    arguments, environment = DatabaseClient.settings_to_cmd_args_env(connection.settings_dict, ["--dbname"])
+    done = subprocess.run(  # noqa: S603 a program of PostgreSQL with our own arguments
+        [program, "--no-password", *arguments[1:], *options],
+        env={**os.environ, **(environment or {})},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        first = next(iter(done.stderr.strip().splitlines()), f"status {done.returncode}")
+        words = first.removeprefix(f"{program.name}: ").removeprefix("error: ")
+        raise BackupError(f"{program.name} failed: {words}")
+
+
+def _program(name: str, at_least: int) -> tuple[Path, int]:
+    """Return the oldest installed program of PostgreSQL with at least this major version, and its version.
+
+    A program cannot dump a newer server or read the dump of a newer program, and an older server may not
+    accept what a newer program writes.
+    """
+    found: list[tuple[int, Path]] = []
+    paths = [Path(path)] if (path := shutil.which(name)) else []
+    with suppress(EmbeddedDatabaseError):
+        paths.append(find_binaries() / name)
+    for program in paths:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)  # noqa: S603 a program of PostgreSQL
+        if version := _MAJOR.search(done.stdout):
+            found.append((int(version[1]), program))
+    fitting = sorted(each for each in found if each[0] >= at_least)
+    if not fitting:
+        raise BackupError(
+            f"{name} {at_least} or newer is not installed: install PostgreSQL's client programs"
+        )
+    return fitting[0][1], fitting[0][0]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_last(path: Path, octets: bytes) -> None:
+    draft = path.with_suffix(".draft")
+    draft.touch(mode=0o600)
+    with draft.open("wb") as file:
+        file.write(octets)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(path)

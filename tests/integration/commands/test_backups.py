@@ -1,0 +1,87 @@
+"""`backup` and `restore`: what is refused, each in one line that says why."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
+
+from accesslist.models import Project
+from opsapi import backups
+from opsapi.backups import DUMP, MANIFEST, Manifest, back_up
+from tests.factories.alerting import make_config
+
+NOW = datetime(2099, 11, 21, tzinfo=UTC)
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def saved(project: Project, tmp_path: Path) -> Path:
+    """A backup of a database with a secret."""
+    make_config(project)
+    directory = tmp_path / "backup"
+    call_command("backup", str(directory))
+    return directory
+
+
+def change(directory: Path, **values: Any) -> None:
+    """Write other values into the manifest."""
+    manifest = directory / MANIFEST
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **values}))
+
+
+def test_the_manifest_describes_the_dump(saved: Path) -> None:
+    manifest = Manifest(**json.loads((saved / MANIFEST).read_text()))
+    assert manifest.size == (saved / DUMP).stat().st_size
+    assert "events.0001_initial" in manifest.migrations
+    assert [path.stat().st_mode & 0o777 for path in sorted(saved.iterdir())] == [0o600, 0o600]
+
+
+def test_a_directory_with_files_is_left_alone(saved: Path) -> None:
+    before = (saved / MANIFEST).read_bytes()
+    with pytest.raises(CommandError, match="is not empty"):
+        call_command("backup", str(saved))
+    assert (saved / MANIFEST).read_bytes() == before
+
+
+def test_a_backup_without_pg_dump_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backups, "_server_version", lambda: 99)
+    with pytest.raises(CommandError, match="pg_dump 99 or newer is not installed"):
+        call_command("backup", str(tmp_path / "backup"))
+    assert not (tmp_path / "backup" / MANIFEST).exists()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda directory: (directory / MANIFEST).unlink(), "it has no manifest.json"),
+        (lambda directory: (directory / MANIFEST).write_text("[]"), "is not the manifest of a backup"),
+        (lambda directory: (directory / DUMP).unlink(), "No such file"),
+        (lambda directory: (directory / DUMP).write_bytes(b"PGDMP"), "is damaged"),
+        (lambda directory: change(directory, format=2), "format 2"),
+        (lambda directory: change(directory, migrations=["events.9999_later"]), "events.9999_later"),
+        (
+            lambda directory: change(directory, key_ids=["00000000"]),
+            "an encryption key of the backup is missing",
+        ),
+        (lambda directory: None, "the database is not empty"),
+    ],
+)
+def test_a_backup_that_cannot_be_restored_is_refused(
+    saved: Path, settings: Settings, spoil: Callable[[Path], object], words: str
+) -> None:
+    settings.OPSAPI_EMBEDDED_DATABASE = False  # the server of the tests runs already
+    spoil(saved)
+    with pytest.raises(CommandError, match=words):
+        call_command("restore", str(saved))
+
+
+def test_a_directory_that_cannot_be_written_is_named() -> None:
+    with pytest.raises(backups.BackupError, match="/proc/backup"):
+        back_up(Path("/proc/backup"), now=NOW)
