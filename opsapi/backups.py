@@ -37,7 +37,7 @@ _PIECE = 1024 * 1024
 
 
 class BackupError(Exception):
-    """The backup cannot be made or restored; the message is one line for the operator."""
+    """The backup cannot be written or restored; the message is one line for the operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("directory", type=Path, metavar="DIR", help="new or empty; it is created")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Raises CommandError, one line, if the backup cannot be made."""
+        """Raises CommandError, one line, if the backup cannot be written."""
         directory: Path = options["directory"].absolute()
         try:
             manifest = back_up(directory, now=clock.now())
