@@ -44,7 +44,7 @@ check: install-dev ## format, lint, types, import order, migrations, OpenAPI, re
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py openapi --check
 	$(BIN)/python manage.py reference --check
-	OPSAPI_ENV_FILE=/dev/null OPSAPI_PUBLIC_URL=https://ops.example.com $(BIN)/python manage.py check --deploy --fail-level WARNING
+	OPSAPI_ENV_FILE=/dev/null OPSAPI_PUBLIC_URL=https://ops.example.com OPSAPI_TRUSTED_PROXIES=127.0.0.1/32 $(BIN)/python manage.py check --deploy --fail-level WARNING
 
 format: install-dev ## format the code and sort the imports
 	$(BIN)/ruff format .

@@ -4,7 +4,8 @@ from importlib.metadata import packages_distributions
 from typing import Any
 
 from django.apps import AppConfig
-from django.core.checks import CheckMessage, Error, register
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
 
 
 class OpsapiConfig(AppConfig):
@@ -28,3 +29,17 @@ def packages_are_its_own(**_: Any) -> list[CheckMessage]:
         for name in _PACKAGES
         if (others := sorted({*owners.get(name, ())} - {"opsapi"}))
     ]
+
+
+@register()
+def the_proxy_in_front_is_trusted(**_: Any) -> list[CheckMessage]:
+    """opsapi.W002: clients behind a proxy that is not trusted all have the address of the proxy."""
+    ends_tls_itself = settings.OPSAPI_TLS_CERT or not settings.OPSAPI_PUBLIC_URL.startswith("https://")
+    if ends_tls_itself or settings.OPSAPI_TRUSTED_PROXIES:
+        return []
+    warning = (
+        "OPSAPI_PUBLIC_URL is https without OPSAPI_TLS_CERT, so a proxy is in front, but"
+        " OPSAPI_TRUSTED_PROXIES is empty: access lists, throttles and connection limits treat all clients as one address."
+    )
+    hint = "Set OPSAPI_TRUSTED_PROXIES to the address of the proxy as the platform sees it."
+    return [Warning(warning, hint=hint, id="opsapi.W002")]

@@ -27,8 +27,13 @@ log = logging.getLogger("opsapi.prepare")
 # Waits for a database that starts at the same time.
 PATIENCE_SECONDS = 10.0
 PAUSE = 0.25
+WORKER_CONNECTIONS = 8
+"""The connections that a worker opens (docs/how-to/deploy.md)."""
 # An arbitrary number, the same in every version.
 MIGRATION_LOCK = 0x6F707361
+_CONNECTIONS = """
+SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+"""
 FIRST_USER = f"""No user exists yet. In a second terminal, create the first one:
   {BOOTSTRAP}
 The login page, {CONSOLE_PATH}, shows the steps that follow.
@@ -70,6 +75,7 @@ class Command(BaseCommand):
             _check_encryption_keys()
             _migrate()
         _report_missing_keys()
+        _report_few_connections()
         if not get_user_model()._default_manager.exists():
             self.stdout.write(FIRST_USER, ending="")
 
@@ -132,3 +138,18 @@ def _report_missing_keys() -> None:
             log.error(
                 "%s: %d values cannot be decrypted, their key is not in OPSAPI_ENCRYPTION_KEYS", column, count
             )
+
+
+def _report_few_connections() -> None:
+    """The platform starts anyway: it opens connections when requests need them."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CONNECTIONS)
+        (accepted,) = cursor.fetchone()
+    needed = settings.OPSAPI_WORKERS * settings.OPSAPI_THREADS + WORKER_CONNECTIONS
+    if needed > accepted:
+        log.warning(
+            "web processes and a worker can open %d connections, and PostgreSQL accepts %d: lower"
+            " OPSAPI_WORKERS or OPSAPI_THREADS, or raise max_connections",
+            needed,
+            accepted,
+        )

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from psycopg import errors
+from pytest_django import Settings
 
 from opsapi.management.database_command import line_of
 
@@ -37,6 +38,16 @@ def test_it_begins_again_when_it_is_to_keep_trying(caplog: pytest.LogCaptureFixt
     assert failing.failed
     line = "the database's disk is full (could not extend file), trying again in 0 s"
     assert caplog.messages == [line]
+
+
+@pytest.mark.parametrize(("workers", "warned"), [(2, False), (64, True)])
+def test_more_connections_than_postgresql_accepts_are_a_warning(
+    workers: int, warned: bool, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.OPSAPI_WORKERS = workers
+    with caplog.at_level(logging.WARNING, logger="opsapi.prepare"):
+        call_command("prepare")
+    assert ("max_connections" in caplog.text) is warned
 
 
 def test_it_ends_with_one_line_otherwise() -> None:

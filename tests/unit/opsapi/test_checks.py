@@ -1,10 +1,11 @@
-"""The check of the environment in which the platform is installed."""
+"""The checks of the environment and of settings that make no sense together."""
 
 from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
-from opsapi.apps import packages_are_its_own
+from opsapi.apps import packages_are_its_own, the_proxy_in_front_is_trusted
 
 
 def test_another_distribution_with_a_package_of_the_same_name_is_refused(
@@ -19,3 +20,21 @@ def test_another_distribution_with_a_package_of_the_same_name_is_refused(
     (error,) = packages_are_its_own()
     assert error.id == "opsapi.E003"
     assert {"events", "other"} <= set(error.msg.split())
+
+
+@pytest.mark.parametrize(
+    ("url", "certificate", "proxies", "warned"),
+    [
+        ("https://ops.example.com", "", [], True),
+        ("https://ops.example.com", "", ["127.0.0.1/32"], False),
+        ("https://ops.example.com", "tls.pem", [], False),
+        ("http://ops.example.com", "", [], False),
+        ("", "", [], False),
+    ],
+)
+def test_a_proxy_that_is_not_trusted_is_a_warning(
+    settings: Settings, url: str, certificate: str, proxies: list[str], warned: bool
+) -> None:
+    settings.OPSAPI_PUBLIC_URL, settings.OPSAPI_TLS_CERT = url, certificate
+    settings.OPSAPI_TRUSTED_PROXIES = proxies
+    assert [warning.id for warning in the_proxy_in_front_is_trusted()] == ["opsapi.W002"] * warned
