@@ -39,7 +39,8 @@ def the_proxy_in_front_is_trusted(**_: Any) -> list[CheckMessage]:
         return []
     warning = (
         "OPSAPI_PUBLIC_URL is https without OPSAPI_TLS_CERT, so a proxy is in front, but"
-        " OPSAPI_TRUSTED_PROXIES is empty: access lists, throttles and connection limits treat all clients as one address."
+        " OPSAPI_TRUSTED_PROXIES is empty: access lists, throttles and connection limits treat all clients as"
+        " one address."
     )
     hint = "Set OPSAPI_TRUSTED_PROXIES to the address of the proxy as the platform sees it."
     return [Warning(warning, hint=hint, id="opsapi.W002")]
