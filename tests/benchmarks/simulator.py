@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _simulate(hosts: int, projects: int, seconds: float) -> Sequence[str]:
-    with installation(**ENVIRONMENT) as platform:
+    with installation(**ENVIRONMENT, OPSAPI_MAX_HOSTS=str(hosts)) as platform:
         platform.start()
         fleet = _fill(platform, projects, math.ceil(hosts / projects))
         with closing(BareRows(platform.data_dir)) as database:
