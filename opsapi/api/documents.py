@@ -19,6 +19,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
 from opsapi.api.read_only_fields import is_empty_array, says
 from opsapi.strict_json import UNKEPT_TEXT, is_kept
+from opsapi.wire_json import without_nulls
 
 Values = dict[str, Any]
 """The checked values of a document, by the `source` of their fields."""
@@ -112,8 +113,8 @@ class Document(serializers.Serializer[Any]):
     @classmethod
     def sample(cls) -> Mapping[str, Any]:
         """An example of the document."""
-        samples = ((name, _sample_of(field)) for name, field in cls().fields.items())
-        return cls.example or {name: sample for name, sample in samples if sample is not None}
+        fields = cls().fields.items()
+        return cls.example or without_nulls((name, _sample_of(field)) for name, field in fields)
 
     def read(self, data: Mapping[str, Any]) -> Values:
         """The values by `source`; fields left out are not in it, unless they have a default.

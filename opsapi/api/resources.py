@@ -16,7 +16,7 @@ from rest_framework import serializers
 from opsapi.api.documents import AN_ID, LINKS, Document, self_link
 from opsapi.api.links import Links
 from opsapi.fields import WireTime
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import JsonObject, without_nulls
 
 _NOWHERE: Mapping[str, str] = {}
 Facts = JsonObject
@@ -77,8 +77,8 @@ class Resource(Document):
     ) -> Facts:
         """The document with its links; `place` has the parameters of the view's path."""
         named = {**place, **facts}
-        relations = ((name, _formatted(path, named)) for name, path in cls.relations.items() if alone)
-        found = {name: path for name, path in relations if path is not None}
+        relations = cls.relations.items() if alone else ()
+        found = without_nulls((name, _formatted(path, named)) for name, path in relations)
         return {**facts, LINKS: links.related(cls.path.format_map(named), found)}
 
 
