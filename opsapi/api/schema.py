@@ -135,7 +135,7 @@ class DeclaredSchema(AutoSchema):
         """The action's docstring and the roles that open it."""
         access = self._api_view.access[self._action]
         roles = " or ".join(role.value for role in access.roles)
-        needed = f"Needs {roles} ({access.where.value})." if roles else access.where.value.capitalize() + "."
+        needed = f"Needs {roles} ({access.where.value})." if roles else f"{access.where.value}."
         return f"{super().get_description()}\n\n{needed}"
 
     def get_summary(self) -> str:
