@@ -1,7 +1,7 @@
 """The event log in the console, and the signals that alerting has not evaluated yet.
 
-Django's list counts rows and pages by number, which gets slower with the size of the log. The event log pages by
-event and searches along indexes (`events.search`).
+Django's list counts rows and pages by number, which gets slower with the size of the log. The event log pages
+by event and searches along indexes (`events.search`).
 """
 
 from collections.abc import Iterator
