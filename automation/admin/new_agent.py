@@ -22,7 +22,10 @@ _UNIT = "opsapi-agent.service"
 _RUN = f"python3 {NAME} --config {_SETTINGS}"
 _USER, _ROLE = "opsapi-agent", "opsapi_agent"
 _CREATE_ROLE = f"CREATE ROLE {_ROLE} LOGIN CONNECTION LIMIT 5 IN ROLE pg_monitor;\n\\password {_ROLE}"
-_CREATE_USER = f'db.getSiblingDB("admin").createUser({{user: "{_USER}", pwd: passwordPrompt(), roles: ["clusterMonitor"]}})'
+_CREATE_USER = (
+    'db.getSiblingDB("admin").createUser'
+    f'({{user: "{_USER}", pwd: passwordPrompt(), roles: ["clusterMonitor"]}})'
+)
 _PLACES = {
     MONGODB: f"mongodb://{_USER}:PASSWORD@localhost:27017/?authSource=admin",
     POSTGRESQL: f"postgresql://{_ROLE}:PASSWORD@localhost:5432/postgres",
