@@ -1,6 +1,7 @@
-"""What a browser may load and run of our answers (Content-Security-Policy), by django-csp.
+"""Content-Security-Policy, with django-csp: what a browser may load and run.
 
-Nothing, as CONTENT_SECURITY_POLICY of the settings says, but for two kinds of pages; each names its reasons.
+By default nothing (CONTENT_SECURITY_POLICY in the settings). The policies here are for two kinds of pages and
+give their reasons.
 """
 
 from collections.abc import Mapping
@@ -20,40 +21,40 @@ STRICT: Policy = {
     "form-action": [NONE],
     "frame-ancestors": [NONE],
 }
-"""Of everything: documents, files, errors."""
+"""The policy of documents, files and errors."""
 
 DOCS: Policy = {
     **STRICT,
     "script-src": [SELF],
     "style-src": [SELF],
-    # Its style sheet holds its icons as data.
+    # The style sheet contains its icons as data.
     "img-src": [SELF, "data:"],
     "connect-src": [SELF],
     "form-action": [SELF],
 }
-"""Of `/api/docs/`."""
+"""The policy of `/api/docs/`."""
 
 CONSOLE: Policy = {
     **STRICT,
     # The theme's menus and dialogs are expressions in attributes, which Alpine evaluates.
     "script-src": [SELF, UNSAFE_EVAL],
-    # Its widgets set styles in the page.
+    # The theme's widgets set styles in the page.
     "style-src": [SELF, UNSAFE_INLINE],
     "img-src": [SELF, "data:"],
     "font-src": [SELF],
     "connect-src": [SELF],
     "form-action": [SELF],
 }
-"""Of everything below `/admin/`."""
+"""The policy of all paths below `/admin/`."""
 
 
 class ContentSecurityPolicy(CSPMiddleware):
-    """django-csp's, which knows where the console is: its error pages are its own too."""
+    """django-csp's middleware, extended by the policy of the console, including its error pages."""
 
     def get_policy_parts(
         self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
     ) -> PolicyParts:
-        """What the view said, else what the path says, else the settings."""
+        """Return the policy of the view, otherwise of the path, otherwise of the settings."""
         parts = super().get_policy_parts(request, response, report_only)
         if parts.config is None and not report_only and request.path_info.startswith(CONSOLE_PATH):
             parts.config = dict[str, Any](CONSOLE)

@@ -1,8 +1,8 @@
-"""Documents that clients send: declared once as DRF serializers, read strictly.
+"""Request and response documents: declared once as DRF serializers, read strictly.
 
-DRF's own fields coerce ("5" becomes 5, 1 becomes "1") and stop at the first kind of error. These
-fields accept exactly their JSON type, and a document names every wrong field at once, with its path
-and the allowed values.
+DRF's own fields coerce ("5" becomes 5, 1 becomes "1") and stop at the first kind of error. These fields
+accept exactly their JSON type, and a document names every wrong field at once, with its path and the allowed
+values.
 """
 
 import threading
@@ -17,7 +17,7 @@ from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
-from opsapi.api.read_only_fields import is_empty_array, says
+from opsapi.api.read_only_fields import is_empty_array, is_unchanged
 from opsapi.strict_json import UNKEPT_TEXT, is_kept
 from opsapi.wire_json import without_nulls
 
@@ -30,7 +30,7 @@ MOST_ITEMS = 500
 LINKS = "links"
 """Responses contain links. Requests may contain any array of this name: responses can be sent back."""
 
-# Values of the examples in the OpenAPI document; each document declares its own example.
+# Values for the examples in the OpenAPI document; each document declares its own example.
 AN_ID = "69201a2b3c4d5e6f70819203"
 ANOTHER_ID = "69201a2b3c4d5e6f70819204"
 A_TIME = "2026-11-21T07:26:14Z"
@@ -39,7 +39,7 @@ _ABSENT = object()
 
 
 class _DocumentCache(threading.local):
-    """The documents that this thread has created."""
+    """The document objects of a thread."""
 
     def __init__(self) -> None:
         self.documents: dict[type, Any] = {}
@@ -49,7 +49,7 @@ _CACHE = _DocumentCache()
 
 
 class InvalidField(Exception):  # noqa: N818 - says what it is about
-    """What a field raises: the faults in it, paths relative to itself."""
+    """The faults of a field, with paths relative to the field."""
 
     def __init__(self, *bad_fields: BadField) -> None:
         super().__init__(bad_fields)
@@ -59,7 +59,7 @@ class InvalidField(Exception):  # noqa: N818 - says what it is about
 def invalid(
     message: str, code: ErrorCode = ErrorCode.INVALID_ATTRIBUTE, allowed: Sequence[str] = ()
 ) -> InvalidField:
-    """The fault of a field that holds one value."""
+    """Return the fault of a field with a single value."""
     return InvalidField(BadField("", code, message, allowed))
 
 
@@ -90,7 +90,7 @@ class Document(serializers.Serializer[Any]):
     @classmethod
     @contextmanager
     def within(cls, **context: Any) -> Iterator[Self]:
-        """The document of this thread, read in a context: making its fields costs more than reading."""
+        """Yield this thread's document in a context. Building the fields costs more than reading a body."""
         document = _CACHE.documents.get(cls)
         if document is None:
             document = _CACHE.documents[cls] = cls()
@@ -101,7 +101,7 @@ class Document(serializers.Serializer[Any]):
             document._context = {}
 
     def get_fields(self) -> dict[str, Any]:
-        """The declared fields, as `writable` and `is_change` have them."""
+        """Return the declared fields, changed by `writable` and `is_change`."""
         fields: dict[str, Any] = super().get_fields()
         for name, field in fields.items():
             if self.writable is not None and name not in self.writable:
@@ -112,12 +112,12 @@ class Document(serializers.Serializer[Any]):
 
     @classmethod
     def sample(cls) -> Mapping[str, Any]:
-        """An example of the document."""
+        """Return an example of the document."""
         fields = cls().fields.items()
         return cls.example or without_nulls((name, _sample_of(field)) for name, field in fields)
 
     def read(self, data: Mapping[str, Any]) -> Values:
-        """The values by `source`; fields left out are not in it, unless they have a default.
+        """Return the values by `source`. Fields that are left out are absent, unless they have a default.
 
         Raises:
             ApiError: with every wrong field in `badFields`, in the documented order.
@@ -125,12 +125,16 @@ class Document(serializers.Serializer[Any]):
         try:
             return self.run_validation(data)
         except InvalidField as error:
-            # Paths are relative to the document: what is wrong with the whole of it has none.
+            # Paths are relative to the document; a fault of the whole document has no path.
             named = [replace(one, field=one.field or WHOLE_BODY) for one in error.bad_fields]
             raise ApiError.of_fields(named) from None
 
     def run_validation(self, data: Any = _ABSENT) -> Values:
-        """As `read`, for a document inside another one; raises InvalidField."""
+        """As `read`, for a document inside another.
+
+        Raises:
+            InvalidField: with the wrong fields.
+        """
         if not isinstance(data, Mapping):
             raise invalid("must be an object")
         data = self._each_once(data)
@@ -150,11 +154,11 @@ class Document(serializers.Serializer[Any]):
 
     @cached_property
     def _fields_read(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """`fields`, in a form that is fast to read for each document of an array."""
+        """Return `fields` in a form that is fast to read for each document of an array."""
         return dict(self.fields.items())
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """Faults between fields; `values` holds the good ones, `bad` the names of the others."""
+        """Yield faults between fields. `values`: the valid values. `bad`: the names of the invalid fields."""
         return ()
 
     def _read_field(
@@ -180,7 +184,7 @@ class Document(serializers.Serializer[Any]):
             return ()
         stored = self.context.get("stored") or {}
         field = self.fields[name]
-        if says(field, raw, stored[name]) if name in stored else is_empty_array(field, raw):
+        if is_unchanged(field, raw, stored[name]) if name in stored else is_empty_array(field, raw):
             return ()
         return [
             BadField(name, ErrorCode.ATTRIBUTE_READ_ONLY, "is read-only and differs from the stored value")
@@ -191,7 +195,7 @@ class Document(serializers.Serializer[Any]):
         return not known and name != LINKS and name not in self.ignored
 
     def _unknown(self, data: Mapping[str, Any]) -> list[BadField]:
-        """A name that no answer could show is a fault of the whole."""
+        """Return the fault of a name that no response could show; it is a fault of the whole document."""
         names = list(islice(filter(self._is_unknown, data), MOST_FAULTS))
         bad = [self._unknown_name(name) for name in names if is_kept(name)]
         if len(bad) < len(names):
@@ -208,7 +212,7 @@ class Document(serializers.Serializer[Any]):
             yield BadField(LINKS, ErrorCode.INVALID_ATTRIBUTE, "must be an array")
 
     def _each_once(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Without nulls where a field goes by two names: as good as left out, they take nothing's place."""
+        """Return the data without nulls in fields that have two names: a null counts as left out."""
         if not self.older_names:
             return data
         twofold = {*self.older_names, *self.older_names.values()}
@@ -230,7 +234,7 @@ class Document(serializers.Serializer[Any]):
 
 
 def _sample_of(field: Any) -> Any:
-    """What an example has for a field; None where nothing is declared."""
+    """Return the example of a field; None if it declares none."""
     if isinstance(field, Document):
         return field.sample() or None
     child = getattr(field, "child", None)
@@ -240,10 +244,10 @@ def _sample_of(field: Any) -> Any:
 
 
 def read_array(document: Document, items: Sequence[Any]) -> list[Values]:
-    """The values of each document of an array; paths of faults begin with its place, `[0].name`.
+    """Return the values of each document of an array. Paths of faults begin with the position, `[0].name`.
 
     Raises:
-        ApiError: MISSING_ATTRIBUTE for an empty array, INVALID_ATTRIBUTE for too long a one, or with
+        ApiError: MISSING_ATTRIBUTE for an empty array, INVALID_ATTRIBUTE for an array that is too long, or
             the wrong fields of all documents in `badFields`.
     """
     if not items:
