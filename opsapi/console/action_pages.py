@@ -28,9 +28,9 @@ CONFIRMED = "confirmed"
 
 
 class ActionPage:
-    """One request for one action; `rows` is what it is done to, [None] where it makes a row.
+    """A request for an action. `rows`: the rows of the action, [None] if it creates a row.
 
-    `name` is the action's in the list it was chosen in.
+    `name`: the action's name in the list.
     """
 
     def __init__(
@@ -43,10 +43,10 @@ class ActionPage:
         self.is_once = self.is_new or action.makes
 
     def answer(self) -> HttpResponse:
-        """The page, or its result after it was submitted.
+        """Return the page, or after submission the result.
 
         Raises:
-            ApiError: USER_UNAUTHORIZED and the like, where the operator may not.
+            ApiError: USER_UNAUTHORIZED or another refusal, if the operator may not run the action.
         """
         for row in self.rows:
             if row is not None:
@@ -59,12 +59,12 @@ class ActionPage:
         return self._page(form)
 
     def _do(self, form: ConsoleForm) -> HttpResponse | None:
-        """The result; None to show the page again with the error."""
+        """Return the result; None to show the page again with the error."""
         outcomes = self._try(form)
         return None if outcomes is None else self._next(outcomes)
 
     def _do_once(self, form: ConsoleForm) -> HttpResponse | None:
-        """As `_do`, at most once for each page shown."""
+        """As `_do`, at most once for each displayed page."""
         token = sent_token(self.request)
         with pages_of(self.request) as pages:
             came = pages.get(token)
@@ -88,7 +88,7 @@ class ActionPage:
         return kind(initial=initial, operator=self.operator, row=row)
 
     def _run(self, form: ConsoleForm) -> list[ActionOutcome]:
-        """All rows succeed, or none is changed."""
+        """Run the action on all rows, or change none."""
         with transaction.atomic() if self.action.atomic else nullcontext():
             return self._run_each(form)
 
@@ -106,7 +106,7 @@ class ActionPage:
         return redirect(url)
 
     def _try(self, form: ConsoleForm) -> list[ActionOutcome] | None:
-        """None if the form or a service rejects the input; the form shows the reason."""
+        """Run the action. Return None if the input is rejected; the form then shows the reason."""
         if not form.is_valid():
             return None
         try:
@@ -162,10 +162,10 @@ class ActionPage:
 
 
 def _only(outcomes: Sequence[ActionOutcome]) -> ActionOutcome | None:
-    """The only result, if the action was on a single row or created one."""
+    """Return the only result, if the action was on a single row or created one."""
     return outcomes[0] if len(outcomes) == 1 else None
 
 
 def _as_it_is(row: Any) -> Any:
-    """The current name, or the last name of a deleted row."""
+    """Return the current name, or the last name of a deleted row."""
     return type(row)._default_manager.filter(pk=row.pk).first() or row

@@ -52,10 +52,10 @@ def single_line(value: str) -> None:
 class ConsoleForm(forms.Form):
     """The form of an action, in the style of the theme.
 
-    `operator` is who acts, `row` what the action is done to, if anything. `values` is what the
-    action's `run` is given. `fieldsets` groups fields under titles; without it they follow each other.
-    `template` shows the fields where that is not enough. `from_address` names what the page's address may
-    fill in: never what gives somebody a right, for anybody can send a link.
+    `operator` acts on `row`, if the action has one. `values`: the input of the action's `run`. `fieldsets`
+    groups fields under titles; without it they are in a single group. `template` shows the fields.
+    `from_address`: the fields that the page's URL can fill in. They must not grant rights, because anybody
+    can send a link.
     """
 
     fieldsets: ClassVar[Sequence[tuple[str, Sequence[str]]]] = ()
@@ -115,11 +115,10 @@ class ConsoleForm(forms.Form):
 
 
 class DocumentForm(ConsoleForm):
-    """A form that becomes a request body of the API, checked by its schema.
+    """A form that becomes a request body of the API, which its schema checks.
 
-    Fields bear the document's names. Plain fields of the document that the form does not declare get an
-    input by themselves. A form for a document that changes something shows what is stored, and empties what
-    it shows empty.
+    Fields have the names of the document. Plain fields of the document that the form does not declare get an
+    input automatically. A form for a change shows the stored values, and empties fields that are left empty.
     """
 
     document: ClassVar[type[Document]]

@@ -1,7 +1,7 @@
-"""How long a session of the console lasts: so long in all, and so long without anything done in it.
+"""The duration of a console session: a maximum age, and a maximum time without use.
 
-The session's row bears the moment at which it ends, and Django takes no row past it. What a page fetches by
-itself to stay current (`X-Console-Refresh`) is nothing that somebody does.
+The row of the session has the time at which it ends; Django ignores it afterwards. Automatic refreshes of a
+page (`X-Console-Refresh`) do not count as use.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ REFRESH_HEADER = "X-Console-Refresh"
 STARTED = "started"
 """The time of the log-in, in seconds since 1970."""
 WRITES_AT_MOST = 60
-"""How often the end of a session is updated during its idle time."""
+"""The maximum number of updates of a session's end during its idle time."""
 
 
 def session_limits(
@@ -38,13 +38,13 @@ def session_limits(
 
 
 def end_of(started: datetime, used: datetime) -> datetime:
-    """The end of a session with this start and last use."""
+    """Return the end of a session with this start and last use."""
     idle = timedelta(minutes=settings.OPSAPI_SESSION_IDLE_MINUTES)
     return min(started + timedelta(hours=settings.OPSAPI_SESSION_HOURS), used + idle)
 
 
 def _prolong(session: SessionBase, now: datetime) -> None:
-    """Not with every request, because each update writes the row."""
+    """Update the end of the session. Each update writes the row, so most requests do not update it."""
     begins = STARTED not in session
     if begins:
         session[STARTED] = int(now.timestamp())

@@ -14,10 +14,10 @@ _ABSENT = object()
 
 
 class SessionStore(DatabaseStore):
-    """Two faults of Django's less.
+    """Django's session store without two faults.
 
-    It looks up whatever the cookie holds, and a NUL in it ends in an error of the database. And it writes a
-    session whole, as it was when it was read: a slow request would undo what a quick one kept meanwhile.
+    Django looks up any cookie value, and a NUL causes a database error. Django writes the session as it was
+    when the request read it, so a slow request undoes the changes of a fast one.
     """
 
     def __init__(self, session_key: str | None = None) -> None:
@@ -58,10 +58,10 @@ class SessionStore(DatabaseStore):
             super().cycle_key()
 
     def hold(self) -> None:
-        """Let no other request write the session until the transaction ends, and read what it holds by now.
+        """Lock the session until the transaction ends, and read its current data.
 
         Raises:
-            SessionInterrupted: it has ended meanwhile; Django answers 400.
+            SessionInterrupted: it has ended in the meantime; Django answers 400.
         """
         row = self._locked()
         if row is None:
@@ -72,7 +72,7 @@ class SessionStore(DatabaseStore):
         return self.model.objects.select_for_update().filter(session_key=self.session_key).first()
 
     def _take_over(self, row: AbstractBaseSession) -> None:
-        """The data of the row, with the changes of this request."""
+        """Take the data of the row, with the changes of this request."""
         mine, stored = dict(self.items()), self.decode(row.session_data)
         kept = {name: value for name, value in stored.items() if name in mine or name not in self._known}
         changed = {name: value for name, value in mine.items() if self._known.get(name, _ABSENT) != value}
