@@ -14,7 +14,7 @@ from accesslist.selectors.keys import present_grants
 from accesslist.serializers.teams import MOST_MEMBERS, TeamChange, TeamInput
 from accesslist.serializers.users import UserInput
 from opsapi.api.catalogue import ErrorCode
-from opsapi.console.forms import DocumentForm, single_line
+from opsapi.console.forms import DocumentForm
 from opsapi.roles import Scope
 
 
@@ -23,20 +23,14 @@ class UserForm(RolesForm, DocumentForm):
 
     document = UserInput
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {ErrorCode.USER_ALREADY_EXISTS: "username"}
-    fieldsets = (
-        ("", ("username", "password", "firstName", "lastName", "emailAddress", "mobileNumber")),
-        *RolesForm.role_fieldsets,
-    )
+    field_order = ("username", "password", "firstName", "lastName", "emailAddress", "mobileNumber")
 
-    username = forms.CharField(max_length=254, validators=[single_line])
     password = forms.CharField(
         max_length=1000,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text="An initial password. Give it to the user, who can change it on their account page.",
     )
-    firstName = forms.CharField(max_length=100, label="First name", validators=[single_line])
-    lastName = forms.CharField(max_length=100, label="Last name", validators=[single_line])
     emailAddress = forms.CharField(
         required=False,
         max_length=254,
@@ -49,14 +43,8 @@ class UserForm(RolesForm, DocumentForm):
 
     def body(self) -> Mapping[str, Any]:
         """The request body with the selected roles."""
-        typed = {
-            name: value for name in _USER_FIELDS if (value := self.cleaned_data.get(name)) not in (None, "")
-        }
         roles = present_grants(self.given())
-        return {**typed, "roles": roles} if roles else typed
-
-
-_USER_FIELDS = ("username", "password", "firstName", "lastName", "emailAddress", "mobileNumber")
+        return {**super().body(), **({"roles": roles} if roles else {})}
 
 
 class UserRolesForm(HeldRolesForm):
@@ -130,9 +118,10 @@ class TeamChangeForm(_MembersForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The name, and the usernames to add and to remove."""
+        """The changed columns, and `come` and `go`: the usernames to add and to remove."""
         then, typed = lines(self.cleaned_data["members_then"]), self.cleaned_data["usernames"]
-        return {"name": super().values["name"], "come": _without(typed, then), "go": _without(then, typed)}
+        columns = {name: value for name, value in super().values.items() if name != "usernames"}
+        return {**columns, "come": _without(typed, then), "go": _without(then, typed)}
 
 
 def _without(names: Iterable[str], others: Iterable[str]) -> list[str]:

@@ -53,7 +53,7 @@ class ConsoleForm(forms.Form):
     """The form of an action, in the style of the theme.
 
     `operator` acts on `row`, if the action has one. `values`: the input of the action's `run`. `fieldsets`
-    groups fields under titles; without it they are in a single group. `template` shows the fields.
+    groups fields under titles, below the other fields. `template` shows the fields.
     `from_address`: the fields that the page's URL can fill in. They must not grant rights, because anybody
     can send a link.
     """
@@ -88,9 +88,12 @@ class ConsoleForm(forms.Form):
         return self.cleaned_data
 
     def groups(self) -> Iterable[tuple[str, list[forms.BoundField]]]:
-        """The visible fields, by title."""
-        for title, names in self.fieldsets or [("", list(self.fields))]:
-            yield title, [self[name] for name in names]
+        """Yield the fields by title, first the fields outside of `fieldsets`, without a title."""
+        grouped = {name for _, names in self.fieldsets for name in names}
+        others = [name for name in self.fields if name not in grouped]
+        for title, names in [("", others), *self.fieldsets]:
+            if names:
+                yield title, [self[name] for name in names]
 
     @property
     def has_wrong_fields(self) -> bool:
