@@ -1,4 +1,4 @@
-"""All paths: the three API bases, health, the schema, the console. Apps are named by dotted strings."""
+"""Every path: the three API bases, health, the schema, the console; the apps are named by dotted string."""
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
@@ -8,9 +8,9 @@ from opsapi.api.health import HealthViewSet
 from opsapi.api.pages import docs_page, metrics_page, schema_page
 from opsapi.api.root import ErrorCodeViewSet, RootViewSet
 from opsapi.api.views import UnknownPath, route
-from opsapi.console import CONSOLE_PATH
+from opsapi.console.path import CONSOLE_PATH
 
-admin.autodiscover()  # Loads the pages of the console.
+admin.autodiscover()  # the pages of the console
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")
 _unknown = UnknownPath.as_view({"get": "refuse"}, schema=None)
 _public: list[URLPattern | URLResolver] = [
@@ -27,7 +27,7 @@ urlpatterns = [
     path("api/public/v1.0", include(_public)),
     path("agents/v1.0/", include("automation.agent_urls")),
     path("prometheus/v1.0/", include("integrations.discovery_urls")),
-    # [\s\S] and not (?s), because Django could then reverse no path.
+    # [\s\S] and not (?s), with which Django could reverse no path at all.
     re_path(r"^(?:api/public/v1\.0|agents/v1\.0|prometheus/v1\.0)(?:/[\s\S]*)?\Z", _unknown),
     path("api/docs", docs_page),
     path("api/schema", schema_page, name="openapi"),

@@ -24,7 +24,7 @@ from accesslist.services.accounts import user_password_reset
 from accesslist.services.grants import grants_of
 from accesslist.services.locks import actor_lock_in_turn
 from accesslist.services.user_roles import user_lock, user_roles_replace
-from accesslist.services.users import user_create, user_delete
+from accesslist.services.users import NewUser, user_create, user_delete
 from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
@@ -38,8 +38,9 @@ _CONTACTS = frozenset({"email_address", "mobile_number"})
 
 
 def _make(call: ActionCall) -> ActionOutcome:
-    by = call.operator.grants
-    return ActionOutcome(row=user_create(values=call.values, by=by, actor=call.actor, now=call.now))
+    new, by = NewUser(**call.values), call.operator.grants
+    user = user_create(new=new, by=by, actor=call.actor, now=call.now)
+    return ActionOutcome(row=user)
 
 
 def _change_roles(call: ActionCall) -> None:

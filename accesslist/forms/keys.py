@@ -31,6 +31,8 @@ def _description() -> forms.CharField:
 class ApiKeyForm(RolesForm):
     """A new API key with its roles."""
 
+    fieldsets = (("", ("desc",)), *RolesForm.role_fieldsets)
+
     desc = _description()
 
     def clean(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def _roles(prefix: str, label: str) -> forms.MultipleChoiceField:
 class RolesForm(ScopedForm):
     """Roles in a project, in an organization and global roles."""
 
-    fieldsets: ClassVar[Sequence[tuple[str, Sequence[str]]]] = (
+    role_fieldsets: ClassVar[Sequence[tuple[str, Sequence[str]]]] = (
         ("In a project", ("project", "project_roles")),
         ("In an organization", ("org", "org_roles")),
         ("In the whole installation", ("global_roles",)),
@@ -71,7 +71,7 @@ class RolesForm(ScopedForm):
 class HeldRolesForm(RolesForm):
     """The current roles of a key or user, each of which can be revoked, and new roles."""
 
-    fieldsets = (("Held", ("held", "offered_then")), *RolesForm.fieldsets)
+    fieldsets = (("Held", ("held", "offered_then")), *RolesForm.role_fieldsets)
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
         ErrorCode.CANNOT_CHANGE_OWN_ROLES: "held",
         ErrorCode.CANNOT_DEMOTE_LAST_OWNER: "held",

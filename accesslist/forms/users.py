@@ -14,7 +14,7 @@ from accesslist.selectors.keys import present_grants
 from accesslist.serializers.teams import MOST_MEMBERS, TeamChange, TeamInput
 from accesslist.serializers.users import UserInput
 from opsapi.api.catalogue import ErrorCode
-from opsapi.console.forms import DocumentForm
+from opsapi.console.forms import DocumentForm, single_line
 from opsapi.roles import Scope
 
 
@@ -23,14 +23,20 @@ class UserForm(RolesForm, DocumentForm):
 
     document = UserInput
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {ErrorCode.USER_ALREADY_EXISTS: "username"}
-    field_order = ("username", "password", "firstName", "lastName", "emailAddress", "mobileNumber")
+    fieldsets = (
+        ("", ("username", "password", "firstName", "lastName", "emailAddress", "mobileNumber")),
+        *RolesForm.role_fieldsets,
+    )
 
+    username = forms.CharField(max_length=254, validators=[single_line])
     password = forms.CharField(
         max_length=1000,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text="An initial password. Give it to the user, who can change it on their account page.",
     )
+    firstName = forms.CharField(max_length=100, label="First name", validators=[single_line])
+    lastName = forms.CharField(max_length=100, label="Last name", validators=[single_line])
     emailAddress = forms.CharField(
         required=False,
         max_length=254,
@@ -43,8 +49,14 @@ class UserForm(RolesForm, DocumentForm):
 
     def body(self) -> Mapping[str, Any]:
         """The request body with the selected roles."""
+        typed = {
+            name: value for name in _USER_FIELDS if (value := self.cleaned_data.get(name)) not in (None, "")
+        }
         roles = present_grants(self.given())
-        return {**super().body(), **({"roles": roles} if roles else {})}
+        return {**typed, "roles": roles} if roles else typed
+
+
+_USER_FIELDS = ("username", "password", "firstName", "lastName", "emailAddress", "mobileNumber")
 
 
 class UserRolesForm(HeldRolesForm):

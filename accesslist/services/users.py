@@ -1,6 +1,7 @@
 """Creates and deletes users; users can also register themselves (endpoint 5)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -39,14 +40,27 @@ from opsapi.roles import INSTALLATION, Grant, Role, satisfies
 _FIRST_KEY_DESC = "Key of the first user"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewUser:
+    """The values of a new user; `roles` are the requested roles as `{roleName, groupId?, orgId?}`."""
+
+    username: str
+    password: str
+    first_name: str
+    last_name: str
+    email_address: str | None = None
+    mobile_number: str | None = None
+    roles: Sequence[Mapping[str, Any]] = ()
+
+
 @transaction.atomic
 def unauth_user_create(
-    *, values: Mapping[str, Any], access_list: Sequence[str], remote_address: str | None, now: datetime
+    *, new: NewUser, access_list: Sequence[str], remote_address: str | None, now: datetime
 ) -> tuple[User, NewKey | None]:
     """Create a user without authentication. The first user becomes Global Owner and gets a key.
 
-    `values`: the values of a `FirstUserInput`. `access_list`: canonical ranges for the global access list,
-    used for the first user only. Of concurrent calls, exactly one creates the first user.
+    Of concurrent calls, exactly one creates the first user. Only that call uses `access_list`: canonical
+    ranges for the global access list.
 
     Raises:
         ApiError: INVALID_USERNAME, WEAK_PASSWORD, CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD,
@@ -54,8 +68,8 @@ def unauth_user_create(
     """
     advisory_lock(FIRST_USER_LOCK)
     first = not any_user_exists()
-    grants = [Grant(Role.GLOBAL_OWNER)] if first else _grants_of_a_stranger(values.get("roles", ()))
-    user = _insert(values, grants, now, self_registered=not first)
+    grants = [Grant(Role.GLOBAL_OWNER)] if first else _grants_of_a_stranger(new.roles)
+    user = _insert(new, grants, now, self_registered=not first)
     # There is no other actor, so the event names the new user.
     is_owner = Grant(Role.GLOBAL_OWNER) in grants
     actor = Actor(ActorKind.USER, user.id, user.username, is_owner, remote_address)
@@ -70,20 +84,20 @@ def unauth_user_create(
 
 
 @transaction.atomic
-def user_create(*, values: Mapping[str, Any], by: Sequence[Grant], actor: Actor, now: datetime) -> User:
+def user_create(*, new: NewUser, by: Sequence[Grant], actor: Actor, now: datetime) -> User:
     """Create a user with the requested roles, if the caller may grant them.
 
-    `values`: the values of a `UserInput`. `by`: the caller's grants.
+    `by`: the caller's grants.
 
     Raises:
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
             CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD, INVALID_USERNAME, WEAK_PASSWORD, USER_ALREADY_EXISTS.
     """
     actor_lock_shared(actor)
-    roles = RoleRequest(asked_roles(values.get("roles", ())), INSTALLATION, by)
+    roles = RoleRequest(asked_roles(new.roles), INSTALLATION, by)
     grants = roles.grants()
     grants_admit(roles, added=grants)
-    user = _insert(values, grants, now)
+    user = _insert(new, grants, now)
     _record_created(user, actor, now)
     in_places = [grant for grant in grants if not grant.role.is_global]
     role_changes_record(user=user, old=(), new=in_places, actor=actor, now=now)
@@ -122,20 +136,25 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
     user.delete()
 
 
-def _insert(
-    values: Mapping[str, Any], grants: Sequence[Grant], now: datetime, *, self_registered: bool = False
-) -> User:
+def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, *, self_registered: bool = False) -> User:
     """Create the row and its roles; refuse an invalid, used or look-alike name and a weak password."""
-    columns = {name: value for name, value in values.items() if name not in {"password", "roles"}}
-    user = User(**columns, **username_forms(values["username"]), self_registered=self_registered, created=now)
-    user.email_address = user.email_address or as_email(user.username)
-    check_new_user(values["password"], user)
-    user.set_password(values["password"])
+    user = User(
+        username=new.username,
+        **username_forms(new.username),
+        first_name=new.first_name,
+        last_name=new.last_name,
+        email_address=new.email_address or as_email(new.username),
+        mobile_number=new.mobile_number,
+        self_registered=self_registered,
+        created=now,
+    )
+    check_new_user(new.password, user)
+    user.set_password(new.password)
     try:
         with transaction.atomic():
             user.save(force_insert=True)
     except IntegrityError:
-        raise ApiError(ErrorCode.USER_ALREADY_EXISTS, user.username) from None
+        raise ApiError(ErrorCode.USER_ALREADY_EXISTS, new.username) from None
     grants_create(grants, holder=user)
     return user
 

@@ -11,7 +11,7 @@ from accesslist.selectors.users import any_user_exists, users_seen
 from accesslist.serializers.keys import ApiKeyDocument
 from accesslist.serializers.users import FirstUserInput, NewUserDocument, UserDocument
 from accesslist.services.keys import NewKey
-from accesslist.services.users import unauth_user_create
+from accesslist.services.users import NewUser, unauth_user_create
 from accesslist.throttles import throttle
 from accesslist.views.base import NEW_USER_REFUSALS
 from opsapi.api.addresses import client_address, counted_range
@@ -79,7 +79,7 @@ class FirstUserViewSet(ApiViewSet):
         # Absent if a user existed already (`looked_at`).
         access_list = [one for name in _ACCESS_LISTS for one in self.query.get(name, ())]
         user, key = unauth_user_create(
-            values=body,
+            new=NewUser(**body),
             access_list=access_list,
             remote_address=str(address) if address else None,
             now=self.now,

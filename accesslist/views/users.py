@@ -17,7 +17,7 @@ from accesslist.selectors.users import (
 )
 from accesslist.serializers.users import UserDocument, UserInput, UserRolesInput
 from accesslist.services.user_roles import user_roles_replace
-from accesslist.services.users import user_create, user_delete
+from accesslist.services.users import NewUser, user_create, user_delete
 from accesslist.views.base import (
     NEW_USER_REFUSALS,
     ROLE_CHANGE_REFUSALS,
@@ -96,7 +96,8 @@ class UserViewSet(UserPresentingViewSet):
 
     def create(self, request: Request) -> Response:
         """A new user, with roles that the caller holds."""
-        user = user_create(values=self.body(), by=self.caller.grants, actor=self.actor, now=self.now)
+        new = NewUser(**self.body())
+        user = user_create(new=new, by=self.caller.grants, actor=self.actor, now=self.now)
         return self._answer(users_seen(), user.id)
 
     def retrieve(self, request: Request, **_: str) -> Response:

@@ -1,7 +1,6 @@
-"""Content-Security-Policy, with django-csp: what a browser may load and run.
+"""What a browser may load and run of our answers (Content-Security-Policy), by django-csp.
 
-By default nothing (CONTENT_SECURITY_POLICY in the settings). The policies here are for two kinds of pages and
-give their reasons.
+Nothing, as CONTENT_SECURITY_POLICY of the settings says, but for two kinds of pages; each names its reasons.
 """
 
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.http import HttpRequest, HttpResponseBase
 
-from opsapi.console import CONSOLE_PATH
+from opsapi.console.path import CONSOLE_PATH
 
 Policy = Mapping[str, list[str]]
 
@@ -21,40 +20,40 @@ STRICT: Policy = {
     "form-action": [NONE],
     "frame-ancestors": [NONE],
 }
-"""The policy of documents, files and errors."""
+"""Of everything: documents, files, errors."""
 
 DOCS: Policy = {
     **STRICT,
     "script-src": [SELF],
     "style-src": [SELF],
-    # The style sheet contains its icons as data.
+    # Its style sheet holds its icons as data.
     "img-src": [SELF, "data:"],
     "connect-src": [SELF],
     "form-action": [SELF],
 }
-"""The policy of `/api/docs/`."""
+"""Of `/api/docs/`."""
 
 CONSOLE: Policy = {
     **STRICT,
     # The theme's menus and dialogs are expressions in attributes, which Alpine evaluates.
     "script-src": [SELF, UNSAFE_EVAL],
-    # The theme's widgets set styles in the page.
+    # Its widgets set styles in the page.
     "style-src": [SELF, UNSAFE_INLINE],
     "img-src": [SELF, "data:"],
     "font-src": [SELF],
     "connect-src": [SELF],
     "form-action": [SELF],
 }
-"""The policy of all paths below `/admin/`."""
+"""Of everything below `/admin/`."""
 
 
 class ContentSecurityPolicy(CSPMiddleware):
-    """django-csp's middleware, extended by the policy of the console, including its error pages."""
+    """django-csp's, which knows where the console is: its error pages are its own too."""
 
     def get_policy_parts(
         self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
     ) -> PolicyParts:
-        """Return the policy of the view, otherwise of the path, otherwise of the settings."""
+        """What the view said, else what the path says, else the settings."""
         parts = super().get_policy_parts(request, response, report_only)
         if parts.config is None and not report_only and request.path_info.startswith(CONSOLE_PATH):
             parts.config = dict[str, Any](CONSOLE)

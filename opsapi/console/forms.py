@@ -52,10 +52,10 @@ def single_line(value: str) -> None:
 class ConsoleForm(forms.Form):
     """The form of an action, in the style of the theme.
 
-    `operator` acts on `row`, if the action has one. `values`: the input of the action's `run`. `fieldsets`
-    groups fields under titles, below the other fields. `template` shows the fields.
-    `from_address`: the fields that the page's URL can fill in. They must not grant rights, because anybody
-    can send a link.
+    `operator` is who acts, `row` what the action is done to, if anything. `values` is what the
+    action's `run` is given. `fieldsets` groups fields under titles; without it they follow each other.
+    `template` shows the fields where that is not enough. `from_address` names what the page's address may
+    fill in: never what gives somebody a right, for anybody can send a link.
     """
 
     fieldsets: ClassVar[Sequence[tuple[str, Sequence[str]]]] = ()
@@ -88,12 +88,9 @@ class ConsoleForm(forms.Form):
         return self.cleaned_data
 
     def groups(self) -> Iterable[tuple[str, list[forms.BoundField]]]:
-        """Yield the fields by title, first the fields outside of `fieldsets`, without a title."""
-        grouped = {name for _, names in self.fieldsets for name in names}
-        others = [name for name in self.fields if name not in grouped]
-        for title, names in [("", others), *self.fieldsets]:
-            if names:
-                yield title, [self[name] for name in names]
+        """The visible fields, by title."""
+        for title, names in self.fieldsets or [("", list(self.fields))]:
+            yield title, [self[name] for name in names]
 
     @property
     def has_wrong_fields(self) -> bool:
@@ -118,10 +115,11 @@ class ConsoleForm(forms.Form):
 
 
 class DocumentForm(ConsoleForm):
-    """A form that becomes a request body of the API, which its schema checks.
+    """A form that becomes a request body of the API, checked by its schema.
 
-    Fields have the names of the document. Plain fields of the document that the form does not declare get an
-    input automatically. A form for a change shows the stored values, and empties fields that are left empty.
+    Fields bear the document's names. Plain fields of the document that the form does not declare get an
+    input by themselves. A form for a document that changes something shows what is stored, and empties what
+    it shows empty.
     """
 
     document: ClassVar[type[Document]]

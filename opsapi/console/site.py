@@ -1,4 +1,4 @@
-"""The console site: who can enter, the log's user name, and the parts of Django's admin that are removed."""
+"""The console site: who may enter, what is logged, and which parts of Django's admin are left out."""
 
 from collections.abc import Iterator
 from functools import update_wrapper
@@ -39,15 +39,15 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         return bool(request.user.is_active and request.user.is_staff)
 
     def each_context(self, request: HttpRequest) -> Context:
-        """Return the context of all templates."""
+        """What every page's template is given."""
         return {**super().each_context(request), "empty_value": EMPTY}
 
     def get_sidebar_list(self, request: HttpRequest) -> list[Context]:
-        """Return the lists that the operator can see."""
+        """The lists the operator may see."""
         return navigation(request, self._registry.values())
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
-        """Return Django's URLs without the pages that bypass the services."""
+        """Without the pages that bypass the services."""
         offered = [url for url in super().get_urls() if getattr(url, "name", None) not in _LEFT_OUT]
         parts = path("overview/", self.admin_view(overview_widgets), name="overview")
         return [path("login/code/", self.login_code, name="login_code"), parts, *offered]

@@ -15,7 +15,7 @@ from accesslist.services.keys import NewKey, api_key_create
 from accesslist.services.organizations import organization_create
 from accesslist.services.projects import project_create
 from accesslist.services.teams import team_create
-from accesslist.services.users import user_create
+from accesslist.services.users import NewUser, user_create
 from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig
 from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument
@@ -67,14 +67,8 @@ class World:
             | ({"groupId": grant.group_id} if grant.group_id else {})
             for grant in self._grants(role, places)
         ]
-        values = {
-            "username": username,
-            "password": password,
-            "first_name": first,
-            "last_name": last,
-            "roles": roles,
-        }
-        user = user_create(values=values, by=_ALL_ROLES, actor=self.owner, now=self.moment)
+        new = NewUser(username=username, password=password, first_name=first, last_name=last, roles=roles)
+        user = user_create(new=new, by=_ALL_ROLES, actor=self.owner, now=self.moment)
         self.actors[username] = Actor(
             ActorKind.USER,
             user.id,

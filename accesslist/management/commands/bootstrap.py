@@ -8,7 +8,7 @@ from accesslist.management.credentials import add_export_option, password_asked,
 from accesslist.rules.access_lists import read_asked_ranges
 from accesslist.selectors.users import any_user_exists
 from accesslist.serializers.users import UserInput
-from accesslist.services.users import unauth_user_create
+from accesslist.services.users import NewUser, unauth_user_create
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.management.database_command import DatabaseCommand
@@ -46,7 +46,7 @@ class Command(DatabaseCommand):
         }
         try:
             user, key = unauth_user_create(
-                values=UserInput().read(given),
+                new=NewUser(**UserInput().read(given)),
                 access_list=read_asked_ranges(options["access_list"]),
                 remote_address=None,
                 now=clock.now(),

@@ -6,24 +6,24 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import User
-from accesslist.services.users import unauth_user_create, user_create
+from accesslist.services.users import NewUser, unauth_user_create, user_create
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
 from opsapi.roles import Grant, Role
 
 pytestmark = pytest.mark.django_db
-WRONG = {"username": "ada", "password": "short", "first_name": "Ada", "last_name": "Lovelace"}
+WRONG = NewUser(username="ada", password="short", first_name="Ada", last_name="Lovelace")
 
 
 def by_nobody() -> None:
     """As endpoint 5."""
-    unauth_user_create(values=WRONG, access_list=(), remote_address=None, now=clock.now())
+    unauth_user_create(new=WRONG, access_list=(), remote_address=None, now=clock.now())
 
 
 def by_owner() -> None:
     """As POST /users."""
-    user_create(values=WRONG, by=[Grant(Role.GLOBAL_OWNER)], actor=SYSTEM, now=clock.now())
+    user_create(new=WRONG, by=[Grant(Role.GLOBAL_OWNER)], actor=SYSTEM, now=clock.now())
 
 
 @pytest.mark.parametrize("make", [by_nobody, by_owner])
