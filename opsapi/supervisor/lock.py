@@ -48,7 +48,7 @@ class DirectoryLock:
         self._write(f"{os.getpid()} {STOPPING}")
 
     def release(self) -> None:
-        """Release the lock; for tests, because the end of the process does the same."""
+        """Release the lock before the process ends."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

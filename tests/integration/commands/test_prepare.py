@@ -30,7 +30,7 @@ class FailingOnce:
         return execute(sql, *arguments)
 
 
-def test_keep_trying_retries_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+def test_it_begins_again_when_it_is_to_keep_trying(caplog: pytest.LogCaptureFixture) -> None:
     failing = FailingOnce()
     with connection.execute_wrapper(failing), caplog.at_level(logging.ERROR, logger="opsapi.prepare"):
         call_command("prepare", "--keep-trying")
@@ -39,7 +39,7 @@ def test_keep_trying_retries_a_failure(caplog: pytest.LogCaptureFixture) -> None
     assert caplog.messages == [line]
 
 
-def test_a_failure_is_one_line() -> None:
+def test_it_ends_with_one_line_otherwise() -> None:
     with connection.execute_wrapper(FailingOnce()), pytest.raises(OperationalError) as caught:
         call_command("prepare")
     assert line_of(caught.value) == "the database's disk is full; try again later: could not extend file"
