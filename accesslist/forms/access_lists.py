@@ -13,8 +13,7 @@ from accesslist.models import AccessListEntry, ApiKey
 from accesslist.network_access import list_of
 from accesslist.rules.access_lists import NewEntry, SeenCaller, keeps_out, newly_refused
 from accesslist.rules.ranges import is_within, read_range
-from accesslist.selectors.access_lists import blocks_of
-from accesslist.selectors.callers import RECENT, recent_callers
+from accesslist.selectors.access_lists import RECENT, blocks_of, recent_callers
 from opsapi import clock
 from opsapi.api.addresses import is_exempt
 from opsapi.api.catalogue import ErrorCode

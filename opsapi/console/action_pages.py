@@ -1,11 +1,11 @@
 """The page of an action on a row, on several rows, or on none, to create a row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.db import transaction
+from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 500
 """Maximum number of rows of an action."""
+NONE_LEFT = "None of the selected items exists any more."
 _SAVE = "Save"
 CONFIRMED = "confirmed"
 """The field that distinguishes the submitted page from the list's request to show it."""
+DoToMany = Callable[["ConsoleAdmin", HttpRequest, "models.QuerySet[Any]"], HttpResponse]
 
 
 class ActionPage:
@@ -169,3 +171,24 @@ def _only(outcomes: Sequence[ActionOutcome]) -> ActionOutcome | None:
 def _as_it_is(row: Any) -> Any:
     """Return the current name, or the last name of a deleted row."""
     return type(row)._default_manager.filter(pk=row.pk).first() or row
+
+
+def to_many(name: str, action: Action) -> DoToMany:
+    """Return the function that Django calls for the action on the selected rows of a list."""
+
+    def do(admin: "ConsoleAdmin", request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
+        # In a fixed order: services take locks, and two operators may act at once.
+        rows = list(chosen.order_by("pk")[: MOST_ROWS + 1])
+        if not rows:
+            return _refused(request, NONE_LEFT)
+        if len(rows) > MOST_ROWS:
+            return _refused(request, f"Select at most {MOST_ROWS} items at once.")
+        return ActionPage(admin, request, action, rows, name=name).answer()
+
+    return do
+
+
+def _refused(request: HttpRequest, reason: str) -> HttpResponse:
+    """Return to the list, and show the reason."""
+    messages.error(request, reason)
+    return redirect(request.get_full_path())

@@ -22,10 +22,9 @@ from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import VisibleScope
-from opsapi.console.action_pages import ActionPage
+from opsapi.console.action_pages import ActionPage, to_many
 from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import action_url, list_url, making_url, page_url
-from opsapi.console.bulk import to_many
 from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, is_too_long
 from opsapi.console.display import EMPTY, Context
 from opsapi.console.error_pages import MissingError, RoleNeededError

@@ -10,7 +10,7 @@ from accesslist.models import Project, User
 from alerting.choices import AlertStatus
 from alerting.models import Alert
 from automation.admin.agents import AgentAdmin
-from opsapi.console.bulk import NONE_LEFT
+from opsapi.console.action_pages import NONE_LEFT
 from opsapi.ids import new_id
 from tests.admin.rows import fill
 from tests.admin.typed import typed_in

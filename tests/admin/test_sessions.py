@@ -1,4 +1,4 @@
-"""How long a session of the console lasts (opsapi.console.session_limits)."""
+"""How long a session of the console lasts (opsapi.console.sessions)."""
 
 from datetime import timedelta
 
