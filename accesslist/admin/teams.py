@@ -133,4 +133,4 @@ class TeamAdmin(WithRoles):
     @admin.display(description="members")
     def people(self, team: Any) -> SafeString | None:
         """The members of the team."""
-        return format_html_join(", ", "{}", ((one,) for one in team.people_shown)) or None
+        return format_html_join(", ", "{}", ((member,) for member in team.people_shown)) or None

@@ -221,13 +221,13 @@ def _joining(
     asked: Sequence[AskedMember], users: Sequence[User], staying: Collection[User] = frozenset()
 ) -> list[User]:
     """The requested users who are not members yet; refuses users beyond the limits."""
-    joining = [(one, user) for one, user in zip(asked, users, strict=True) if user not in staying]
+    joining = [(member, user) for member, user in zip(asked, users, strict=True) if user not in staying]
     room = max(0, min(MOST_JOINING, MOST_MEMBERS - len(staying)))
     if joining[room:]:
         message = (
             f"exceeds a limit: a request adds at most {MOST_JOINING} users, a team has at most {MOST_MEMBERS}"
         )
-        bad = [BadField(one.path, ErrorCode.INVALID_ATTRIBUTE, message) for one, _ in joining[room:]]
+        bad = [BadField(member.path, ErrorCode.INVALID_ATTRIBUTE, message) for member, _ in joining[room:]]
         raise ApiError.of_fields(bad)
     return [user for _, user in joining]
 

@@ -126,7 +126,7 @@ class Document(serializers.Serializer[Any]):
             return self.run_validation(data)
         except InvalidField as error:
             # Paths are relative to the document; a fault of the whole document has no path.
-            named = [replace(one, field=one.field or WHOLE_BODY) for one in error.bad_fields]
+            named = [replace(fault, field=fault.field or WHOLE_BODY) for fault in error.bad_fields]
             raise ApiError.of_fields(named) from None
 
     def run_validation(self, data: Any = _ABSENT) -> Values:
@@ -147,7 +147,7 @@ class Document(serializers.Serializer[Any]):
         for name, field in self._fields_read.items():
             if name in renamed or field.required or field.default is not serializers.empty:
                 bad.extend(self._read_field(name, field, renamed.get(name, _ABSENT), values))
-        bad.extend(self.check(values, frozenset(one.field.split(".")[0].split("[")[0] for one in bad)))
+        bad.extend(self.check(values, frozenset(fault.field.split(".")[0].split("[")[0] for fault in bad)))
         if bad:
             raise InvalidField(*self._in_documented_order(bad)[:MOST_FAULTS])
         return values
@@ -176,7 +176,7 @@ class Document(serializers.Serializer[Any]):
         try:
             values[field.source or name] = field.run_validation(raw)
         except InvalidField as error:
-            return [one.below(name) for one in error.bad_fields]
+            return [fault.below(name) for fault in error.bad_fields]
         return ()
 
     def _read_only_faults(self, name: str, raw: Any) -> Iterable[BadField]:
@@ -230,7 +230,7 @@ class Document(serializers.Serializer[Any]):
 
     def _in_documented_order(self, bad: list[BadField]) -> list[BadField]:
         places = {name: place for place, name in enumerate(self.fields)}
-        return sorted(bad, key=lambda one: places.get(one.field.split(".")[0].split("[")[0], len(places)))
+        return sorted(bad, key=lambda fault: places.get(fault.field.split(".")[0].split("[")[0], len(places)))
 
 
 def _sample_of(field: Any) -> Any:
@@ -263,7 +263,7 @@ def read_array(document: Document, items: Sequence[Any]) -> list[Values]:
         try:
             values.append(document.run_validation(item))
         except InvalidField as error:
-            bad.extend(one.below(f"[{place}]") for one in error.bad_fields)
+            bad.extend(fault.below(f"[{place}]") for fault in error.bad_fields)
     if bad:
         raise ApiError.of_fields(bad)
     return values

@@ -330,7 +330,7 @@ class ListOf(WithExample, serializers.ListField):
             try:
                 values.append(self.child.run_validation(item))
             except InvalidField as error:
-                bad.extend(one.below(f"[{place}]") for one in error.bad_fields)
+                bad.extend(fault.below(f"[{place}]") for fault in error.bad_fields)
         if self.unique and not bad:
             bad.extend(islice(_repeated(values), MOST_FAULTS))
         if bad:

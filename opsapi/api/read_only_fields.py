@@ -48,7 +48,7 @@ def _json_type(field: Any, value: Any) -> type:
         return bool
     if isinstance(value, int) and isinstance(field, serializers.FloatField):
         return float
-    return next((one for one in (int, float, str) if isinstance(value, one)), type(value))
+    return next((kind for kind in (int, float, str) if isinstance(value, kind)), type(value))
 
 
 def _is_same_second(sent: Any, stored: Any) -> bool:

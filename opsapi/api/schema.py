@@ -147,7 +147,7 @@ class DeclaredSchema(AutoSchema):
         """Return the declared query parameters and headers."""
         declared = (*EVERYWHERE, *self._api_view.parameters.get(self._action, ()))
         named = _PATH_PARAMETER.findall(self.path)
-        return [*[_of_path(name) for name in named], *[_described(one) for one in declared]]
+        return [*[_of_path(name) for name in named], *[_described(parameter) for parameter in declared]]
 
     def get_request_serializer(self) -> Any:
         """Return the declared body."""

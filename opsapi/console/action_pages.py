@@ -121,7 +121,7 @@ class ActionPage:
         only, url = _only(outcomes), self._leads_to(outcomes)
         if only and only.template:
             return self._answer(only.template, {**only.context, "row_url": url})
-        for warning in dict.fromkeys(warning for one in outcomes for warning in one.warnings):
+        for warning in dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings):
             messages.warning(self.request, warning)
         messages.success(self.request, self._messages(outcomes))
         return redirect(url)

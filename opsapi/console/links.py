@@ -77,7 +77,8 @@ class RelatedColumn:
 def with_links(names: Any, *, site: AdminSite, visible_scope: VisibleScope, model: type[Model]) -> list[Any]:
     """The columns or fields of a model, with related rows as links."""
     return [
-        RelatedColumn(site, visible_scope, model, one) if _is_related(model, one) else one for one in names
+        RelatedColumn(site, visible_scope, model, name) if _is_related(model, name) else name
+        for name in names
     ]
 
 

@@ -14,7 +14,7 @@ def overview_context(request: HttpRequest) -> Context:
     """Return the context of the template: the widgets for this operator, and the time."""
     now, visible_scope = clock.now(), operator_of(request).visible_scope()
     parts = [part for contribute in overview() for part in contribute(visible_scope, now)]
-    panels = sorted((part for part in parts if isinstance(part, Panel)), key=lambda one: one.rank)
+    panels = sorted((part for part in parts if isinstance(part, Panel)), key=lambda panel: panel.rank)
     return {
         "notices": [part for part in parts if isinstance(part, Notice)],
         "panels": panels,

@@ -144,8 +144,8 @@ class DatabaseCluster:
         process = self._popen(command, signal.SIGKILL, stdin=PIPE, stdout=PIPE, stderr=STDOUT)
         output, _ = process.communicate(text.encode())
         if process.returncode != 0:
-            said = output.decode(errors="replace").strip().splitlines() or ["no output"]
-            raise EmbeddedDatabaseError(f"{program} failed in {self.layout.home}: {said[-1]}")
+            lines = output.decode(errors="replace").strip().splitlines() or ["no output"]
+            raise EmbeddedDatabaseError(f"{program} failed in {self.layout.home}: {lines[-1]}")
 
     def _popen(
         self, command: list[str], at_our_death: signal.Signals, *, stdin: int, stdout: int, stderr: int

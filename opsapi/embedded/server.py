@@ -84,13 +84,13 @@ class Server:
         Raises:
             EmbeddedDatabaseError: the server ended first; with its last output.
         """
-        began = said = time.monotonic()
+        began = logged = time.monotonic()
         while not self._is_ready() and not give_up():
             if self.poll() is not None:
                 raise EmbeddedDatabaseError(f"PostgreSQL stopped while starting: {self._last_words()}")
-            if time.monotonic() - said >= SAY_EVERY:
-                said = time.monotonic()
-                log.info("PostgreSQL has been recovering or starting for %d s", said - began)
+            if time.monotonic() - logged >= SAY_EVERY:
+                logged = time.monotonic()
+                log.info("PostgreSQL has been recovering or starting for %d s", logged - began)
             time.sleep(PAUSE)
 
     @property

@@ -220,8 +220,8 @@ def _is_reusable(connection: OpenConnection, response: HTTPResponse) -> bool:
 
 def _idle_seconds(response: HTTPResponse) -> float:
     """Return less than the receiver's keep-alive: it must not close the connection during a request."""
-    said = _KEEP_ALIVE_TIMEOUT.search(response.headers.get("Keep-Alive", ""))
-    return float(said[1]) - 1 if said else IDLE_SECONDS
+    keep_alive = _KEEP_ALIVE_TIMEOUT.search(response.headers.get("Keep-Alive", ""))
+    return float(keep_alive[1]) - 1 if keep_alive else IDLE_SECONDS
 
 
 def _explain(target: _Target, error: Exception, *, sent: bool) -> OutboundError:
