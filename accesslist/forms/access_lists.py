@@ -172,12 +172,8 @@ class RemovalForm(GuardedForm):
         yield from super().warnings()
         used, block = self.row.last_used, self.row.cidr_block
         after = self.blocks_after(blocks_of(self.key_id()))
-        if (
-            after
-            and used
-            and used > clock.now() - RECENT
-            and not any(is_within(block, other) for other in after)
-        ):
+        is_covered = any(is_within(block, other) for other in after)
+        if after and used and used > clock.now() - RECENT and not is_covered:
             yield f"{block} was last used {time_words(used)}. Keys that only read are not listed above."
 
 
