@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from accesslist.rules.usernames import username_digest
-from opsapi.console import CONSOLE_PATH
+from opsapi.console.path import CONSOLE_PATH
 
 COOKIE = "opsapi_device"
 DEVICE_LASTS = timedelta(days=90)

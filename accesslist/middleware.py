@@ -12,7 +12,7 @@ from accesslist.models import User
 from accesslist.principal import UserPrincipal
 from accesslist.selectors.second_factors import has_second_factor
 from opsapi.api.addresses import client_address
-from opsapi.console import CONSOLE_PATH
+from opsapi.console.path import CONSOLE_PATH
 
 Respond = Callable[[HttpRequest], HttpResponse]
 

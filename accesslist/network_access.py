@@ -29,7 +29,7 @@ def list_of(key: ApiKey | None, operator: Operator) -> AccessList:
 def _place(scopes: Iterable[Scope]) -> Scope:
     """The scope whose log records the change: the key's only project, otherwise its only organization."""
     places = set(scopes)
-    groups, orgs = {one.group_id for one in places}, {one.org_id for one in places}
+    groups, orgs = {place.group_id for place in places}, {place.org_id for place in places}
     if len(groups) == 1 and None not in groups:
         return Scope(group_id=groups.pop())
     if len(orgs) == 1:

@@ -1,5 +1,6 @@
 """Keys and users as principals of a request (opsapi.api.principal), with their granted roles."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 
 from django.utils.functional import cached_property
@@ -17,7 +18,7 @@ from opsapi.roles import IMPLIED, INSTALLATION, Grant, Role, Scope, reaches_grou
 _FIRST_GROUPS = 200
 
 
-class GrantsPrincipal:
+class GrantsPrincipal(ABC):
     """A caller with the roles at the time of the request."""
 
     def __init__(
@@ -107,8 +108,9 @@ class GrantsPrincipal:
         if not any(self.holds(role, scope) for role in roles):
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in roles))
 
+    @abstractmethod
     def _group(self, group_id: str) -> Group | None:
-        raise NotImplementedError
+        """Return the project; None if it does not exist."""
 
 
 class KeyPrincipal(GrantsPrincipal):

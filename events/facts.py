@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import JsonObject, without_nulls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +37,8 @@ class EventFacts:
         return cls(**{name: document.get(wire_name) for name, wire_name in _WIRE_NAMES})
 
     def document(self) -> JsonObject:
-        """Wire name → value of every fact that is there."""
-        found = ((wire_name, getattr(self, name)) for name, wire_name in _WIRE_NAMES)
-        return {wire_name: value for wire_name, value in found if value is not None}
+        """Return wire name → value of all facts that are not None."""
+        return without_nulls((wire_name, getattr(self, name)) for name, wire_name in _WIRE_NAMES)
 
 
 def _wire_name(name: str) -> str:

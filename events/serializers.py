@@ -7,7 +7,7 @@ from events.selectors import EventRow
 from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument, self_link
 from opsapi.api.links import Links
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import JsonObject, without_nulls
 
 GLOBAL_EVENTS = "/globalEvents"
 _ONE_SHOTS = frozenset(spec.name for spec in EVENT_TYPES.values() if spec.one_shot)
@@ -142,7 +142,7 @@ def present_event(
         "id": row["id"],
         "created": row["wire_created"],
         "eventTypeName": row["event_type"],
-        **{name: value for name, value in scope.items() if value is not None},
+        **without_nulls(scope),
         **row["details"],
     }
     # The kind of host a backup concerns is for alerts; the event document does not have it.

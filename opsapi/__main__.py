@@ -41,7 +41,7 @@ Maintenance
 
 
 def main() -> None:
-    """Run the command that the arguments name; print an overview if they name none."""
+    """Run the command in the arguments; without one, print an overview."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
     try:
         if sys.argv[1:] == ["--version"]:
@@ -49,16 +49,16 @@ def main() -> None:
         elif sys.argv[1:] in ([], ["help"], ["--help"], ["-h"]):
             sys.stdout.write(OVERVIEW)
         elif sys.argv[1:2] == ["serve"]:
-            serve.run(sys.argv)  # it starts processes that load the applications, and needs none itself
+            serve.run(sys.argv)  # Its child processes load the applications.
         else:
             with importing():
                 django.setup()
             execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
-        # One line names the setting and its fault; a trace adds nothing.
+        # One line names the setting and its fault; a trace would add nothing.
         sys.exit(f"ImproperlyConfigured: {error}")
     except Error as error:
-        # A database that fails is one line too; --traceback shows where.
+        # A database fault is one line, too; --traceback shows the trace.
         if "--traceback" in sys.argv:
             raise
         sys.exit(f"CommandError: {line_of(error)}")

@@ -1,4 +1,4 @@
-"""Which commit is running, for the version header and the root document."""
+"""The commit that is running, for the version header and the root document."""
 
 import re
 from pathlib import Path
@@ -10,10 +10,12 @@ UNKNOWN = "0" * 40
 
 
 def build_commit(configured: str, root: Path) -> str:
-    """40 hex digits: `configured` if given, else the commit checked out at `root`, else 40 zeros.
+    """Return 40 hex digits: `configured`, otherwise the commit checked out at `root`, otherwise 40 zeros.
 
-    Git itself is not run: it may be absent, and it refuses a checkout of another owner.
-    Raises ImproperlyConfigured when `configured` is not 40 hex digits.
+    Git is not run: it may be absent, and it refuses a checkout of another owner.
+
+    Raises:
+        ImproperlyConfigured: `configured` is not 40 hex digits.
     """
     if configured:
         if not COMMIT.fullmatch(configured.lower()):
@@ -22,11 +24,11 @@ def build_commit(configured: str, root: Path) -> str:
     try:
         return _checked_out(_git_directory(root / ".git"))
     except (OSError, UnicodeDecodeError):
-        return UNKNOWN  # no checkout, or one we may not read
+        return UNKNOWN  # There is no checkout, or it is not readable.
 
 
 def _git_directory(dot_git: Path) -> Path:
-    """`.git` itself, or where the file `.git` of a worktree points (gitrepository-layout(5))."""
+    """Return `.git`, or the directory in the file `.git` of a worktree (gitrepository-layout(5))."""
     if dot_git.is_dir():
         return dot_git
     return (dot_git.parent / dot_git.read_text().removeprefix("gitdir:").strip()).resolve()
@@ -39,7 +41,7 @@ def _checked_out(git: Path) -> str:
 
 
 def _resolve(git: Path, reference: str) -> str:
-    """A reference has its own file or is packed; a worktree shares the references of the main checkout."""
+    """Return the commit of a reference, from its file or packed, also of the main checkout of a worktree."""
     pointer = git / "commondir"
     common = (git / pointer.read_text().strip()).resolve() if pointer.is_file() else git
     for directory in (git, common):

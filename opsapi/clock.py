@@ -1,4 +1,4 @@
-"""Time: read in one place, passed on as an argument, written in one form."""
+"""Time: read in one place, passed as an argument, written in a single format."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
@@ -11,20 +11,20 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
 def now() -> datetime:
-    """The present, in UTC. Called at the edges only (views, commands, the worker's loop)."""
+    """Return the current time, in UTC. Call it only in views, commands and the worker's loop."""
     return datetime.now(UTC)
 
 
 def wire_time(moment: datetime) -> str:
-    """`2026-11-21T07:26:14Z`: UTC, whole seconds, fractions cut."""
+    """Return `2026-11-21T07:26:14Z`: UTC, whole seconds, fractions cut."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
 
 
 def parse_time(text: str) -> datetime:
-    """Read an ISO 8601 date-time; no zone means UTC, fractions are cut.
+    """Read an ISO 8601 date-time. No zone means UTC; fractions are cut.
 
     Raises:
-        ValueError: when the text is no such time (a date alone is none).
+        ValueError: the text is not a date-time. A date alone is not enough.
     """
     if not _ISO_TIME.fullmatch(text):
         raise ValueError("not an ISO 8601 date-time")
@@ -38,7 +38,7 @@ def parse_time(text: str) -> datetime:
 
 
 def parse_filter_time(text: str, *, end_of_day: bool) -> datetime:
-    """As `parse_time`, for filters: a date alone is its first second, or its last with `end_of_day`."""
+    """As `parse_time`, for filters: a date alone means its first second, or its last with `end_of_day`."""
     if not _ISO_DATE.fullmatch(text):
         return parse_time(text)
     day = datetime.combine(date.fromisoformat(text), time(), UTC)
@@ -46,9 +46,9 @@ def parse_filter_time(text: str, *, end_of_day: bool) -> datetime:
 
 
 def second_after(moment: datetime) -> datetime:
-    """The whole second after this one: comparisons with stored times are of whole seconds.
+    """Return the next whole second, because stored times are compared by whole seconds.
 
-    For the last representable second, return it unchanged.
+    The last representable second is returned unchanged.
     """
     try:
         return moment.replace(microsecond=0) + timedelta(seconds=1)
@@ -57,17 +57,17 @@ def second_after(moment: datetime) -> datetime:
 
 
 def time_words(moment: datetime) -> str:
-    """`2026-11-21 19:00:00Z`: as templates show a time by themselves (`opsapi.console.formats`)."""
+    """Return `2026-11-21 19:00:00Z`, as templates show times (`opsapi.console.formats`)."""
     return wire_time(moment).replace("T", " ")
 
 
 def ago_words(moment: datetime, now: datetime) -> str:
-    """`3 h 20 min ago`."""
+    """Return `3 h 20 min ago`."""
     return f"{age_words(now - moment)} ago"
 
 
 def age_words(length: timedelta) -> str:
-    """`under 1 min`, `5 min`, `3 h 20 min`, `2 d 4 h`, `45 d`: never more than it is."""
+    """Return `under 1 min`, `5 min`, `3 h 20 min`, `2 d 4 h`, `45 d`; always rounded down."""
     seconds = int(length.total_seconds())
     if seconds < _MINUTE:
         return "under 1 min"

@@ -1,4 +1,4 @@
-"""The encrypted columns of the database, and whether the configured keys decrypt their values."""
+"""The encrypted columns of the database, and whether the configured keys can decrypt their values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,16 +23,16 @@ class EncryptedColumn:
         return f"{self.model._meta.label}.{self.name}"
 
     def rows(self) -> models.QuerySet[Any, Any]:
-        """The rows with a value, including rows that the model's manager hides."""
+        """Return the rows with a value, including rows that the model's manager hides."""
         return self.model._base_manager.exclude(**{self.name: None})
 
     def count_without_key(self) -> int:
-        """How many values a key encrypted that is not configured; none is opened for it."""
+        """Return the number of values that an unknown key encrypted. No value is decrypted for this."""
         count: int = self._by_key().exclude(key_id__in=known_key_ids()).count()
         return count
 
     def has_values_of_known_keys(self) -> bool:
-        """Whether a configured key encrypted any value; none is opened for it."""
+        """Whether a configured key encrypted any value. No value is decrypted for this."""
         return self._by_key().filter(key_id__in=known_key_ids()).exists()
 
     def key_ids(self) -> set[str]:
@@ -45,7 +45,7 @@ class EncryptedColumn:
 
 
 def encrypted_columns() -> Iterator[EncryptedColumn]:
-    """All of them."""
+    """Return all encrypted columns."""
     for model in apps.get_models():
         for field in model._meta.get_fields():
             if isinstance(field, EncryptedField):
@@ -60,13 +60,13 @@ def used_key_ids() -> set[str]:
 
 
 def is_key_lost() -> bool:
-    """Whether values are encrypted and no configured key encrypted any of them; before migrations, too."""
+    """Whether there are encrypted values, but none with a configured key. Works before migrations, too."""
     filled = [column for column in encrypted_columns() if _is_in_database(column) and column.rows().exists()]
     return bool(filled) and not any(column.has_values_of_known_keys() for column in filled)
 
 
 def _is_in_database(column: EncryptedColumn) -> bool:
-    """A column of a newer version is not there before its migration."""
+    """Whether the column exists; a column of a newer version does not exist before its migration."""
     table = column.model._meta.db_table
     with connection.cursor() as cursor:
         if table not in connection.introspection.table_names(cursor):

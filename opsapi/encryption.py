@@ -1,7 +1,7 @@
-"""Secrets at rest: AES-256-GCM, bound to the row they belong to, with rotating keys.
+"""Secrets at rest: AES-256-GCM, bound to their row, with key rotation.
 
-An encrypted text is `<key id>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first of
-`OPSAPI_ENCRYPTION_KEYS` encrypts, all of them open; `manage.py rotate_encryption` encrypts all again.
+An encrypted text is `<key id>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first of `OPSAPI_ENCRYPTION_KEYS`
+encrypts, all of them decrypt. `manage.py rotate_encryption` encrypts all texts again.
 """
 
 import base64
@@ -31,9 +31,10 @@ def _cipher(key: str) -> tuple[str, AESGCM]:
 
 
 def newest_key() -> str:
-    """The key for encryption.
+    """Return the key for encryption.
 
-    Raises: ImproperlyConfigured: no key exists yet.
+    Raises:
+        ImproperlyConfigured: no key exists yet.
     """
     if not settings.OPSAPI_ENCRYPTION_KEYS:
         file = settings.OPSAPI_ENCRYPTION_KEY_FILE
@@ -54,7 +55,7 @@ def decrypt(encrypted: str, *, owner: str) -> str:
     """Decrypt a text that `encrypt` created for the same owner.
 
     Raises:
-        CannotDecryptError: see there.
+        CannotDecryptError: see its docstring.
     """
     key_id, _, body = encrypted.partition(".")
     for known_id, cipher in map(_cipher, settings.OPSAPI_ENCRYPTION_KEYS):
@@ -68,7 +69,7 @@ def decrypt(encrypted: str, *, owner: str) -> str:
 
 
 def known_key_ids() -> list[str]:
-    """Prefixes of texts encrypted with the configured keys, KEY_ID_LENGTH characters each."""
+    """Return the prefixes of texts encrypted with the configured keys, KEY_ID_LENGTH characters each."""
     return [_cipher(key)[0] for key in settings.OPSAPI_ENCRYPTION_KEYS]
 
 

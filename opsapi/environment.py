@@ -1,8 +1,8 @@
-"""How settings are read from the environment (or `.env`): each reader checks the value on its way in.
+"""Reads and checks settings from the environment or `.env`.
 
-A wrong value raises `ImproperlyConfigured` with one line that names the setting, the value's fault and what
-is allowed. `READ` lists all settings, `.env.example` explains them, and docs/reference/settings.md is
-generated from both.
+An invalid value raises `ImproperlyConfigured` with one line that names the setting, the fault and the allowed
+values. `READ` lists all settings, `.env.example` explains them, and docs/reference/settings.md is generated
+from both.
 """
 
 import ipaddress

@@ -54,7 +54,7 @@ def ends_of(rows: QuerySet[T], *, first: int, newest: int) -> tuple[list[T], int
     if len(found) < newest + first:
         return found, 0
     oldest = list(rows.order_by("created", "id")[:first])
-    ends = list({one.pk: one for one in (*found[:newest], *reversed(oldest))}.values())
+    ends = list({row.pk: row for row in (*found[:newest], *reversed(oldest))}.values())
     return ends, max(0, rows.order_by()[:MOST_BETWEEN].count() - len(ends))
 
 

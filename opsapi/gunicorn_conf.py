@@ -1,5 +1,6 @@
-"""How gunicorn serves the platform; `manage.py serve` uses it, and so does each machine of a larger
-installation: `gunicorn -c python:opsapi.gunicorn_conf opsapi.wsgi`.
+"""The configuration of gunicorn, for `manage.py serve` and for each machine of a larger installation.
+
+`gunicorn -c python:opsapi.gunicorn_conf opsapi.wsgi`
 """
 
 import os
@@ -85,7 +86,7 @@ def ssl_context(_config: Any, make: Callable[[], ssl.SSLContext]) -> ssl.SSLCont
 
 
 def post_fork(_server: Any, worker: Any) -> None:
-    """A worker without its master still holds the listening socket, so it ends immediately."""
+    """End a worker with its master: it would still hold the listening socket."""
     die_with(worker.ppid, signal.SIGKILL)
     return_large_blocks()
 

@@ -1,6 +1,6 @@
-"""Where the processes of a machine put what they count, for `/metrics` to add up.
+"""The files in which the processes of a machine count, and which `/metrics` adds up.
 
-To be called before anything imports the metrics library, which looks at the variable once.
+Call this before the metrics library is imported, because the library reads the variable once.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 the directory in it is 0700 and i
 
 
 def prepare(data_dir: Path) -> dict[str, str]:
-    """Create the directory of the counters without files of ended processes; return the environment variable.
+    """Create the directory of the files, remove files of ended processes, return the environment variable.
 
-    The directory is the one in the environment, or otherwise one in memory: on a full disk, files would kill
-    each process that counts. Without shared memory, it is in the data directory. Files of running processes
-    stay, because web processes and workers may start one by one.
+    The directory is the one in the environment, otherwise a directory in memory: on a full disk, files would
+    kill each process that counts. Without shared memory, it is in the data directory. Files of running
+    processes stay, because web processes and workers may start one by one.
 
     Raises:
         ImproperlyConfigured: the directory cannot be created.
@@ -39,18 +39,18 @@ def prepare(data_dir: Path) -> dict[str, str]:
 
 
 def remove(data_dir: Path) -> None:
-    """Remove the directory in memory, when all that count have ended; nothing else would before a reboot."""
+    """Remove the directory in memory, when all counting processes have ended."""
     if not os.environ.get(VARIABLE) and _is_ours(memory_dir(data_dir)):
         shutil.rmtree(memory_dir(data_dir), ignore_errors=True)
 
 
 def memory_dir(data_dir: Path) -> Path:
-    """The directory in memory of the installation with that data directory."""
+    """Return the directory in memory for the installation with this data directory."""
     return SHARED_MEMORY / f"opsapi-metrics-{hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:24]}"
 
 
 def _in_memory(data_dir: Path) -> Path | None:
-    """None without shared memory, or if the name belongs to another user."""
+    """Return a directory in memory; None without shared memory, or if the name belongs to another user."""
     directory = memory_dir(data_dir)
     if not SHARED_MEMORY.is_dir():
         return None
@@ -70,12 +70,12 @@ def _is_ours(directory: Path) -> bool:
 def _in_data_dir(data_dir: Path) -> Path:
     make_private_directory(data_dir)
     directory = _made(data_dir / "metrics")
-    directory.chmod(0o700)  # earlier versions let other users enter it
+    directory.chmod(0o700)  # Earlier versions let other users enter it.
     return directory
 
 
 def _made(directory: Path) -> Path:
-    """The directory, created for its owner alone if it does not exist."""
+    """Return the directory, created with access for its owner only if it does not exist."""
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         directory.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The series of `/metrics`, declared once, so that docs/reference/metrics.md can list all of them.
+"""The series of `/metrics`, each declared once: docs/reference/metrics.md lists them.
 
 Processes count in COUNTED. Gauges are queried at each scrape and not stored.
 """
@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily
 
 COUNTED = CollectorRegistry()
-"""The counters of this process. Under gunicorn they are in files shared by all processes of the machine."""
+"""The counters of this process. Under gunicorn they are in files that all processes of the machine share."""
 
 
 class SeriesType(StrEnum):

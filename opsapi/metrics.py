@@ -1,7 +1,7 @@
 """The metrics of the platform for Prometheus.
 
-Processes count what they do. Gauges are queried from the database at each scrape: each app contributes them
-as `metrics` of its AppConfig. The values of labels are closed sets.
+Processes count. Gauges are queried from the database at each scrape: each app contributes them as `metrics`
+of its AppConfig. The values of labels are closed sets.
 """
 
 import logging
@@ -26,7 +26,7 @@ _DATABASE_UP = gauge("opsapi_database_up", "1 if the database answered this scra
 
 
 def exposition() -> bytes:
-    """All metrics in the Prometheus text format 0.0.4, collected now.
+    """Return all metrics in the Prometheus text format 0.0.4, collected now.
 
     Without the database, its metrics are left out, and `opsapi_database_up` is 0.
     """
@@ -38,19 +38,19 @@ def exposition() -> bytes:
 
 
 class _FromProcesses(Collector):
-    """Counters of all processes of this machine."""
+    """Collects counters of all processes of this machine."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def collect(self) -> Iterable[Metric]:
-        """The sums, without files that disappear meanwhile, such as files of ended processes."""
+        """Yield the sums, without files that disappear meanwhile, such as files of ended processes."""
         files = [str(file) for file in self._directory.glob("*.db") if _is_begun(file)]
         while True:
             try:
                 return _merged(files)
             except FileNotFoundError as error:
-                files.remove(error.filename)  # One fewer on each pass.
+                files.remove(error.filename)  # Each pass has one file less.
 
 
 def _is_begun(file: Path) -> bool:
@@ -67,14 +67,14 @@ def _merged(files: list[str]) -> Iterable[Metric]:
 
 
 class _FromDatabase(Collector):
-    """Metrics from the database."""
+    """Collects metrics from the database."""
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: registration must not query the database."""
+        """Return nothing: registration must not query the database."""
         return []
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics of every app, and whether they could be queried."""
+        """Yield the metrics of every app, and whether they could be queried."""
         try:
             found = _of_apps()
         except Error as error:

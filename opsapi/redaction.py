@@ -1,4 +1,4 @@
-"""How redacted secrets look in answers and messages. Pure."""
+"""Redacts secrets in responses and messages. Pure."""
 
 import re
 from typing import Final
@@ -9,33 +9,33 @@ _SHOWN = 4
 _SHORT = 8
 _AUTHORITY: Final = "://"
 _WORD = re.compile(r"\S+")
-# All before the last @ of the authority. Where the authority is neither `host` nor `host:port`, a password
-# has a slash, a question mark or a # in it: then all before the last @.
+# Everything before the last @ of the authority. If the authority is neither `host` nor `host:port`, the
+# password contains a slash, a question mark or a #: then everything before the last @.
 _USER_INFO = re.compile(r"(?:[^/?#]*|[^/?#@:\[]*:(?!\d+(?:[/?#,]|$)).*)@")
 _PARAMETER = re.compile(r"\?[^?=/]+=")
 
 
 def redact_token(value: str) -> str:
-    """A key or token: `******<last4>`; up to 8 characters nothing of it."""
+    """Redact a key or token: `******<last4>`; up to 8 characters, only `******`."""
     return MASK + value[-_SHOWN:] if len(value) > _SHORT else MASK
 
 
 def redact_secret(value: str) -> str:  # noqa: ARG001 - the same shape as its siblings, so a table can name them
-    """A password or webhook secret: nothing of it."""
+    """Redact a password or webhook secret completely."""
     return MASK
 
 
 def redact_url(value: str) -> str:
-    """A URL that carries a credential: scheme and host, then `/******` and the last 4 of the path."""
+    """Redact a URL that contains a credential: scheme and host, then `/******` and the last 4 of the path."""
     parts = urlsplit(value)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}/{MASK}{parts.path.strip('/')[-_SHOWN:]}"
 
 
 def redact_urls(text: str) -> str:
-    """The text with `******` for the user info and the query of every URL in it.
+    """Return the text with `******` for the user info and the query of every URL in it.
 
-    A URL ends at white space. A path with a query of `name=value` is a URL too, without any scheme.
+    A URL ends at white space. A path with a query of `name=value` counts as a URL without scheme.
     """
     return _WORD.sub(lambda word: _redact_word(word[0]), text) if "/" in text else text
 

@@ -1,4 +1,4 @@
-"""Roles, what they imply, and whether a set of grants satisfies a role. Pure."""
+"""Roles, the roles that they imply, and whether grants satisfy a role. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """Every role; the values are the wire values."""
+    """All roles, with their wire values."""
 
     GLOBAL_OWNER = "GLOBAL_OWNER"
     GLOBAL_READ_ONLY = "GLOBAL_READ_ONLY"
@@ -31,23 +31,23 @@ class Role(StrEnum):
 
     @property
     def is_global(self) -> bool:
-        """Whether it is granted over the whole installation."""
+        """Whether the role is granted in the whole installation."""
         return self.startswith("GLOBAL_")
 
     @property
     def is_org(self) -> bool:
-        """Whether it is granted in an organization."""
+        """Whether the role is granted in an organization."""
         return self.startswith("ORG_")
 
     @property
     def is_group(self) -> bool:
-        """Whether it is granted in a project."""
+        """Whether the role is granted in a project."""
         return self.startswith("GROUP_")
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a role is asked for: a project (with its organization), an organization, or everywhere."""
+    """The scope of a required role: a project (with its organization), an organization, or everywhere."""
 
     org_id: str | None = None
     group_id: str | None = None
@@ -55,7 +55,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A role and where it holds; both ids None for a global role."""
+    """A role and its scope; both IDs are None for a global role."""
 
     role: Role
     org_id: str | None = None
@@ -63,7 +63,7 @@ class Grant:
 
     @property
     def scope(self) -> Scope:
-        """Where it holds; a project without its organization."""
+        """The scope of the grant; a project without its organization."""
         return Scope(org_id=self.org_id, group_id=self.group_id)
 
 
@@ -104,11 +104,11 @@ def _closure(role: Role) -> frozenset[Role]:
 
 
 IMPLIED: Mapping[Role, frozenset[Role]] = {role: _closure(role) for role in Role}
-"""For each role every role it implies, itself included, at its own scope and below."""
+"""Role → all roles that it implies, in its own scope and below, including itself."""
 
 
 READING = frozenset({Role.GROUP_READ_ONLY, Role.ORG_MEMBER})
-"""Whoever holds one of these somewhere, directly or implied, may read something."""
+"""Users with any of these roles, directly or implied, can read something."""
 
 
 def _reaches(grant: Grant, scope: Scope) -> bool:
@@ -120,10 +120,10 @@ def _reaches(grant: Grant, scope: Scope) -> bool:
 
 
 def satisfies(grants: Iterable[Grant], wanted: Role, scope: Scope) -> bool:
-    """Whether one of the grants is, or implies, the wanted role at that scope."""
+    """Whether a grant is, or implies, the wanted role in the scope."""
     return any(wanted in IMPLIED[grant.role] and _reaches(grant, scope) for grant in grants)
 
 
 def reaches_group(grants: Iterable[Grant], scope: Scope) -> bool:
-    """Whether any grant reaches the project at all: one in it, or one that implies a role in it."""
+    """Whether a grant applies to the project: a role in it, or a role that implies a role in it."""
     return any(_reaches(grant, scope) and IMPLIED[grant.role] & _GROUP_ROLES for grant in grants)

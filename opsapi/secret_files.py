@@ -1,4 +1,4 @@
-"""Secrets that make themselves: written once into the data directory, readable by its owner alone."""
+"""Secrets that are generated at the first use: files in the data directory that only their owner can read."""
 
 import os
 import secrets
@@ -11,10 +11,10 @@ SECRET_BYTES = 48
 
 
 def make_private_directory(path: Path) -> None:
-    """Create the directory `path` for its owner alone; an existing directory keeps its mode.
+    """Create the directory `path` for its owner only; an existing directory keeps its mode.
 
-    For root, other users can pass through (0711), because PostgreSQL runs as another user inside; they can
-    list nothing, and every secret in it is 0600.
+    For root, other users can enter but not list it (0711), because PostgreSQL runs as another user inside;
+    every secret in it is 0600.
 
     Raises:
         ImproperlyConfigured: the directory cannot be created.
@@ -43,7 +43,11 @@ def secret_from_file(path: Path) -> str:
 
 
 def existing_secret(path: Path) -> str | None:
-    """The secret in `path`; None where there is no such file. Raises as `secret_from_file`."""
+    """Return the secret in `path`; None if the file does not exist.
+
+    Raises:
+        ImproperlyConfigured: as `secret_from_file`.
+    """
     try:
         return _read(path)
     except FileNotFoundError:
@@ -54,7 +58,7 @@ def existing_secret(path: Path) -> str | None:
 
 def _make(path: Path) -> None:
     make_private_directory(path.parent)
-    # Written whole under a name of its own (0600), then linked: the first link wins, none is half there.
+    # Written under a temporary name (0600), then linked: the first link wins, and no file is partial.
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     draft = Path(name)
     try:
@@ -72,11 +76,11 @@ def _link(draft: Path, path: Path) -> None:
     try:
         os.link(draft, path)
     except FileExistsError:
-        return  # another process was faster: its secret counts
+        return  # Another process was faster: its secret counts.
 
 
 def _sync_directory(path: Path) -> None:
-    """The database may keep what was encrypted through a power failure: so must the key's name."""
+    """Sync the directory: after a power failure, the database may contain texts encrypted with the key."""
     number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(number)

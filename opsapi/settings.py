@@ -192,7 +192,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "opsapi.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "opsapi.console.session_limits.session_limits",
+    "opsapi.console.sessions.session_limits",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "accesslist.middleware.operator",

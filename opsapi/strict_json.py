@@ -1,10 +1,11 @@
-"""JSON read strictly. Pure.
+"""Reads JSON strictly. Pure.
 
-It uses the standard parser, which can refuse what others accept: duplicate keys, NaN and Infinity. While
-that parser builds values it holds the interpreter, and the values may take fifty times the size of the
-body. A body that is nested too deeply or has too many values is therefore refused by its bytes, before
-anything is built. Text with NUL characters or lone surrogates and numbers beyond a double are JSON and
-cannot be stored. They are passed on, so that the fields refuse them by name.
+The standard parser can refuse what other parsers accept: duplicate keys, NaN and Infinity. While it builds
+values, it blocks all threads of the process, and the values may take fifty times the size of the body. A body
+with too much nesting or too many values is therefore refused by its bytes, before values are built.
+
+Text with NUL characters or lone surrogates, and numbers beyond a double, are JSON but cannot be stored. They
+are passed on, so that the fields refuse them by name.
 """
 
 import json
@@ -15,24 +16,24 @@ from typing import Any, Final, NoReturn
 
 MAX_DEPTH = 64
 MAX_MARKS = 2_000_000
-"""The maximum number of commas and brackets of a body, strings included; a body has no more values."""
+"""The maximum number of commas and brackets of a body, including strings. It limits the number of values."""
 UNKEPT_TEXT: Final = "must not contain NUL characters or lone surrogates"
-"""What is wrong with a text that `is_kept` denies."""
+"""The fault of a text for which `is_kept` is false."""
 
 _UNKEPT = re.compile(r"[\x00\ud800-\udfff]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
 _STEPS: Final = [{"[": 1, "{": 1, "]": -1, "}": -1}.get(chr(byte), 0) for byte in range(256)]
-_MOST_DIGITS = 400  # reading costs the square of the length; a double ends at 309 digits
+_MOST_DIGITS = 400  # Reading costs the square of the length; a double has at most 309 digits.
 _BEYOND_DOUBLE: int = 10**_MOST_DIGITS
 
 
 def is_kept(text: str) -> bool:
-    """Whether PostgreSQL can store the text and an answer can show it."""
+    """Whether PostgreSQL can store the text and a response can contain it."""
     return not _UNKEPT.search(text)
 
 
 def bounded_integer(text: str) -> int:
-    """The integer; of more than 400 characters some other one, as far beyond what a double holds."""
+    """Return the integer. A number of more than 400 characters becomes another integer beyond a double."""
     if len(text) <= _MOST_DIGITS:
         return int(text)
     return -_BEYOND_DOUBLE if text.startswith("-") else _BEYOND_DOUBLE
@@ -44,13 +45,13 @@ def read_json(
     read_float: Callable[[str], Any] = float,
     read_integer: Callable[[str], Any] = bounded_integer,
 ) -> Any:
-    """The value in the text; the two readers make the numbers, out of how they are written.
+    """Return the value in the text. The two readers convert numbers from their notation.
 
-    Left alone they read what no double holds as infinite, or as some integer that none holds either.
-    Bytes come from outside and are held to MAX_DEPTH and MAX_MARKS; a text was when it came.
+    Without them, the parser returns infinity or an integer for numbers beyond a double. Bytes come from
+    clients and are limited to MAX_DEPTH and MAX_MARKS; a text was checked when it was stored.
 
     Raises:
-        ValueError: with what is wrong, fit for an answer.
+        ValueError: the fault, as a text for clients.
     """
     if isinstance(body, bytes):
         _check_structure(body)
@@ -92,7 +93,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _check_structure(body: bytes) -> None:
-    """Refuse a body by its brackets and commas; whether they fit together is for the parser to say."""
+    """Refuse a body by its brackets and commas; the parser checks whether they match."""
     brackets = sum(map(body.count, (b"[", b"]", b"{", b"}")))
     if brackets + body.count(b",") > MAX_MARKS:
         raise ValueError(f"it has more than {MAX_MARKS} commas and brackets")
@@ -101,8 +102,8 @@ def _check_structure(body: bytes) -> None:
 
 
 def _depth(body: bytes) -> int:
-    """The depth of nested brackets, without brackets in strings."""
-    # Without escapes each quote begins or ends a string; what has nothing of interest in it goes at once.
+    """Return the depth of nested brackets, without brackets in strings."""
+    # Without escapes, each quote begins or ends a string. Strings without brackets are removed at once.
     quotes = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     parts = quotes.translate(None, _NO_BRACKETS).replace(b'""', b"").split(b'"')
     return max(accumulate(map(_STEPS.__getitem__, chain.from_iterable(parts[::2]))), default=0)

@@ -8,7 +8,7 @@ from opsapi.api.health import HealthViewSet
 from opsapi.api.pages import docs_page, metrics_page, schema_page
 from opsapi.api.root import ErrorCodeViewSet, RootViewSet
 from opsapi.api.views import UnknownPath, route
-from opsapi.console import CONSOLE_PATH
+from opsapi.console.path import CONSOLE_PATH
 
 admin.autodiscover()  # the pages of the console
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")

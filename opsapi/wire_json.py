@@ -1,30 +1,36 @@
-"""JSON as it is sent, in answers and to webhooks and services. Pure."""
+"""JSON of API responses, and of requests to webhooks and services. Pure."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
 JsonObject = dict[str, Any]
-"""A JSON object, as it is sent."""
+"""A JSON object as it is sent."""
 
-_INTEGERS = range(-(2**63), 2**64)  # what the writer takes
+_INTEGERS = range(-(2**63), 2**64)  # orjson writes no others
 
 
 def write_json(document: Any, *, pretty: bool = False) -> bytes:
-    """A document as UTF-8 JSON.
+    """Return the document as UTF-8 JSON.
 
-    PostgreSQL keeps the double 1e22 in jsonb as 10000000000000000000000 and hands it back as an integer,
-    longer than the writer takes: such a one is written as the double it came as.
+    PostgreSQL stores the double 1e22 in jsonb as 10000000000000000000000, and returns an integer that orjson
+    cannot write. Such integers are written as doubles again.
 
     Raises:
-        TypeError: it holds what is no JSON.
+        TypeError: a value is not JSON.
     """
     options = orjson.OPT_INDENT_2 if pretty else 0
     try:
         return orjson.dumps(document, option=options)
     except TypeError:
-        # Rare, so that nobody else pays for the walk. What has another fault is refused here again.
+        # Rare, so other documents do not pay for the conversion. Other faults raise the same error again.
         return orjson.dumps(_as_written(document), option=options)
+
+
+def without_nulls(values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> JsonObject:
+    """Return an object without the members that are None: the API leaves out absent values."""
+    return {name: value for name, value in dict(values).items() if value is not None}
 
 
 def _as_written(value: Any) -> Any:
@@ -32,7 +38,7 @@ def _as_written(value: Any) -> Any:
         return {name: _as_written(below) for name, below in value.items()}
     if isinstance(value, (list, tuple)):
         return [_as_written(below) for below in value]
-    # Not by `type`: what counts as an integer is for the writer to say.
+    # Not `type(value)`: orjson also writes subclasses of int as integers.
     return _double(value) if isinstance(value, int) and value not in _INTEGERS else value
 
 

@@ -12,17 +12,17 @@ from opsapi.program import importing
 
 
 class Request(WSGIRequest):
-    """Read in UTF-8, whatever charset its Content-Type names.
+    """A request that is read in UTF-8, with any Content-Type.
 
-    Django reads the query in the charset of the Content-Type, be it one that decodes no text at all,
-    and does so where no error becomes an answer.
+    Django reads the query in the charset of the Content-Type, even if that cannot decode text, at a point
+    where an exception does not become a response.
     """
 
     def _set_content_type_params(self, meta: dict[str, Any]) -> None:
-        """The media type and its parameters; none where they cannot be read."""
+        """Set the media type and its parameters; empty if they cannot be read."""
         try:
             read = parse_header_parameters(meta.get("CONTENT_TYPE", ""))
-        except (ValueError, LookupError):  # RFC 2231 values in charsets that are none
+        except (ValueError, LookupError):  # RFC 2231 values with invalid charsets.
             read = ("", {})
         self.content_type, self.content_params = read
 

@@ -27,10 +27,12 @@ from opsapi.roles import Scope
 
 
 def _make(call: ActionCall) -> ActionOutcome:
+    values = dict(call.values)
+    members = members_named(values.pop("usernames"))
     team = team_create(
-        org_id=call.values["org_id"],
-        name=call.values["name"],
-        members=members_named(call.values["usernames"]),
+        org_id=values.pop("org_id"),
+        values=values,
+        members=members,
         seen_in=sight_of(call.operator.grants),
         actor=call.actor,
         now=call.now,
@@ -40,14 +42,15 @@ def _make(call: ActionCall) -> ActionOutcome:
 
 def _change(call: ActionCall) -> None:
     actor_lock_in_turn(call.actor)
-    gone = {username_key(name) for name in call.values["go"]}
+    changes = dict(call.values)
+    come, gone = changes.pop("come"), {username_key(name) for name in changes.pop("go")}
     members = call.row.members.order_by("username_key").values_list("username", flat=True)
     staying = [name for name in members if username_key(name) not in gone]
     team_update(
         team_id=call.row.id,
         org_id=call.row.org_id,
-        name=call.values["name"],
-        members=members_named(list(dict.fromkeys([*staying, *call.values["come"]]))),
+        changes=changes,
+        members=members_named(list(dict.fromkeys([*staying, *come]))),
         seen_in=sight_of(call.operator.grants),
         actor=call.actor,
         now=call.now,
@@ -130,4 +133,4 @@ class TeamAdmin(WithRoles):
     @admin.display(description="members")
     def people(self, team: Any) -> SafeString | None:
         """The members of the team."""
-        return format_html_join(", ", "{}", ((one,) for one in team.people_shown)) or None
+        return format_html_join(", ", "{}", ((member,) for member in team.people_shown)) or None

@@ -160,15 +160,15 @@ class UserAdmin(WithRoles):
             visible_scope = operator_of(request).visible_scope()
             teams = list(user.teams.order_by("name"))
             urls = urls_seen(
-                self.admin_site, visible_scope, "accesslist.team", "id", (one.id for one in teams)
+                self.admin_site, visible_scope, "accesslist.team", "id", (team.id for team in teams)
             )
-            user.teams_seen = [link(urls[one.id], one.name) for one in teams if one.id in urls]
+            user.teams_seen = [link(urls[team.id], team.name) for team in teams if team.id in urls]
         return user
 
     @admin.display(description="teams")
     def teams_shown(self, user: Any) -> SafeString | None:
         """The teams that the operator can see."""
-        return format_html_join(", ", "{}", ((one,) for one in user.teams_seen)) or None
+        return format_html_join(", ", "{}", ((team,) for team in user.teams_seen)) or None
 
     @admin.display(description="registration")
     def registration(self, user: User) -> SafeString | None:

@@ -13,8 +13,7 @@ from accesslist.models import AccessListEntry, ApiKey
 from accesslist.network_access import list_of
 from accesslist.rules.access_lists import NewEntry, SeenCaller, keeps_out, newly_refused
 from accesslist.rules.ranges import is_within, read_range
-from accesslist.selectors.access_lists import blocks_of
-from accesslist.selectors.callers import RECENT, recent_callers
+from accesslist.selectors.access_lists import RECENT, blocks_of, recent_callers
 from opsapi import clock
 from opsapi.api.addresses import is_exempt
 from opsapi.api.catalogue import ErrorCode
@@ -60,7 +59,7 @@ class GuardedForm(ScopedForm):
     def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
         """Hides the confirmation until there is a warning."""
         for title, fields in super().groups():
-            yield title, [one for one in fields if one.name != "anyway" or self.listed]
+            yield title, [field for field in fields if field.name != "anyway" or self.listed]
 
     def warnings(self) -> Iterator[str]:
         """The callers that the change would block."""
@@ -71,7 +70,7 @@ class GuardedForm(ScopedForm):
             callers = ngettext("%d caller", "%d callers", len(refused)) % len(refused)
             yield f"{callers} of the last {RECENT.days} days would be blocked:"
             listed, left_out = cut(refused, _MOST_WARNINGS)
-            yield from (_caller_words(one) for one in listed)
+            yield from (_caller_words(caller) for caller in listed)
             if left_out:
                 yield more_words(left_out)
         own = self.operator.actor().remote_address
@@ -81,7 +80,7 @@ class GuardedForm(ScopedForm):
     @cached_property
     def _callers(self) -> list[SeenCaller]:
         seen = recent_callers(self.key_id(), now=clock.now())
-        return [one for one in seen if not is_exempt(one.address)]
+        return [caller for caller in seen if not is_exempt(caller.address)]
 
 
 class EntriesForm(GuardedForm):
@@ -173,7 +172,8 @@ class RemovalForm(GuardedForm):
         yield from super().warnings()
         used, block = self.row.last_used, self.row.cidr_block
         after = self.blocks_after(blocks_of(self.key_id()))
-        if after and used and used > clock.now() - RECENT and not any(is_within(block, one) for one in after):
+        is_covered = any(is_within(block, other) for other in after)
+        if after and used and used > clock.now() - RECENT and not is_covered:
             yield f"{block} was last used {time_words(used)}. Keys that only read are not listed above."
 
 
@@ -205,5 +205,5 @@ def _range(text: str) -> str:
         raise ValidationError(f"{text[:50]} {fault}.") from None
 
 
-def _caller_words(one: SeenCaller) -> str:
-    return f"{one.public_key} from {one.address}, last seen {time_words(one.seen)}"
+def _caller_words(caller: SeenCaller) -> str:
+    return f"{caller.public_key} from {caller.address}, last seen {time_words(caller.seen)}"

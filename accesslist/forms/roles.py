@@ -104,13 +104,13 @@ class HeldRolesForm(RolesForm):
 
     def _offered(self, holder: ApiKey | User) -> dict[int, RoleGrant]:
         held = holder.grants.select_related("org", "project").order_by("id")
-        takable = (one for one in held if self.may_revoke(one))
-        return {one.pk: one for one in islice(takable, MOST_HELD)}
+        takable = (row for row in held if self.may_revoke(row))
+        return {row.pk: row for row in islice(takable, MOST_HELD)}
 
     def revoked(self) -> list[Grant]:
         """The offered roles whose checkbox was cleared."""
         gone = set(self.cleaned_data["offered_then"] or ()) - set(self.cleaned_data.get("held", ()))
-        return [one.grant for number, one in self.offered.items() if str(number) in gone]
+        return [row.grant for number, row in self.offered.items() if str(number) in gone]
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -120,7 +120,7 @@ class HeldRolesForm(RolesForm):
 
 def as_asked(grants: Iterable[Grant]) -> list[AskedRole]:
     """The roles as services accept them; refusals name the form field."""
-    return [AskedRole(_field(one.role), one.role, one.org_id, one.group_id) for one in grants]
+    return [AskedRole(_field(grant.role), grant.role, grant.org_id, grant.group_id) for grant in grants]
 
 
 def role_words(row: RoleGrant) -> str:

@@ -130,9 +130,10 @@ class TeamChangeForm(_MembersForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The name, and the usernames to add and to remove."""
+        """The changed columns, and `come` and `go`: the usernames to add and to remove."""
         then, typed = lines(self.cleaned_data["members_then"]), self.cleaned_data["usernames"]
-        return {"name": super().values["name"], "come": _without(typed, then), "go": _without(then, typed)}
+        columns = {name: value for name, value in super().values.items() if name != "usernames"}
+        return {**columns, "come": _without(typed, then), "go": _without(then, typed)}
 
 
 def _without(names: Iterable[str], others: Iterable[str]) -> list[str]:

@@ -26,7 +26,7 @@ def manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequence[Grant
     projects = [place for place in places if place.group_id and place.org_id not in owned]
     return [
         *[Scope(org_id=org_id) for org_id in owned],
-        *[Scope(group_id=one.group_id) for one in projects if _may_write(by, GROUP_WRITERS, one)],
+        *[Scope(group_id=project.group_id) for project in projects if _may_write(by, GROUP_WRITERS, project)],
     ]
 
 

@@ -58,16 +58,16 @@ def grants_asked(asked: Iterable[AskedRole], *, here: Scope = INSTALLATION) -> l
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
             with every wrong role in `badFields`.
     """
-    placed = [_grant(one, here) for one in asked]
-    bad = [one for one in placed if isinstance(one, BadField)]
+    placed = [_grant(request, here) for request in asked]
+    bad = [result for result in placed if isinstance(result, BadField)]
     if bad:
         raise ApiError.of_fields(bad)
-    return list(dict.fromkeys(one for one in placed if isinstance(one, Grant)))
+    return list(dict.fromkeys(result for result in placed if isinstance(result, Grant)))
 
 
 def scope_faults(asked: Iterable[AskedRole]) -> list[BadField]:
     """Return what `grants_asked` refuses without a scope in the path, to report it with other faults."""
-    return [fault for one in asked if isinstance(fault := _grant(one, INSTALLATION), BadField)]
+    return [fault for request in asked if isinstance(fault := _grant(request, INSTALLATION), BadField)]
 
 
 def refuse_roles_not_held(
@@ -98,7 +98,7 @@ def refuse_unknown_scopes(
     Raises:
         ApiError: INVALID_ATTRIBUTE, with every wrong role in `badFields`.
     """
-    bad = [fault for one in asked if (fault := _scope_fault(one, places, here))]
+    bad = [fault for request in asked if (fault := _scope_fault(request, places, here))]
     if bad:
         raise ApiError.of_fields(bad)
 

@@ -1,11 +1,23 @@
-"""Entries of access lists, and the keys that have lists of their own."""
+"""Entries of access lists, keys with their own lists, and addresses that keys recently called from.
 
+The addresses are read from events: each write records key and address.
+"""
+
+from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
-from accesslist.models import AccessListEntry, ApiKey
-from opsapi.roles import Grant, Scope
+from accesslist.models import AccessListEntry, ApiKey, RoleGrant
+from accesslist.rules.access_lists import SeenCaller
+from accesslist.rules.manageable_scopes import is_within_scope
+from events.selectors import EventFilter, event_rows
+from opsapi.clock import parse_time
+from opsapi.roles import INSTALLATION, Grant, Scope
+
+RECENT = timedelta(days=30)
+_MOST_EVENTS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +30,7 @@ class ListedKey:
 
     def is_within(self, place: Scope) -> bool:
         """Whether the key holds a role in the project, or in the organization or one of its projects."""
-        if place.group_id is not None:
-            return any(scope.group_id == place.group_id for _, scope in self.grants)
-        return place.org_id is None or any(scope.org_id == place.org_id for _, scope in self.grants)
+        return place == INSTALLATION or any(is_within_scope(scope, place) for _, scope in self.grants)
 
 
 def entries_of(key_id: str | None) -> QuerySet[AccessListEntry]:
@@ -42,3 +52,25 @@ def listed_key(key_id: str) -> ListedKey | None:
 def held_by(key: ApiKey) -> list[tuple[Grant, Scope]]:
     """Return the key's grants with their scopes, oldest first."""
     return [(row.grant, row.scope) for row in key.grants.select_related("project").order_by("id")]
+
+
+def recent_callers(key_id: str | None, *, now: datetime) -> list[SeenCaller]:
+    """Return the latest call of each key from each address, newest first.
+
+    `key_id` selects a key; None selects all keys with a global role. Only the newest 2,000 events of the last
+    30 days are read, so the cost does not depend on the length of the log.
+    """
+    keys = [key_id] if key_id else _keys_with_global_roles()
+    found: dict[tuple[str, str], SeenCaller] = {}
+    for row in event_rows(EventFilter(min_date=now - RECENT))[:_MOST_EVENTS]:
+        details = row["details"]
+        address = details.get("remoteAddress")
+        if address and details.get("apiKeyId") in keys:
+            caller = SeenCaller(details["publicKey"], address, parse_time(row["wire_created"]))
+            found.setdefault((caller.public_key, address), caller)
+    return list(found.values())
+
+
+def _keys_with_global_roles() -> Collection[str | None]:
+    grants = RoleGrant.objects.filter(api_key__isnull=False, org=None, project=None)
+    return set(grants.values_list("api_key_id", flat=True))

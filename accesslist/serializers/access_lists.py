@@ -86,7 +86,7 @@ class AccessListEntryDocument(Resource):
         try:
             _TIME.run_validation(raw)
         except InvalidField as error:
-            return [one.below(name) for one in error.bad_fields]
+            return [fault.below(name) for fault in error.bad_fields]
         return ()
 
 

@@ -116,14 +116,14 @@ def members_named(usernames: Sequence[str]) -> list[AskedMember]:
 def members_asked(body: Sequence[Mapping[str, Any]]) -> list[AskedMember]:
     """Return the users of a checked array as services accept them."""
     return [
-        AskedMember(f"[{place}].{next(iter(one))}", one.get("id"), one.get("username"))
-        for place, one in enumerate(body)
+        AskedMember(f"[{place}].{next(iter(member))}", member.get("id"), member.get("username"))
+        for place, member in enumerate(body)
     ]
 
 
 def teams_asked(body: Sequence[Mapping[str, Any]]) -> list[AskedTeam]:
     """Return the teams of a checked array as services accept them."""
     return [
-        AskedTeam(f"[{place}].teamId", one["id"], [Role(name) for name in one["role_names"]])
-        for place, one in enumerate(body)
+        AskedTeam(f"[{place}].teamId", team["id"], [Role(name) for name in team["role_names"]])
+        for place, team in enumerate(body)
     ]

@@ -95,7 +95,9 @@ class FirstUserInput(UserInput):
 
     def placed(self, asked: Sequence[AskedRole]) -> Sequence[AskedRole]:
         """Return global roles if OPSAPI_UNAUTH_GLOBAL_ROLES allows them; the service refuses all others."""
-        return [one for one in asked if one.role.is_global and settings.OPSAPI_UNAUTH_GLOBAL_ROLES]
+        return [
+            request for request in asked if request.role.is_global and settings.OPSAPI_UNAUTH_GLOBAL_ROLES
+        ]
 
 
 class UserRolesInput(UserDocument):

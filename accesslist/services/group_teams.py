@@ -32,16 +32,16 @@ def group_teams_add(
             have or that are named twice.
     """
     actor_lock_in_turn(actor)
-    members_lock_exclusive(*(one.team_id for one in asked))
+    members_lock_exclusive(*(request.team_id for request in asked))
     project_lock_shared(group_id=group.id)
-    teams = _locked(group, [one.team_id for one in asked])
+    teams = _locked(group, [request.team_id for request in asked])
     held = {team.id: grants_of(team, Scope(group_id=group.id)) for team in teams.values()}
-    for one in asked:
-        _refuse(_grants(group, one.roles), held.get(one.team_id, []), group, by)
-    named = [(one.path, teams.get(one.team_id)) for one in asked]
+    for request in asked:
+        _refuse(_grants(group, request.roles), held.get(request.team_id, []), group, by)
+    named = [(request.path, teams.get(request.team_id)) for request in asked]
     refuse_unknown_and_repeated(named, unknown="is not a team of the organization")
-    for one in asked:
-        team, wanted = teams[one.team_id], _grants(group, one.roles)
+    for request in asked:
+        team, wanted = teams[request.team_id], _grants(group, request.roles)
         _replace(team=team, group=group, held=held[team.id], wanted=wanted, actor=actor, now=now)
 
 

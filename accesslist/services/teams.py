@@ -3,8 +3,9 @@
 The order of locks is: users who leave, the organization, the team, users who join. It rules out deadlocks.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
@@ -35,12 +36,18 @@ from opsapi.roles import Grant, Role
 
 @transaction.atomic
 def team_create(
-    *, org_id: str, name: str, members: Sequence[AskedMember], seen_in: Sight, actor: Actor, now: datetime
+    *,
+    org_id: str,
+    values: Mapping[str, Any],
+    members: Sequence[AskedMember],
+    seen_in: Sight,
+    actor: Actor,
+    now: datetime,
 ) -> Team:
     """Create a team; users without a role in the organization become ORG_MEMBER.
 
-    Names need not be unique. `seen_in`: the caller's sight of users. Users who belong only to other
-    organizations are unknown to the caller.
+    `values`: the columns. Names need not be unique. `seen_in`: the caller's sight of users. Users who belong
+    only to other organizations are unknown to the caller.
 
     Raises:
         ApiError: ORG_NOT_FOUND, INVALID_ATTRIBUTE for users that the caller does not know, that are
@@ -49,7 +56,7 @@ def team_create(
     actor_lock_in_turn(actor)
     organization_lock_shared(org_id=org_id)
     users = _joining(members, _users(members, seen_in))
-    team = Team.objects.create(org_id=org_id, name=name, created=now)
+    team = Team.objects.create(org_id=org_id, created=now, **values)
     team.members.set(users)
     team_changed(team=team, new=TeamDocument.stored(team), actor=actor, now=now)
     _joined(team, users, actor, now)
@@ -61,13 +68,13 @@ def team_update(
     *,
     team_id: str,
     org_id: str,
-    name: str | None = None,
+    changes: Mapping[str, Any],
     members: Sequence[AskedMember] | None = None,
     seen_in: Sight,
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Rename the team, or replace its members; None keeps them.
+    """Change the columns in `changes`, or replace the members; None keeps them.
 
     Raises:
         ApiError: TEAM_NOT_FOUND, and the errors of `team_create`.
@@ -81,8 +88,9 @@ def team_update(
     wanted = current if members is None else _users(members, seen_in)
     staying = set(current) & set(wanted)
     joining = [] if members is None else _joining(members, wanted, staying)
-    team.name = name or team.name
-    team.save(update_fields=["name"])
+    for name, value in changes.items():
+        setattr(team, name, value)
+    team.save(update_fields=list(changes))
     team.members.set(wanted)
     left = [user for user in current if user not in staying]
     users_revoke(ids=[user.id for user in left], actor=actor, now=now)
@@ -213,13 +221,13 @@ def _joining(
     asked: Sequence[AskedMember], users: Sequence[User], staying: Collection[User] = frozenset()
 ) -> list[User]:
     """The requested users who are not members yet; refuses users beyond the limits."""
-    joining = [(one, user) for one, user in zip(asked, users, strict=True) if user not in staying]
+    joining = [(member, user) for member, user in zip(asked, users, strict=True) if user not in staying]
     room = max(0, min(MOST_JOINING, MOST_MEMBERS - len(staying)))
     if joining[room:]:
         message = (
             f"exceeds a limit: a request adds at most {MOST_JOINING} users, a team has at most {MOST_MEMBERS}"
         )
-        bad = [BadField(one.path, ErrorCode.INVALID_ATTRIBUTE, message) for one, _ in joining[room:]]
+        bad = [BadField(member.path, ErrorCode.INVALID_ATTRIBUTE, message) for member, _ in joining[room:]]
         raise ApiError.of_fields(bad)
     return [user for _, user in joining]
 

@@ -1,5 +1,6 @@
 """Base classes of views: the calling key, its sight of users, and the scopes of paths."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import cast
 
@@ -51,18 +52,18 @@ class UserPresentingViewSet(KeyViewSet):
         return sight_of(self.caller.grants)
 
 
-class PlaceViewSet(KeyViewSet):
-    """A resource below a project, an organization or the installation: use a subclass."""
+class PlaceViewSet(KeyViewSet, ABC):
+    """A view below a project, an organization or the installation. Add one of the classes below."""
 
     @property
+    @abstractmethod
     def here(self) -> Scope:
-        """The project or organization of the path."""
-        raise NotImplementedError
+        """The scope of the path."""
 
     @property
+    @abstractmethod
     def base_path(self) -> str:
-        """Its path."""
-        raise NotImplementedError
+        """The path of the scope."""
 
     @property
     def place(self) -> Mapping[str, str]:
@@ -75,12 +76,12 @@ class InGroup(PlaceViewSet):
 
     @property
     def here(self) -> Scope:
-        """The project."""
+        """The project of the path."""
         return Scope(group_id=self.group.id)
 
     @property
     def base_path(self) -> str:
-        """Its path."""
+        """The path of the scope."""
         return f"/groups/{self.group.id}"
 
 
@@ -89,12 +90,12 @@ class InOrg(PlaceViewSet):
 
     @property
     def here(self) -> Scope:
-        """The organization."""
+        """The organization of the path."""
         return Scope(org_id=self.kwargs["org_id"])
 
     @property
     def base_path(self) -> str:
-        """Its path."""
+        """The path of the scope."""
         return f"/orgs/{self.kwargs['org_id']}"
 
 
@@ -103,10 +104,10 @@ class InInstallation(PlaceViewSet):
 
     @property
     def here(self) -> Scope:
-        """Everywhere."""
+        """The installation."""
         return INSTALLATION
 
     @property
     def base_path(self) -> str:
-        """Its path."""
+        """The path of the scope."""
         return "/admin"

@@ -77,7 +77,7 @@ class FirstUserViewSet(ApiViewSet):
         body = self.body()
         address = client_address(self.http_request)
         # Absent if a user existed already (`looked_at`).
-        access_list = [one for name in _ACCESS_LISTS for one in self.query.get(name, ())]
+        access_list = [block for name in _ACCESS_LISTS for block in self.query.get(name, ())]
         user, key = unauth_user_create(
             new=NewUser(**body),
             access_list=access_list,

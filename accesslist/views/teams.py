@@ -71,10 +71,11 @@ class TeamViewSet(UserPresentingViewSet):
     def create(self, request: Request, org_id: str) -> Response:
         """A new team; its members become members of the organization."""
         body = self.body()
+        members = members_named(body.pop("usernames"))
         team = team_create(
             org_id=org_id,
-            name=body["name"],
-            members=members_named(body["usernames"]),
+            values=body,
+            members=members,
             seen_in=self.seen_in,
             actor=self.actor,
             now=self.now,
@@ -88,11 +89,11 @@ class TeamViewSet(UserPresentingViewSet):
     def update(self, request: Request, org_id: str, team_id: str) -> Response:
         """Another name, other members."""
         body = self.body(stored=self.team)
-        usernames = body.get("usernames")
+        usernames = body.pop("usernames", None)
         team_update(
             team_id=team_id,
             org_id=org_id,
-            name=body.get("name"),
+            changes=body,
             members=None if usernames is None else members_named(usernames),
             seen_in=self.seen_in,
             actor=self.actor,

@@ -16,7 +16,7 @@ from alerting.config_form.kinds import (
 )
 from alerting.config_form.rows import Typed, rows_of, within
 from alerting.config_form.values import texts_of, value_of
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import JsonObject, without_nulls
 
 Document = Mapping[str, Any]
 _NOTHING: Document = {}
@@ -88,8 +88,7 @@ def _stored_notification(stored: Document, setting_id: str, type_name: str) -> D
 
 
 def _values(inputs: Iterable[Input], typed: Typed, before: Document | None = None) -> JsonObject:
-    values = {declared.name: value_of(declared, typed, before) for declared in inputs}
-    return {name: value for name, value in values.items() if value is not None}
+    return without_nulls({declared.name: value_of(declared, typed, before) for declared in inputs})
 
 
 def _texts(prefix: str, inputs: Iterable[Input], document: Document) -> dict[str, Sequence[str]]:

@@ -42,8 +42,8 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InHand:
-    """A notification that a worker has been sending since `began`; `mine`: this worker."""
+class RunningRequest:
+    """A notification that a worker has been sending since `began`. `mine`: it is this worker."""
 
     destination: str
     project: str | None
@@ -54,10 +54,10 @@ class InHand:
 
 
 def choose(
-    candidates: Iterable[Candidate], in_hand: Sequence[InHand], *, slots: int, now: datetime
+    candidates: Iterable[Candidate], running: Sequence[RunningRequest], *, slots: int, now: datetime
 ) -> list[str]:
     """Return the ids of the notifications to send next, the most urgent first."""
-    counts = _Round(in_hand, slots, now)
+    counts = _Round(running, slots, now)
     queues: dict[str | None, deque[Candidate]] = {}
     for candidate in sorted(_one_for_each_host_down(candidates), key=lambda waiting: waiting.due):
         queues.setdefault(candidate.project, deque()).append(candidate)
@@ -82,18 +82,18 @@ def next_free_slot(began: Iterable[datetime], now: datetime) -> timedelta | None
 class _Round:
     """Counts of the requests in progress, including the candidates chosen already."""
 
-    def __init__(self, in_hand: Sequence[InHand], slots: int, now: datetime) -> None:
-        mine = [request for request in in_hand if request.mine]
+    def __init__(self, running: Sequence[RunningRequest], slots: int, now: datetime) -> None:
+        mine = [request for request in running if request.mine]
         self.young = Counter(request.project for request in mine if now - request.began < YOUNG)
         self.held = Counter(request.project for request in mine)
         self._left = slots * BURST - len(mine)
         self.free = min(slots - self.young.total(), self._left)
         self._of_project = max(1, slots // 2)
-        self._destinations = Counter(request.destination for request in in_hand)
-        self._hosts = Counter(request.host for request in in_hand)
-        self._at_host = Counter((request.project, request.host) for request in in_hand)
+        self._destinations = Counter(request.destination for request in running)
+        self._hosts = Counter(request.host for request in running)
+        self._at_host = Counter((request.project, request.host) for request in running)
         self._doubtful_at_host = Counter(
-            (request.project, request.host) for request in in_hand if not request.steady
+            (request.project, request.host) for request in running if not request.steady
         )
 
     def takes(self, candidate: Candidate) -> bool:

@@ -11,7 +11,7 @@ from integrations.choices import ENDS
 from opsapi.fields import Among
 
 _RECEIVED = Q(status=NotificationStatus.DELIVERED.value) | Q(perhaps_received=True)
-_IN_HAND = Q(lease_token__isnull=False, destination__gt="")
+_IN_PROGRESS = Q(lease_token__isnull=False, destination__gt="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ _FIELDS = (
 )
 
 
-def all_notified(alerts: Collection[str], *, or_in_hand: bool = False) -> Iterator[Notified]:
+def all_notified(alerts: Collection[str], *, or_in_progress: bool = False) -> Iterator[Notified]:
     """The receivers that were, or perhaps were, notified that these alerts are open, each once.
 
-    With `or_in_hand` also receivers of messages in progress.
+    With `or_in_progress` also receivers of messages in progress.
     """
-    received = _RECEIVED | _IN_HAND if or_in_hand else _RECEIVED
+    received = _RECEIVED | _IN_PROGRESS if or_in_progress else _RECEIVED
     rows = Notification.objects.filter(received, Among("alert_id", alerts), channel__isnull=False)
     notified = [Notified(*row) for row in rows.exclude(kind__in=ENDS).values_list(*_FIELDS).distinct()]
     # Rows from before destinations were stored have none. A later row with a destination is the same

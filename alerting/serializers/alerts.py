@@ -18,7 +18,7 @@ from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocume
 from opsapi.api.fields import DateTime, Text
 from opsapi.api.links import Links
 from opsapi.hostnames import host_and_port
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import JsonObject, without_nulls
 
 GLOBAL_ALERTS = "/globalAlerts"
 STATUSES = [status.value for status in AlertStatus]
@@ -115,12 +115,13 @@ _OPTIONAL = (("lastNotified", "wire_last_notified"), ("resolved", "wire_resolved
 
 def _acknowledgement(row: AlertRow) -> JsonObject:
     """Who acknowledged it, until when and why."""
-    shown = {
-        "acknowledgedUntil": row["wire_acknowledged_until"],
-        "acknowledgementComment": row["acknowledgement_comment"],
-        "acknowledgingUsername": row["acknowledging_username"],
-    }
-    return {name: value for name, value in shown.items() if value is not None}
+    return without_nulls(
+        {
+            "acknowledgedUntil": row["wire_acknowledged_until"],
+            "acknowledgementComment": row["acknowledgement_comment"],
+            "acknowledgingUsername": row["acknowledging_username"],
+        }
+    )
 
 
 @lru_cache(maxsize=1)
@@ -131,11 +132,12 @@ def _on_the_wire(now: datetime) -> str:
 
 def _metric(row: AlertRow) -> JsonObject:
     """The metric that left its threshold, and its value where it is known."""
-    shown = {
-        "metricName": row["metric_name"],
-        "currentValue": current_value(row["metric_name"], row["current_value"]),
-    }
-    return {name: value for name, value in shown.items() if value is not None}
+    return without_nulls(
+        {
+            "metricName": row["metric_name"],
+            "currentValue": current_value(row["metric_name"], row["current_value"]),
+        }
+    )
 
 
 def _relations(shown: Mapping[str, Any], row: AlertRow, path: str, among: str | None) -> dict[str, str]:

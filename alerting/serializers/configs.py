@@ -21,7 +21,7 @@ from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text
 from opsapi.api.resources import Facts, Resource
 from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.fields import JsonRows
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import JsonObject, without_nulls
 
 MOST_MATCHERS = 50
 _MOST_TAGS = 50  # as many as a project can bear
@@ -311,16 +311,17 @@ def config_document(group_id: str | None) -> type[AnyAlertConfigDocument]:
 
 
 def _present_notification(setting: Mapping[str, Any]) -> Facts:
-    shown = {
-        "id": setting["id"],
-        "typeName": setting["type_name"],
-        "delayMin": setting["delay_min"],
-        "intervalMin": setting["interval_min"],
-        **{name: [] for name in NOTIFICATION_TYPES[setting["type_name"]].arrays},
-        **setting["fields"],
-        "teamName": setting["team_name"],
-    }
-    return {name: value for name, value in shown.items() if value is not None}
+    return without_nulls(
+        {
+            "id": setting["id"],
+            "typeName": setting["type_name"],
+            "delayMin": setting["delay_min"],
+            "intervalMin": setting["interval_min"],
+            **{name: [] for name in NOTIFICATION_TYPES[setting["type_name"]].arrays},
+            **setting["fields"],
+            "teamName": setting["team_name"],
+        }
+    )
 
 
 def _matcher_faults(spec: EventTypeSpec, values: Mapping[str, Any]) -> list[BadField]:

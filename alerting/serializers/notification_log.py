@@ -9,7 +9,7 @@ from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import JsonObject, without_nulls
 
 _TIME_HELP = "Absent if the receiver could not be reached."
 
@@ -72,31 +72,33 @@ class LoggedNotificationDocument(Document):
 def present_logged(row: LoggedRow, *, with_recipient: bool) -> JsonObject:
     """A notification of the log."""
     is_pending = row["status"] == NotificationStatus.PENDING.value
-    shown = {
-        "id": row["id"],
-        "notificationId": row["setting_id"],
-        "kind": row["kind"],
-        "typeName": row["type_name"],
-        "channel": row["channel"],
-        "recipient": (row["recipient"] or None) if with_recipient else None,
-        "status": row["status"],
-        "reason": row["reason"],
-        "created": row["wire_created"],
-        "due": row["wire_due"] if is_pending else None,
-        "delivered": row["wire_delivered"],
-        "latencyMs": row["latency_ms"],
-        "attempts": [_attempt(attempt) for attempt in reversed(row["attempts_json"])],
-        "links": [],
-    }
-    return {name: value for name, value in shown.items() if value is not None}
+    return without_nulls(
+        {
+            "id": row["id"],
+            "notificationId": row["setting_id"],
+            "kind": row["kind"],
+            "typeName": row["type_name"],
+            "channel": row["channel"],
+            "recipient": (row["recipient"] or None) if with_recipient else None,
+            "status": row["status"],
+            "reason": row["reason"],
+            "created": row["wire_created"],
+            "due": row["wire_due"] if is_pending else None,
+            "delivered": row["wire_delivered"],
+            "latencyMs": row["latency_ms"],
+            "attempts": [_attempt(attempt) for attempt in reversed(row["attempts_json"])],
+            "links": [],
+        }
+    )
 
 
 def _attempt(row: LoggedAttempt) -> JsonObject:
-    shown = {
-        "number": row["number"],
-        "ended": None if row["latency_ms"] is None else row["wire_ended"],
-        "status": DeliveryStatus(row["status"]).name,
-        "reason": row["reason"],
-        "latencyMs": row["latency_ms"],
-    }
-    return {name: value for name, value in shown.items() if value is not None}
+    return without_nulls(
+        {
+            "number": row["number"],
+            "ended": None if row["latency_ms"] is None else row["wire_ended"],
+            "status": DeliveryStatus(row["status"]).name,
+            "reason": row["reason"],
+            "latencyMs": row["latency_ms"],
+        }
+    )

@@ -13,7 +13,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, LinkDocument, Values, self_link
 from opsapi.api.errors import BadField
 from opsapi.api.fields import ListOf, OneOf
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import JsonObject, without_nulls
 
 _NAMES = [preset.value for preset in Preset]
 
@@ -105,17 +105,18 @@ class PresetsRequest(Document):
 def present_preset(preset: Preset, config: AlertConfig | None) -> JsonObject:
     """A preset; `config` is what the project has of it."""
     spec = preset.spec
-    shown = {
-        "preset": preset.value,
-        "engines": [engine.value for engine in spec.engines],
-        "meaning": spec.meaning,
-        "eventTypeName": spec.event_type.value,
-        "metricThreshold": spec.wire_threshold,
-        "delayMin": spec.delay_min,
-        "exists": config is not None,
-        "alertConfigId": config.id if config else None,
-    }
-    return {name: value for name, value in shown.items() if value is not None}
+    return without_nulls(
+        {
+            "preset": preset.value,
+            "engines": [engine.value for engine in spec.engines],
+            "meaning": spec.meaning,
+            "eventTypeName": spec.event_type.value,
+            "metricThreshold": spec.wire_threshold,
+            "delayMin": spec.delay_min,
+            "exists": config is not None,
+            "alertConfigId": config.id if config else None,
+        }
+    )
 
 
 def present_existing(existing: Mapping[Preset, AlertConfig]) -> list[JsonObject]:

@@ -9,7 +9,7 @@ from alerting.notification_tests import NotificationTest
 from integrations.channels.webhook import WEBHOOK
 from integrations.choices import DeliveryStatus
 from opsapi.api.documents import AN_ID, Document
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import JsonObject, without_nulls
 
 _ENDS = [NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value]
 
@@ -45,10 +45,11 @@ def present_tests(tests: Iterable[NotificationTest]) -> JsonObject:
 
 def _present(test: NotificationTest) -> JsonObject:
     delivered = test.outcome.status is DeliveryStatus.DELIVERED
-    shown = {
-        "notificationId": test.setting.id,
-        "typeName": test.setting.type_name,
-        "status": (NotificationStatus.DELIVERED if delivered else NotificationStatus.FAILED).value,
-        "reason": test.outcome.reason,
-    }
-    return {name: value for name, value in shown.items() if value is not None}
+    return without_nulls(
+        {
+            "notificationId": test.setting.id,
+            "typeName": test.setting.type_name,
+            "status": (NotificationStatus.DELIVERED if delivered else NotificationStatus.FAILED).value,
+            "reason": test.outcome.reason,
+        }
+    )

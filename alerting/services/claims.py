@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from alerting.models import Notification
-from alerting.rules.claim_order import AT_ONE_DESTINATION, Candidate, InHand, choose
+from alerting.rules.claim_order import AT_ONE_DESTINATION, Candidate, RunningRequest, choose
 from alerting.services.leases import LEASE, is_lapsed, leases_release, leases_take
 
 UNDECIDED_AT_ONCE = 200
@@ -108,8 +108,8 @@ def claim(
             _CANDIDATES, {"now": now, "most": AT_ONE_DESTINATION, "clock_stepped_back": now + LONGEST_PAUSE}
         )
         candidates = [_candidate(row) for row in cursor.fetchall()]
-    in_hand = [_in_hand(row, worker) for row in leased if row[0]]
-    chosen = choose(candidates, in_hand, slots=slots, now=now)[:limit]
+    running = [_running_request(row, worker) for row in leased if row[0]]
+    chosen = choose(candidates, running, slots=slots, now=now)[:limit]
     return leases_take(ids=[*chosen, *undecided], worker=worker, now=now) if chosen or undecided else []
 
 
@@ -138,9 +138,9 @@ def _candidate(row: Sequence[Any]) -> Candidate:
     )
 
 
-def _in_hand(row: Sequence[Any], worker: int) -> InHand:
+def _running_request(row: Sequence[Any], worker: int) -> RunningRequest:
     destination, project, host, until, holder, steady = row
-    return InHand(
+    return RunningRequest(
         destination=destination,
         project=project,
         host=host,

@@ -87,7 +87,7 @@ def schedule_end(*, ended: Mapping[str, datetime], kind: MessageKind) -> None:
         return
     rows = Notification.objects.filter(Among("alert_id", ended))
     notifications_drop(rows=rows, reason=DropReason.ALERT_OVER)
-    notified = all_notified(list(ended), or_in_hand=True)
+    notified = all_notified(list(ended), or_in_progress=True)
     notifications_insert(notified_row(receiver, kind, ended[receiver.alert_id]) for receiver in notified)
 
 

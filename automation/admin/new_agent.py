@@ -21,6 +21,11 @@ _SETTINGS = "opsapi-agent.toml"
 _UNIT = "opsapi-agent.service"
 _RUN = f"python3 {NAME} --config {_SETTINGS}"
 _USER, _ROLE = "opsapi-agent", "opsapi_agent"
+_CREATE_ROLE = f"CREATE ROLE {_ROLE} LOGIN CONNECTION LIMIT 5 IN ROLE pg_monitor;\n\\password {_ROLE}"
+_CREATE_USER = (
+    'db.getSiblingDB("admin").createUser'
+    f'({{user: "{_USER}", pwd: passwordPrompt(), roles: ["clusterMonitor"]}})'
+)
 _PLACES = {
     MONGODB: f"mongodb://{_USER}:PASSWORD@localhost:27017/?authSource=admin",
     POSTGRESQL: f"postgresql://{_ROLE}:PASSWORD@localhost:5432/postgres",
@@ -30,11 +35,27 @@ _PLACES = {
 def install_steps(
     address: str, group_id: str, new_key: NewKey, databases: Collection[str]
 ) -> Mapping[str, Any]:
-    """The commands from a database without an agent to a running agent (`automation.forms`).
+    """Return the commands that install and start an agent for these databases (`automation.forms`).
 
-    Only the settings file contains the private key, no command does.
+    The private key is only in the settings file, not in a command.
     """
     base = f"{address}{AGENTS}"
+    return {
+        "is_tls": address.startswith("https://"),
+        "settings_name": _SETTINGS,
+        "settings_file": _settings_file(address, group_id, new_key, databases),
+        "databases": databases,
+        "create_role": _CREATE_ROLE,
+        "create_user": _CREATE_USER,
+        "download": f"curl -fsSLO {base}/{NAME}\necho '{agent_file().sha256}  {NAME}' | sha256sum --check",
+        "write_settings": f"(umask 077 && cat > {_SETTINGS})",
+        "check": f"{_RUN} --check",
+        "run": _RUN,
+        "with_systemd": _systemd_commands(base),
+    }
+
+
+def _settings_file(address: str, group_id: str, new_key: NewKey, databases: Collection[str]) -> str:
     settings = {
         "URL": address,
         "GROUP_ID": group_id,
@@ -42,34 +63,21 @@ def install_steps(
         "PRIVATE_KEY": new_key.private_key,
         **{name.upper(): place for name, place in _PLACES.items() if name in databases},
     }
-    return {
-        "is_tls": address.startswith("https://"),
-        "settings_name": _SETTINGS,
-        "settings_file": "\n".join(f'{PREFIX}{name}="{value}"' for name, value in settings.items()),
-        "databases": databases,
-        "create_role": (
-            f"CREATE ROLE {_ROLE} LOGIN CONNECTION LIMIT 5 IN ROLE pg_monitor;\n\\password {_ROLE}"
-        ),
-        "create_user": (
-            f'db.getSiblingDB("admin").createUser({{user: "{_USER}", pwd: passwordPrompt(), '
-            f'roles: ["clusterMonitor"]}})'
-        ),
-        "download": (f"curl -fsSLO {base}/{NAME}\necho '{agent_file().sha256}  {NAME}' | sha256sum --check"),
-        "write_settings": f"(umask 077 && cat > {_SETTINGS})",
-        "check": f"{_RUN} --check",
-        "run": _RUN,
-        "with_systemd": "\n".join(
-            (
-                f"curl -fsSLO {base}/{_UNIT}",
-                f"sudo install -m 644 {NAME} /usr/local/lib/",
-                f"sudo install -m 600 {_SETTINGS} /etc/",
-                f"sudo install -m 644 {_UNIT} /etc/systemd/system/",
-                f"rm {_SETTINGS}",
-                "sudo systemctl daemon-reload",
-                "sudo systemctl enable --now opsapi-agent",
-            )
-        ),
-    }
+    return "\n".join(f'{PREFIX}{name}="{value}"' for name, value in settings.items())
+
+
+def _systemd_commands(base: str) -> str:
+    return "\n".join(
+        (
+            f"curl -fsSLO {base}/{_UNIT}",
+            f"sudo install -m 644 {NAME} /usr/local/lib/",
+            f"sudo install -m 600 {_SETTINGS} /etc/",
+            f"sudo install -m 644 {_UNIT} /etc/systemd/system/",
+            f"rm {_SETTINGS}",
+            "sudo systemctl daemon-reload",
+            "sudo systemctl enable --now opsapi-agent",
+        )
+    )
 
 
 def waiting_context(key_id: str, since: datetime, group_id: str) -> Mapping[str, Any]:

@@ -39,6 +39,7 @@ from events.types import EVENT_TYPES, EventType
 from opsapi.api.principal import Actor
 from opsapi.batches import ROWS_AT_ONCE
 from opsapi.clock import wire_time
+from opsapi.wire_json import without_nulls
 
 
 def report_ingest(
@@ -225,7 +226,7 @@ def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) 
     known = host_state(host) if host else {}
     if event.cluster_name is not None:
         known.pop("clusterId", None)
-    facts = {**known, **{name: value for name, value in reported.items() if value is not None}}
+    facts = {**known, **without_nulls(reported)}
     # An event does not close an alert that began after it.
     dated = {"happened": wire_time(event.created)} if event.created else {}
     return NewEvent(

@@ -61,23 +61,8 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
             Watcher.objects.filter(id=me.id).update(until=now)
         return {"hosts": []}
     me_id = me.id if me else new_id()
-    named = {address.key: address for address in request.hosts}
-    together = {host.key: text for host, text in zip(request.hosts, request.together, strict=True)}
-    shares = Ask(
-        me_id,
-        candidates=together,
-        leases=known,
-        watchers={
-            watcher.id: rules.LeaseWatcher(watcher.asked, watcher.interval, watcher.until)
-            for watcher in watchers.values()
-        },
-        interval=request.interval,
-        now=now,
-    ).shares()
-    fresh = shares.changed.keys() - known.keys()
-    if fresh and len(known) + len(fresh) - len(shares.forgotten) > settings.OPSAPI_MAX_HOSTS:
-        most, note = str(settings.OPSAPI_MAX_HOSTS), "The setting is OPSAPI_MAX_HOSTS."
-        raise ApiError(ErrorCode.LIMIT_REACHED, "hosts", most, note=note)
+    shares = _shares(me_id, request, known, watchers.values(), now)
+    _check_limit(shares, known)
     beat = _watcher_columns(request, me, now)
     if me is None:
         owner = {"group_id": group_id, "agent_id": agent_id, "instance": request.instance}
@@ -86,8 +71,39 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
         Watcher.objects.filter(id=me_id).update(**beat)
     HostLease.objects.filter(id__in=[rows[key].id for key in shares.forgotten]).delete()
     tokens = _write(group_id, rows, shares.changed, shares.gained, now)
-    held = {key: tokens.get(key) or rows[key].token for key in shares.held}
-    return _answer(shares, {key: (named[key].hostname, held[key]) for key in sorted(held)}, now)
+    hostnames = {address.key: address.hostname for address in request.hosts}
+    held = {key: (hostnames[key], tokens.get(key) or rows[key].token) for key in sorted(shares.held)}
+    return _answer(shares, held, now)
+
+
+def _shares(
+    me_id: str,
+    request: LeaseRequest,
+    known: Mapping[Key, Lease],
+    watchers: Iterable[Watcher],
+    now: datetime,
+) -> Shares:
+    """Decide which hosts the watcher gets; `known` and `watchers` are all of the project."""
+    together = {host.key: text for host, text in zip(request.hosts, request.together, strict=True)}
+    return Ask(
+        me_id,
+        candidates=together,
+        leases=known,
+        watchers={
+            watcher.id: rules.LeaseWatcher(watcher.asked, watcher.interval, watcher.until)
+            for watcher in watchers
+        },
+        interval=request.interval,
+        now=now,
+    ).shares()
+
+
+def _check_limit(shares: Shares, known: Mapping[Key, Lease]) -> None:
+    """Refuse new leases if the project would have more than OPSAPI_MAX_HOSTS."""
+    fresh = shares.changed.keys() - known.keys()
+    if fresh and len(known) + len(fresh) - len(shares.forgotten) > settings.OPSAPI_MAX_HOSTS:
+        most, note = str(settings.OPSAPI_MAX_HOSTS), "The setting is OPSAPI_MAX_HOSTS."
+        raise ApiError(ErrorCode.LIMIT_REACHED, "hosts", most, note=note)
 
 
 def _lease(row: HostLease) -> Lease:

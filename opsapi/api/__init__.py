@@ -1,1 +1,1 @@
-"""The conventions every route of the API shares."""
+"""Conventions that all routes of the API share."""

@@ -15,15 +15,15 @@ _PROXY_HEADERS = ("x-forwarded-", "forwarded", "x-real-ip", "via")
 
 
 def peer_address(request: HttpRequest) -> Address | None:
-    """The address of the other end of the connection; None when there is none (a Unix socket)."""
+    """Return the address of the other end of the connection; None for a Unix socket."""
     return address_of(request.META.get("REMOTE_ADDR", ""))
 
 
 def client_address(request: HttpRequest) -> Address | None:
-    """The address of the caller: the peer, or the last hop of X-Forwarded-For that is no trusted proxy.
+    """Return the caller's address: the peer, or the last X-Forwarded-For hop that is no trusted proxy.
 
-    IPv4-mapped IPv6 is IPv4. Some gateways write the port too: `192.0.2.7:1234`, `[2001:db8::1]:1234`.
-    A hop that is no address ends the search: what precedes it cannot be trusted.
+    IPv4-mapped IPv6 is IPv4. A hop can have a port: `192.0.2.7:1234`, `[2001:db8::1]:1234`. A hop that is not
+    an address ends the search, because earlier hops cannot be trusted.
     """
     return _way_back(request)[-1]
 
@@ -40,19 +40,19 @@ def forwarded_value(request: HttpRequest, header: str) -> str:
 
 
 def address_of(text: str) -> Address | None:
-    """The address that a socket or a header names; None where it is none. IPv4-mapped IPv6 is IPv4."""
+    """Return the address in the text; None if it is not an address. IPv4-mapped IPv6 is IPv4."""
     try:
         address = ip_address(text)
     except ValueError:
         return None
     if isinstance(address, IPv6Address) and address.scope_id:
-        return None  # a zone means something on one machine only, and PostgreSQL knows none
+        return None  # A zone is valid on a single machine only, and PostgreSQL does not support it.
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 
 
 def counted_range(address: Address | None) -> str:
-    """What a caller is counted by: the IPv4 address, or the IPv6 /64, which is one caller's."""
+    """Return what a caller is counted by: the IPv4 address, or the IPv6 /64, which has one owner."""
     if address is None:
         return "unknown"
     if isinstance(address, IPv4Address):
@@ -61,12 +61,12 @@ def counted_range(address: Address | None) -> str:
 
 
 def is_forwarded(request: HttpRequest) -> bool:
-    """Whether the request says that it came through a proxy."""
+    """Whether a proxy forwarded the request."""
     return any(name.lower().startswith(_PROXY_HEADERS) for name in request.headers)
 
 
 def is_exempt(address: Address | str | None) -> bool:
-    """Whether no list applies there, to requests that come without a proxy (OPSAPI_ACCESS_LIST_EXEMPT)."""
+    """Whether requests from the address are exempt from access lists (OPSAPI_ACCESS_LIST_EXEMPT)."""
     exempt = settings.OPSAPI_ACCESS_LIST_EXEMPT
     return address is not None and any(ip_address(address) in network for network in exempt)
 
@@ -77,7 +77,7 @@ def is_trusted_proxy(address: Address | None) -> bool:
 
 
 def _way_back(request: HttpRequest) -> list[Address | None]:
-    """The peer, and before it what each trusted proxy says the request came to it from."""
+    """Return the peer and the hops before it, each as a trusted proxy wrote it, the peer first."""
     way = [peer_address(request)]
     hops = request.headers.get("X-Forwarded-For", "").split(",")
     while is_trusted_proxy(way[-1]) and hops:
@@ -89,7 +89,7 @@ def _way_back(request: HttpRequest) -> list[Address | None]:
 
 
 def _hop(text: str) -> Address | None:
-    """A hop of X-Forwarded-For, with or without its port."""
+    """Return the address of a hop of X-Forwarded-For, with or without its port."""
     found = _WITH_PORT.fullmatch(text)
     if found is None:
         return address_of(text)

@@ -1,7 +1,7 @@
-"""Every error the API can answer with: code, HTTP status, message.
+"""All errors of the API: code, HTTP status and message.
 
-Messages are templates of the error's parameters: `{0}` is the first.
-`GET /errorCodes` publishes this table, and a test raises each of its entries.
+A message is a template of the error's parameters: `{0}` is the first. `GET /errorCodes` publishes this table,
+and a test raises each of its entries.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class ErrorCode(StrEnum):
-    """The wire values of `errorCode`."""
+    """The values of `errorCode`."""
 
     MISSING_ATTRIBUTE = "MISSING_ATTRIBUTE"
     INVALID_ATTRIBUTE = "INVALID_ATTRIBUTE"

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says once and refers to: headers, refusals, how callers authenticate."""
+"""The shared parts of the OpenAPI document: headers, refusals, authentication."""
 
 from collections.abc import Iterable, Sequence
 
@@ -45,7 +45,7 @@ SECURITY = {
         "SCRAPER integration of the project, sent with the first request.",
     },
 }
-"""How callers authenticate; views name what they take."""
+"""Authentication methods; views name the methods that they accept."""
 
 _REFUSALS: dict[int, tuple[str, str, ApiError]] = {
     400: (
@@ -106,12 +106,12 @@ _REFUSALS: dict[int, tuple[str, str, ApiError]] = {
 
 
 def success_headers() -> JsonObject:
-    """The headers of every success, by reference."""
+    """Return references to the headers of successful responses."""
     return _headers(_SUCCESS)
 
 
 def refusal_headers(status: int) -> JsonObject:
-    """The headers of a refusal, by reference."""
+    """Return references to the headers of a refusal."""
     return _headers((*_COMMON, *_OF_REFUSALS.get(status, ())))
 
 
@@ -121,7 +121,7 @@ def refusal(status: int, codes: Sequence[ErrorCode]) -> dict[str, str]:
 
 
 def responses() -> JsonObject:
-    """The shared refusals, each with its headers and an example."""
+    """Return the shared refusals, each with its headers and an example."""
     return {
         name: {
             "description": description,

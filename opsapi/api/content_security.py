@@ -10,7 +10,7 @@ from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.http import HttpRequest, HttpResponseBase
 
-from opsapi.console import CONSOLE_PATH
+from opsapi.console.path import CONSOLE_PATH
 
 Policy = Mapping[str, list[str]]
 

@@ -1,8 +1,8 @@
-"""Documents that clients send: declared once as DRF serializers, read strictly.
+"""Request and response documents: declared once as DRF serializers, read strictly.
 
-DRF's own fields coerce ("5" becomes 5, 1 becomes "1") and stop at the first kind of error. These
-fields accept exactly their JSON type, and a document names every wrong field at once, with its path
-and the allowed values.
+DRF's own fields coerce ("5" becomes 5, 1 becomes "1") and stop at the first kind of error. These fields
+accept exactly their JSON type, and a document names every wrong field at once, with its path and the allowed
+values.
 """
 
 import threading
@@ -17,8 +17,9 @@ from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
-from opsapi.api.read_only_fields import is_empty_array, says
+from opsapi.api.read_only_fields import is_empty_array, is_unchanged
 from opsapi.strict_json import UNKEPT_TEXT, is_kept
+from opsapi.wire_json import without_nulls
 
 Values = dict[str, Any]
 """The checked values of a document, by the `source` of their fields."""
@@ -29,7 +30,7 @@ MOST_ITEMS = 500
 LINKS = "links"
 """Responses contain links. Requests may contain any array of this name: responses can be sent back."""
 
-# Values of the examples in the OpenAPI document; each document declares its own example.
+# Values for the examples in the OpenAPI document; each document declares its own example.
 AN_ID = "69201a2b3c4d5e6f70819203"
 ANOTHER_ID = "69201a2b3c4d5e6f70819204"
 A_TIME = "2026-11-21T07:26:14Z"
@@ -38,7 +39,7 @@ _ABSENT = object()
 
 
 class _DocumentCache(threading.local):
-    """The documents that this thread has created."""
+    """The document objects of a thread."""
 
     def __init__(self) -> None:
         self.documents: dict[type, Any] = {}
@@ -48,7 +49,7 @@ _CACHE = _DocumentCache()
 
 
 class InvalidField(Exception):  # noqa: N818 - says what it is about
-    """What a field raises: the faults in it, paths relative to itself."""
+    """The faults of a field, with paths relative to the field."""
 
     def __init__(self, *bad_fields: BadField) -> None:
         super().__init__(bad_fields)
@@ -58,7 +59,7 @@ class InvalidField(Exception):  # noqa: N818 - says what it is about
 def invalid(
     message: str, code: ErrorCode = ErrorCode.INVALID_ATTRIBUTE, allowed: Sequence[str] = ()
 ) -> InvalidField:
-    """The fault of a field that holds one value."""
+    """Return the fault of a field with a single value."""
     return InvalidField(BadField("", code, message, allowed))
 
 
@@ -89,7 +90,7 @@ class Document(serializers.Serializer[Any]):
     @classmethod
     @contextmanager
     def within(cls, **context: Any) -> Iterator[Self]:
-        """The document of this thread, read in a context: making its fields costs more than reading."""
+        """Yield this thread's document in a context. Building the fields costs more than reading a body."""
         document = _CACHE.documents.get(cls)
         if document is None:
             document = _CACHE.documents[cls] = cls()
@@ -100,7 +101,7 @@ class Document(serializers.Serializer[Any]):
             document._context = {}
 
     def get_fields(self) -> dict[str, Any]:
-        """The declared fields, as `writable` and `is_change` have them."""
+        """Return the declared fields, changed by `writable` and `is_change`."""
         fields: dict[str, Any] = super().get_fields()
         for name, field in fields.items():
             if self.writable is not None and name not in self.writable:
@@ -111,12 +112,12 @@ class Document(serializers.Serializer[Any]):
 
     @classmethod
     def sample(cls) -> Mapping[str, Any]:
-        """An example of the document."""
-        samples = ((name, _sample_of(field)) for name, field in cls().fields.items())
-        return cls.example or {name: sample for name, sample in samples if sample is not None}
+        """Return an example of the document."""
+        fields = cls().fields.items()
+        return cls.example or without_nulls((name, _sample_of(field)) for name, field in fields)
 
     def read(self, data: Mapping[str, Any]) -> Values:
-        """The values by `source`; fields left out are not in it, unless they have a default.
+        """Return the values by `source`. Fields that are left out are absent, unless they have a default.
 
         Raises:
             ApiError: with every wrong field in `badFields`, in the documented order.
@@ -124,12 +125,16 @@ class Document(serializers.Serializer[Any]):
         try:
             return self.run_validation(data)
         except InvalidField as error:
-            # Paths are relative to the document: what is wrong with the whole of it has none.
-            named = [replace(one, field=one.field or WHOLE_BODY) for one in error.bad_fields]
+            # Paths are relative to the document; a fault of the whole document has no path.
+            named = [replace(fault, field=fault.field or WHOLE_BODY) for fault in error.bad_fields]
             raise ApiError.of_fields(named) from None
 
     def run_validation(self, data: Any = _ABSENT) -> Values:
-        """As `read`, for a document inside another one; raises InvalidField."""
+        """As `read`, for a document inside another.
+
+        Raises:
+            InvalidField: with the wrong fields.
+        """
         if not isinstance(data, Mapping):
             raise invalid("must be an object")
         data = self._each_once(data)
@@ -142,18 +147,18 @@ class Document(serializers.Serializer[Any]):
         for name, field in self._fields_read.items():
             if name in renamed or field.required or field.default is not serializers.empty:
                 bad.extend(self._read_field(name, field, renamed.get(name, _ABSENT), values))
-        bad.extend(self.check(values, frozenset(one.field.split(".")[0].split("[")[0] for one in bad)))
+        bad.extend(self.check(values, frozenset(fault.field.split(".")[0].split("[")[0] for fault in bad)))
         if bad:
             raise InvalidField(*self._in_documented_order(bad)[:MOST_FAULTS])
         return values
 
     @cached_property
     def _fields_read(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """`fields`, in a form that is fast to read for each document of an array."""
+        """Return `fields` in a form that is fast to read for each document of an array."""
         return dict(self.fields.items())
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """Faults between fields; `values` holds the good ones, `bad` the names of the others."""
+        """Yield faults between fields. `values`: the valid values. `bad`: the names of the invalid fields."""
         return ()
 
     def _read_field(
@@ -171,7 +176,7 @@ class Document(serializers.Serializer[Any]):
         try:
             values[field.source or name] = field.run_validation(raw)
         except InvalidField as error:
-            return [one.below(name) for one in error.bad_fields]
+            return [fault.below(name) for fault in error.bad_fields]
         return ()
 
     def _read_only_faults(self, name: str, raw: Any) -> Iterable[BadField]:
@@ -179,7 +184,7 @@ class Document(serializers.Serializer[Any]):
             return ()
         stored = self.context.get("stored") or {}
         field = self.fields[name]
-        if says(field, raw, stored[name]) if name in stored else is_empty_array(field, raw):
+        if is_unchanged(field, raw, stored[name]) if name in stored else is_empty_array(field, raw):
             return ()
         return [
             BadField(name, ErrorCode.ATTRIBUTE_READ_ONLY, "is read-only and differs from the stored value")
@@ -190,7 +195,7 @@ class Document(serializers.Serializer[Any]):
         return not known and name != LINKS and name not in self.ignored
 
     def _unknown(self, data: Mapping[str, Any]) -> list[BadField]:
-        """A name that no answer could show is a fault of the whole."""
+        """Return the fault of a name that no response could show; it is a fault of the whole document."""
         names = list(islice(filter(self._is_unknown, data), MOST_FAULTS))
         bad = [self._unknown_name(name) for name in names if is_kept(name)]
         if len(bad) < len(names):
@@ -207,7 +212,7 @@ class Document(serializers.Serializer[Any]):
             yield BadField(LINKS, ErrorCode.INVALID_ATTRIBUTE, "must be an array")
 
     def _each_once(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Without nulls where a field goes by two names: as good as left out, they take nothing's place."""
+        """Return the data without nulls in fields that have two names: a null counts as left out."""
         if not self.older_names:
             return data
         twofold = {*self.older_names, *self.older_names.values()}
@@ -225,11 +230,11 @@ class Document(serializers.Serializer[Any]):
 
     def _in_documented_order(self, bad: list[BadField]) -> list[BadField]:
         places = {name: place for place, name in enumerate(self.fields)}
-        return sorted(bad, key=lambda one: places.get(one.field.split(".")[0].split("[")[0], len(places)))
+        return sorted(bad, key=lambda fault: places.get(fault.field.split(".")[0].split("[")[0], len(places)))
 
 
 def _sample_of(field: Any) -> Any:
-    """What an example has for a field; None where nothing is declared."""
+    """Return the example of a field; None if it declares none."""
     if isinstance(field, Document):
         return field.sample() or None
     child = getattr(field, "child", None)
@@ -239,10 +244,10 @@ def _sample_of(field: Any) -> Any:
 
 
 def read_array(document: Document, items: Sequence[Any]) -> list[Values]:
-    """The values of each document of an array; paths of faults begin with its place, `[0].name`.
+    """Return the values of each document of an array. Paths of faults begin with the position, `[0].name`.
 
     Raises:
-        ApiError: MISSING_ATTRIBUTE for an empty array, INVALID_ATTRIBUTE for too long a one, or with
+        ApiError: MISSING_ATTRIBUTE for an empty array, INVALID_ATTRIBUTE for an array that is too long, or
             the wrong fields of all documents in `badFields`.
     """
     if not items:
@@ -258,7 +263,7 @@ def read_array(document: Document, items: Sequence[Any]) -> list[Values]:
         try:
             values.append(document.run_validation(item))
         except InvalidField as error:
-            bad.extend(one.below(f"[{place}]") for one in error.bad_fields)
+            bad.extend(fault.below(f"[{place}]") for fault in error.bad_fields)
     if bad:
         raise ApiError.of_fields(bad)
     return values

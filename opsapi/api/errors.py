@@ -1,4 +1,4 @@
-"""The one exception that refuses a request, and the error document that it becomes."""
+"""The exception that refuses a request, and its error document."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ T = TypeVar("T")
 _LONGEST_ECHO = 200
 
 MOST_FAULTS = 100
-"""So many faults are named at the most: an answer must not be many times its question."""
+"""Maximum number of faults in a response, which must not be far larger than its request."""
 
 UNAVAILABLE_RETRY_SECONDS = 5
 
 WHOLE_BODY = "body"
-"""What a fault of the whole body names: it has no path, and a fault without a name helps nobody."""
+"""The `field` of a fault of the whole body."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadField:
-    """One wrong field of a body or one wrong query parameter; `field` is its dotted path."""
+    """A wrong field of a body, or a wrong query parameter. `field` is its dotted path."""
 
     field: str
     code: ErrorCode
@@ -31,12 +31,12 @@ class BadField:
     allowed: Sequence[str] = ()
 
     def below(self, prefix: str) -> "BadField":
-        """The same fault seen from the document that holds this one."""
+        """Return the same fault, with the path as seen from the enclosing document."""
         joint = "" if not self.field or self.field.startswith("[") else "."
         return BadField(f"{prefix}{joint}{self.field}", self.code, self.message, self.allowed)
 
     def document(self) -> JsonObject:
-        """As `badFields` shows it."""
+        """Return the fault as an entry of `badFields`."""
         shown: JsonObject = {"field": self.field, "message": self.message}
         if self.allowed:
             shown["allowed"] = list(self.allowed)
@@ -44,7 +44,7 @@ class BadField:
 
 
 class ApiError(Exception):
-    """A refusal: a code of the catalogue, its parameters, and for validation every wrong field."""
+    """A refusal: a code of the catalogue with its parameters, and every wrong field of a validation."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ApiError(Exception):
         headers: Mapping[str, str] | None = None,
         note: str = "",
     ) -> None:
-        """`note`: a sentence that follows the code's own message, such as which setting refuses it."""
+        """`note`: a sentence after the message of the code, such as the setting that causes the refusal."""
         super().__init__(code)
         self.code = code
         self.parameters = [_shortened(parameter) for parameter in parameters]
@@ -64,7 +64,7 @@ class ApiError(Exception):
 
     @classmethod
     def of_fields(cls, bad_fields: Sequence[BadField]) -> "ApiError":
-        """A validation error; the first wrong field gives the code. `bad_fields` must not be empty."""
+        """Return a validation error. The first wrong field gives the code; `bad_fields` must not be empty."""
         first = bad_fields[0]
         return cls(first.code, first.field, first.message, bad_fields=bad_fields[:MOST_FAULTS])
 
@@ -74,7 +74,7 @@ class ApiError(Exception):
         return CATALOGUE[self.code].status
 
     def document(self) -> JsonObject:
-        """The body of the answer."""
+        """Return the error document."""
         spec = CATALOGUE[self.code]
         shown: JsonObject = {
             "error": spec.status,
@@ -89,18 +89,18 @@ class ApiError(Exception):
 
 
 def unavailable(reason: str) -> ApiError:
-    """The 503 with its Retry-After."""
+    """Return the 503 with its Retry-After."""
     headers = {"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)}
     return ApiError(ErrorCode.SERVICE_UNAVAILABLE, reason, headers=headers)
 
 
 def rate_limited(seconds: int, *, note: str = "") -> ApiError:
-    """The 429 with its Retry-After; `note` is a sentence that says which limit it is."""
+    """Return the 429 with its Retry-After. `note`: a sentence that names the limit."""
     return ApiError(ErrorCode.RATE_LIMITED, str(seconds), headers={"Retry-After": str(seconds)}, note=note)
 
 
 def get_or_404(row: T | None, code: ErrorCode, *parameters: str) -> T:
-    """The row, or the 404 of its kind when there is none."""
+    """Return the row, or raise the 404 of its kind if it is None."""
     if row is None:
         raise ApiError(code, *parameters)
     return row

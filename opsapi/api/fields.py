@@ -1,4 +1,4 @@
-"""Fields of documents: each accepts exactly one JSON type and says what is wrong with a value."""
+"""Fields of documents. Each accepts exactly one JSON type and describes the faults of a value."""
 
 import re
 import unicodedata
@@ -27,7 +27,7 @@ _TELEPHONE = re.compile(r"\+?[0-9 ().-]+")
 
 
 class WithExample:
-    """A field of DRF that has an `example` of its value for the OpenAPI document."""
+    """A field of DRF with an `example` for the OpenAPI document."""
 
     def __init__(self, *args: Any, example: Any = None, **options: Any) -> None:
         self.example = example
@@ -35,41 +35,41 @@ class WithExample:
 
 
 class ShownText(WithExample, serializers.CharField):
-    """A string that is shown; nothing is checked."""
+    """A string in responses; it is not checked."""
 
 
 class ShownNumber(WithExample, serializers.IntegerField):
-    """An integer that is shown."""
+    """An integer in responses."""
 
 
 class ShownFlag(WithExample, serializers.BooleanField):
-    """A boolean that is shown."""
+    """A boolean in responses."""
 
 
 class ShownChoice(WithExample, serializers.ChoiceField):
-    """A string of a closed set that is shown."""
+    """A string of a closed set, in responses."""
 
 
 class ShownList(WithExample, serializers.ListField):
-    """An array that is shown."""
+    """An array in responses."""
 
 
 class ShownId(ShownText):
-    """An identifier that is shown."""
+    """An identifier in responses."""
 
     def __init__(self, *, example: str = AN_ID, **options: Any) -> None:
         super().__init__(example=example, **options)
 
 
 class ShownTime(WithExample, serializers.DateTimeField):
-    """A time that is shown."""
+    """A time in responses."""
 
     def __init__(self, *, example: str = A_TIME, **options: Any) -> None:
         super().__init__(example=example, **options)
 
 
 class Text(WithExample, serializers.CharField):
-    """A string of min_length to max_length characters; `single_line` refuses control characters."""
+    """A string of min_length to max_length characters. `single_line` refuses control characters."""
 
     def __init__(
         self, *, min_length: int = 1, max_length: int = 1000, single_line: bool = True, **options: Any
@@ -79,7 +79,7 @@ class Text(WithExample, serializers.CharField):
         super().__init__(min_length=min_length, max_length=max_length, trim_whitespace=False, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The string."""
+        """Return the string."""
         minimum, maximum = self.bounds
         if not isinstance(data, str):
             raise invalid("must be a string")
@@ -93,13 +93,13 @@ class Text(WithExample, serializers.CharField):
 
 
 class VisibleText(Text):
-    """A name or a description: a text in which something can be seen.
+    """A name or a description: a text with at least one visible character.
 
-    Blanks and characters of no width, such as zero-width spaces and bidi controls, alone are none.
+    Spaces and characters without width, such as zero-width spaces and bidi controls, are not visible.
     """
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The string, with the blanks before and after it."""
+        """Return the string with its leading and trailing spaces."""
         text = super().run_validation(data)
         if text and all(char.isspace() or unicodedata.category(char) == "Cf" for char in text):
             raise invalid("must not be blank")
@@ -107,22 +107,22 @@ class VisibleText(Text):
 
 
 class PathName(VisibleText):
-    """A name that is looked up by a path."""
+    """A name that can be part of a path."""
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The name."""
+        """Return the name."""
         return path_name(super().run_validation(data))
 
 
 def path_name(name: str) -> str:
-    """The name, unless clients take it out of a path (RFC 3986, 5.2.4), its dots percent-encoded or not."""
+    """Refuse names that clients remove from a path (RFC 3986, 5.2.4), also with percent-encoded dots."""
     if name in {".", ".."}:
         raise invalid('must not be "." or ".."')
     return name
 
 
 class Whole(WithExample, serializers.IntegerField):
-    """A JSON integer in a range; `5.0` and `true` are none."""
+    """A JSON integer in a range; `5.0` and `true` are not integers."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Whole(WithExample, serializers.IntegerField):
         super().__init__(min_value=min_value, max_value=max_value, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> int:
-        """The integer."""
+        """Return the integer."""
         minimum, maximum = self.bounds
         if not isinstance(data, int) or isinstance(data, bool):
             raise invalid("must be an integer")
@@ -147,10 +147,10 @@ class Whole(WithExample, serializers.IntegerField):
 
 
 class Number(WithExample, serializers.FloatField):
-    """A JSON number, finite and within what a double holds."""
+    """A JSON number: finite and in the range of a double."""
 
     def run_validation(self, data: Any = serializers.empty) -> float:
-        """The number."""
+        """Return the number."""
         if not isinstance(data, (int, float)) or isinstance(data, bool):
             raise invalid("must be a number")
         try:
@@ -166,7 +166,7 @@ class Flag(WithExample, serializers.BooleanField):
     """`true` or `false`."""
 
     def run_validation(self, data: Any = serializers.empty) -> bool:
-        """The boolean."""
+        """Return the boolean."""
         if not isinstance(data, bool):
             raise invalid("must be true or false")
         return data
@@ -183,7 +183,7 @@ class OneOf(WithExample, serializers.ChoiceField):
         super().__init__(choices=self.allowed, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The value."""
+        """Return the value."""
         if not isinstance(data, str):
             raise invalid("must be a string", allowed=self.allowed)
         if data not in self.allowed:
@@ -192,14 +192,14 @@ class OneOf(WithExample, serializers.ChoiceField):
 
 
 class DateTime(WithExample, serializers.DateTimeField):
-    """An ISO 8601 date-time; no zone means UTC, fractions are cut."""
+    """An ISO 8601 date-time. Without a zone it is UTC; fractions of a second are cut."""
 
     def __init__(self, *, missing_code: ErrorCode = ErrorCode.MISSING_ATTRIBUTE, **options: Any) -> None:
         self.missing_code = missing_code
         super().__init__(**options)
 
     def run_validation(self, data: Any = serializers.empty) -> datetime:
-        """The moment, in UTC."""
+        """Return the time, in UTC."""
         if not isinstance(data, str):
             raise invalid("must be a string")
         try:
@@ -215,7 +215,7 @@ class Identifier(WithExample, serializers.RegexField):
         super().__init__(ID_PATTERN, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The identifier."""
+        """Return the identifier."""
         if not isinstance(data, str):
             raise invalid("must be a string")
         if not is_id(data):
@@ -232,7 +232,7 @@ class EmailAddress(Text):
         super().__init__(max_length=254, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The address."""
+        """Return the address."""
         text = super().run_validation(data)
         try:
             validate_email(text)
@@ -242,16 +242,16 @@ class EmailAddress(Text):
 
 
 class MobileNumber(Text):
-    """A telephone number: 5 to 15 digits (E.164), perhaps behind a `+`; kept as it came.
+    """A telephone number: 5 to 15 digits (E.164), optionally after a `+`. Stored as it was sent.
 
-    Between digits there may be blanks, hyphens, dots and parentheses, as people write them.
+    Between digits there can be spaces, hyphens, dots and parentheses.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=40, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The number."""
+        """Return the number."""
         text = super().run_validation(data)
         digits = sum(char in "0123456789" for char in text)
         if not _TELEPHONE.fullmatch(text) or not 5 <= digits <= 15:
@@ -260,13 +260,13 @@ class MobileNumber(Text):
 
 
 class WebUrl(Text):
-    """An http or https URL without user info."""
+    """An http or https URL without user information."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=2000, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The URL."""
+        """Return the URL."""
         text = super().run_validation(data)
         fault = url_fault(text)
         if fault:
@@ -275,7 +275,7 @@ class WebUrl(Text):
 
 
 def url_fault(text: str) -> str | None:
-    """What keeps the text from being an http or https URL we would call; None when nothing does."""
+    """Return why the text is not an http or https URL that the platform can call; None if it is."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -287,18 +287,17 @@ def url_fault(text: str) -> str | None:
         return "must not contain a username or password"
     if not parts.hostname or port == 0 or not text.isascii() or " " in text or "\\" in text:
         return "is not a URL"
-    # Services of a private network often have an underscore in their names, and are found by them.
+    # Names of services in private networks often contain an underscore.
     if canonical_hostname(parts.hostname.replace("_", "-")) is None:
         return "must have a host name (RFC 1123) or an IP address"
     return None
 
 
 class ListOf(WithExample, serializers.ListField):
-    """An array; `missing_code` answers an empty or absent one where it is required.
+    """An array. `missing_code` is the error for an empty or absent array that is required.
 
-    `unique` refuses an item that is already in the array.
-    An empty array means the same as leaving the field out. With `clearable` it does not: in a PATCH, where
-    leaving the field out means "unchanged", an empty array is the only way to empty it.
+    `unique` refuses repeated items. An empty array means the same as an absent field. With `clearable` it
+    empties the field: in a PATCH, an absent field stays unchanged.
     """
 
     def __init__(
@@ -318,7 +317,7 @@ class ListOf(WithExample, serializers.ListField):
         super().__init__(child=child, max_length=max_length, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> list[Any]:
-        """The items, each checked; every wrong one is named."""
+        """Check each item, and return the items. All wrong items are named."""
         if not isinstance(data, list):
             raise invalid("must be an array")
         if len(data) > self.longest:
@@ -331,7 +330,7 @@ class ListOf(WithExample, serializers.ListField):
             try:
                 values.append(self.child.run_validation(item))
             except InvalidField as error:
-                bad.extend(one.below(f"[{place}]") for one in error.bad_fields)
+                bad.extend(fault.below(f"[{place}]") for fault in error.bad_fields)
         if self.unique and not bad:
             bad.extend(islice(_repeated(values), MOST_FAULTS))
         if bad:

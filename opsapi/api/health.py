@@ -1,4 +1,4 @@
-"""Liveness and readiness (product, "health"): for supervisors and load balancers, open to everybody."""
+"""Liveness and readiness for supervisors and load balancers. No key is needed."""
 
 import time
 from collections.abc import Iterator
@@ -20,10 +20,10 @@ from opsapi.postgresql.schema import unapplied_migrations
 
 _LONGEST_STATEMENT = "3s"
 _WRITES_COUNT_FOR = 1.0
-"""Seconds for which a write that succeeded is not tried again: anybody may ask, as often as they like."""
-# PostgreSQL notes the lock in the table and in its log, as it does every change; no row changes.
+"""A successful write is not repeated for this many seconds, because anybody can ask at any rate."""
+# Like every change, the lock is written to the table and to PostgreSQL's log; no row changes.
 _WRITE = "SELECT FROM django_migrations LIMIT 1 FOR UPDATE"
-# A table with room in it takes rows while the disk is full. This lays 1 MB on the disk, and removes it.
+# On a full disk, a table with free space still accepts rows. This writes 1 MB to the disk and removes it.
 _MEMORY = "SET LOCAL work_mem = '64kB'"
 _FILL = """
     SELECT max(length(line)) FROM (
@@ -33,7 +33,7 @@ _FILL = """
 
 
 class HealthDocument(Document):
-    """`ok`, and when it is false what is missing."""
+    """The state, and what is missing if it is not ok."""
 
     example = {"ok": True}
 
@@ -53,7 +53,7 @@ class HealthViewSet(ApiViewSet):
     linked = False
 
     def live(self, request: Request) -> Response:
-        """The process answers."""
+        """200 while the process answers."""
         return Response({"ok": True})
 
     def ready(self, request: Request) -> Response:
@@ -66,17 +66,21 @@ class HealthViewSet(ApiViewSet):
 
 
 class WriteTrial:
-    """Tries whether a report could be stored: the database answers reads when it takes no writes."""
+    """Checks whether a report can be stored: a database that refuses writes still answers reads."""
 
     def __init__(self) -> None:
         self._succeeded = float("-inf")
 
     def forget(self) -> None:
-        """Try again at the next call."""
+        """Check again at the next call."""
         self._succeeded = float("-inf")
 
     def run(self) -> None:
-        """Write, and raise Django's error when it fails; not again within a second of a success."""
+        """Write, unless a write succeeded within the last second.
+
+        Raises:
+            Error: of Django, if the write fails.
+        """
         if time.monotonic() - self._succeeded < _WRITES_COUNT_FOR:
             return
         with _in_time(), connection.cursor() as cursor:

@@ -23,13 +23,13 @@ RELATION = "urn:opsapi:rel:"
 
 
 def link(rel: str, href: str) -> dict[str, str]:
-    """A link object; `rel` other than self, previous and next is one of our own relations."""
+    """Return a link object. All values of `rel` except self, previous and next are our own relations."""
     own = rel if rel in {"self", "previous", "next"} else RELATION + rel
     return {"href": href, "rel": own}
 
 
 class Links:
-    """Builds links below one base URL."""
+    """Links below a base URL."""
 
     __slots__ = ("base",)
 
@@ -37,23 +37,23 @@ class Links:
         self.base = base
 
     def to(self, path: str) -> str:
-        """The absolute URL of a path of the public API (`/groups/…`)."""
+        """Return the absolute URL of a path of the public API (`/groups/…`)."""
         return f"{self.base}{PUBLIC}{path}"
 
     def self_only(self, path: str) -> list[dict[str, str]]:
-        """What an entity inside a list carries."""
+        """Return the links of an object in a list."""
         return [{"href": self.to(path), "rel": "self"}]
 
     def related(self, path: str, relations: Mapping[str, str]) -> list[dict[str, str]]:
-        """What an entity alone carries: self, then relation name → path."""
+        """Return the links of a single object: self, then the relations (name → path)."""
         return self.self_only(path) + [link(name, self.to(target)) for name, target in relations.items()]
 
 
 def base_url(request: HttpRequest) -> str:
-    """Scheme and host under which the caller reaches us, without a slash at the end.
+    """Return the scheme and host of the platform as the caller reaches it, without a trailing slash.
 
     Raises:
-        ApiError: INVALID_ATTRIBUTE naming the Host header, when it is not an allowed host.
+        ApiError: INVALID_ATTRIBUTE, which names the Host header, if it is not an allowed host.
     """
     if settings.OPSAPI_PUBLIC_URL:
         return str(settings.OPSAPI_PUBLIC_URL)
@@ -66,5 +66,5 @@ def base_url(request: HttpRequest) -> str:
 
 
 def _bound_to(request: HttpRequest) -> str:
-    """The server's own name and port, for a client of HTTP/1.0 that names no host."""
+    """Return the server's own name and port, for an HTTP/1.0 client that sends no Host."""
     return f"{request.META['SERVER_NAME']}:{request.META['SERVER_PORT']}"

@@ -1,4 +1,4 @@
-"""What wraps every request: its id, its log line, and the headers that every response has."""
+"""Middleware of all requests: ID, log line, metrics, common headers, and repetition after database faults."""
 
 import logging
 import re
@@ -21,7 +21,7 @@ logger = logging.getLogger("opsapi.requests")
 Handler = Callable[[HttpRequest], HttpResponse]
 _REQUEST_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 _HSTS = "max-age=300"
-# What callers are answered there is theirs alone, new private keys included, and of this moment.
+# Responses below these paths are for a single caller, can contain new private keys, and change at any time.
 _NEVER_STORED = (PUBLIC, DISCOVERY, AGENTS, "/health/", "/metrics")
 _COUNTED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _REQUESTS = counter(
@@ -33,7 +33,7 @@ _REQUESTS = counter(
 
 
 def request_log(get_response: Handler) -> Handler:
-    """Give each request its id and write its one line: id, actor, method, path, status, milliseconds."""
+    """Give each request an ID, and write its log line: ID, actor, method, path, status, milliseconds."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-ID", "")
@@ -59,7 +59,7 @@ def request_log(get_response: Handler) -> Handler:
 
 
 def request_count(get_response: Handler) -> Handler:
-    """Count the requests; methods nobody knows are one, so that no caller makes new series."""
+    """Count requests. Unknown methods share a series, so that callers cannot create series."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
@@ -90,7 +90,7 @@ def client_scheme(get_response: Handler) -> Handler:
 
 
 def response_headers(get_response: Handler) -> Handler:
-    """Headers of every response, its length, and HEAD without a body."""
+    """Set the headers of every response and its length. Remove the body of responses to HEAD."""
     version = f"gitHash={settings.OPSAPI_BUILD}; versionString={settings.OPSAPI_VERSION}"
 
     def handle(request: HttpRequest) -> HttpResponse:
@@ -110,9 +110,9 @@ def response_headers(get_response: Handler) -> Handler:
 
 
 def trailing_slash(get_response: Handler) -> Handler:
-    """Every API path answers with and without a slash at its end, without a redirect.
+    """Accept every API path with and without a trailing slash, without a redirect.
 
-    One that was sent as %2F belongs to the name the path ends with.
+    A slash that was sent as %2F belongs to the name at the end of the path.
     """
 
     def handle(request: HttpRequest) -> HttpResponse:
@@ -125,18 +125,17 @@ def trailing_slash(get_response: Handler) -> Handler:
 
 
 class PassingFaults:
-    """Repeat what met a passing fault before it wrote; answer 503 when the database is away.
+    """Repeats a request that met a temporary database fault before it wrote; answers 503 without a database.
 
-    Passing faults: a dead connection, a deadlock, a revocation between authentication and write.
-
-    Who repeats is this side: a client cannot know whether anything was written.
+    Temporary faults: a dead connection, a deadlock, a revocation between authentication and write. The
+    platform repeats the request, because a client cannot know whether anything was written.
     """
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Pass the request on, as often as what it meets allows: what is read of it stays with it."""
+        """Answer the request, and repeat it as often as its fault allows. The request keeps its body."""
         database, repeated = this_connection(), 0
         while True:
             database.forget()
@@ -149,7 +148,7 @@ class PassingFaults:
             )
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """What the API's own views do not answer; everything but the database's absence goes its way."""
+        """Answer database faults outside of the API's own views; other exceptions take their usual way."""
         if is_unavailable(exception):
             return refused(request, as_api_error(exception, request))
         return None

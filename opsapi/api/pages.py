@@ -74,7 +74,7 @@ def docs_page(request: HttpRequest) -> HttpResponse:
 
 @only_read
 def metrics_page(request: HttpRequest) -> HttpResponse:
-    """The metrics of the installation, and of this machine's processes."""
+    """Metrics of the installation, and of the processes on this machine."""
     if not _may_read(request):
         shown = str(peer_address(request) or "unknown")
         return plain_answer(ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, _LIST))

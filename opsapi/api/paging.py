@@ -1,4 +1,4 @@
-"""List documents: results, links, totalCount."""
+"""List documents: `results`, `links`, `totalCount`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -14,13 +14,13 @@ Row = JsonObject
 
 
 class Rows(Protocol):
-    """What can be paged: a queryset of `.values()`, or anything that slices and counts like one."""
+    """Rows that can be paged: a queryset of `.values()`, or another object with slices and a count."""
 
     def __getitem__(self, index: slice, /) -> Any:
-        """The rows of a page."""
+        """Return the rows of a page."""
 
     def count(self) -> int:
-        """All rows."""
+        """Return the number of rows."""
 
 
 def list_document(
@@ -31,7 +31,7 @@ def list_document(
     request: HttpRequest,
     base: str,
 ) -> JsonObject:
-    """One page of the rows, presented; `query` is what `read_query` found for LISTING."""
+    """Return the document of a page. `query`: the result of `read_query` for LISTING."""
     number, size = query["pageNum"], query["itemsPerPage"]
     start = (number - 1) * size
     # One more row than requested shows whether there is a next page, without counting.
@@ -72,18 +72,18 @@ def _links(
 
 
 class PlainRows(list[Row]):
-    """Rows that are in memory anyway: closed sets."""
+    """Rows in memory, for closed sets."""
 
     def count(self, *_: object) -> int:
-        """All rows."""
+        """Return the number of rows."""
         return len(self)
 
 
 class DeferredRows:
-    """The rows of a queryset, for tables that grow without end.
+    """The rows of a queryset, for tables without a limit.
 
-    OFFSET reads every row it skips. Far down a list the ids of a page are therefore found first, in an
-    index, and only its own rows are read.
+    OFFSET reads every row that it skips. Far down a list, the IDs of a page are therefore found first, in an
+    index, and only the rows of the page are read.
     """
 
     FAR = 1000
@@ -92,11 +92,11 @@ class DeferredRows:
         self._rows = rows
 
     def __getitem__(self, index: slice, /) -> Any:
-        """The rows of a page."""
+        """Return the rows of a page."""
         if index.start < self.FAR:
             return self._rows[index]
         return self._rows.filter(pk__in=self._rows.values("pk")[index])
 
     def count(self) -> int:
-        """All rows."""
+        """Return the number of rows."""
         return self._rows.count()

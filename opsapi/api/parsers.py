@@ -1,4 +1,4 @@
-"""Reading a request's body strictly, with `opsapi.strict_json`."""
+"""Reads request bodies strictly, with `opsapi.strict_json`."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,13 +15,13 @@ from opsapi.strict_json import read_json
 from opsapi.wire_json import JsonObject
 
 LARGE_BODY = 1024 * 1024
-"""A body of more bytes is large: its parsed values take many times its size."""
+"""Bodies with more bytes are large: parsed, they take many times their size."""
 _BUSY_RETRY_SECONDS = 1
 _KEPT = "kept_body"
 
 
 class LargeBodies:
-    """The large bodies that this process works on: OPSAPI_MAX_BODIES_MB at most, smaller ones go by."""
+    """Limits the large bodies that this process reads at the same time to OPSAPI_MAX_BODIES_MB."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -29,10 +29,10 @@ class LargeBodies:
 
     @contextmanager
     def taking(self, size: int) -> Iterator[None]:
-        """Work on a body of so many bytes.
+        """Run the block with a body of `size` bytes.
 
         Raises:
-            ApiError: RATE_LIMITED with Retry-After, if the other bodies leave no room.
+            ApiError: RATE_LIMITED with Retry-After, if the other large bodies leave no room.
         """
         if size <= LARGE_BODY:
             yield
@@ -61,7 +61,7 @@ LARGE_BODIES = LargeBodies()
 
 
 class StrictJSONParser(BaseParser):
-    """What DRF and the schema know of our bodies: they are JSON."""
+    """The parser of bodies, for DRF and the OpenAPI document."""
 
     media_type = "application/json"
 
@@ -73,7 +73,7 @@ class StrictJSONParser(BaseParser):
 
 
 def check_media_type(request: HttpRequest) -> None:
-    """A body is `application/json`, in UTF-8 when a charset is named.
+    """Require `application/json`, in UTF-8 if a charset is named.
 
     Raises:
         ApiError: UNSUPPORTED_MEDIA_TYPE.
@@ -89,7 +89,7 @@ def read_body(request: HttpRequest, limit: int) -> bytes:
     The request keeps the body, because it may be repeated (`opsapi.api.middleware.PassingFaults`).
 
     Raises:
-        ApiError: REQUEST_TOO_LARGE, before anything is parsed; INVALID_JSON for one that breaks off.
+        ApiError: REQUEST_TOO_LARGE, before anything is parsed; INVALID_JSON for an incomplete body.
     """
     if (kept := getattr(request, _KEPT, None)) is not None:
         return bytes(kept)
@@ -108,10 +108,10 @@ def read_body(request: HttpRequest, limit: int) -> bytes:
 
 
 def read_json_object(body: bytes) -> JsonObject:
-    """The JSON object in the body.
+    """Return the JSON object in the body.
 
     Raises:
-        ApiError: INVALID_JSON, with what is wrong.
+        ApiError: INVALID_JSON with the fault.
     """
     document = _read_json(body)
     if not isinstance(document, dict):
@@ -120,10 +120,10 @@ def read_json_object(body: bytes) -> JsonObject:
 
 
 def read_json_array(body: bytes) -> list[Any]:
-    """The JSON array in the body, for the few routes that take several documents at once.
+    """Return the JSON array in the body, for routes that accept several documents.
 
     Raises:
-        ApiError: INVALID_JSON, with what is wrong.
+        ApiError: INVALID_JSON with the fault.
     """
     documents = _read_json(body)
     if not isinstance(documents, list):

@@ -1,4 +1,4 @@
-"""Roles as data: a view declares the roles of each action, and one class checks the caller's."""
+"""Permissions as data: a view declares the roles of each action, and `DeclaredAccess` checks the caller's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from opsapi.roles import Role
 
 
 class Where(StrEnum):
-    """Where a role has to be held."""
+    """The scope in which the caller needs a role."""
 
-    NOWHERE = "no API key required"
-    # Where, if roles are named, the service finds out from what is asked for.
-    SOMEWHERE = "any API key"
+    NOWHERE = "No API key required"
+    # If roles are named, the service knows the scope from the request.
+    SOMEWHERE = "Any API key"
     INSTALLATION = "installation"
     ORG = "organization in the path"
     GROUP = "project in the path"
@@ -25,7 +25,7 @@ class Where(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Which roles open an action (any of them does), and where they have to be held."""
+    """The roles of which the caller needs any for an action, and the scope of the role."""
 
     where: Where
     roles: Sequence[Role] = ()
@@ -36,25 +36,25 @@ ANY_KEY = Access(Where.SOMEWHERE)
 
 
 def in_installation(*roles: Role) -> Access:
-    """One of the roles, held over the installation."""
+    """Require any of the roles in the installation."""
     return Access(Where.INSTALLATION, roles)
 
 
 def in_org(*roles: Role) -> Access:
-    """One of the roles, held in the organization `org_id` of the path."""
+    """Require any of the roles in the organization `org_id` of the path."""
     return Access(Where.ORG, roles)
 
 
 def in_group(*roles: Role) -> Access:
-    """One of the roles, held in the project `group_id` of the path."""
+    """Require any of the roles in the project `group_id` of the path."""
     return Access(Where.GROUP, roles)
 
 
 class DeclaredAccess(BasePermission):
-    """Holds the view's `access` against the caller; refusals are raised by the principal."""
+    """Checks the view's `access`. The principal raises the refusals."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Always true when it returns: every refusal is an ApiError."""
+        """Return true, or raise the refusal as an ApiError."""
         access: Access = view.access[view.action]
         if access.where in {Where.NOWHERE, Where.SOMEWHERE}:
             return True

@@ -1,4 +1,4 @@
-"""The caller of a request: the protocol that `accesslist` implements as `request.auth`."""
+"""The caller of a request: the protocol of `request.auth`, which `accesslist` implements."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from opsapi.roles import Grant, Role, Scope
 
 
 class ActorKind(StrEnum):
-    """What kind of caller acted."""
+    """The kind of a caller."""
 
     KEY = "key"
     USER = "user"
@@ -19,10 +19,11 @@ class ActorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who did something: what services take and events keep. Never a request.
+    """The caller of a service, as events record it.
 
-    `name` is a key's public key or a user's username; the system has neither id nor name. `revocations` says
-    how often something of the key or user had been revoked when they were let in; None where nothing can be.
+    `name` is the public key of a key or the username of a user; the system has neither ID nor name.
+    `revocations`: how often rights of the key or user had been revoked when the caller was authenticated;
+    None for callers whose rights cannot be revoked.
     """
 
     kind: ActorKind
@@ -38,7 +39,7 @@ SYSTEM = Actor(ActorKind.SYSTEM)
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The project a path names."""
+    """The project of a path."""
 
     id: str
     name: str
@@ -47,9 +48,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class VisibleScope:
-    """What a caller may read: everything, or what is of these organizations and projects.
+    """What a caller can read: everything, or these organizations and projects.
 
-    They hold ORG_MEMBER in the one and GROUP_READ_ONLY in the other, directly or implied.
+    The caller has ORG_MEMBER in the organizations and GROUP_READ_ONLY in the projects, directly or implied.
     """
 
     everything: bool = False
@@ -57,32 +58,32 @@ class VisibleScope:
     group_ids: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        """Whether there is anything."""
+        """Whether the caller can read anything."""
         return self.everything or bool(self.org_ids or self.group_ids)
 
 
 class Principal(Protocol):
-    """A caller that has proved who they are."""
+    """An authenticated caller."""
 
     def actor(self) -> Actor:
-        """The caller as events name them."""
+        """Return the caller for services and events."""
 
     def authorise(self, roles: Sequence[Role]) -> None:
-        """Answer whether one of the roles is held over the installation.
+        """Require any of the roles in the installation.
 
         Raises:
             ApiError: USER_UNAUTHORIZED.
         """
 
     def authorise_group(self, roles: Sequence[Role], group_id: str) -> Group:
-        """Answer whether one of the roles is held in the project, and which project that is.
+        """Require any of the roles in the project, and return the project.
 
         Raises:
             ApiError: INVALID_GROUP_ID, NOT_IN_GROUP, USER_UNAUTHORIZED, GROUP_NOT_FOUND.
         """
 
     def authorise_org(self, roles: Sequence[Role], org_id: str) -> None:
-        """Answer whether one of the roles is held in the organization.
+        """Require any of the roles in the organization.
 
         Raises:
             ApiError: INVALID_ORG_ID, USER_UNAUTHORIZED, ORG_NOT_FOUND.
@@ -90,22 +91,22 @@ class Principal(Protocol):
 
 
 class Operator(Principal, Protocol):
-    """A user who has logged in to the console: `request.auth` behind the console's permission."""
+    """A user logged in to the console: `request.auth` in console views."""
 
     grants: Sequence[Grant]
 
     def visible_scope(self) -> VisibleScope:
-        """What they may read."""
+        """Return what the operator can read."""
 
     def groups(self, *, ids: Collection[str] | None = None, name: str | None = None) -> Sequence[Group]:
         """Return readable projects with these IDs, or with this name, or the first 200, sorted by name."""
 
     def holds_somewhere(self, roles: Sequence[Role]) -> bool:
-        """Whether one of the roles is held, directly or implied, wherever that is."""
+        """Whether the operator has any of the roles in any scope, directly or implied."""
 
     def authorise_at(self, roles: Sequence[Role], scope: Scope) -> None:
-        """As `authorise_group` where the scope names a project, `authorise_org` where an organization.
+        """Require any of the roles in the scope, by the method for its kind.
 
         Raises:
-            ApiError: as they do.
+            ApiError: see the three methods.
         """

@@ -1,4 +1,4 @@
-"""Query parameters: declared as data, checked all at once, described in the OpenAPI document."""
+"""Query parameters: declared as data, all checked together, described in the OpenAPI document."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,30}(\.0{0,30})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One query parameter, or one header; `read` turns its text into a value or raises ValueError."""
+    """A query parameter or a header. `read` converts its text, or raises ValueError."""
 
     name: str
     read: Callable[[str], Any]
@@ -37,14 +37,14 @@ class Parameter:
 
 
 def read_flag(text: str) -> bool:
-    """`true` or `false` in any case."""
+    """Read `true` or `false` in any case."""
     if text.lower() not in {"true", "false"}:
         raise ValueError("must be true or false")
     return text.lower() == "true"
 
 
 def read_whole(minimum: int, maximum: int) -> Callable[[str], int]:
-    """A whole number in a range; `1.0` is 1."""
+    """Return a reader of whole numbers in a range; `1.0` is 1."""
 
     def read(text: str) -> int:
         number = int(text.split(".", maxsplit=1)[0]) if _WHOLE_NUMBER.fullmatch(text) else minimum - 1
@@ -56,7 +56,7 @@ def read_whole(minimum: int, maximum: int) -> Callable[[str], int]:
 
 
 def read_choice(allowed: Sequence[str]) -> Callable[[str], str]:
-    """One of a closed set."""
+    """Return a reader of values of a closed set."""
     known = frozenset(allowed)
 
     def read(text: str) -> str:
@@ -68,14 +68,14 @@ def read_choice(allowed: Sequence[str]) -> Callable[[str], str]:
 
 
 def read_identifier(text: str) -> str:
-    """An identifier of the platform's form."""
+    """Read an identifier."""
     if not is_id(text):
         raise ValueError("must be 24 lower-case hex characters")
     return text
 
 
 def read_name(text: str) -> str:
-    """How a name begins."""
+    """Read the beginning of a name."""
     if not 1 <= len(text) <= LONGEST_NAME or "\0" in text:
         raise ValueError(f"must be 1 to {LONGEST_NAME} characters, none of them NUL")
     return text
@@ -147,11 +147,11 @@ def read_query(
 ) -> dict[str, Any]:
     """Return the value of each declared parameter, or its default; repeatable parameters are lists.
 
-    Parameters that are headers are read from `headers`.
+    Parameters that are headers are read from `headers`. Unknown parameters are ignored.
 
     Raises:
-        ApiError: with every wrong parameter in `badFields`, a repeated one once for each thing that is wrong
-            with its values; unknown ones are ignored.
+        ApiError: with every wrong parameter in `badFields`; a repeated parameter is named once for each kind
+            of fault.
     """
     found: dict[str, Any] = {}
     bad: list[BadField] = []
@@ -173,7 +173,7 @@ def _sent(headers: Mapping[str, str], name: str) -> list[str]:
 
 
 def _read_each(parameter: Parameter, texts: Sequence[str]) -> tuple[list[Any], Iterable[str]]:
-    """The values, and what is wrong with the others: each fault once, for it may come with a long list."""
+    """Return the valid values, and the faults of the others, each fault once."""
     values: list[Any] = []
     faults: dict[str, list[str]] = {}
     for text in texts:
@@ -185,12 +185,12 @@ def _read_each(parameter: Parameter, texts: Sequence[str]) -> tuple[list[Any], I
 
 
 def _with_what_was_sent(fault: str, wrong: Sequence[str]) -> str:
-    """The fault with the wrong values, unless it quotes them itself."""
+    """Return the fault with the wrong values, unless its text quotes them."""
     return fault if all(repr(text) in fault for text in wrong) else f"{fault} (sent: {_echo(wrong)})"
 
 
 def _echo(sent: Sequence[str]) -> str:
-    """The first of what was sent, each once and cut, and how many more there are."""
+    """Return the first of the sent values, without duplicates and shortened, and the number of the others."""
     texts = list(dict.fromkeys(sent))
     shown = [f'"{text}"' if len(text) <= _ECHO_LENGTH else f'"{text[:_ECHO_LENGTH]}…"' for text in texts]
     more = len(texts) - _MOST_ECHOED
@@ -198,8 +198,8 @@ def _echo(sent: Sequence[str]) -> str:
 
 
 def asks_for(request: HttpRequest, parameter: Parameter) -> bool:
-    """Whether a flag is set, read leniently: for answers that are given before the query is checked."""
+    """Whether a flag is set, read leniently, for responses before the query is checked."""
     try:
         return str(request.GET.get(parameter.name, "")).lower() == "true"
-    except SuspiciousOperation:  # more parameters than Django reads: such a request is refused anyway
+    except SuspiciousOperation:  # Django reads no more parameters; such a request is refused anyway.
         return False

@@ -1,6 +1,6 @@
-"""Whether the read-only fields of a document that was sent say what is stored. Pure.
+"""Compares the read-only fields of a request with the stored document, so that it can be written back. Pure.
 
-Values are compared as JSON has them: for Python's own comparison 0, 0.0 and false are equal.
+Values are compared as JSON: in Python 0, 0.0 and false are equal.
 """
 
 from collections.abc import Mapping
@@ -14,41 +14,41 @@ _ARRAYS = (serializers.ListField, serializers.ListSerializer)
 
 
 def is_empty_array(field: Any, sent: Any) -> bool:
-    """Whether `[]` was sent for an array: as good as left out, where nothing is stored."""
+    """Whether `[]` was sent for an array. It means the same as an absent field."""
     return isinstance(field, _ARRAYS) and sent == []
 
 
-def says(field: Any, sent: Any, stored: Any) -> bool:
-    """Whether the value sent for the field is the stored one, as answers show it.
+def is_unchanged(field: Any, sent: Any, stored: Any) -> bool:
+    """Whether the sent value is the stored value.
 
-    A date-time may be written otherwise, as long as it is the same second. Only a field of numbers
-    with fractions takes 5.0 for 5.
+    Date-times can have another notation of the same second. Only fields of fractional numbers accept 5.0 for
+    5.
     """
     if isinstance(stored, Mapping):
-        return _says_each(field, sent, stored)
+        return _are_unchanged(field, sent, stored)
     if isinstance(stored, list):
         below = getattr(field, "child", None)
         is_as_long = isinstance(sent, list) and len(sent) == len(stored)
-        return is_as_long and all(says(below, *pair) for pair in zip(sent, stored, strict=True))
+        return is_as_long and all(is_unchanged(below, *pair) for pair in zip(sent, stored, strict=True))
     if isinstance(field, serializers.DateTimeField):
         return _is_same_second(sent, stored)
     is_of_one_type = _json_type(field, sent) == _json_type(field, stored)
     return is_of_one_type and bool(sent == stored)
 
 
-def _says_each(field: Any, sent: Any, stored: Mapping[str, Any]) -> bool:
+def _are_unchanged(field: Any, sent: Any, stored: Mapping[str, Any]) -> bool:
     fields = getattr(field, "fields", {})
     is_alike = isinstance(sent, Mapping) and sent.keys() == stored.keys()
-    return is_alike and all(says(fields.get(name), sent[name], stored[name]) for name in stored)
+    return is_alike and all(is_unchanged(fields.get(name), sent[name], stored[name]) for name in stored)
 
 
 def _json_type(field: Any, value: Any) -> type:
-    """By which values differ: `true` is no number, and 5.0 no integer."""
+    """Return the JSON type for the comparison: `true` is not a number, and 5.0 is not an integer."""
     if isinstance(value, bool):
         return bool
     if isinstance(value, int) and isinstance(field, serializers.FloatField):
         return float
-    return next((one for one in (int, float, str) if isinstance(value, one)), type(value))
+    return next((kind for kind in (int, float, str) if isinstance(value, kind)), type(value))
 
 
 def _is_same_second(sent: Any, stored: Any) -> bool:

@@ -1,7 +1,7 @@
-"""The errors that an action can answer with, derived from its declaration.
+"""The errors that an action can return, derived from its declaration.
 
-The view's `refusals` declare what its services and `load` add, a document's `refusals` what its `check` adds.
-The rest follows from access, path, parameters and fields.
+The view's `refusals` declare the errors of its services and of `load`, a document's `refusals` the errors of
+`check`. All others follow from access, path, parameters and fields.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,7 +39,7 @@ _OF_BODIES = (
 def refusals_of(
     view: ApiViewSet | type[ApiViewSet], action: str, path_parameters: Iterable[str]
 ) -> Mapping[int, list[ErrorCode]]:
-    """HTTP status → codes, both in the order of the catalogue; 405 is a path's, not an action's."""
+    """Return HTTP status → codes, in the order of the catalogue. 405 belongs to paths, not to actions."""
     codes = {
         *_ALWAYS,
         *_of_access(view.access[action]),
@@ -49,7 +49,7 @@ def refusals_of(
         *view.refusals.get(action, ()),
     }
     if view.linked and action in view.answers:
-        codes.add(ErrorCode.INVALID_ATTRIBUTE)  # a Host that is none of ours
+        codes.add(ErrorCode.INVALID_ATTRIBUTE)  # A Host that is not allowed.
     found: dict[int, list[ErrorCode]] = {}
     for code in sorted(codes, key=list(ErrorCode).index):
         found.setdefault(CATALOGUE[code].status, []).append(code)
@@ -63,7 +63,7 @@ def _of_access(access: Access) -> Iterator[ErrorCode]:
 
 
 def _of_path(identifiers: Mapping[str, ErrorCode], path_parameters: Iterable[str]) -> Iterator[ErrorCode]:
-    """The code of a malformed id, and of a well-formed one that nothing has."""
+    """Return the codes for a malformed ID, and for a well-formed ID that does not exist."""
     for name in path_parameters:
         if name in identifiers:
             yield identifiers[name]
@@ -78,7 +78,7 @@ def _of_body(body: type[Document] | list[type[Document]] | None) -> Iterator[Err
 
 
 def _of_field(field: serializers.Field[Any, Any, Any, Any]) -> Iterator[ErrorCode]:
-    """The codes that a field names, and the codes of the fields in it."""
+    """Return the codes of a field and of the fields in it."""
     if field.read_only:
         yield ErrorCode.ATTRIBUTE_READ_ONLY
         return

@@ -1,4 +1,4 @@
-"""Contributions of the apps to the platform: attributes of their AppConfig."""
+"""What the apps contribute to the platform: attributes of their AppConfig."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -7,13 +7,13 @@ from django.apps import apps
 from prometheus_client.metrics_core import Metric
 
 HealthCheck = Callable[[], str | None]
-"""Answers what is missing, or None."""
+"""Returns what is missing, or None."""
 CollectMetrics = Callable[[], Iterable[Metric]]
-"""Queries metrics from the database: cheaply and with a limit, because scrapes are frequent."""
+"""Queries metrics from the database. Scrapes are frequent, so it must be cheap and limited."""
 
 
 def root_links() -> dict[str, str]:
-    """Relation name → path of the public API, of every app's `root_links`, in the apps' order."""
+    """Return the `root_links` of all apps: relation name → path of the public API."""
     found: dict[str, str] = {}
     for contributed in contributions("root_links"):
         found.update(contributed)
@@ -21,7 +21,7 @@ def root_links() -> dict[str, str]:
 
 
 def readiness() -> Mapping[str, HealthCheck]:
-    """Name → check of every app's `readiness`."""
+    """Return the `readiness` of all apps: name → check."""
     found: dict[str, HealthCheck] = {}
     for contributed in contributions("readiness"):
         found.update(contributed)
@@ -29,12 +29,12 @@ def readiness() -> Mapping[str, HealthCheck]:
 
 
 def metrics() -> list[CollectMetrics]:
-    """Every app's `metrics`, in the apps' order."""
+    """Return the `metrics` of all apps, in the order of the apps."""
     return [collect for contributed in contributions("metrics") for collect in contributed]
 
 
 def contributions(attribute: str) -> Iterator[Any]:
-    """Every app's attribute of that name, in the apps' order; it may be a function that answers it."""
+    """Yield the attribute of every app that has it, in the order of the apps. A function is called."""
     for config in apps.get_app_configs():
         contributed = getattr(config, attribute, None)
         if contributed is not None:

@@ -11,7 +11,7 @@ from opsapi.wire_json import JsonObject, write_json
 
 
 def render(document: object, *, pretty: bool = False) -> bytes:
-    """A document as UTF-8 JSON."""
+    """Return the document as UTF-8 JSON."""
     return write_json(document, pretty=pretty)
 
 
@@ -27,7 +27,7 @@ def enveloped(document: Any, status: int, *, lists: bool) -> JsonObject:
 
 
 class DocumentRenderer(BaseRenderer):
-    """The only renderer; `pretty` is the view's finding, kept in the response's context."""
+    """The only renderer. The view puts `pretty` into the context of the response."""
 
     media_type = "application/json"
     format = "json"
@@ -51,12 +51,12 @@ class DocumentRenderer(BaseRenderer):
 
 
 class OneRepresentation(BaseContentNegotiation):
-    """There is one representation, whatever Accept says: an error must be readable by everyone."""
+    """Always the same representation, for any Accept header: every client must be able to read errors."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
-        """The strict parser."""
+        """Return the strict parser."""
         return parsers[0]
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
-        """The JSON renderer."""
+        """Return the JSON renderer."""
         return renderers[0], renderers[0].media_type

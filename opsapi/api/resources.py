@@ -1,9 +1,9 @@
 """Resources: documents that show rows of a table.
 
-A resource declares each field once. From there a field travels in two directions:
+A resource declares each field once. The declaration is used in two directions:
 
-    column → `source` → `rows` → `facts`: what answers show and what audit diffs compare
-    body → `read` → `source` → column: what services write
+    column → `source` → `rows` → `facts`: responses, and audit diffs
+    request body → `read` → `source` → column: services
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,11 +16,11 @@ from rest_framework import serializers
 from opsapi.api.documents import AN_ID, LINKS, Document, self_link
 from opsapi.api.links import Links
 from opsapi.fields import WireTime
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import JsonObject, without_nulls
 
 _NOWHERE: Mapping[str, str] = {}
 Facts = JsonObject
-"""A document without its links: the values by the names of their fields. What is absent is left out."""
+"""A document without its links: field name → value. Absent values are left out."""
 
 
 class Resource(Document):
@@ -38,7 +38,7 @@ class Resource(Document):
 
     @classmethod
     def sample(cls) -> Mapping[str, Any]:
-        """An example of the document."""
+        """Return an example of the document."""
         facts = super().sample()
         if cls.example:
             return facts
@@ -47,24 +47,24 @@ class Resource(Document):
 
     @classmethod
     def rows(cls, queryset: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
-        """Rows with the values of the fields; PostgreSQL formats times, which is far cheaper than Python."""
+        """Return rows of values. PostgreSQL formats times, which is far cheaper than in Python."""
         return queryset.values_list(*_columns(cls).values())
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:
-        """A row as a document without links."""
+        """Return a row as a document without links."""
         values = zip(_columns(cls), row, strict=True)
         return {name: value for name, value in values if value is not None or name in cls.nullable}
 
     @classmethod
     def first(cls, queryset: QuerySet[Any, Any]) -> Facts | None:
-        """The facts of the first row; None when there is none."""
+        """Return the facts of the first row; None without rows."""
         row = cls.rows(queryset).first()
         return None if row is None else cls.facts(row)
 
     @classmethod
     def stored(cls, row: Model) -> Facts:
-        """The facts of a row as it is in the database now.
+        """Return the facts of a row as it is in the database now.
 
         Raises:
             ObjectDoesNotExist: it was deleted.
@@ -75,16 +75,19 @@ class Resource(Document):
     def present(
         cls, facts: Facts, links: Links, *, place: Mapping[str, str] = _NOWHERE, alone: bool = False
     ) -> Facts:
-        """The document with its links; `place` has the parameters of the view's path."""
+        """Return the document with its links.
+
+        `place`: the parameters of the view's path. `alone`: the document is not in a list.
+        """
         named = {**place, **facts}
-        relations = ((name, _formatted(path, named)) for name, path in cls.relations.items() if alone)
-        found = {name: path for name, path in relations if path is not None}
+        relations = cls.relations.items() if alone else ()
+        found = without_nulls((name, _formatted(path, named)) for name, path in relations)
         return {**facts, LINKS: links.related(cls.path.format_map(named), found)}
 
 
 @cache
 def _columns(resource: type[Resource]) -> Mapping[str, Any]:
-    """What is selected for each field."""
+    """Return field name → selected expression."""
     fields = {name: field for name, field in resource().fields.items() if name != LINKS}
     return {name: resource.columns.get(name) or _column(field) for name, field in fields.items()}
 

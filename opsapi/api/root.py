@@ -1,4 +1,4 @@
-"""The root resource (endpoint 16), and the catalogue of errors."""
+"""The root resource (endpoint 16), and the error catalogue."""
 
 from django.conf import settings
 from rest_framework import serializers
@@ -35,7 +35,7 @@ class RootDocument(Document):
 
 
 class ErrorCodeDocument(Document):
-    """One entry of the error catalogue."""
+    """An entry of the error catalogue."""
 
     example = {
         "errorCode": ErrorCode.GROUP_NOT_FOUND.value,
@@ -49,7 +49,7 @@ class ErrorCodeDocument(Document):
 
 
 class RootViewSet(ApiViewSet):
-    """Endpoint 16: the starting point that links to all other resources."""
+    """Endpoint 16: the start, with links to all other resources."""
 
     access = {"retrieve": ANY_KEY}
     parameters = {"retrieve": PAGING}
@@ -65,7 +65,7 @@ class RootViewSet(ApiViewSet):
 
 
 class ErrorCodeViewSet(ApiViewSet):
-    """The error catalogue, published."""
+    """The published error catalogue."""
 
     access = {"index": ANY_KEY}
     parameters = {"index": LISTING}

@@ -1,4 +1,4 @@
-"""The OpenAPI document: passes what the views declare to drf-spectacular."""
+"""Builds the OpenAPI document with drf-spectacular from the declarations of the views."""
 
 import re
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
 
 class BadFieldDocument(serializers.Serializer[Any]):
-    """One wrong field."""
+    """A wrong field."""
 
     field = serializers.CharField()
     message = serializers.CharField()
@@ -36,7 +36,7 @@ class BadFieldDocument(serializers.Serializer[Any]):
 
 
 class ErrorDocument(serializers.Serializer[Any]):
-    """The body of every refusal."""
+    """The body of all refusals."""
 
     error = serializers.IntegerField()
     reason = serializers.CharField()
@@ -47,13 +47,13 @@ class ErrorDocument(serializers.Serializer[Any]):
 
 
 class DocumentExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """Adds to the schema of a Document its example, and older and deprecated names."""
+    """Adds the example, older names and deprecated names of a Document to its schema."""
 
     target_class = Document
     match_subclasses = True
 
     def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
-        """The schema of the document as it is sent or answered."""
+        """Return the schema of the document as a request or as a response."""
         document = cast(Document, self.target)
         plain: Any = auto_schema._map_serializer(document, direction, bypass_extensions=True)  # type: ignore[no-untyped-call]  # the documented way
         schema: JsonObject = plain
@@ -68,7 +68,7 @@ class DocumentExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-
 
 
 def sent_example(document: Document) -> Mapping[str, Any]:
-    """An example of the document as a client sends it: without what is read-only."""
+    """Return an example of the document as a request: without read-only fields."""
     written = {
         name: value
         for name, value in document.sample().items()
@@ -78,7 +78,7 @@ def sent_example(document: Document) -> Mapping[str, Any]:
 
 
 def _necessity(document: Document, schema: Mapping[str, Any]) -> JsonObject:
-    """Of a required field either name has to be there; what may be left out may be null."""
+    """Change the schema of fields with two names: required fields need either, others can be null."""
     required = set(schema.get("required", ()))
     older = {name: field for name, field in document.older_names.items() if field in required}
     optional = schema.get("properties", {}).keys() - required - older.keys()
@@ -92,7 +92,7 @@ def _necessity(document: Document, schema: Mapping[str, Any]) -> JsonObject:
 
 
 def describe_nulls(result: JsonObject, **_: Any) -> JsonObject:
-    """Fields that may be null, once drf-spectacular has named the closed sets among them."""
+    """Make optional fields nullable, after drf-spectacular has named their closed sets."""
     for component in result["components"]["schemas"].values():
         for name in component.pop(_NULLABLE, ()):
             component["properties"][name] = nullable(component["properties"][name])
@@ -100,7 +100,7 @@ def describe_nulls(result: JsonObject, **_: Any) -> JsonObject:
 
 
 def _older_properties(document: Document, properties: Mapping[str, Any]) -> JsonObject:
-    """Properties that clients still send: older names of fields, and ignored fields."""
+    """Return properties for names that clients still send: older names, and ignored fields."""
     older = {
         name: {**properties[field], "deprecated": True, "description": f"Older name of {field}."}
         for name, field in document.older_names.items()
@@ -110,63 +110,63 @@ def _older_properties(document: Document, properties: Mapping[str, Any]) -> Json
 
 
 class DeclaredSchema(AutoSchema):
-    """Reads what an ApiViewSet declares: access, parameters, bodies, answers, statuses, refusals."""
+    """Describes an ApiViewSet: access, parameters, bodies, answers, statuses, refusals."""
 
     @property
     def _api_view(self) -> ApiViewSet:
         return cast(ApiViewSet, self.view)
 
     def get_operation_id(self) -> str:
-        """Path and action; unique because a path has each action once."""
+        """Return path and action, which are unique together."""
         words = [word.strip("{}") for word in self.path.strip("/").replace(".", "_").split("/")]
         return "_".join([*words, self._action])
 
     def get_tags(self) -> list[str]:
-        """The app that serves it, by the name people know."""
+        """Return the app of the view, by its display name."""
         app = type(self._api_view).__module__.split(".")[0]
         return [str(apps.get_app_config(app).verbose_name)]
 
     def get_auth(self) -> list[JsonObject]:
-        """Any one of what the view takes, except where no key is needed."""
+        """Return the authentication methods, of which one is enough; none for open views."""
         is_open = self._api_view.access[self._action] is OPEN
         return [] if is_open else [{scheme: []} for scheme in self._api_view.security]
 
     def get_description(self) -> str:  # type: ignore[override]  # drf-spectacular takes no arguments here
-        """The action's docstring and the roles that open it."""
+        """Return the docstring of the action and the required roles."""
         access = self._api_view.access[self._action]
         roles = " or ".join(role.value for role in access.roles)
-        needed = f"Needs {roles} ({access.where.value})." if roles else access.where.value.capitalize() + "."
+        needed = f"Needs {roles} ({access.where.value})." if roles else f"{access.where.value}."
         return f"{super().get_description()}\n\n{needed}"
 
     def get_summary(self) -> str:
-        """The first sentence of the action's docstring."""
+        """Return the first sentence of the action's docstring."""
         text: str = super().get_description()
         return text.partition("\n")[0].rstrip(".")
 
     def get_override_parameters(self) -> list[Any]:
-        """The declared query parameters and headers."""
+        """Return the declared query parameters and headers."""
         declared = (*EVERYWHERE, *self._api_view.parameters.get(self._action, ()))
         named = _PATH_PARAMETER.findall(self.path)
-        return [*[_of_path(name) for name in named], *[_described(one) for one in declared]]
+        return [*[_of_path(name) for name in named], *[_described(parameter) for parameter in declared]]
 
     def get_request_serializer(self) -> Any:
-        """The declared body."""
+        """Return the declared body."""
         body = self._api_view.bodies.get(self._action)
         return body[0](many=True) if isinstance(body, list) else body
 
     def get_response_serializers(self) -> Any:
-        """The declared answer with its status, and what else is answered that is no refusal."""
+        """Return the declared response with its status, and other responses that are not refusals."""
         status = self._api_view.statuses.get(self._action, 200)
         answer = self._api_view.answers.get(self._action)
         shown = OpenApiResponse(description="No body.") if answer is None else self._document_of(answer)
         return {status: shown, **self._api_view.also_answers.get(self._action, {})}
 
     def is_deprecated(self) -> bool:
-        """Older names of paths."""
+        """Whether the path is an old name of another path."""
         return self._api_view.deprecated
 
     def get_operation(self, *args: Any, **kwargs: Any) -> JsonObject:
-        """The operation with its headers and refusals."""
+        """Return the operation with its headers and refusals."""
         operation = cast(JsonObject, super().get_operation(*args, **kwargs))
         responses = operation["responses"]
         for text, response in responses.items():
@@ -189,7 +189,7 @@ class DeclaredSchema(AutoSchema):
 
 @lru_cache
 def _list_of(document: type[Document]) -> Any:
-    """The list document of these results; one and the same for every route that gives it."""
+    """Return the list document of these results, the same object for every route."""
     return inline_serializer(
         f"{document.__name__.removesuffix('Document')}List",
         {
@@ -220,10 +220,10 @@ def _described(parameter: Parameter) -> OpenApiParameter:
 
 
 class PublishedGenerator(SchemaGenerator):
-    """Only the API's own routes, under their real paths."""
+    """Describes the routes of the API under their real paths."""
 
     def get_schema(self, request: Any = None, public: bool = True) -> JsonObject:
-        """The OpenAPI document with what its operations refer to."""
+        """Return the OpenAPI document with its shared components."""
         document: JsonObject = super().get_schema(request, public)  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
         document["components"] |= {
             "headers": HEADERS,
@@ -235,6 +235,6 @@ class PublishedGenerator(SchemaGenerator):
 
 @lru_cache(maxsize=1)
 def openapi_document() -> JsonObject:
-    """The document of this build; it depends on nothing else."""
+    """Return the document of this build."""
     document: JsonObject = PublishedGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # its constructor
     return document

@@ -1,4 +1,4 @@
-"""Documents that are no object with named fields, and what schemas of all documents have in common."""
+"""Documents that are not objects with named fields, and helpers for all schemas."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
@@ -10,13 +10,13 @@ from opsapi.api.documents import Document
 from opsapi.wire_json import JsonObject
 
 Reference = Callable[[type[Document]], JsonObject]
-"""The schema of another document, by reference."""
+"""Returns a reference to the schema of another document."""
 
 _ABOUT = ("description", "deprecated", "default")
 
 
 def nullable(schema: Mapping[str, Any]) -> JsonObject:
-    """The schema of what it describes, or null; one that describes nothing takes null anyway."""
+    """Return the schema extended by null. A schema without restrictions already accepts null."""
     if "type" in schema:
         types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
         wider = {**schema, "type": [*(one for one in types if one != "null"), "null"]}
@@ -27,16 +27,16 @@ def nullable(schema: Mapping[str, Any]) -> JsonObject:
 
 
 class ShapedDocument(Document):
-    """A document whose schema is what `shape` says."""
+    """A document with the schema that `shape` returns."""
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:
-        """Its schema, whether it is sent or answered."""
+        """Return the schema, for requests and responses."""
         raise NotImplementedError
 
 
 class ShapeExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """Gives the shapes to drf-spectacular."""
+    """Describes ShapedDocuments to drf-spectacular."""
 
     target_class = ShapedDocument
     match_subclasses = True
@@ -45,7 +45,7 @@ class ShapeExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-cal
     def map_serializer(
         self, auto_schema: AutoSchema, direction: Literal["request", "response"]
     ) -> JsonObject:
-        """The schema with the document's example."""
+        """Return the schema with the document's example."""
         document = cast(ShapedDocument, self.target)
 
         def reference(other: type[Document]) -> JsonObject:

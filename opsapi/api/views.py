@@ -1,8 +1,10 @@
 """The base of every view. It checks each request in this order:
 
-429 · 401 · 403 address · 404 path, 405 · 404 malformed id · 403 role · 404 unknown id · 415, 413 ·
-400 query · 400 body. The authentication class checks credentials and access lists. `initial` below checks the
-rest, except the body, which the action reads last by calling `body`.
+429 · 401 · 403 address · 404 path, 405 · 404 malformed ID · 403 role · 404 unknown ID · 415, 413 · 400 query
+· 400 body.
+
+The authentication class checks credentials and access lists. `initial` checks the rest, except the body,
+which the action reads last with `body`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,15 +44,15 @@ MAX_BODY = 2 * 1024 * 1024
 
 
 class ApiViewSet(ViewSet):
-    """A viewset whose access, query parameters and bodies are declared as data, by action.
+    """A viewset that declares access, query parameters and bodies as data, by action.
 
     `access`: action → required roles. `parameters`: action → query parameters except pretty and envelope.
-    `bodies`: action → the request document, in a list if it takes an array (`body_array`).
-    `answers`: action → the response document, in a list for list documents, None for no body.
-    `identifiers`: path parameter → the error for a malformed one (the project's and organization's
-    are the principal's). `statuses`: action → success status where it is not 200; answers get it by
-    themselves. `also_answers`: action → further statuses with a document that is no error document.
-    `refusals`: action → errors that do not follow from the rest (`opsapi.api.refusals`).
+    `bodies`: action → the request document, in a list if it accepts an array (`body_array`). `answers`:
+    action → the response document, in a list for list documents, None for no body. `identifiers`: path
+    parameter → the error for a malformed ID (the principal checks the IDs of the project and the
+    organization). `statuses`: action → success status if it is not 200. `also_answers`: action → other
+    statuses with a document that is not an error. `refusals`: action → errors that do not follow from the
+    rest (`opsapi.api.refusals`).
     """
 
     access: ClassVar[Mapping[str, Access]]
@@ -63,30 +65,30 @@ class ApiViewSet(ViewSet):
     identifiers: ClassVar[Mapping[str, ErrorCode]] = {}
     max_body: ClassVar[int] = MAX_BODY
     security: ClassVar[Sequence[str]] = ("digest",)
-    """By which of `opsapi.api.components.SECURITY` its `authentication_classes` know a caller."""
+    """Names in `opsapi.api.components.SECURITY` of the authentication methods."""
     linked: ClassVar[bool] = True
-    """Whether answers hold links; load balancers ask for health by whatever name they like."""
+    """Whether responses contain links. Health checks have none: load balancers send any Host."""
     deprecated: bool = False
-    """Whether the path is an older name of another one; `route` sets it."""
+    """Whether the path is an old name of another path. `route` sets it."""
 
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     content_negotiation_class = OneRepresentation
     format_kwarg = None
 
     group: Group
-    """The project of the path, once the caller's role in it was found."""
+    """The project of the path, set when the caller's role in it was checked."""
     links: Links
-    """Links as this caller reaches us; for actions that declare an answer."""
+    """Links with the URL that the caller uses, for actions with `answers`."""
     query: Mapping[str, Any]
     """The checked query parameters."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
-        """As DRF does; what the request holds of the process it gives back, however it ends."""
+        """As in DRF. Releases the request's share of LARGE_BODIES at the end."""
         with ExitStack() as self._held:
             return cast(Response, super().dispatch(request, *args, **kwargs))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Every check that comes before the body's content."""
+        """Check everything except the content of the body."""
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
         self.check_throttles(request)
         self.perform_authentication(request)
@@ -100,13 +102,13 @@ class ApiViewSet(ViewSet):
         self._raw_body = self._read_body() if self.action in self.bodies else b""
         self._held.enter_context(LARGE_BODIES.taking(len(self._raw_body)))
         if self.linked and self.action in self.answers:
-            # Answers hold links, and a Host that is not ours must be refused before anything is written.
+            # Responses contain links. A Host that is not allowed must be refused before anything is written.
             self.links = Links(base_url(self.http_request))
         parameters = [*EVERYWHERE, *self.looked_at()]
         self.query = read_query(request.GET, parameters, self.http_request.headers)
 
     def check_throttles(self, request: Request) -> None:
-        """Refuse who calls too often (`accesslist.throttles`), before anything else; most views leave it."""
+        """Refuse callers that send too many requests (`accesslist.throttles`). The default has no limit."""
 
     def _method(self) -> str:
         method = (self.http_request.method or "").lower()
@@ -119,10 +121,10 @@ class ApiViewSet(ViewSet):
         )
 
     def load(self) -> None:
-        """Find what the path names; raises the 404 of its kind. Views that name nothing leave it."""
+        """Load the objects of the path, or raise the 404 of their kind. The default loads nothing."""
 
     def looked_at(self) -> Sequence[Parameter]:
-        """The query parameters of this call; a view that does not always look at one leaves it out then."""
+        """Return the query parameters of this call. Views can leave out parameters that do not apply."""
         return self.parameters.get(self.action, ())
 
     def _read_body(self) -> bytes:
@@ -130,10 +132,12 @@ class ApiViewSet(ViewSet):
         return read_body(self.http_request, self.max_body)
 
     def body(self, stored: Mapping[str, Any] | None = None, **context: Any) -> Values:
-        """The checked body of this action; `stored` is the document as it is now, for writing back.
+        """Return the checked body.
+
+        `stored`: the current document, whose read-only fields can be sent back.
 
         Raises:
-            ApiError: INVALID_JSON, or the first wrong field's code with all in `badFields`.
+            ApiError: INVALID_JSON, or the code of the first wrong field, with all in `badFields`.
         """
         document = cast(type[Document], self.bodies[self.action])
         with document.within(stored=stored, **context) as reader:
@@ -146,22 +150,22 @@ class ApiViewSet(ViewSet):
             return read_array(reader, read_json_array(self._raw_body))
 
     def list_of(self, resource: type[Resource], queryset: QuerySet[Any, Any]) -> Response:
-        """Answer with one page of the rows, as documents of the resource."""
+        """Return a page of the rows, as documents of the resource."""
         rows = resource.rows(queryset)
         place = self.place
         return self.list(rows, lambda row: resource.present(resource.facts(row), self.links, place=place))
 
     def alone(self, resource: type[Resource], facts: Facts) -> Response:
-        """Answer with one document of the resource, and what it leads to."""
+        """Return a single document of the resource, with its relations."""
         return Response(resource.present(facts, self.links, place=self.place, alone=True))
 
     @property
     def place(self) -> Mapping[str, str]:
-        """The parameters of this view's path, which paths of resources use together with their fields."""
+        """The parameters of the path. Paths of resources consist of them and of fields."""
         return self.kwargs
 
     def list(self, rows: Rows, present: Callable[[Any], Mapping[str, Any]]) -> Response:
-        """Answer with one page of the rows; the action declares LISTING among its parameters."""
+        """Return a page of the rows. The action declares LISTING as a parameter."""
         document = list_document(
             rows, present, query=self.query, request=self.http_request, base=self.links.base
         )
@@ -169,18 +173,18 @@ class ApiViewSet(ViewSet):
 
     @property
     def http_request(self) -> HttpRequest:
-        """Django's own request."""
+        """The request of Django."""
         request: HttpRequest = self.request._request
         return request
 
     @property
     def principal(self) -> Principal:
-        """Who calls."""
+        """The caller."""
         return cast(Principal, self.request.auth)
 
     @property
     def actor(self) -> Actor:
-        """Who calls, as services and events take it."""
+        """The caller, for services and events."""
         return self.principal.actor()
 
     @cached_property
@@ -189,7 +193,7 @@ class ApiViewSet(ViewSet):
         return clock.now()
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
-        """The declared status of a success; envelope and pretty, for documents and errors alike."""
+        """Set the declared status of a success, and apply envelope and pretty to documents and errors."""
         if response.status_code == 200:
             response.status_code = self.statuses.get(self.action or "", 200)
         if asks_for(self.http_request, ENVELOPE) and response.data is not None:
@@ -201,18 +205,18 @@ class ApiViewSet(ViewSet):
 
 
 class UnknownPath(ApiViewSet):
-    """Any path below an API's base that no route knows: 401 first, then 404, whatever the method."""
+    """Any path below a base of the API without a route: 401 first, then 404, for all methods."""
 
     access = {}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Who calls is asked first, so that strangers do not learn which paths exist."""
+        """Authenticate first, so that strangers do not learn which paths exist."""
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
         self.perform_authentication(request)
         self.refuse(request)
 
     def refuse(self, request: Request, **_: Any) -> NoReturn:
-        """Nothing is here."""
+        """Raise the 404."""
         raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path)
 
 

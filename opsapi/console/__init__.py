@@ -1,3 +1,1 @@
 """The operator console: Django's admin, read-only except for actions that call services."""
-
-CONSOLE_PATH = "/admin/"

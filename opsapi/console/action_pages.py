@@ -1,11 +1,11 @@
 """The page of an action on a row, on several rows, or on none, to create a row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.db import transaction
+from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 500
 """Maximum number of rows of an action."""
+NONE_LEFT = "None of the selected items exists any more."
 _SAVE = "Save"
 CONFIRMED = "confirmed"
 """The field that distinguishes the submitted page from the list's request to show it."""
+DoToMany = Callable[["ConsoleAdmin", HttpRequest, "models.QuerySet[Any]"], HttpResponse]
 
 
 class ActionPage:
-    """One request for one action; `rows` is what it is done to, [None] where it makes a row.
+    """A request for an action. `rows`: the rows of the action, [None] if it creates a row.
 
-    `name` is the action's in the list it was chosen in.
+    `name`: the action's name in the list.
     """
 
     def __init__(
@@ -43,10 +45,10 @@ class ActionPage:
         self.is_once = self.is_new or action.makes
 
     def answer(self) -> HttpResponse:
-        """The page, or its result after it was submitted.
+        """Return the page, or after submission the result.
 
         Raises:
-            ApiError: USER_UNAUTHORIZED and the like, where the operator may not.
+            ApiError: USER_UNAUTHORIZED or another refusal, if the operator may not run the action.
         """
         for row in self.rows:
             if row is not None:
@@ -59,12 +61,12 @@ class ActionPage:
         return self._page(form)
 
     def _do(self, form: ConsoleForm) -> HttpResponse | None:
-        """The result; None to show the page again with the error."""
+        """Return the result; None to show the page again with the error."""
         outcomes = self._try(form)
         return None if outcomes is None else self._next(outcomes)
 
     def _do_once(self, form: ConsoleForm) -> HttpResponse | None:
-        """As `_do`, at most once for each page shown."""
+        """As `_do`, at most once for each displayed page."""
         token = sent_token(self.request)
         with pages_of(self.request) as pages:
             came = pages.get(token)
@@ -88,7 +90,7 @@ class ActionPage:
         return kind(initial=initial, operator=self.operator, row=row)
 
     def _run(self, form: ConsoleForm) -> list[ActionOutcome]:
-        """All rows succeed, or none is changed."""
+        """Run the action on all rows, or change none."""
         with transaction.atomic() if self.action.atomic else nullcontext():
             return self._run_each(form)
 
@@ -106,7 +108,7 @@ class ActionPage:
         return redirect(url)
 
     def _try(self, form: ConsoleForm) -> list[ActionOutcome] | None:
-        """None if the form or a service rejects the input; the form shows the reason."""
+        """Run the action. Return None if the input is rejected; the form then shows the reason."""
         if not form.is_valid():
             return None
         try:
@@ -119,7 +121,7 @@ class ActionPage:
         only, url = _only(outcomes), self._leads_to(outcomes)
         if only and only.template:
             return self._answer(only.template, {**only.context, "row_url": url})
-        for warning in dict.fromkeys(warning for one in outcomes for warning in one.warnings):
+        for warning in dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings):
             messages.warning(self.request, warning)
         messages.success(self.request, self._messages(outcomes))
         return redirect(url)
@@ -162,10 +164,31 @@ class ActionPage:
 
 
 def _only(outcomes: Sequence[ActionOutcome]) -> ActionOutcome | None:
-    """The only result, if the action was on a single row or created one."""
+    """Return the only result, if the action was on a single row or created one."""
     return outcomes[0] if len(outcomes) == 1 else None
 
 
 def _as_it_is(row: Any) -> Any:
-    """The current name, or the last name of a deleted row."""
+    """Return the current name, or the last name of a deleted row."""
     return type(row)._default_manager.filter(pk=row.pk).first() or row
+
+
+def to_many(name: str, action: Action) -> DoToMany:
+    """Return the function that Django calls for the action on the selected rows of a list."""
+
+    def do(admin: "ConsoleAdmin", request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
+        # In a fixed order: services take locks, and two operators may act at once.
+        rows = list(chosen.order_by("pk")[: MOST_ROWS + 1])
+        if not rows:
+            return _refused(request, NONE_LEFT)
+        if len(rows) > MOST_ROWS:
+            return _refused(request, f"Select at most {MOST_ROWS} items at once.")
+        return ActionPage(admin, request, action, rows, name=name).answer()
+
+    return do
+
+
+def _refused(request: HttpRequest, reason: str) -> HttpResponse:
+    """Return to the list, and show the reason."""
+    messages.error(request, reason)
+    return redirect(request.get_full_path())

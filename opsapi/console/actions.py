@@ -1,7 +1,7 @@
 """Actions of operators: each calls a service on behalf of the operator, if their roles allow it.
 
-There is no other way the console writes. Who may is declared with the `Access` of the API's own route, so
-that a page and a route can never disagree.
+The console writes only with actions. Their permission is the `Access` of the API's own route, so a page and a
+route always agree.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionCall:
-    """The input of an action: who, when, which row, and the form's `values`.
+    """The input of an action: operator, time, row, and the form's `values`.
 
     `address` is the public URL of the platform, without a trailing slash, for texts that contain it.
     """
@@ -89,11 +89,11 @@ class Action:
     atomic: bool = True
 
     def access_of(self, row: Any) -> Access:
-        """Who may run it on this row."""
+        """Return the access for this row."""
         return self.access if isinstance(self.access, Access) else self.access(row)
 
     def authorise(self, operator: Operator, row: Any, scope: Scope) -> None:
-        """Check that the operator may run it on this row in this scope.
+        """Check that the operator may run the action on this row in this scope.
 
         Raises:
             ApiError: as the API's route would.
@@ -117,10 +117,10 @@ class Action:
         return True
 
     def is_allowed_somewhere(self, operator: Operator) -> bool:
-        """Whether the operator may run it in any scope; for an action without a row."""
+        """Whether the operator may run the action in any scope; for an action without a row."""
         return operator.holds_somewhere(self.access_of(None).roles)
 
 
 def operator_of(request: HttpRequest) -> Operator:
-    """The operator of this session. Only for views that the site protects."""
+    """Return the operator of this session. Use it only in views that the site protects."""
     return cast(Operator, request.auth)  # type: ignore[attr-defined]  # `accesslist.middleware.operator` sets it

@@ -19,8 +19,8 @@ from django.views import defaults
 from opsapi.api import handler
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.console import CONSOLE_PATH
 from opsapi.console.actions import operator_of
+from opsapi.console.path import CONSOLE_PATH
 from opsapi.console.theme import UNFOLD
 from opsapi.roles import Role, Scope
 

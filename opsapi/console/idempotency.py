@@ -1,6 +1,6 @@
-"""A page that makes something does so once: sent again, as by a browser that reloads, it makes nothing more.
+"""A page that creates something does so once, even if a browser submits it again.
 
-Each such page bears a token, which its session keeps with what came of it.
+Each displayed page has a token. The session stores the result of the page under the token.
 """
 
 import secrets
@@ -24,9 +24,9 @@ Pages = dict[str, list[str] | None]
 
 @contextmanager
 def pages_of(request: HttpRequest) -> Iterator[Pages]:
-    """The pages of the session that make something; kept when the block ends, unless it fails.
+    """Yield the session's pages that create something, and store them if the block succeeds.
 
-    Other requests of the session wait meanwhile: a page may be sent twice at a time.
+    Other requests of the session wait, because a page may be submitted twice at the same time.
     """
     session: Any = request.session
     with transaction.atomic():

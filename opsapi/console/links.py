@@ -16,7 +16,7 @@ from opsapi.console.display import link, short
 
 
 def url_seen(site: AdminSite, visible_scope: VisibleScope, row: Model | None) -> str:
-    """The page of a row; empty if it has none, is deleted, or is out of reach."""
+    """Return the URL of a row's page; empty if it has none, is deleted, or is not visible."""
     pages: Any = site._registry.get(type(row)) if row is not None else None
     return page_url(row) if row is not None and pages is not None and pages.shows(row, visible_scope) else ""
 
@@ -40,7 +40,7 @@ def urls_seen(
 class RelatedColumn:
     """A column of a list, or a field of a page: a related row by its name, with a link to its page.
 
-    It is equal to another one of the same name: Django compares what is shown with what may be written.
+    Columns with the same name are equal: Django compares shown with writable columns.
     """
 
     site: AdminSite
@@ -77,7 +77,8 @@ class RelatedColumn:
 def with_links(names: Any, *, site: AdminSite, visible_scope: VisibleScope, model: type[Model]) -> list[Any]:
     """The columns or fields of a model, with related rows as links."""
     return [
-        RelatedColumn(site, visible_scope, model, one) if _is_related(model, one) else one for one in names
+        RelatedColumn(site, visible_scope, model, name) if _is_related(model, name) else name
+        for name in names
     ]
 
 

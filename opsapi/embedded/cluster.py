@@ -1,4 +1,4 @@
-"""The database cluster on disk: created once and completely, configured again at every start."""
+"""The database cluster on disk: created once as a whole, configured again at every start."""
 
 import os
 import shutil
@@ -48,15 +48,15 @@ SETTINGS = {
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
 }
-# For tests: a crash of the machine may lose everything, a crash of the server nothing.
+# For tests: a crash of the machine may lose data, a crash of the server does not.
 NOT_DURABLE = {"fsync": "off", "full_page_writes": "off"}
-# The server reads variables such as PGPORT, so it gets an environment of its own.
+# The server reads variables such as PGPORT, so it gets its own environment.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
 
 @dataclass(frozen=True)
 class DatabaseCluster:
-    """The files of a server."""
+    """The files of a server, and its programs."""
 
     layout: Layout
     owner: Owner
@@ -64,12 +64,16 @@ class DatabaseCluster:
     durable: bool = True
 
     def exists(self) -> bool:
-        """Whether the cluster exists; an incomplete cluster is never at this path."""
+        """Whether the cluster exists. An incomplete cluster never has this path."""
         with self.owner.acting():
             return (self.layout.cluster / "PG_VERSION").exists()
 
     def require_version(self) -> None:
-        """Raises EmbeddedDatabaseError if another major version of PostgreSQL created the files."""
+        """Refuse files of another major version of PostgreSQL.
+
+        Raises:
+            EmbeddedDatabaseError: another version created the files.
+        """
         if not self.exists():
             return
         with self.owner.acting():
@@ -84,9 +88,10 @@ class DatabaseCluster:
             )
 
     def create(self) -> None:
-        """Creates the cluster with role and database in a draft directory, and moves it into place.
+        """Create the cluster with role and database in a temporary directory, and move it to its path.
 
-        Raises EmbeddedDatabaseError with the last output line of initdb or the server.
+        Raises:
+            EmbeddedDatabaseError: with the last output line of initdb or the server.
         """
         draft = self.layout.home / "data.new"
         with self.owner.acting():
@@ -101,9 +106,9 @@ class DatabaseCluster:
             _sync(self.layout.home)
 
     def configure(self) -> None:
-        """Writes the three configuration files, so that no older content remains.
+        """Write the three configuration files.
 
-        A correct file is not written: on a full disk, writing could only empty it.
+        A file that is already correct is not written: on a full disk, writing could only empty it.
         """
         sockets = _list_item(str(self.layout.socket_dir))
         settings = {**SETTINGS, "unix_socket_directories": sockets, **self._durability()}
@@ -120,16 +125,16 @@ class DatabaseCluster:
                     path.write_text(text)
 
     def remove_stale_locks(self) -> None:
-        """Removes the lock files of a server known to be dead, which would mislead the next one."""
+        """Remove the lock files of a dead server, which would mislead the next server."""
         socket = self.layout.socket_dir / SOCKET_NAME
         with self.owner.acting():
             for path in (self.layout.pid_file, socket, socket.with_name(f"{SOCKET_NAME}.lock")):
                 path.unlink(missing_ok=True)
 
     def start(self) -> Popen[bytes]:
-        """Starts the server as a child, with its log on stderr.
+        """Start the server as a child, with its log on stderr.
 
-        It shuts down (SIGINT) when this process dies.
+        It shuts down (SIGINT) when this process ends.
         """
         command = [str(self.binaries / "postgres"), "-D", str(self.layout.cluster)]
         return self._popen(command, signal.SIGINT, stdin=NULL, stdout=NULL, stderr=PIPE)
@@ -139,8 +144,8 @@ class DatabaseCluster:
         process = self._popen(command, signal.SIGKILL, stdin=PIPE, stdout=PIPE, stderr=STDOUT)
         output, _ = process.communicate(text.encode())
         if process.returncode != 0:
-            said = output.decode(errors="replace").strip().splitlines() or ["no output"]
-            raise EmbeddedDatabaseError(f"{program} failed in {self.layout.home}: {said[-1]}")
+            lines = output.decode(errors="replace").strip().splitlines() or ["no output"]
+            raise EmbeddedDatabaseError(f"{program} failed in {self.layout.home}: {lines[-1]}")
 
     def _popen(
         self, command: list[str], at_our_death: signal.Signals, *, stdin: int, stdout: int, stderr: int
@@ -165,12 +170,12 @@ class DatabaseCluster:
 
 
 def _quoted(value: str) -> str:
-    """A string in postgresql.conf (PostgreSQL 19.1.2)."""
+    """Return a string for postgresql.conf (PostgreSQL 19.1.2)."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def _list_item(value: str) -> str:
-    """An item of a list setting, quoted so that spaces stay; the layout allows no double quotes."""
+    """Return an item of a list setting, quoted because of spaces. The layout allows no double quotes."""
     return f'"{value}"'
 
 

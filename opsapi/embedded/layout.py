@@ -1,4 +1,4 @@
-"""The files and the socket of the embedded PostgreSQL. Settings import this module: keep it light."""
+"""The files and the socket of the embedded PostgreSQL. Settings import this module: it must load quickly."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ LONGEST_SOCKET_PATH = 100
 # A comma separates hosts for libpq and directories for the server; the other characters end a quoted list
 # item.
 UNSAFE_IN_SOCKET_PATH = frozenset(',"\\\n\r')
-# The same for all processes with this data directory, whatever TMPDIR or XDG_RUNTIME_DIR is.
+# The same for all processes with this data directory, with any TMPDIR or XDG_RUNTIME_DIR.
 SHORT_PARENT = Path("/tmp")  # noqa: S108 the directory in it is 0700 and its owner is checked
 
 
@@ -41,12 +41,12 @@ class Layout:
 
     @property
     def pid_file(self) -> Path:
-        """Written by the server; check the process before you trust it."""
+        """The server writes it. Check the process before you trust the number."""
         return self.cluster / "postmaster.pid"
 
     @property
     def socket_dir(self) -> Path:
-        """The directory of the socket: `home`, or a short one if that path is too long for a socket."""
+        """The directory of the socket: `home`, or a shorter path if a socket cannot have that path."""
         path = str(self.home / SOCKET_NAME)
         if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH and not UNSAFE_IN_SOCKET_PATH & set(path):
             return self.home
@@ -54,10 +54,11 @@ class Layout:
         return SHORT_PARENT / f"opsapi-{digest}"
 
     def django_database(self) -> dict[str, Any]:
-        """The entry for Django's DATABASES.
+        """Return the entry for Django's DATABASES.
 
-        Raises ImproperlyConfigured if the short socket directory belongs to another user, who could
-        impersonate the server.
+        Raises:
+            ImproperlyConfigured: the short socket directory belongs to another user, who could impersonate
+                the server.
         """
         self._refuse_foreign_socket_dir()
         return {

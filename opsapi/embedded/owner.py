@@ -1,4 +1,4 @@
-"""The user that the server runs as. PostgreSQL refuses root, so root uses a system user."""
+"""The user that runs the server. PostgreSQL refuses root, so root uses a system user."""
 
 import os
 import pwd
@@ -24,7 +24,7 @@ class Owner:
 
     @property
     def is_lent(self) -> bool:
-        """True if this process is root and the server runs as another user."""
+        """Whether this process is root and the server runs as another user."""
         return os.getuid() != self.uid
 
     @contextmanager
@@ -45,7 +45,11 @@ class Owner:
             os.setgroups(before_groups)
 
     def require_access(self, path: Path) -> None:
-        """Raises EmbeddedDatabaseError, with directory and mode, if the owner cannot reach `path`."""
+        """Require that the owner can enter all directories on the way to `path`.
+
+        Raises:
+            EmbeddedDatabaseError: with the first directory that the owner cannot enter, and its mode.
+        """
         with self.acting():
             for directory in reversed(path.absolute().parents):
                 if not os.access(directory, os.X_OK, effective_ids=True):
@@ -53,9 +57,10 @@ class Owner:
 
 
 def server_owner() -> Owner:
-    """The user that the server runs as: the current user, or for root the system user, created if missing.
+    """Return the user that runs the server: the current user, or for root a system user, created if missing.
 
-    Raises EmbeddedDatabaseError if the user does not exist and cannot be created.
+    Raises:
+        EmbeddedDatabaseError: the user does not exist and cannot be created.
     """
     if os.geteuid() == 0:
         return _system_user()

@@ -1,4 +1,4 @@
-"""Finds running server processes by inspecting processes, never by trusting a number in a file."""
+"""Finds running server processes by inspecting processes. A number in a file is not trusted."""
 
 import os
 import signal
@@ -19,16 +19,17 @@ PAUSE = 0.02
 class ServerProcesses:
     """The processes of the server at `layout` that runs `binary`.
 
-    Call it with the rights of the server's owner.
+    Use it with the rights of the server's owner.
     """
 
     layout: Layout
     binary: Path
 
     def alive(self) -> frozenset[int]:
-        """Process IDs of the server and its children, including orphans.
+        """Return the process IDs of the server and its children, including orphans.
 
-        Raises EmbeddedDatabaseError if a PostgreSQL other than `binary` runs in the data directory.
+        Raises:
+            EmbeddedDatabaseError: a PostgreSQL other than `binary` runs in the data directory.
         """
         home = self.layout.home.resolve()
         found = {int(entry.name): _program(entry) for entry in Path("/proc").iterdir() if _is_in(entry, home)}
@@ -40,14 +41,15 @@ class ServerProcesses:
         return frozenset(number for number, program in found.items() if program == self.binary)
 
     def postmaster(self) -> int | None:
-        """The process of the pid file if it is that server; None for a missing, truncated or stale file."""
+        """Return the process of the pid file; None if the file is missing, truncated or stale."""
         number = _first_number(self.layout.pid_file)
         return number if number in self.alive() else None
 
     def end(self) -> None:
-        """Ends the processes of an earlier start and waits for them.
+        """End the processes of an earlier start, and wait for them.
 
-        Raises EmbeddedDatabaseError if a process survives SIGKILL.
+        Raises:
+            EmbeddedDatabaseError: a process survives SIGKILL.
         """
         for signum, seconds in PATIENCE:
             receivers = self._receivers(signum)

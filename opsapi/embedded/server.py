@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL as an object: start it, wait for it, stop it."""
+"""Starts and stops the embedded PostgreSQL."""
 
 import logging
 import os
@@ -20,14 +20,14 @@ from opsapi.secret_files import make_private_directory
 log = logging.getLogger("opsapi.embedded")
 
 SAY_EVERY = 5.0
-# After a PANIC the server kills its processes within 5 s and ends, but has been seen to hang.
+# After a PANIC the server kills its processes within 5 s and ends. It may hang instead.
 PANIC_PATIENCE = 30.0
 # Line 8 of the pid file says whether the server accepts connections (PostgreSQL, pidfile.h).
 STATUS_LINE = 7
 
 
 class Server:
-    """The server of a data directory, whose lock the caller holds.
+    """The server of a data directory. The caller holds the lock of the directory.
 
     Start it from the main thread: the server shuts down when that thread ends.
     """
@@ -45,9 +45,12 @@ class Server:
         return self._process.pid if self._process else None
 
     def check(self) -> None:
-        """Raises EmbeddedDatabaseError or ImproperlyConfigured if user or directories are not usable.
+        """Check that the user and the directories are usable.
 
         Other failures to start may be temporary.
+
+        Raises:
+            EmbeddedDatabaseError, ImproperlyConfigured: they are not usable.
         """
         self._owner = owner = server_owner()
         owner.require_access(find_binaries() / "postgres")
@@ -55,11 +58,12 @@ class Server:
         DatabaseCluster(self.layout, owner, find_binaries(), self._durable).require_version()
 
     def start(self) -> None:
-        """Ends the processes of an earlier start, creates the cluster if missing, and starts the server.
+        """End the processes of an earlier start, create the cluster if it is missing, and start the server.
 
-        It may still be recovering when this returns.
+        The server may still be recovering when this returns.
 
-        Raises EmbeddedDatabaseError or ImproperlyConfigured.
+        Raises:
+            EmbeddedDatabaseError, ImproperlyConfigured: the server cannot be started.
         """
         self.check()
         owner, binaries = server_owner(), find_binaries()
@@ -75,17 +79,18 @@ class Server:
         self._log = ServerLog(self._process.stderr) if self._process.stderr else None
 
     def wait_ready(self, give_up: Callable[[], bool] = lambda: False) -> None:
-        """Returns when the server accepts connections or `give_up()` is true; recovery may take long.
+        """Return when the server accepts connections or `give_up()` is true. Recovery may take long.
 
-        Raises EmbeddedDatabaseError with the last output of the server if it ends first.
+        Raises:
+            EmbeddedDatabaseError: the server ended first; with its last output.
         """
-        began = said = time.monotonic()
+        began = logged = time.monotonic()
         while not self._is_ready() and not give_up():
             if self.poll() is not None:
                 raise EmbeddedDatabaseError(f"PostgreSQL stopped while starting: {self._last_words()}")
-            if time.monotonic() - said >= SAY_EVERY:
-                said = time.monotonic()
-                log.info("PostgreSQL has been recovering or starting for %d s", said - began)
+            if time.monotonic() - logged >= SAY_EVERY:
+                logged = time.monotonic()
+                log.info("PostgreSQL has been recovering or starting for %d s", logged - began)
             time.sleep(PAUSE)
 
     @property
@@ -94,9 +99,9 @@ class Server:
         return self._process is not None and self._process.poll() is None
 
     def poll(self) -> int | None:
-        """The exit status if the server has ended; None while it runs or before it was started.
+        """Return the exit status if the server has ended; None while it runs or before it was started.
 
-        A server that hangs after a PANIC is killed: the next start ends the rest of it, and recovers.
+        A server that hangs after a PANIC is killed. The next start ends its other processes and recovers.
         """
         if self._process is None:
             return None
@@ -107,7 +112,7 @@ class Server:
         return self._process.poll()
 
     def stop(self, seconds: float = 60.0) -> None:
-        """Fast shutdown; after `seconds` an immediate shutdown, after which the next start recovers."""
+        """Shut down fast; after `seconds` immediately, after which the next start recovers."""
         if self._process is None:
             return
         for signum, patience in ((signal.SIGINT, seconds), (signal.SIGQUIT, 5.0), (signal.SIGKILL, None)):
@@ -145,10 +150,14 @@ class Server:
 
 
 def _make_owned(directory: Path, owner: Owner) -> None:
-    """Makes `directory` 0700 for the owner; raises EmbeddedDatabaseError if it belongs to another user."""
+    """Create `directory` with mode 0700 for the owner.
+
+    Raises:
+        EmbeddedDatabaseError: it cannot be created, or belongs to another user.
+    """
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
-        # Also a directory that root created and, because of a crash, did not hand over.
+        # Also if root created the directory and crashed before changing its owner.
         if owner.is_lent and directory.lstat().st_uid == os.geteuid() and not any(directory.iterdir()):
             os.chown(directory, owner.uid, owner.gid, follow_symlinks=False)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The log of the server: forwards its stderr to ours, line by line."""
+"""Forwards the log of the server from its stderr to ours, line by line."""
 
 import logging
 import threading

@@ -1,8 +1,8 @@
-"""POST to a receiver that an operator configured: checked address, bounded time and size.
+"""POSTs to receivers that operators configure, with checked addresses and limits of time and size.
 
-For each connection the name is resolved once, every address is checked, and the connection goes to a
-checked address; the name is used for `Host`, SNI and the certificate. The client follows no redirects and
-uses no proxies. It may keep a connection for the next message to the same destination.
+Each new connection resolves the name once, checks every address, and connects to a checked address. The name
+is used for `Host`, SNI and the certificate. The client follows no redirects and uses no proxies. It can keep
+a connection for the next message to the same destination.
 """
 
 import logging
@@ -36,7 +36,7 @@ logging.getLogger("urllib3.connection").setLevel(logging.CRITICAL)
 _DEFAULT_PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 _FAILURES = (OSError, HTTPException, exceptions.HTTPError)
 _REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
-    # First, because urllib3 counts it as a time-out.
+    # This comes first, because urllib3 counts it as a time-out.
     ((exceptions.NewConnectionError,), OutboundReason.NOT_CONNECTED),
     ((TimeoutError, exceptions.TimeoutError), OutboundReason.TIMED_OUT),
     ((ssl.SSLCertVerificationError,), OutboundReason.BAD_CERTIFICATE),
@@ -45,9 +45,9 @@ _REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
 )
 _REST_LIMIT = 16_384
 _REST_SECONDS = 0.1
-"""Limits of reading an unwanted answer to keep its connection: bytes and seconds."""
+"""Limits, in bytes and seconds, for reading the rest of a response so that its connection can be kept."""
 _KEEP_ALIVE_TIMEOUT = re.compile(r"timeout=(\d{1,9})", re.IGNORECASE)
-# After the request was written, anything missing is part of the answer.
+# After the request is written, a failure concerns the response.
 _ANSWER_REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
     ((OSError, exceptions.TimeoutError), OutboundReason.NO_ANSWER),
 )
@@ -55,7 +55,7 @@ _ANSWER_REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = 
 
 @dataclass(frozen=True, slots=True)
 class OutboundResponse:
-    """The answer: the status, the Retry-After header as sent, and the first `body_limit` bytes."""
+    """The response: its status, its Retry-After header, and the first `body_limit` bytes of its body."""
 
     status: int
     retry_after: str | None
@@ -64,7 +64,7 @@ class OutboundResponse:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """`owner`: the destination whose connections it can use and leave behind; None for none."""
+    """A request. `owner`: the destination whose kept connections it can use; None to keep no connection."""
 
     target: "_Target"
     body: bytes
@@ -102,16 +102,16 @@ def post(
     body_limit: int = 65_536,
     owner: str | None = None,
 ) -> OutboundResponse:
-    """Send one POST and return the answer, whatever its status; a 3xx is an answer like any other.
+    """Send a POST and return the response with any status, also 3xx.
 
-    Times are in seconds; the total covers all of it, the name's resolution included. With `body_limit` 0
-    a receiver cannot undo by dripping what its status said: no fault of the body is one of the answer.
+    Times are in seconds; `total_timeout` includes the resolution of the name. With `body_limit` 0 the body is
+    not read, so a receiver that sends it slowly cannot turn a received status into a failure.
 
-    `owner` names the destination (with its project and credentials): its connection is kept for its next
-    request, and no other request uses it. Without it the connection is closed.
+    `owner` names the destination with its project and credentials. Its connection is kept for its next
+    request, and other requests cannot use it. Without `owner` the connection is closed.
 
     Raises:
-        OutboundError: when there is no answer; the log has the details, without path or credentials.
+        OutboundError: there is no response. The log has the details, without path and credentials.
     """
     request = _Request(_parse(url), body, headers, body_limit, owner)
     deadline = Deadline(total_timeout)
@@ -122,13 +122,13 @@ def post(
             return _exchange(connection, request)
         except _FAILURES as error:
             if connection and not connection.is_new and not connection.sock.written:
-                continue  # The receiver has closed it: try the next one, or open a new one.
+                continue  # The receiver has closed the connection: use the next one, or open a new one.
             failure = _explain(request.target, error, sent=connection is not None and connection.sock.written)
         raise failure
 
 
 def _kept(request: _Request, deadline: Deadline) -> OpenConnection | None:
-    """A connection of an earlier request; its address is checked like that of a new one."""
+    """Return a kept connection, whose address is checked like that of a new one; None without one."""
     allow = settings.OPSAPI_OUTBOUND_ALLOW
     if connection := POOL.take(request.key, may_use=lambda address: not refused([address], allow)):
         connection.sock.begin(deadline)
@@ -159,7 +159,7 @@ def _checked_addresses(target: _Target, deadline: Deadline) -> Sequence[Address]
 def _connect(target: _Target, deadline: Deadline, connect_timeout: float) -> OpenConnection:
     last_error: Exception = OSError("no address")
     for address in _checked_addresses(target, deadline):
-        # Half of the rest: the TLS handshake may take the same time again.
+        # Half of the remaining time: the TLS handshake may take as long again.
         connection = _connection(target, address, min(connect_timeout, deadline.left() / 2))
         try:
             connection.connect()
@@ -188,7 +188,7 @@ def _connection(target: _Target, address: Address, timeout: float) -> HTTPConnec
 
 
 def _exchange(connection: OpenConnection, request: _Request) -> OutboundResponse:
-    """The answer. Afterwards the connection is kept for its owner, or closed."""
+    """Return the response. Afterwards the connection is kept for its owner, or closed."""
     target = request.target
     closing_header = {} if request.owner else {"Connection": "close"}
     headers = {"Host": target.authority, **closing_header, **request.headers}
@@ -207,7 +207,7 @@ def _exchange(connection: OpenConnection, request: _Request) -> OutboundResponse
 
 
 def _is_reusable(connection: OpenConnection, response: HTTPResponse) -> bool:
-    """Whether the receiver keeps the connection and its answer ends soon; reads the rest of it."""
+    """Whether the connection can be kept. Reads the rest of the response, if it is short."""
     if connection.http.is_closed or (response.length_remaining or 0) > _REST_LIMIT:
         return False
     try:
@@ -219,9 +219,9 @@ def _is_reusable(connection: OpenConnection, response: HTTPResponse) -> bool:
 
 
 def _idle_seconds(response: HTTPResponse) -> float:
-    """Less than the receiver's keep-alive, so that it does not close the connection during a request."""
-    said = _KEEP_ALIVE_TIMEOUT.search(response.headers.get("Keep-Alive", ""))
-    return float(said[1]) - 1 if said else IDLE_SECONDS
+    """Return less than the receiver's keep-alive: it must not close the connection during a request."""
+    keep_alive = _KEEP_ALIVE_TIMEOUT.search(response.headers.get("Keep-Alive", ""))
+    return float(keep_alive[1]) - 1 if keep_alive else IDLE_SECONDS
 
 
 def _explain(target: _Target, error: Exception, *, sent: bool) -> OutboundError:
@@ -229,7 +229,7 @@ def _explain(target: _Target, error: Exception, *, sent: bool) -> OutboundError:
         reason for types, reason in (_ANSWER_REASONS if sent else _REASONS) if isinstance(error, types)
     )
     cause = error.__cause__ or error
-    # Other texts may quote the receiver, and a receiver may echo the URL of the request.
+    # Other texts may quote the receiver, which may repeat the URL of the request.
     details = cause.strerror if isinstance(cause, OSError) else None
     reason = next(matches, OutboundReason.BAD_RESPONSE)
     return _logged(target, reason, details or type(cause).__name__, sent=sent)

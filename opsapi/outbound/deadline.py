@@ -1,4 +1,4 @@
-"""A single deadline for a whole exchange. With a time-out per operation, a receiver could drip for ever."""
+"""A deadline for a whole exchange. With a time-out for each operation, a slow receiver has no limit."""
 
 import io
 import socket
@@ -16,9 +16,10 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds left, always above zero.
+        """Return the seconds left, always more than 0.
 
-        Raises: TimeoutError: no time is left.
+        Raises:
+            TimeoutError: no time is left.
         """
         left = self._end - time.monotonic()
         if left <= 0:
@@ -31,13 +32,13 @@ _PIECE = 16_384
 
 
 class BoundedSocket:
-    """A connected socket (plain or TLS) whose every operation ends with the deadline.
+    """A connected socket (plain or TLS). The deadline ends every operation.
 
-    It has what `http.client` and urllib3 use of a socket once it is connected. `deadline` is replaced for
-    each exchange; `written` says whether the receiver may have read a part of the current request.
+    It has the methods that `http.client` and urllib3 use of a connected socket. `deadline` is replaced for
+    each exchange. `written`: the receiver may have read a part of the current request.
 
     Raises:
-        TimeoutError: from any operation that the deadline ends.
+        TimeoutError: any operation that the deadline ends.
     """
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
@@ -50,7 +51,7 @@ class BoundedSocket:
         self.written = False
 
     def sendall(self, data: bytes) -> None:
-        """Send in pieces, so that the deadline also applies to a receiver that hardly reads."""
+        """Send in pieces, so that the deadline also applies to a slow receiver."""
         view = memoryview(data)
         while view:
             self._sock.settimeout(self.deadline.left())
@@ -58,11 +59,11 @@ class BoundedSocket:
             self.written = True
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """A reader of the answer; `http.client` always asks for `rb`."""
+        """Return a reader of the response; `http.client` always uses `rb`."""
         return io.BufferedReader(_BoundedReader(self._sock, self))
 
     def fileno(self) -> int:
-        """The descriptor, to check for readable data."""
+        """Return the descriptor, to check for readable data."""
         return self._sock.fileno()
 
     def settimeout(self, seconds: float | None) -> None:

@@ -1,4 +1,4 @@
-"""Why a request got no answer: exact for the log, coarse for the user who configured it."""
+"""Why a request got no response: exact for the log, coarse for the user who configured the receiver."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -35,7 +35,7 @@ PUBLIC_TEXT: Mapping[OutboundReason, str] = {
 
 
 class OutboundError(Exception):
-    """No answer. Its text is public and contains no host, URL or credential.
+    """There is no response. The text is public and contains no host, URL or credential.
 
     `sent`: part of the request was written, so the receiver may have accepted it.
     """
@@ -49,6 +49,6 @@ class OutboundError(Exception):
     def retryable(self) -> bool:
         """Whether a later attempt may succeed.
 
-        Also for a refused address: a permanent failure would distinguish it from a filtered port.
+        A refused address counts as retryable, too; otherwise it would differ from a filtered port.
         """
         return self.reason is not OutboundReason.INVALID_URL

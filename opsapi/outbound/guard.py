@@ -9,12 +9,12 @@ Network = IPv4Network | IPv6Network
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
-# Not public, whatever the tables of the interpreter say.
+# Not public, even if the tables of the interpreter say so.
 _SPECIAL: Sequence[Network] = (
-    IPv4Network("192.0.0.0/24"),  # protocol assignments (RFC 6890), a cloud's metadata among them
-    IPv4Network("192.88.99.0/24"),  # relays into 6to4, given up (RFC 7526)
-    IPv4Network("168.63.129.16/32"),  # a cloud's metadata under a public address
-    IPv6Network("3fff::/20"),  # documentation (RFC 9637)
+    IPv4Network("192.0.0.0/24"),  # Protocol assignments (RFC 6890), also a cloud's metadata service.
+    IPv4Network("192.88.99.0/24"),  # 6to4 relays, deprecated (RFC 7526).
+    IPv4Network("168.63.129.16/32"),  # The metadata service of a cloud, under a public address.
+    IPv6Network("3fff::/20"),  # Documentation (RFC 9637).
 )
 
 
@@ -31,7 +31,7 @@ _PASSES = frozenset({AddressVerdict.PUBLIC, AddressVerdict.ALLOWED})
 
 
 def unwrap(address: Address) -> Address:
-    """The IPv4 address in an IPv4-mapped, NAT64 (RFC 6052) or 6to4 (RFC 3056) form, otherwise the address."""
+    """Return the IPv4 address in an IPv4-mapped, NAT64 (RFC 6052) or 6to4 (RFC 3056) address; or itself."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:
@@ -40,7 +40,7 @@ def unwrap(address: Address) -> Address:
 
 
 def check_destination(address: Address, allow: Iterable[Network]) -> AddressVerdict:
-    """Whether connections to the address are allowed: global unicast, or covered by `allow`."""
+    """Return whether the platform may connect to the address: global unicast, or in `allow`."""
     inner = unwrap(address)
     if any(address in network or inner in network for network in allow):
         return AddressVerdict.ALLOWED
@@ -50,7 +50,7 @@ def check_destination(address: Address, allow: Iterable[Network]) -> AddressVerd
 
 
 def refused(addresses: Iterable[Address], allow: Sequence[Network]) -> Mapping[Address, AddressVerdict]:
-    """Forbidden addresses with reasons; a name with any of them is refused."""
+    """Return the forbidden addresses with the reasons. A name with such an address is refused."""
     verdicts = {address: check_destination(address, allow) for address in addresses}
     return {address: verdict for address, verdict in verdicts.items() if verdict not in _PASSES}
 

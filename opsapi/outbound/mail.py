@@ -1,4 +1,4 @@
-"""Outbound SMTP: Django's backend with the CAs that the whole platform trusts."""
+"""Outbound SMTP: Django's backend with the certificate authorities of the platform."""
 
 import ssl
 

@@ -1,7 +1,7 @@
 """Connections that are kept for the next message to the same destination.
 
-A destination is known by its `owner`: nothing else uses its connections. They are kept for a short time and
-in bounded number; no process inherits them from the process that forked it.
+`owner` identifies a destination. Only its requests use its connections. Connections are kept for a short time
+and in limited number. A forked process does not inherit them.
 """
 
 import atexit
@@ -18,17 +18,17 @@ from opsapi.outbound.guard import Address
 
 IDLE_SECONDS = 10.0
 AGE_SECONDS = 60.0
-"""Maximum age of a connection; then the name is resolved and the certificate checked again."""
+"""Maximum age of a connection. Afterwards the name is resolved and the certificate checked again."""
 MOST = 64
 MOST_FOR_ONE = 4
-"""As many as a destination can have messages in progress."""
+"""The maximum number of messages in progress to a destination."""
 
 Clock = Callable[[], float]
 
 
 @dataclass(slots=True, eq=False)
 class OpenConnection:
-    """A connection to a checked address. `is_new`: it has had no request."""
+    """A connection to a checked address. `is_new`: it was not used for a request yet."""
 
     http: HTTPConnection
     sock: BoundedSocket
@@ -43,7 +43,7 @@ class OpenConnection:
 
 @dataclass(slots=True)
 class Pool:
-    """The idle connections of this process, the longest idle first."""
+    """The idle connections of this process. The first have been idle for the longest time."""
 
     clock: Clock = time.monotonic
     _idle: list[tuple[Hashable, float, OpenConnection]] = field(default_factory=list)
@@ -51,10 +51,9 @@ class Pool:
     _is_timed: bool = False
 
     def take(self, key: Hashable, *, may_use: Callable[[Address], bool]) -> OpenConnection | None:
-        """An unused connection that its receiver has not closed; None if there is none."""
+        """Return an idle connection that its receiver has not closed; None without one."""
         while (found := self._pop(key)) is not None:
-            # Readable data now means that the connection has ended, or that it does not belong to our
-            # request.
+            # Readable data means that the receiver closed the connection, or belongs to no request.
             if found.http.is_connected and may_use(found.address):
                 found.is_new = False
                 return found
@@ -62,7 +61,7 @@ class Pool:
         return None
 
     def keep(self, key: Hashable, connection: OpenConnection, *, seconds: float = IDLE_SECONDS) -> None:
-        """Keep it for at most `seconds`; if there are too many, the longest idle are closed."""
+        """Keep a connection for at most `seconds`. Beyond the limits, the longest idle are closed."""
         now = self.clock()
         until = min(now + min(seconds, IDLE_SECONDS), connection.opened + AGE_SECONDS)
         with self._lock:
@@ -80,11 +79,11 @@ class Pool:
         self._close(lambda until: until <= now)
 
     def close_all(self) -> None:
-        """Close all idle connections."""
+        """Close all idle connections of this process."""
         self._close(lambda _: True)
 
     def forget(self) -> None:
-        """In a forked process: leave the connections to the process that opened them."""
+        """Forget the connections in a forked process, which keep belonging to its parent."""
         self._lock = threading.Lock()
         self._is_timed = False
         self.close_all()  # Only the descriptors of this process.
@@ -105,7 +104,7 @@ class Pool:
             connection.close()
 
     def _time(self) -> None:
-        """Close idle connections in time, even if nothing more is sent."""
+        """Close idle connections on time, even if nothing more is sent."""
         with self._lock:
             if self._is_timed or not self._idle:
                 return

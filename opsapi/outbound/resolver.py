@@ -1,4 +1,4 @@
-"""Name resolution with a time limit: `getaddrinfo` itself may take half a minute."""
+"""Resolves names with a time limit; `getaddrinfo` itself may take half a minute."""
 
 import socket
 import threading
@@ -9,11 +9,11 @@ from opsapi.outbound.guard import Address
 
 
 def resolve(host: str, port: int, timeout: float) -> list[Address]:
-    """The addresses of a name (or of an address in any spelling), each once, in the resolver's order.
+    """Return the addresses of a name or of an IP address, without duplicates, in the order of the resolver.
 
     Raises:
-        socket.gaierror: when it has none, or is no name.
-        TimeoutError: when the resolver does not answer within `timeout` seconds.
+        socket.gaierror: the name is invalid or has no address. TimeoutError: the resolver did not answer
+            within `timeout` seconds.
     """
     found: Future[list[Address]] = Future()
     # A separate thread: a resolver that hangs blocks only this look-up.

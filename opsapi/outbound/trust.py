@@ -1,4 +1,4 @@
-"""Which certificate authorities the platform trusts when it connects to others.
+"""The certificate authorities that the platform trusts as a client.
 
 They are the authorities of the system (or of `SSL_CERT_FILE`) and of `OPSAPI_OUTBOUND_CA_FILE`. Loading them
 takes 27 ms of processor time, so a process creates one context for each purpose, at the first use.
@@ -15,15 +15,15 @@ _lock = threading.Lock()
 
 
 class Purpose(Enum):
-    """The peer; each has its own context, because urllib3 makes its context offer HTTP."""
+    """The kind of server. Each has its own context, because urllib3 makes its context offer HTTP."""
 
     RECEIVER = "receiver"
     MAIL_SERVER = "mail server"
 
 
 def trusting(purpose: Purpose) -> ssl.SSLContext:
-    """The context of this process, which checks certificates and names. Do not modify it."""
-    with _lock:  # Many threads may ask at the same time.
+    """Return the context of this process, which checks certificates and names. Do not modify it."""
+    with _lock:  # Several threads may call this at the same time.
         return _context(purpose, settings.OPSAPI_OUTBOUND_CA_FILE)
 
 

@@ -1,5 +1,5 @@
-"""Processes: start, watch, restart and end them in order. `manage.py serve` is built from these parts."""
+"""The processes of `manage.py serve`: starts them, restarts them when they end, and ends them in order."""
 
 
 class StartError(Exception):
-    """The start cannot go on; the message is one line for the operator."""
+    """The platform cannot start. The message is one line for the operator."""

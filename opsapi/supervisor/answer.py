@@ -1,4 +1,4 @@
-"""An answer on its way to its reader: what the socket does not take at once waits here, not in a thread."""
+"""Sends responses without blocking threads: bytes that the socket does not accept yet wait here."""
 
 import errno
 import socket
@@ -8,28 +8,29 @@ from selectors import EVENT_READ, EVENT_WRITE
 
 PIECE = 256 * 1024
 PIECES_PER_EVENT = 4
-# An answer that the application gives at once is in memory completely. An answer in parts, such as a file of
-# events, gets this many bytes ahead of its reader; then its thread waits.
+# A response that the application returns at once is in memory completely. A response in parts, such as a CSV
+# file of events, is produced this many bytes ahead of its reader. Then its thread waits.
 AHEAD = 4 * 1024 * 1024
-# A reader takes its answer within this time, longer where it takes so much in a second, without long pauses.
+# A client must read a response within STALL_SECONDS plus the time for its bytes at this rate. A pause between
+# two reads must not be longer than PAUSE_SECONDS.
 STALL_SECONDS = 10.0
 READ_BYTES_PER_SECOND = 16 * 1024
 PAUSE_SECONDS = 30.0
 
 
 class GoneError(BrokenPipeError):
-    """Nobody takes the answer: the client has gone, or does not read."""
+    """The response cannot be sent: the client closed the connection, or does not read."""
 
     def __init__(self, reason: object, *, stalled: bool = False) -> None:
-        """`stalled` says that the client is there and does not read."""
+        """`stalled`: the connection is open, but the client does not read."""
         super().__init__(errno.EPIPE, str(reason))
         self.stalled = stalled
 
 
 class PendingAnswer:
-    """What gunicorn writes an answer to, in place of the socket, which never blocks.
+    """Replaces the socket to which gunicorn writes a response.
 
-    A thread fills it; afterwards the event loop flushes it.
+    A thread writes the response; afterwards the event loop sends the rest. The socket itself never blocks.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -42,16 +43,20 @@ class PendingAnswer:
 
     @property
     def held(self) -> int:
-        """How many bytes wait."""
+        """The number of bytes that are not sent yet."""
         return len(self._data)
 
     def deadline(self) -> float:
-        """When to give up on the reader of what waits."""
+        """Return the time (monotonic) at which to give up on the client."""
         at_its_rate = self._began + STALL_SECONDS + self._sent / READ_BYTES_PER_SECOND
         return min(at_its_rate, self._moved + PAUSE_SECONDS)
 
     def sendall(self, data: bytes) -> None:
-        """In a thread, the next part; raises GoneError. The head waits for what follows it."""
+        """Send the next part, in a thread. The head is sent together with the first part of the body.
+
+        Raises:
+            GoneError: the response cannot be sent.
+        """
         while self.held > AHEAD:
             self._wait()
         self._add(data)
@@ -60,22 +65,25 @@ class PendingAnswer:
         self._has_head = True
 
     def send(self, data: bytes) -> int:
-        """In a thread: what has to go out before the answer."""
+        """Send bytes that precede the response, in a thread."""
         self._add(data)
         self.flush()
         return len(data)
 
     def shutdown(self, _how: int) -> None:
-        """An answer failed halfway: raises OSError, for the event loop ends the connection, not gunicorn."""
+        """gunicorn calls this when a response fails. Raises OSError: only the event loop ends connections."""
         raise OSError(errno.ENOTCONN, "the event loop ends it")
 
     def close(self) -> None:
         """See `shutdown`."""
 
     def flush(self) -> int:
-        """Gives the socket what it takes, some pieces at most; raises GoneError, from then on always.
+        """Send as much as the socket accepts, at most PIECES_PER_EVENT pieces.
 
-        Returns which event of the socket to wait for, 0 when nothing is left.
+        Return the event of the socket to wait for; 0 if everything is sent.
+
+        Raises:
+            GoneError: the response cannot be sent. All later calls raise it, too.
         """
         if self._gone:
             raise self._gone
@@ -100,7 +108,7 @@ class PendingAnswer:
         self._data += data
 
     def _wait(self) -> None:
-        """One more piece, in a thread, with patience."""
+        """Send a piece, in a thread, and wait for the client until the deadline."""
         patience = self.deadline() - time.monotonic()
         try:
             self._sock.settimeout(max(patience, 0.001))

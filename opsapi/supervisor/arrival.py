@@ -1,7 +1,7 @@
-"""Whether a request has arrived whole, so that a thread is given to it only then.
+"""Recognizes complete requests: a request gets a thread only when all of it has arrived.
 
-This decides when, never what: gunicorn's parser reads the same bytes afterwards and refuses what is
-wrong with them, so whatever it would refuse anyway counts as arrived.
+gunicorn's parser reads the same bytes afterwards and refuses invalid requests. A request that the parser will
+refuse therefore counts as complete.
 """
 
 import re
@@ -9,10 +9,10 @@ from enum import StrEnum
 
 KIB = 1024
 LONGEST_HEAD = 128 * KIB
-# The largest body that any path accepts is 16 MiB; the rest is room for the head and for chunk sizes.
+# No path accepts more than 16 MiB of body; the rest is for the head and the chunk sizes.
 LONGEST_REQUEST = 20 * KIB * KIB
 LONGEST_CHUNK_LINE = 8190
-# Reading a chunk costs a parser the same whatever its size: a body of one-byte chunks costs seconds.
+# The cost of a chunk does not depend on its size: a body of one-byte chunks takes seconds to parse.
 MOST_CHUNKS = 16_384
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 30.0
@@ -28,7 +28,7 @@ _EXPECT = re.compile(rb"(?im)^expect:[ \t]*100-continue[ \t]*\r\n")
 
 
 class ArrivalState(StrEnum):
-    """How far a request has come."""
+    """How much of a request has arrived."""
 
     PART = "part"
     WHOLE = "whole"
@@ -40,7 +40,7 @@ class Arrival:
     """The received bytes of a request, and the length that they announce."""
 
     def __init__(self, began: float) -> None:
-        """`began` is when waiting for it began, in seconds of a monotonic clock."""
+        """`began`: the start of the wait, in seconds of a monotonic clock."""
         self.data = bytearray()
         self._began = began
         self._body_at = 0
@@ -49,7 +49,7 @@ class Arrival:
         self._chunks = 0
 
     def add(self, piece: bytes) -> ArrivalState:
-        """Takes the next bytes and says how far the request has come."""
+        """Add the next bytes, and return how much of the request has arrived."""
         searched = max(0, len(self.data) - len(_HEAD_END) + 1)
         self.data += piece
         if not self._body_at:
@@ -64,7 +64,7 @@ class Arrival:
         return ArrivalState.WHOLE if arrived else ArrivalState.PART
 
     def take_expectation(self) -> bool:
-        """Whether the client waits for "100 Continue"; the field is removed, so that it is sent once."""
+        """Whether the client waits for "100 Continue". Removes the header, so that it is answered once."""
         head = bytes(self.data[: self._body_at])
         without, found = _EXPECT.subn(b"", head)
         if not found or not head.split(b"\r\n", 1)[0].endswith(b"HTTP/1.1"):
@@ -77,13 +77,13 @@ class Arrival:
         return True
 
     def deadline(self) -> float:
-        """When to give up waiting, on the clock of `began`: a body may take longer, not for ever."""
+        """Return the time at which to give up, on the clock of `began`. Larger bodies get more time."""
         if not self._body_at:
             return self._began + HEAD_SECONDS
         return self._began + BODY_SECONDS + len(self.data) / BODY_BYTES_PER_SECOND
 
     def _read_head(self, searched: int) -> ArrivalState | None:
-        """A verdict while the head decides alone; None once only the body is awaited."""
+        """Return the state that follows from the head; None if the body decides."""
         end = self.data.find(_HEAD_END, searched)
         if end < 0:
             return self._headless(searched)
@@ -91,27 +91,27 @@ class Arrival:
         head = bytes(self.data[: end + 2])
         lengths, chunked = _LENGTH.findall(head), _CHUNKED.search(head)
         if len(lengths) + bool(chunked) > 1:
-            return ArrivalState.WHOLE  # ambiguous: the parser refuses it
+            return ArrivalState.WHOLE  # Ambiguous length: the parser refuses it.
         if not chunked:
             self._end = self._body_at + (int(lengths[0]) if lengths else 0)
             if self._end > LONGEST_REQUEST:
-                return ArrivalState.WHOLE  # refused by its length, unread
+                return ArrivalState.WHOLE  # Refused by its length, before the body is read.
         return None
 
     def _headless(self, searched: int) -> ArrivalState:
         if _BARE_END.search(self.data, searched):
-            return ArrivalState.MALFORMED  # lines without CR: complete for its sender, never for the parser
+            return ArrivalState.MALFORMED  # Lines without CR: complete for the client, never for the parser.
         if len(self.data) > LONGEST_HEAD:
             return ArrivalState.OVERSIZED
         has_line = b"\r\n" in self.data
         return ArrivalState.WHOLE if has_line and not _REQUEST_LINE.match(self.data) else ArrivalState.PART
 
     def _chunks_arrived(self) -> bool:
-        """RFC 9112 7.1, resumed where the last call stopped."""
+        """Whether the last chunk has arrived (RFC 9112 7.1). Continues where the last call stopped."""
         while (line_end := self.data.find(b"\r\n", self._chunk_at)) >= 0:
             digits = bytes(self.data[self._chunk_at : line_end]).split(b";")[0].rstrip()
             if not _CHUNK_SIZE.fullmatch(digits):
-                return True  # the parser refuses it
+                return True  # The parser refuses it.
             size = int(digits, 16)
             if size == 0:
                 return self.data.find(_HEAD_END, line_end) >= 0

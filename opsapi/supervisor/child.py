@@ -1,4 +1,4 @@
-"""One child process: a command of ours, its output ours, its life bound to ours."""
+"""A child process that writes to our output and ends with this process."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ log = logging.getLogger("opsapi.supervisor")
 
 
 class Child:
-    """A command that can be started, asked after and stopped. It dies at once when this process dies."""
+    """A command that can be started, watched and stopped. It is killed when this process ends."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class Child:
         descriptors: Sequence[int] = (),
         stdout: int | None = None,
     ) -> None:
-        """`environment` is added to ours, `descriptors` stay open in it, `stdout` is as for subprocess."""
+        """`environment` extends ours. `descriptors` stay open in the child. `stdout` is as for subprocess."""
         self.name = name
         self.process: subprocess.Popen[str] | None = None
         self._command = list(command)
@@ -32,7 +32,11 @@ class Child:
         self._stdout = stdout
 
     def start(self) -> None:
-        """Starts it; to be called in the main thread. Raises OSError when it cannot be started."""
+        """Start the command. Call this in the main thread.
+
+        Raises:
+            OSError: it cannot be started.
+        """
         self.process = subprocess.Popen(  # noqa: S603 our own commands
             self._command,
             env=self._environment,
@@ -40,23 +44,23 @@ class Child:
             stdout=self._stdout,
             text=True,
             pass_fds=self._descriptors,
-            process_group=0,  # Ctrl-C in a terminal is for the supervisor alone
+            process_group=0,  # Ctrl-C in a terminal is for the supervisor only.
             preexec_fn=dying_with_parent(signal.SIGKILL),  # noqa: PLW1509 one prctl, looked up before
         )
 
     def poll(self) -> int | None:
-        """The exit status when it has ended, None while it runs or before it was started."""
+        """Return the exit status if it has ended; None while it runs or before it was started."""
         return self.process.poll() if self.process else None
 
     def read_output(self) -> str:
-        """All it wrote to a `stdout` that is a pipe; to be called when it has ended."""
+        """Return its output if `stdout` is a pipe. Call this when it has ended."""
         if self.process is None or self.process.stdout is None:
             return ""
         with self.process.stdout as stdout:
             return stdout.read()
 
     def stop(self, seconds: float) -> None:
-        """SIGTERM; SIGKILL to it and all it started when it still runs after `seconds`."""
+        """Send SIGTERM, and after `seconds` SIGKILL to the command and its children."""
         if self.process is None or self.process.poll() is not None:
             return
         self.process.terminate()

@@ -1,4 +1,4 @@
-"""Keeps one thing running: starts it, and again when it ends, more and more slowly when it keeps ending."""
+"""Keeps a process running: restarts it when it ends, with growing delays if it ends repeatedly."""
 
 import logging
 from typing import Protocol
@@ -8,27 +8,31 @@ from opsapi.embedded import EmbeddedDatabaseError
 log = logging.getLogger("opsapi.supervisor")
 
 LONGEST_DELAY = 30.0
-# One that ran this long is sound: its next death counts as its first.
+# After a run of this length, the next end counts as the first.
 SOUND_AFTER = 60.0
 
 
 class Kept(Protocol):
-    """What can be kept running."""
+    """A process that can be kept running."""
 
     def start(self) -> None:
-        """Starts it, or raises OSError or EmbeddedDatabaseError."""
+        """Start it.
+
+        Raises:
+            OSError, EmbeddedDatabaseError: it cannot be started.
+        """
 
     def poll(self) -> int | None:
-        """The exit status when it has ended, else None."""
+        """Return the exit status if it has ended, otherwise None."""
 
 
 def restart_delay(deaths: int) -> float:
-    """Seconds to wait after so many deaths in a row: none, then 1, 2, 4 … at most 30."""
+    """Return the seconds to wait after this many ends in a row: 0, then 1, 2, 4 … at most 30."""
     return 0.0 if deaths <= 1 else min(2.0 ** min(deaths - 2, 10), LONGEST_DELAY)
 
 
 class Keeper:
-    """Watches `kept`, which the first look starts."""
+    """Watches `kept`. The first `look` starts it."""
 
     def __init__(self, name: str, kept: Kept) -> None:
         self._name = name
@@ -38,7 +42,7 @@ class Keeper:
         self._due: float | None = 0.0
 
     def look(self, now: float) -> float:
-        """Does what is due at `now`, a monotonic time; answers in how many seconds to look again at most."""
+        """Start the process if it is due at `now` (monotonic). Return the seconds until the next look."""
         if self._due is None and (status := self._kept.poll()) is not None:
             self._note_death(exit_words(status), now)
         if self._due is None:
@@ -63,5 +67,5 @@ class Keeper:
 
 
 def exit_words(status: int) -> str:
-    """An exit status of subprocess in words."""
+    """Return an exit status of subprocess in words."""
     return f"signal {-status}" if status < 0 else f"exit status {status}"

@@ -1,4 +1,4 @@
-"""The listening socket: bound once by the supervisor, so that restarting the web server misses no one."""
+"""The listening socket. The supervisor binds it once: restarts of the web server lose no connection."""
 
 import errno
 import socket
@@ -9,9 +9,9 @@ from pathlib import Path
 from opsapi.hostnames import host_and_port
 from opsapi.supervisor import StartError
 
-# Processes that were killed a moment ago may still hold the port.
+# Processes that were just killed may still use the port.
 PATIENCE_SECONDS = 3.0
-# What the supervisor hands to gunicorn_conf: numbers of open descriptors.
+# Variables for gunicorn_conf: the numbers of open descriptors.
 LISTENER_VARIABLE = "OPSAPI_LISTENER_FD"
 READY_VARIABLE = "OPSAPI_READY_FD"
 PAUSE = 0.05
@@ -19,7 +19,11 @@ BACKLOG = 1024
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening TCP socket; raises StartError, naming address and reason, when there can be none."""
+    """Return a listening TCP socket.
+
+    Raises:
+        StartError: the address cannot be used; the message names it and the reason.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -41,14 +45,18 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def check_tls(certificate: Path | None, key: Path | None) -> None:
-    """Raises StartError when only one of the two is given, or they cannot be used together."""
+    """Check the TLS files.
+
+    Raises:
+        StartError: only one of them is given, or they cannot be used together.
+    """
     if certificate is None and key is None:
         return
     if certificate is None or key is None:
         raise StartError("OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: set both or neither")
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
-    except (OSError, ValueError) as error:  # SSLError is an OSError
+    except (OSError, ValueError) as error:  # SSLError is an OSError.
         raise StartError(f"OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: cannot be used: {error}") from None
 
 

@@ -1,4 +1,4 @@
-"""One supervisor per data directory."""
+"""Allows one supervisor for each data directory."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opsapi.supervisor import StartError
 
-# A supervisor whose parent was killed a moment ago may not have noticed yet; one that stops says so.
+# A supervisor may not have noticed yet that its parent was killed. A stopping supervisor writes STOPPING.
 PATIENCE_SECONDS = 3.0
 STOPPING_PATIENCE_SECONDS = 15.0
 STOPPING = "stopping"
@@ -16,14 +16,18 @@ PAUSE = 0.05
 
 
 class DirectoryLock:
-    """A lock on a directory, held until this process ends in whatever way (flock(2))."""
+    """A lock on a directory (flock(2)). It ends with this process, however the process ends."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "lock"
         self._file: int | None = None
 
     def acquire(self) -> None:
-        """Raises StartError when another process holds it, or the directory cannot be written."""
+        """Acquire the lock.
+
+        Raises:
+            StartError: another process holds it, or the directory is not writable.
+        """
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
@@ -51,7 +55,7 @@ class DirectoryLock:
 
     def _write(self, text: str) -> None:
         if self._file is not None:
-            with suppress(OSError):  # on a full disk the lock holds without its text
+            with suppress(OSError):  # On a full disk, the lock works without the text.
                 os.ftruncate(self._file, 0)
                 os.pwrite(self._file, f"{text}\n".encode(), 0)
 

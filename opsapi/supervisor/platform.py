@@ -1,4 +1,4 @@
-"""The whole platform in the foreground: database, web server and worker, started and ended in order."""
+"""Runs the platform in the foreground: starts and ends database, web server and worker in order."""
 
 import logging
 import os
@@ -25,13 +25,13 @@ from opsapi.supervisor.wakeup import Wakeup
 log = logging.getLogger("opsapi.supervisor")
 
 _WEB_CONFIG = "python:opsapi.gunicorn_conf"
-# Together below the ten seconds in which everything has to end (product, "run contract").
+# Everything must end within ten seconds.
 WEB_SECONDS, WORKER_SECONDS, DATABASE_SECONDS = 4.0, 3.0, 2.0
 
 
 @dataclass(frozen=True)
 class PlatformPlan:
-    """What to run, from the settings; the run ends with `parent`."""
+    """What to run, from the settings. The run ends with the process `parent`, if given."""
 
     data_dir: Path
     bind: tuple[str, int]
@@ -42,15 +42,15 @@ class PlatformPlan:
 
     @property
     def address(self) -> str:
-        """Where to reach it."""
+        """The URL of the platform."""
         return f"{'https' if self.certificate else 'http'}://{host_and_port(*self.bind)}/"
 
 
 class Platform:
-    """One run of the platform. What it started ends before it does, in the opposite order."""
+    """A run of the platform. Its processes end in the opposite order of their start."""
 
     def __init__(self, plan: PlatformPlan, output: TextIO) -> None:
-        """`output` gets one message when the platform is ready."""
+        """`output` gets a message when the platform is ready."""
         self._plan = plan
         self._output = output
         self._wakeup = Wakeup(plan.parent)
@@ -58,11 +58,14 @@ class Platform:
         self._metric_files: dict[str, str] = {}
 
     def run(self) -> None:
-        """Runs until SIGTERM, SIGINT or SIGHUP, or until the parent ends.
+        """Run until SIGTERM, SIGINT or SIGHUP, or until the parent ends.
 
-        Raises StartError, EmbeddedDatabaseError or ImproperlyConfigured when it cannot start as it is set up,
-        and SystemExit when the preparation failed, which has said why. A database or a preparation that dies
-        meanwhile is started again.
+        A database or a preparation that dies is started again.
+
+        Raises:
+            StartError, EmbeddedDatabaseError, ImproperlyConfigured: the settings or the machine prevent the
+                start.
+            SystemExit: the preparation failed, and has written the reason.
         """
         check_tls(self._plan.certificate, self._plan.key)
         make_private_directory(self._plan.data_dir)
@@ -78,14 +81,14 @@ class Platform:
             if not self._wakeup.is_stop_requested():
                 self._start_worker(ends)
                 ready = self._start_web(ends, listener.fileno())
-                ends.callback(listener.close)  # or clients would wait there for nobody
+                ends.callback(listener.close)  # Otherwise clients would wait there in vain.
                 self._watch(ready, advice)
             lock.say_stopping()
             log.info("stopping")
         log.info("stopped")
 
     def _start_database(self, ends: ExitStack) -> None:
-        """Returns when it takes connections, or a stop is requested; what keeps it from that may pass."""
+        """Start the database, and return when it accepts connections or a stop is requested."""
         server = Server(Layout(self._plan.data_dir))
         server.check()
         ends.callback(server.stop, DATABASE_SECONDS)
@@ -95,12 +98,12 @@ class Platform:
             if not server.is_running:
                 self._wakeup.wait(pause)
                 continue
-            with suppress(EmbeddedDatabaseError):  # the next look logs its end
+            with suppress(EmbeddedDatabaseError):  # The next look logs its end.
                 server.wait_ready(self._wakeup.is_stop_requested)
                 return
 
     def _prepare(self) -> str:
-        """Waits for the database, checks and migrates, in a child that a stop can end. Returns its advice."""
+        """Check and migrate the database in a child, which a stop can end. Return advice for the operator."""
         for deaths in count(1):
             child = Child(
                 "preparation", program.arguments("prepare", "--keep-trying"), stdout=subprocess.PIPE
@@ -113,12 +116,12 @@ class Platform:
             if not status:
                 break
             if status > 0:
-                raise SystemExit(1)  # it has said why
+                raise SystemExit(1)  # It has written the reason.
             self._pause_after(status, deaths)
         return advice
 
     def _pause_after(self, status: int, deaths: int) -> None:
-        """Pause after the preparation was killed, longer with each time."""
+        """Pause after the preparation was killed, longer each time."""
         pause = restart_delay(deaths)
         log.error("preparation failed (%s), trying again in %g s", exit_words(status), pause)
         until = time.monotonic() + pause
@@ -130,7 +133,7 @@ class Platform:
         self._keep(worker, ends, WORKER_SECONDS)
 
     def _start_web(self, ends: ExitStack, listener: int) -> int:
-        """Returns a descriptor with something to read once requests are answered."""
+        """Return a descriptor that becomes readable when the server answers requests."""
         ready, ready_end = os.pipe2(os.O_CLOEXEC)
         web = Child(
             "web server",
@@ -159,7 +162,7 @@ class Platform:
                 announced = True
 
     def _look(self) -> float:
-        """Starts what is due; answers in how many seconds to look again at most."""
+        """Start the processes that are due. Return the seconds until the next look."""
         now = time.monotonic()
         return min((keeper.look(now) for keeper in self._keepers), default=LONGEST_DELAY)
 

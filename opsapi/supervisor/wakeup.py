@@ -1,4 +1,4 @@
-"""What the supervisor sleeps on: signals, children that end, messages of children, the parent's end."""
+"""Wakes the supervisor: on signals, when a child ends or writes, and when the parent ends."""
 
 import os
 import select
@@ -6,28 +6,28 @@ import signal
 from types import FrameType
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# How late the end of the parent may be noticed.
+# Maximum seconds until the end of the parent is noticed.
 LONGEST_SLEEP = 0.5
 
 
 class Wakeup:
-    """Turns signals into something to wait for. One per process, in its main thread."""
+    """Waits for signals. Create it once, in the main thread."""
 
     def __init__(self, parent: int | None = None) -> None:
-        """When process `parent` is given, its end is a request to stop, too."""
+        """`parent`: a process whose end is also a request to stop."""
         self._signalled = False
         self._parent = parent
         self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for signum in STOP_SIGNALS:
-            # nohup is honoured.
+            # nohup makes a process ignore SIGHUP.
             if signum is not signal.SIGHUP or signal.getsignal(signum) is not signal.SIG_IGN:
                 signal.signal(signum, self._request_stop)
         signal.signal(signal.SIGCHLD, _notice)
 
     def is_stop_requested(self) -> bool:
-        """Whether one of the stop signals came, or the parent has ended."""
-        # Asked each time: PR_SET_PDEATHSIG is lost whenever root acts as another user (prctl(2)).
+        """Whether a stop signal was received, or the parent has ended."""
+        # PR_SET_PDEATHSIG does not suffice: it is lost whenever root acts as another user (prctl(2)).
         return self._signalled or (self._parent is not None and os.getppid() != self._parent)
 
     def wait(self, seconds: float, *more: int) -> set[int]:
@@ -46,4 +46,4 @@ class Wakeup:
 
 
 def _notice(_signum: int, _frame: FrameType | None) -> None:
-    """A handler must exist, or the signal would not wake anybody."""
+    """Do nothing; without a handler, the signal would not wake the process."""

@@ -1,5 +1,7 @@
-"""A connection of the web worker: gathers a request without a thread, gives it to gunicorn's parser, and
-keeps the answer until it is read.
+"""A connection of the web worker.
+
+It collects a request without a thread, gives it to gunicorn's parser, and keeps the response until the client
+has read it.
 """
 
 import contextlib
@@ -26,26 +28,30 @@ NOT_YET = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]  # gunicorn has no types
-    """Gives the parser what has arrived, in pieces no larger than a socket would; no thread awaits more."""
+    """Gives the parser the bytes that have arrived, in pieces as from a socket. Never waits for more."""
 
     def __init__(self, source: socket.socket) -> None:
         super().__init__(source)
         self._arrived = memoryview(b"")
 
     def feed(self, data: bytes) -> None:
-        """Takes the bytes of the next request and of what follows."""
+        """Set the bytes of the next request; they may contain the start of a later request."""
         self._arrived = memoryview(data)
 
     def leftover(self) -> bytes:
-        """What came after the request just served."""
+        """Return the bytes after the request that was served."""
         rest = bytes(self.take_buffered()) + bytes(self._arrived)
         self._arrived = memoryview(b"")
         return rest
 
     def chunk(self, size_hint: int | None = None) -> bytes:
-        """The next piece; raises NoMoreData after the last, as if the client had gone.
+        """Return the next piece.
 
-        Of a request that counts as whole, what has not arrived is never needed: it is refused without that.
+        A complete request needs no more bytes. A request that only counts as complete is refused without
+        its missing bytes (`opsapi.supervisor.arrival`).
+
+        Raises:
+            NoMoreData: all pieces were returned, as if the client had closed the connection.
         """
         size = min(max(size_hint or 0, self.mxchunk), self.max_body_chunk)
         piece, self._arrived = bytes(self._arrived[:size]), self._arrived[size:]
@@ -55,13 +61,17 @@ class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]  # gunicorn has no 
 
 
 class CheckedReader:
-    """A body reader whose every failure is an OSError, which applications expect of a body."""
+    """Reads a body. All failures are OSErrors, which applications expect."""
 
     def __init__(self, reader: Any) -> None:
         self._reader = reader
 
     def read(self, size: int) -> bytes:
-        """As the reader's; raises NoMoreData for a body that is malformed."""
+        """Read at most `size` bytes.
+
+        Raises:
+            NoMoreData: the body is malformed.
+        """
         try:
             return bytes(self._reader.read(size))
         except ParseException as error:
@@ -69,7 +79,7 @@ class CheckedReader:
 
 
 class ConnectionPhase(StrEnum):
-    """What the event loop waits for: nothing, where the request has a thread or waits for one."""
+    """What the event loop waits for. A request that waits for a thread or has one gives no phase."""
 
     REQUEST = "the rest of a request"
     ANSWER = "a reader of the answer"
@@ -77,7 +87,7 @@ class ConnectionPhase(StrEnum):
 
 
 class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
-    """A connection that gathers its requests, and keeps its answers until they are read."""
+    """A connection that collects its requests, and keeps its responses until they are read."""
 
     arrival: Arrival
     until: float
@@ -90,35 +100,35 @@ class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
     _rest: bytes = b""
 
     def await_request(self, now: float, idle_seconds: float) -> None:
-        """Begins with the next request; its first byte has to come within `idle_seconds`."""
+        """Wait for a request, whose first byte must arrive within `idle_seconds`."""
         self.arrival = Arrival(now)
         self.until = now + idle_seconds
 
     def await_next(self, now: float, idle_seconds: float) -> ArrivalState:
-        """The same after an answer; the client may have sent the request, or some of it, already."""
+        """Wait for the request after a response. Bytes of it may have arrived already; return its state."""
         self.answer = None
         self.await_request(now, idle_seconds)
         rest, self._rest = self._rest, b""
         return self.take(rest) if rest else ArrivalState.PART
 
     def is_idle(self) -> bool:
-        """Whether nothing is lost when it is closed."""
+        """Whether the connection can be closed without losing a request or a response."""
         return self.phase is ConnectionPhase.END or (
             self.phase is ConnectionPhase.REQUEST and not self.arrival.data
         )
 
     def deadline(self) -> float:
-        """When to give up on what is awaited."""
+        """Return the time (monotonic) at which to give up waiting."""
         if self.phase is ConnectionPhase.ANSWER and self.answer:
             return self.answer.deadline()
         return self.until if self.is_idle() else self.arrival.deadline()
 
     def bytes_held(self) -> int:
-        """Of requests and the answer."""
+        """Return the number of bytes in memory, of requests and of the response."""
         return len(self.arrival.data) + len(self._rest) + (self.answer.held if self.answer else 0)
 
     def receive(self) -> ArrivalState | None:
-        """Reads what is there. None: the peer has gone."""
+        """Read the bytes that have arrived. Return the state of the request; None if the client has gone."""
         verdict = ArrivalState.PART
         try:
             for _ in range(PIECES_PER_EVENT):
@@ -135,47 +145,51 @@ class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
         return verdict
 
     def take(self, piece: bytes) -> ArrivalState:
-        """Adds bytes to the request; the wait for it counts from its first byte."""
+        """Add bytes to the request, and return its state. The time-out starts at the first byte."""
         if not self.arrival.data:
             self.arrival = Arrival(time.monotonic())
         verdict = self.arrival.add(piece)
         if verdict is ArrivalState.PART and self.arrival.take_expectation():
-            with contextlib.suppress(OSError):  # it may have gone: the next read shows it
+            with contextlib.suppress(OSError):  # The client may have gone: the next read notices it.
                 self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         return verdict
 
     def init(self) -> None:
-        """Called by a thread that was given a whole request."""
+        """Prepare the parser. gunicorn calls this in the thread of a complete request."""
         if self.parser is None:
             self.parser = http.get_parser(self.cfg, self.sock, self.client)
             self.parser.unreader = ArrivedUnreader(self.sock)
             self.initialized = True
-        self.sock.setblocking(False)  # gunicorn has set it to blocking
+        self.sock.setblocking(False)  # gunicorn sets it to blocking.
         self.parser.unreader.feed(bytes(self.arrival.data))
         self.arrival = Arrival(time.monotonic())
 
     def to_be_answered(self) -> SimpleNamespace:
-        """Return what gunicorn needs to answer a request, with the answer in place of the socket."""
+        """Return the connection for gunicorn, with a `PendingAnswer` in place of the socket."""
         self.answer = PendingAnswer(self.sock)
         return SimpleNamespace(sock=self.answer, client=self.client, server=self.server)
 
     def answered(self, *, keeps_alive: bool) -> None:
-        """Its thread has done with the request."""
+        """Note that the thread has finished the request."""
         self.keeps_alive = keeps_alive
         self._rest = self.parser.unreader.leftover() if keeps_alive else b""
 
     def flush(self) -> int:
-        """As the answer's: which event to wait for, 0 when it has gone out; raises GoneError."""
+        """See `PendingAnswer.flush`."""
         return self.answer.flush() if self.answer else 0
 
     def hang_up(self, until: float) -> None:
-        """Closes our side; the client's is awaited. Raises OSError when it has gone."""
+        """Close our side, and wait for the client's side until then.
+
+        Raises:
+            OSError: the client has gone.
+        """
         self.until = until
         self.sock.setblocking(False)
         self.sock.shutdown(socket.SHUT_WR)
 
     def has_gone(self) -> bool:
-        """Reads on after `hang_up`: whether the client has closed its side."""
+        """Whether the client has closed its side. Discards bytes that arrive after `hang_up`."""
         try:
             return not self.sock.recv(PIECE)
         except NOT_YET:
@@ -184,10 +198,10 @@ class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
             return True
 
     def abandon(self) -> None:
-        """Closing it will drop what the kernel has of the answer."""
+        """Make the kernel drop unsent bytes when the connection is closed."""
         with contextlib.suppress(OSError):
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def _has_no_more(self, piece: bytes) -> bool:
-        """Whether to save the system call that would show it: the event loop notices later bytes."""
+        """Whether the piece is certainly the last for now. The event loop notices later bytes."""
         return len(piece) < PIECE and not isinstance(self.sock, ssl.SSLSocket)

@@ -1,4 +1,4 @@
-"""The whole answer to a request that never reaches the application, in the shape of all refusals."""
+"""Error responses for requests that do not reach the application, in the format of all errors."""
 
 import json
 import secrets
@@ -30,16 +30,16 @@ _HEAD = (
 
 
 def status_of(error: Exception) -> HTTPStatus:
-    """What gunicorn's parser refuses is the client's fault, everything else is ours."""
+    """Return the status for an error: 4xx if gunicorn's parser refused the request, otherwise 500."""
     theirs = isinstance(error, errors.ParseException)
-    # These two the application tried to send.
+    # The application tried to send these.
     if not theirs or isinstance(error, (errors.InvalidResponseHeader, errors.InvalidResponseHeaderName)):
         return HTTPStatus.INTERNAL_SERVER_ERROR
     return _OF_PARSER.get(type(error), HTTPStatus.BAD_REQUEST)
 
 
 def refusal(status: HTTPStatus) -> bytes:
-    """The bytes of the answer; no part of the request is in it."""
+    """Return the bytes of the response, which contain no part of the request."""
     request_id = secrets.token_hex(8)
     document = {**_error(status, request_id).document(), "error": status.value, "reason": status.phrase}
     body = json.dumps(document)

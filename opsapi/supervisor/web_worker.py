@@ -1,10 +1,10 @@
 """gunicorn's threaded worker, with threads for the application only.
 
-As it comes, a thread reads its request from the socket and writes the answer there, and as many slow clients
-as there are threads stop the service. Here the event loop gathers each request (`arrival`), with deadlines. A
-thread gets it when it is whole and it is its caller's turn (`turns`). What the reader does not take at once
-of the answer (`answer`) is again for the event loop. Connections are bounded, in all and by address; where
-they run short, the connections that have waited longest are closed.
+In gunicorn's own worker, a thread reads its request from the socket and writes the response to it, so a few
+slow clients occupy all threads. Here the event loop collects each request (`arrival`), with deadlines. A
+complete request gets a thread when it is its caller's turn (`callers`). The event loop sends the part of a
+response that the client does not read at once (`answer`). The number of connections is limited, in total and
+by address. At the limit, the connections that have waited longest are closed.
 """
 
 import contextlib
@@ -31,17 +31,17 @@ from opsapi.supervisor.web_connection import CheckedReader, ConnectionPhase, Web
 from opsapi.supervisor.web_refusals import refusal, status_of
 
 LINGER_SECONDS = 3.0
-# A worker that stops waits so long for requests that are not whole.
+# A worker that stops waits this long for incomplete requests.
 STOP_SECONDS = 1.0
 SWEEP_SECONDS = 0.5
-# The event loop waits so long for threads that compute, at each of its system calls; usual are 5 ms.
+# How long a computing thread can block the event loop at a system call; Python's default is 5 ms.
 SWITCH_SECONDS = 0.0005
 ACCEPTS_PER_EVENT = 16
 ACCEPT_PAUSE_SECONDS = 0.5
 PAUSE_NEWS_SECONDS = 60.0
-# Requests of one worker process that are not yet answered, and answers that are not yet read, all in bytes.
+# Maximum bytes of requests without a response and of responses that are not read yet, for each process.
 MOST_HELD = 128 * 1024 * 1024
-# What of an answer the kernel takes at once; it lowers this to its own limit.
+# The part of a response that the kernel accepts at once; it applies its own limit.
 SEND_BUFFER = 1024 * 1024
 REFUSALS = {
     ArrivalState.MALFORMED: HTTPStatus.BAD_REQUEST,
@@ -55,10 +55,10 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """The worker class named in gunicorn_conf."""
 
     def init_process(self) -> None:
-        """In the new process, before the event loop."""
+        """Set up the new process, before the event loop starts."""
         self.worker_connections = most_connections(self.cfg.worker_connections, self.cfg.threads)
         self.callers = Callers(min(settings.OPSAPI_CONNECTIONS_PER_ADDRESS, self.worker_connections // 2))
-        # Each in the order in which the connections came there.
+        # Each phase has its connections in the order of their arrival.
         self.watched: dict[ConnectionPhase, dict[WebConnection, None]] = {
             phase: {} for phase in ConnectionPhase
         }
@@ -70,11 +70,14 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         super().init_process()
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """gunicorn calls this for every event; while no file can be opened, new connections wait outside."""
+        """Accept connections or not. gunicorn calls this for every event.
+
+        While no file can be opened, new connections wait in the kernel.
+        """
         super().set_accept_enabled(enabled and time.monotonic() > self.paused + ACCEPT_PAUSE_SECONDS)
 
     def accept(self, listener: socket.socket) -> None:
-        """New connections: their requests are awaited, no thread touches them yet."""
+        """Accept new connections, and wait for their requests without a thread."""
         for _ in range(ACCEPTS_PER_EVENT):
             try:
                 client, address = listener.accept()
@@ -87,12 +90,12 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self._welcome(client, address, listener)
 
     def enqueue_req(self, conn: WebConnection) -> None:
-        """In the event loop, with a request that is whole: it gets a thread when it is its caller's turn."""
+        """Give a complete request a thread when it is its caller's turn. Runs in the event loop."""
         self.turns.add(conn.caller, conn)
         self._give_threads()
 
     def finish_request(self, conn: WebConnection, answered: "Future[object]") -> None:
-        """In the event loop, after a thread served a request."""
+        """Continue with a connection after a thread served its request. Runs in the event loop."""
         self.turns.done(conn.caller)
         self._give_threads()
         keeps_alive = answered.exception() is None and bool(answered.result())
@@ -100,11 +103,11 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self._send(conn)
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
-        """gunicorn would wait a second for an event before it notices that it is to stop."""
+        """Wait for events, at most SWEEP_SECONDS, to notice a request to stop. gunicorn waits a second."""
         super().wait_for_and_dispatch_events(min(timeout, SWEEP_SECONDS))
 
     def murder_pending(self) -> None:
-        """gunicorn calls this after every wait: ends the connections that are overdue."""
+        """End overdue connections. gunicorn calls this after every wait."""
         now = time.monotonic()
         self.stopping_since = self.stopping_since or (0.0 if self.alive else now)
         if now - self.swept < SWEEP_SECONDS:
@@ -114,37 +117,37 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self._end(conn, HTTPStatus.REQUEST_TIMEOUT)
 
     def handle_request(self, req: Any, conn: WebConnection) -> bool:
-        """In a thread, with the parsed request."""
+        """Serve a parsed request. Runs in a thread."""
         req.body.reader = CheckedReader(req.body.reader)
         try:
             keeps_alive = bool(super().handle_request(req, conn.to_be_answered()))
             conn.flush()
-        except GoneError:  # the event loop notices, too
+        except GoneError:  # The event loop notices it, too.
             return False
         return keeps_alive
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
-        """In a thread: the parser refused the request, or something broke around the application."""
+        """Answer a request that the parser refused or that failed outside of the application. In a thread."""
         status = status_of(exc)
         if status is HTTPStatus.INTERNAL_SERVER_ERROR:
             self.log.error("unexpected error", exc_info=exc)
         else:
             self.log.warning("invalid request from %s: %s", (addr or ("-",))[0], type(exc).__name__)
-        with contextlib.suppress(OSError):  # it may have gone meanwhile
+        with contextlib.suppress(OSError):  # The client may have gone.
             client.sendall(refusal(status))
 
     def _keepalive_after(self, conn: WebConnection, keepalive: bool) -> bool:
-        """In a thread, after the answer: what the application left of the body is in memory, so it is read.
+        """Discard the unread rest of the body, so that the connection can stay open. Runs in a thread.
 
-        gunicorn gives up after 64 KiB, and a client that repeats a large request with credentials, as digest
-        has it, would repeat it on a connection that is being closed.
+        The body is in memory, so this is quick. gunicorn gives up after 64 KiB. A client that repeats a large
+        request with digest credentials would then repeat it on a connection that is being closed.
         """
         return keepalive and bool(conn.parser.finish_body(max_bytes=LONGEST_REQUEST))
 
     def _welcome(self, client: socket.socket, address: tuple[str, int], listener: socket.socket) -> None:
         try:
             conn = WebConnection(self.cfg, self._prepared(client), address, listener.getsockname())
-        except OSError:  # it has gone already
+        except OSError:  # The client has gone already.
             client.close()
             return
         self.nr_conns += 1
@@ -174,7 +177,10 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self.set_accept_enabled(False)
 
     def _close_longest_waiting(self, crowd: Container[WebConnection] | None = None) -> bool:
-        """Of all, or of the crowd: a connection that is ending, else the one that has waited longest."""
+        """Close the connection that has waited longest; connections that are ending come first.
+
+        `crowd`: the connections to choose from, if not all. Return whether a connection was closed.
+        """
         for phase in (ConnectionPhase.END, ConnectionPhase.REQUEST):
             for conn in self.watched[phase]:
                 if crowd is None or conn in crowd:
@@ -187,7 +193,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             super().enqueue_req(conn)
 
     def _watch(self, conn: WebConnection, phase: ConnectionPhase, event: int = EVENT_READ) -> None:
-        """The event loop goes on with the connection when there is such an event."""
+        """Continue with the connection at the next such event."""
         self.watched[phase][conn] = None
         conn.phase = phase
         self.poller.register(conn.sock, event, partial(self._on_event, conn, phase))
@@ -200,7 +206,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def _on_event(self, conn: WebConnection, phase: ConnectionPhase, _: object) -> None:
         if conn.phase is not phase:
-            return  # another event of the same moment has closed it
+            return  # Another event of the same moment has closed it.
         if phase is ConnectionPhase.REQUEST:
             self._receive(conn)
         elif phase is ConnectionPhase.ANSWER:
@@ -219,7 +225,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def _proceed(self, conn: WebConnection, verdict: ArrivalState | None) -> None:
         self._unwatch(conn)
         if verdict is ArrivalState.WHOLE:
-            conn.data_ready = True  # or the thread would wait for more
+            conn.data_ready = True  # Otherwise the thread would wait for more.
             self.enqueue_req(conn)
         elif verdict in REFUSALS:
             self._refuse(conn, REFUSALS[verdict])
@@ -227,7 +233,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self._close(conn)
 
     def _send(self, conn: WebConnection) -> None:
-        """What is left of the answer, as far as its reader takes it; after its end the connection goes on."""
+        """Send the rest of the response as far as the client reads it, then wait for the next request."""
         try:
             event = conn.flush()
         except GoneError as error:
@@ -249,20 +255,20 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def _overdue(self, conn: WebConnection, now: float) -> bool:
         deadline = conn.deadline()
         if self.stopping_since and conn.phase is not ConnectionPhase.ANSWER:
-            # A client may have sent its next request already, so the door stays open for a moment.
+            # The client may have sent its next request already, so the connection stays open for a moment.
             deadline = min(deadline, self.stopping_since + STOP_SECONDS)
         return deadline < now
 
     def _relieve(self) -> None:
-        """While too much is held, of the caller who has most of it the largest is ended."""
+        """While too many bytes are held, end the largest connection of the caller with most bytes."""
         while self.held > MOST_HELD:
             conn = largest([*self.watched[ConnectionPhase.REQUEST], *self.watched[ConnectionPhase.ANSWER]])
             if conn is None or not conn.held:
-                return  # threads have the rest
+                return  # Threads hold the rest.
             self._end(conn, HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _end(self, conn: WebConnection, status: HTTPStatus) -> None:
-        """Before its time: a request that is not whole is refused, an answer that is not read is dropped."""
+        """End a connection early: refuse its incomplete request, or drop its unread response."""
         if conn.phase is ConnectionPhase.ANSWER:
             self._give_up(conn, stalled=True)
         elif conn.is_idle():
@@ -272,12 +278,12 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self._refuse(conn, status)
 
     def _refuse(self, conn: WebConnection, status: HTTPStatus) -> None:
-        with contextlib.suppress(OSError):  # it may have gone meanwhile
+        with contextlib.suppress(OSError):  # The client may have gone.
             conn.sock.send(refusal(status))
         self._linger(conn)
 
     def _linger(self, conn: WebConnection) -> None:
-        """Closes our side and reads on for a while, or the answer could be lost (RFC 9112 9.6)."""
+        """Close our side and read for a while; otherwise the response could be lost (RFC 9112 9.6)."""
         self._account(conn, 0)
         try:
             conn.hang_up(time.monotonic() + LINGER_SECONDS)

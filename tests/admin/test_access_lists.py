@@ -9,7 +9,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from accesslist.models import AccessListEntry, ApiKey, Project, User
-from accesslist.selectors import callers
+from accesslist.selectors import access_lists
 from events.services import event_record
 from events.types import EventType
 from opsapi import clock
@@ -81,7 +81,7 @@ def test_ranges_are_added_to_the_list_of_a_key(console: Client, operator: User, 
         ({"ranges": "\n".join(f"10.0.0.{n}" for n in range(101)), "description": "x"}, "At most 100 at once"),
     ],
 )
-def test_a_wrong_entry_is_told_and_adds_nothing(
+def test_an_invalid_entry_is_refused_and_adds_nothing(
     values: dict[str, str], told: str, console: Client, operator: User
 ) -> None:
     make_entry("192.0.2.64/26")
@@ -95,7 +95,7 @@ def test_a_wrong_entry_is_told_and_adds_nothing(
     ("role", "may"),
     [(Role.GLOBAL_OWNER, True), (Role.GLOBAL_USER_ADMIN, False), (Role.GLOBAL_READ_ONLY, False)],
 )
-def test_who_writes_the_global_list(role: Role, may: bool) -> None:
+def test_roles_that_write_the_global_list(role: Role, may: bool) -> None:
     entry = make_entry(OWN)
     user, browser = operator_with(role)
     with leaves_events(user, *([REMOVED] if may else []), as_owner=may):
@@ -107,7 +107,7 @@ def test_who_writes_the_global_list(role: Role, may: bool) -> None:
 
 
 @each(("role", "may"), [(Role.GROUP_USER_ADMIN, True), (Role.GROUP_AUTOMATION_ADMIN, False)])
-def test_who_writes_the_list_of_a_projects_key(role: Role, may: bool, project: Project) -> None:
+def test_roles_that_write_the_list_of_a_projects_key(role: Role, may: bool, project: Project) -> None:
     key = a_key(Grant(Role.GROUP_AGENT, group_id=project.id))
     entry = make_entry(OWN, key.id)
     user, browser = operator_with(role, project=project)
@@ -120,7 +120,7 @@ def test_who_writes_the_list_of_a_projects_key(role: Role, may: bool, project: P
     assert blocks(key) == (["198.51.100.7/32"] if may else [OWN])
 
 
-def test_a_list_opens_a_key_everywhere_so_all_its_places_count(project: Project) -> None:
+def test_writing_the_list_of_a_key_needs_roles_in_all_its_scopes(project: Project) -> None:
     key = a_key(Grant(Role.GROUP_AGENT, group_id=project.id), Role.GLOBAL_READ_ONLY)
     user, browser = operator_with(Role.GROUP_OWNER, project=project)
     with leaves_events(user, as_owner=False):
@@ -130,7 +130,7 @@ def test_a_list_opens_a_key_everywhere_so_all_its_places_count(project: Project)
     assert blocks(key) == []
 
 
-def test_the_global_list_is_not_shown_to_who_holds_no_global_role(project: Project) -> None:
+def test_the_global_list_is_hidden_without_a_global_role(project: Project) -> None:
     entry = make_entry(OWN)
     _, browser = operator_with(Role.GROUP_OWNER, project=project)
     assert browser.get(page_of(entry)).status_code == 404
@@ -145,13 +145,13 @@ def test_an_entry_is_changed(console: Client, operator: User) -> None:
     assert (entry.cidr_block, entry.description) == ("192.0.2.0/25", "half of it")
 
 
-def test_what_changes_nothing_leaves_nothing(console: Client, operator: User) -> None:
+def test_an_unchanged_entry_records_no_event(console: Client, operator: User) -> None:
     entry = make_entry(OWN, description="office")
     with leaves_events(operator):
         confirm(console, action_url(entry, "change"), ranges=OWN, description="office")
 
 
-def test_whom_a_list_would_keep_out_is_told_before_it_is_made(console: Client, operator: User) -> None:
+def test_a_new_list_warns_about_callers_that_it_would_block(console: Client, operator: User) -> None:
     key, silent = a_key(Role.GLOBAL_READ_ONLY), a_key(Role.GLOBAL_READ_ONLY)
     has_called(key, "198.51.100.1")
     has_called(key, "198.51.100.1")
@@ -169,7 +169,7 @@ def test_whom_a_list_would_keep_out_is_told_before_it_is_made(console: Client, o
     assert blocks() == [OWN]
 
 
-def test_who_is_told_is_whom_the_list_holds_for(console: Client, project: Project) -> None:
+def test_the_warning_names_only_callers_that_the_list_applies_to(console: Client, project: Project) -> None:
     local = a_key(Grant(Role.GROUP_AGENT, group_id=project.id))
     has_called(local, "198.51.100.1")
     assert confirm(console, ADD, ranges=OWN, description="office").status_code == 302
@@ -177,7 +177,7 @@ def test_who_is_told_is_whom_the_list_holds_for(console: Client, project: Projec
     assert f"{local.public_key} from 198.51.100.1" in answer.content.decode()
 
 
-def test_of_a_list_that_is_not_theirs_nobody_learns_whom_it_would_keep_out(project: Project) -> None:
+def test_there_is_no_warning_without_permission_for_the_list(project: Project) -> None:
     key = a_key(Role.GLOBAL_READ_ONLY)
     has_called(key, "198.51.100.1")
     user, browser = operator_with(Role.GROUP_OWNER, project=project)
@@ -189,19 +189,19 @@ def test_of_a_list_that_is_not_theirs_nobody_learns_whom_it_would_keep_out(proje
     assert blocks() == []
 
 
-def test_ones_own_address_is_told_of(console: Client, operator: User) -> None:
+def test_the_warning_names_the_operators_own_address(console: Client, operator: User) -> None:
     with leaves_events(operator):
         answer = confirm(console, ADD, ranges="198.51.100.0/24", description="office")
     assert "Your own address, 192.0.2.1, would be blocked" in answer.content.decode()
 
 
-def test_an_address_no_list_applies_to_is_not_told_of(console: Client, settings: Settings) -> None:
+def test_there_is_no_warning_about_exempt_addresses(console: Client, settings: Settings) -> None:
     settings.OPSAPI_ACCESS_LIST_EXEMPT = [ip_network("192.0.2.0/28"), ip_network("198.51.100.1")]
     has_called(a_key(Role.GLOBAL_READ_ONLY), "198.51.100.1")
     assert confirm(console, ADD, ranges="203.0.113.0/24", description="office").status_code == 302
 
 
-def test_a_removal_tells_who_got_in_by_it(console: Client, operator: User) -> None:
+def test_a_removal_warns_about_callers_of_the_range(console: Client, operator: User) -> None:
     make_entry(OWN)
     entry = make_entry("198.51.100.0/24", last_used=clock.now())
     key = a_key(Role.GLOBAL_READ_ONLY)
@@ -215,9 +215,7 @@ def test_a_removal_tells_who_got_in_by_it(console: Client, operator: User) -> No
     assert blocks() == [OWN]
 
 
-def test_the_last_entry_goes_without_a_question_and_says_what_that_means(
-    console: Client, operator: User
-) -> None:
+def test_removing_the_last_entry_needs_no_confirmation(console: Client, operator: User) -> None:
     entry = make_entry("198.51.100.0/24", last_used=clock.now())
     has_called(a_key(Role.GLOBAL_READ_ONLY), "198.51.100.1")
     with leaves_events(operator, REMOVED):
@@ -229,11 +227,11 @@ def test_the_last_entry_goes_without_a_question_and_says_what_that_means(
 def test_callers_are_looked_for_among_the_newest_events_only(
     console: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(callers, "_MOST_EVENTS", 1)
+    monkeypatch.setattr(access_lists, "_MOST_EVENTS", 1)
     key = a_key(Role.GLOBAL_READ_ONLY)
     has_called(key, "198.51.100.1", days=1)
     has_called(key, "198.51.100.2")
-    assert [one.address for one in callers.recent_callers(None, now=clock.now())] == ["198.51.100.2"]
+    assert [one.address for one in access_lists.recent_callers(None, now=clock.now())] == ["198.51.100.2"]
 
 
 @each(
@@ -258,7 +256,7 @@ def test_an_address_is_checked_for_a_key(address: str, told: str, console: Clien
     assert told in answer.content.decode()
 
 
-def test_the_global_list_does_not_hold_for_a_projects_key(console: Client, project: Project) -> None:
+def test_the_global_list_does_not_apply_to_a_projects_key(console: Client, project: Project) -> None:
     make_entry(OWN)
     key = a_key(Grant(Role.GROUP_AGENT, group_id=project.id))
     answer = confirm(console, action_url(key, "check-address"), address="203.0.113.1")

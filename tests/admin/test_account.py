@@ -37,7 +37,7 @@ OTHER = "quite another passphrase"
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
 
 
-def test_everybody_who_may_enter_has_an_account_page(client: Client, project: Project) -> None:
+def test_all_console_users_have_an_account_page(client: Client, project: Project) -> None:
     user = UserFactory.create(username="bob")
     user.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
     client.force_login(user)
@@ -46,14 +46,14 @@ def test_everybody_who_may_enter_has_an_account_page(client: Client, project: Pr
     assert f'href="{ACCOUNT}"' in text_of(client.get(reverse("admin:index")))
 
 
-def test_nobody_else_has_one(client: Client, project: Project) -> None:
+def test_other_users_have_no_account_page(client: Client, project: Project) -> None:
     for url in (ACCOUNT, BEGIN, SETUP, RENEW, REMOVE, CHANGE, SESSIONS):
         for answer in (client.get(url), client.post(url)):
             assert answer.status_code == 302
             assert answer["Location"].startswith(LOGIN)
 
 
-def test_it_says_how_the_account_stands(console: Client, operator: User) -> None:
+def test_the_page_shows_the_state_of_the_account(console: Client, operator: User) -> None:
     assert "knows your password can log in" in text_of(console.get(ACCOUNT))
     make_second_factor(operator, NOON)
     operator.refresh_from_db()
@@ -63,7 +63,7 @@ def test_it_says_how_the_account_stands(console: Client, operator: User) -> None
     assert "10 recovery codes left" in page
 
 
-def test_it_says_which_roles_one_has(client: Client, project: Project) -> None:
+def test_the_page_shows_the_users_roles(client: Client, project: Project) -> None:
     user, elsewhere = UserFactory.create(), ProjectFactory.create(name="<b>billing</b>")
     user.grants.create(role=Role.ORG_MEMBER.value, org=project.org)
     user.grants.create(role=Role.GROUP_OWNER.value, project=elsewhere)
@@ -79,7 +79,7 @@ def test_it_says_which_roles_one_has(client: Client, project: Project) -> None:
     ]
 
 
-def test_of_many_roles_it_says_how_many_more(client: Client, db: None) -> None:
+def test_the_page_shows_the_number_of_further_roles(client: Client, db: None) -> None:
     user = UserFactory.create()
     for place in ProjectFactory.create_batch(MOST_SHOWN + 2):
         user.grants.create(role=Role.GROUP_READ_ONLY.value, project=place)
@@ -123,7 +123,7 @@ def test_the_secret_and_the_codes_are_shown_once(console: Client, operator: User
     assert code not in decoded
 
 
-def test_other_sessions_end_when_one_is_set_up(console: Client, operator: User) -> None:
+def test_a_new_second_factor_ends_other_sessions(console: Client, operator: User) -> None:
     other = Client()
     type_password(other)
     secret = begin_second_factor(operator, NOON)
@@ -146,7 +146,7 @@ def test_setting_up_needs_the_password_and_a_right_code(console: Client, operato
     assert not has_second_factor(operator.id)
 
 
-def test_new_recovery_codes_take_a_code(
+def test_new_recovery_codes_need_a_code(
     console: Client, operator: User, factor: tuple[str, list[str]]
 ) -> None:
     operator.refresh_from_db()
@@ -160,7 +160,9 @@ def test_new_recovery_codes_take_a_code(
     assert not {*codes} & {*factor[1]}
 
 
-def test_removing_it_takes_a_code(console: Client, operator: User, factor: tuple[str, list[str]]) -> None:
+def test_removing_a_second_factor_needs_a_code(
+    console: Client, operator: User, factor: tuple[str, list[str]]
+) -> None:
     operator.refresh_from_db()
     console.force_login(operator)
     with leaves_events(operator):
@@ -197,7 +199,7 @@ def test_changing_the_password(console: Client, operator: User) -> None:
     ],
     ids=["old wrong", "old empty", "not the same", "short", "similar", "NUL", "long"],
 )
-def test_a_password_that_is_refused_is_told_beside_its_field(
+def test_a_refused_password_is_explained_next_to_its_field(
     typed: dict[str, str], field: str, told: str, console: Client, operator: User
 ) -> None:
     values = {"oldPassword": PASSWORD, "password": OTHER, "again": OTHER, **typed}
@@ -223,7 +225,7 @@ def test_ending_the_other_sessions(console: Client, operator: User) -> None:
 @pytest.mark.parametrize(
     ("url", "field"), [(BEGIN, "password"), (CHANGE, "oldPassword"), (REMOVE, "code"), (RENEW, "code")]
 )
-def test_guessing_on_the_account_page_counts_as_at_the_login(
+def test_wrong_proofs_count_as_failed_log_ins(
     url: str, field: str, console: Client, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2

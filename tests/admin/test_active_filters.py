@@ -40,7 +40,7 @@ def test_every_active_filter_is_named_and_taken_off_alone(console: Client, proje
         assert "p=2" not in target
 
 
-def test_the_last_one_leads_to_the_whole_list(console: Client) -> None:
+def test_removing_the_last_filter_leads_to_the_whole_list(console: Client) -> None:
     (target,) = _chips(console, f"{ALERTS}?status=OPEN").values()
     assert target == "?"
     assert _chips(console, ALERTS) == {}
@@ -57,11 +57,11 @@ def test_the_last_one_leads_to_the_whole_list(console: Client) -> None:
         ("/admin/alerting/alert/?status=nothing", "State: nothing"),
     ],
 )
-def test_each_kind_of_filter_has_its_words(url: str, words: str, console: Client) -> None:
+def test_each_kind_of_filter_shows_its_value(url: str, words: str, console: Client) -> None:
     assert _chips(console, url) == {words: "?"}
 
 
-def test_a_project_out_of_reach_is_not_named(project: Project) -> None:
+def test_an_invisible_project_is_not_named(project: Project) -> None:
     other = ProjectFactory.create(name="theirs")
     browser = browser_with(Role.GROUP_READ_ONLY, project=project)
     url = f"{ALERTS}?group__id__exact={other.id}"
@@ -69,7 +69,7 @@ def test_a_project_out_of_reach_is_not_named(project: Project) -> None:
     assert "theirs" not in shown(browser, url)
 
 
-def test_events_have_them_too(console: Client, project: Project) -> None:
+def test_the_event_list_shows_active_filters(console: Client, project: Project) -> None:
     chips = _chips(console, f"/admin/events/event/?category=HOST&last=day&project={project.name}&before=")
     assert list(chips.values())
     assert len(chips) == 3

@@ -10,7 +10,7 @@ from accesslist.models import Project, User
 from alerting.choices import AlertStatus
 from alerting.models import Alert
 from automation.admin.agents import AgentAdmin
-from opsapi.console.bulk import NONE_LEFT
+from opsapi.console.action_pages import NONE_LEFT
 from opsapi.ids import new_id
 from tests.admin.rows import fill
 from tests.admin.typed import typed_in
@@ -41,7 +41,7 @@ def _acknowledge(browser: Client, *ids: str, **more: Any) -> Any:
 @pytest.mark.parametrize(
     "more", [{}, {"confirmed": "yes"}, {"index": "0"}, {"confirmed": "yes", "index": "0"}]
 )
-def test_rows_that_are_gone_are_told(
+def test_deleted_rows_are_reported(
     ids: list[str], more: dict[str, str], console: Client, operator: User, alert: Alert
 ) -> None:
     with leaves_events(operator):
@@ -52,7 +52,7 @@ def test_rows_that_are_gone_are_told(
 
 @pytest.mark.parametrize("key", ["x", "", "9" * 40, "-1", "1.5"])
 @pytest.mark.parametrize("confirmed", [{}, {"confirmed": "yes"}])
-def test_odd_keys_are_of_no_row(
+def test_invalid_keys_match_no_row(
     key: str, confirmed: dict[str, str], console: Client, project: Project
 ) -> None:
     name = next(name for name, action in AgentAdmin.actions_of_row.items() if action.bulk)
@@ -61,7 +61,7 @@ def test_odd_keys_are_of_no_row(
     assert _told(answer) == [NONE_LEFT]
 
 
-def test_the_page_is_of_the_action_that_was_chosen(console: Client, alert: Alert) -> None:
+def test_the_page_is_that_of_the_selected_action(console: Client, alert: Alert) -> None:
     for actions, index in ((["acknowledge", "zzz"], "0"), (["window", "acknowledge"], "1")):
         page = post(console, ALERTS, action=actions, index=index, _selected_action=[alert.id])
         assert page.status_code == 200
@@ -72,7 +72,7 @@ def test_the_page_is_of_the_action_that_was_chosen(console: Client, alert: Alert
 @pytest.mark.parametrize(
     ("actions", "index"), [(["acknowledge", "window"], "1"), (["zzz"], "0"), (["window"], "0"), ([], "0")]
 )
-def test_what_is_not_done_to_many_is_not_offered_for_many(
+def test_single_row_actions_are_not_offered_for_many_rows(
     actions: list[str], index: str, console: Client, operator: User, alert: Alert
 ) -> None:
     with leaves_events(operator):
@@ -83,6 +83,6 @@ def test_what_is_not_done_to_many_is_not_offered_for_many(
     assert _told(answer) == ["No action selected."]
 
 
-def test_an_action_named_last_is_not_the_one_that_is_done(console: Client, alert: Alert) -> None:
+def test_a_repeated_action_parameter_does_not_change_the_action(console: Client, alert: Alert) -> None:
     page = post(console, ALERTS, action=["acknowledge", "window"], index="0", _selected_action=[alert.id])
     assert page.context["action"].label == "Acknowledge"

@@ -63,7 +63,7 @@ def test_a_path_without_a_page_is_a_page_in_the_frame(path: str, console: Client
 
 
 @pytest.mark.django_db
-def test_what_cannot_be_read_is_a_page_in_the_frame(console: Client) -> None:
+def test_an_unreadable_request_gets_a_page_in_the_frame(console: Client) -> None:
     assert NAVIGATION in _is_page(console.get("/admin/events/signal/?nothing=1"), 400)
 
 
@@ -97,7 +97,7 @@ def test_a_refused_page_names_the_role(project: Project) -> None:
 
 
 @pytest.mark.django_db
-def test_what_is_out_of_reach_looks_like_what_is_not_there(project: Project) -> None:
+def test_an_invisible_row_looks_like_a_missing_row(project: Project) -> None:
     other = ProjectFactory.create(name="theirs")
     browser = browser_with(Role.GROUP_READ_ONLY, project=project)
     alert = make_alert(other)
@@ -118,7 +118,7 @@ def test_a_form_of_another_site_is_refused_on_a_page(console: Client) -> None:
 
 @pytest.mark.django_db
 @each("path", ["/admin/nothing/", f"/admin/alerting/alert/{'0' * 24}/change/"])
-def test_who_has_not_logged_in_is_led_to_the_log_in(path: str, project: Project) -> None:
+def test_visitors_are_redirected_to_the_log_in(path: str, project: Project) -> None:
     answer = Client().get(path)
     assert (answer.status_code, answer["Location"].partition("?")[0]) == (302, "/admin/login/")
 
@@ -135,7 +135,7 @@ def test_outside_of_the_console_errors_stay_documents(path: str, console: Client
 @pytest.mark.parametrize(
     ("path", "status", "logged"), [("fails", 500, "unexpected error"), ("away", 503, "the database failed")]
 )
-def test_a_failure_needs_no_database_and_tells_the_request_id(
+def test_the_500_page_needs_no_database_and_shows_the_request_id(
     path: str, status: int, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     browser = Client(raise_request_exception=False)

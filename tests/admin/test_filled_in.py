@@ -38,7 +38,7 @@ def _forms() -> Iterator[type[ConsoleForm]]:
             yield from (action.form for action in actions if action.form)
 
 
-def test_no_form_takes_more_from_its_address() -> None:
+def test_forms_take_only_declared_fields_from_the_address() -> None:
     forms = list(_forms())
     assert len(forms) > 10
     assert {name for form in forms for name in form.from_address} == HARMLESS
@@ -57,7 +57,7 @@ def _pages(project: Project) -> Iterator[str]:
             yield from (action_url(row, name) for name, one in pages.actions_of_row.items() if one.form)
 
 
-def test_a_link_fills_in_nothing_else(console: Client, project: Project) -> None:
+def test_a_link_fills_in_no_other_fields(console: Client, project: Project) -> None:
     fill(project)
     urls = list(_pages(project))
     assert len(urls) > 15
@@ -78,7 +78,7 @@ def _without_times(typed: dict[str, list[str]]) -> dict[str, list[str]]:
     return {name: values for name, values in typed.items() if name not in moving}
 
 
-def test_a_link_ticks_no_role(console: Client, operator: User) -> None:
+def test_a_link_selects_no_role(console: Client, operator: User) -> None:
     page = console.get(action_url(operator, "roles"), {"global_roles": Role.GLOBAL_OWNER.value, "held": "0"})
     typed = typed_in(page.content.decode())
     assert "global_roles" not in typed

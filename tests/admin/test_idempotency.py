@@ -38,7 +38,7 @@ def send(console: Client, once: str, **changes: Any) -> Any:
     return post(console, ADD, confirmed="yes", **typed)
 
 
-def test_a_key_is_made_once_however_often_its_page_is_sent(console: Client, operator: User) -> None:
+def test_a_page_creates_a_key_once_however_often_it_is_submitted(console: Client, operator: User) -> None:
     once = token(console, ADD)
     with leaves_events(operator, EventType.API_KEY_CREATED_AUDIT):
         private = send(console, once).context["private_key"]
@@ -55,14 +55,14 @@ def test_a_key_is_made_once_however_often_its_page_is_sent(console: Client, oper
     assert private not in str(dict(console.session))
 
 
-def test_what_was_refused_can_be_sent_again(console: Client, operator: User) -> None:
+def test_a_refused_page_can_be_submitted_again(console: Client, operator: User) -> None:
     once = token(console, ADD)
     refused = send(console, once, desc="")
     assert typed_in(text_of(refused))["once"] == [once]
     assert send(console, once).context["key"] == ApiKey.objects.get()
 
 
-def test_each_page_makes_one(console: Client, operator: User) -> None:
+def test_each_page_creates_a_row(console: Client, operator: User) -> None:
     pages = [token(console, ADD), token(console, ADD)]
     for once in pages:
         send(console, once)
@@ -70,7 +70,7 @@ def test_each_page_makes_one(console: Client, operator: User) -> None:
 
 
 @each("once", ["", "made-up", "x" * 5000], ids=["none", "made up", "long"])
-def test_a_page_without_a_token_of_the_session_makes_nothing_yet(
+def test_a_page_without_a_token_of_the_session_creates_nothing(
     once: str, console: Client, operator: User
 ) -> None:
     with leaves_events(operator):
@@ -83,19 +83,19 @@ def test_a_page_without_a_token_of_the_session_makes_nothing_yet(
     assert ApiKey.objects.get().desc == "typed"
 
 
-def test_a_token_is_good_in_its_session_alone(console: Client, operator: User) -> None:
+def test_a_token_is_valid_only_in_its_session(console: Client, operator: User) -> None:
     _, other = operator_with(Role.GLOBAL_OWNER)
     assert PAGE_FORGOTTEN in text_of(send(other, token(console, ADD)))
     assert not ApiKey.objects.exists()
 
 
-def test_a_session_remembers_so_many_pages(console: Client, operator: User) -> None:
+def test_a_session_remembers_a_limited_number_of_pages(console: Client, operator: User) -> None:
     first, *others = [token(console, ADD) for _ in range(MOST_PAGES + 1)]
     assert list(console.session["pages"]) == others
     assert PAGE_FORGOTTEN in text_of(send(console, first))
 
 
-def test_what_was_made_may_be_gone(console: Client, operator: User) -> None:
+def test_the_created_row_may_be_deleted(console: Client, operator: User) -> None:
     once = token(console, ADD)
     send(console, once)
     ApiKey.objects.all().delete()
@@ -105,14 +105,14 @@ def test_what_was_made_may_be_gone(console: Client, operator: User) -> None:
     assert not ApiKey.objects.exists()
 
 
-def test_a_session_that_ended_meanwhile_makes_nothing(console: Client, operator: User) -> None:
+def test_an_ended_session_creates_nothing(console: Client, operator: User) -> None:
     once = token(console, ADD)
     console.session.delete()
     assert send(console, once)["Location"].startswith("/admin/login/")
     assert not ApiKey.objects.exists()
 
 
-def test_a_window_made_from_an_alert_is_made_once(console: Client, operator: User, project: Project) -> None:
+def test_a_window_is_created_once_from_an_alert(console: Client, operator: User, project: Project) -> None:
     alert = make_alert(project)
     page = alert_page(alert, "window")
     typed = window_values() | {"once": token(console, page)}
@@ -132,12 +132,12 @@ def test_a_configuration_is_copied_once(console: Client, operator: User, project
     assert [answer["Location"] for answer in sent] == [page_of(copy)] * 2
 
 
-def test_what_makes_nothing_bears_no_token(console: Client, operator: User, project: Project) -> None:
+def test_pages_that_create_nothing_have_no_token(console: Client, operator: User, project: Project) -> None:
     page = shown(console, alert_page(make_alert(project), "acknowledge"))
     assert "once" not in typed_in(page)
 
 
-def test_a_slow_page_beside_it_does_not_undo_it(
+def test_a_slow_page_does_not_undo_it(
     noon: time_machine.Traveller, console: Client, operator: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once = token(console, ADD)
@@ -159,7 +159,7 @@ def test_a_slow_page_beside_it_does_not_undo_it(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_pages_sent_at_once_one_counts() -> None:
+def test_one_of_concurrent_submissions_counts() -> None:
     _, browser = operator_with(Role.GLOBAL_OWNER)
     once, key = token(browser, ADD), browser.cookies["sessionid"].value
 

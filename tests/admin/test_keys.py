@@ -43,7 +43,7 @@ def roles_of(key: ApiKey) -> list[tuple[str, str | None, str | None]]:
 
 @each("action", ["describe", "roles", "allow", "check-address", "delete"])
 @each(("role", "may"), [(Role.GROUP_USER_ADMIN, True), (Role.GROUP_MONITORING_ADMIN, False)])
-def test_who_changes_keys_of_a_project(role: Role, may: bool, action: str, project: Project) -> None:
+def test_roles_that_change_keys_of_a_project(role: Role, may: bool, action: str, project: Project) -> None:
     key = key_with(in_project(project))
     _, browser = operator_with(role, project=project)
     assert browser.get(action_url(key, action)).status_code == (200 if may else 403)
@@ -67,7 +67,9 @@ def test_a_description_is_changed(console: Client, operator: User, project: Proj
     assert events[0].group_id == project.id
 
 
-def test_roles_are_taken_and_given(console: Client, operator: User, project: Project, other: Project) -> None:
+def test_roles_are_revoked_and_granted(
+    console: Client, operator: User, project: Project, other: Project
+) -> None:
     key = key_with(in_project(project), in_project(project, Role.GROUP_AGENT))
     with leaves_events(operator, CHANGED, CHANGED):
         confirm(
@@ -80,14 +82,14 @@ def test_roles_are_taken_and_given(console: Client, operator: User, project: Pro
     assert roles_of(key) == [("GROUP_READ_ONLY", None, project.id), ("GROUP_OWNER", None, other.id)]
 
 
-def test_nothing_chosen_changes_nothing(console: Client, operator: User, project: Project) -> None:
+def test_an_unchanged_form_changes_nothing(console: Client, operator: User, project: Project) -> None:
     key = key_with(in_project(project))
     with leaves_events(operator):
         assert confirm(console, action_url(key, "roles"), **ticks(key)).status_code == 302
     assert roles_of(key) == [("GROUP_READ_ONLY", None, project.id)]
 
 
-def test_roles_behind_other_doors_stay(project: Project, other: Project) -> None:
+def test_roles_in_other_manageable_scopes_stay(project: Project, other: Project) -> None:
     key = key_with(in_project(project), in_project(other), Grant(Role.GLOBAL_READ_ONLY))
     user, browser = operator_with(Role.GROUP_OWNER, project=project)
     page = browser.get(action_url(key, "roles")).content.decode()
@@ -97,7 +99,9 @@ def test_roles_behind_other_doors_stay(project: Project, other: Project) -> None
     assert roles_of(key) == [("GROUP_READ_ONLY", None, other.id), ("GLOBAL_READ_ONLY", None, None)]
 
 
-def test_an_owner_of_an_organization_gives_roles_in_all_of_it(project: Project, other: Project) -> None:
+def test_an_organization_owner_grants_roles_in_the_organization_and_its_projects(
+    project: Project, other: Project
+) -> None:
     neighbour = ProjectFactory.create(org=project.org)
     key = key_with(in_project(project))
     user, browser = operator_with(Role.ORG_OWNER, org=project.org)
@@ -113,7 +117,7 @@ def test_an_owner_of_an_organization_gives_roles_in_all_of_it(project: Project, 
     assert "Only a Global Owner can grant" in str(answer.context["form"].errors["global_roles"])
 
 
-def test_a_role_where_the_key_has_none_takes_a_wider_door(project: Project, other: Project) -> None:
+def test_a_role_in_a_new_scope_needs_a_wider_manageable_scope(project: Project, other: Project) -> None:
     key = key_with(in_project(project))
     user, browser = operator_with(Role.GROUP_OWNER, project=project)
     user.grants.create(role=Role.GROUP_OWNER.value, project=other)
@@ -130,7 +134,7 @@ def test_a_role_where_the_key_has_none_takes_a_wider_door(project: Project, othe
     )
 
 
-def test_a_key_keeps_a_role(console: Client, operator: User, project: Project) -> None:
+def test_a_key_keeps_at_least_one_role(console: Client, operator: User, project: Project) -> None:
     key = key_with(in_project(project))
     with leaves_events(operator):
         answer = confirm(console, action_url(key, "roles"), **no_ticks(key))
@@ -157,7 +161,7 @@ def test_a_key_is_deleted_with_all_its_roles(console: Client, operator: User, pr
     assert not ApiKey.objects.filter(id=key.id).exists()
 
 
-def test_who_administers_a_project_takes_a_keys_roles_there(project: Project, other: Project) -> None:
+def test_a_project_administrator_revokes_the_roles_in_the_project(project: Project, other: Project) -> None:
     key = key_with(in_project(project), in_project(other))
     user, browser = operator_with(Role.GROUP_USER_ADMIN, project=project)
     with leaves_events(user, CHANGED, as_owner=False):
@@ -165,7 +169,7 @@ def test_who_administers_a_project_takes_a_keys_roles_there(project: Project, ot
     assert roles_of(key) == [("GROUP_READ_ONLY", None, other.id)]
 
 
-def test_a_reader_is_shown_the_roles_of_their_project_only(project: Project, other: Project) -> None:
+def test_a_reader_sees_only_roles_in_their_project(project: Project, other: Project) -> None:
     key = key_with(in_project(project), in_project(other, Role.GROUP_OWNER), Grant(Role.GLOBAL_READ_ONLY))
     _, browser = operator_with(Role.GROUP_READ_ONLY, project=project)
     for page in ("/admin/accesslist/apikey/", page_of(key)):
@@ -176,7 +180,7 @@ def test_a_reader_is_shown_the_roles_of_their_project_only(project: Project, oth
         assert "GLOBAL_READ_ONLY" not in text
 
 
-def test_keys_and_teams_are_found_by_typing_where_one_may_read(project: Project, other: Project) -> None:
+def test_autocomplete_finds_readable_keys_and_teams(project: Project, other: Project) -> None:
     _, browser = operator_with(Role.GROUP_OWNER, project=project)
     found = {}
     for kind in ("api_key", "team", "project"):
@@ -188,13 +192,13 @@ def test_keys_and_teams_are_found_by_typing_where_one_may_read(project: Project,
     assert found == {"api_key": 1, "team": 2, "project": 1}
 
 
-def test_projects_and_organizations_are_found_by_typing(console: Client, project: Project) -> None:
+def test_autocomplete_finds_projects_and_organizations(console: Client, project: Project) -> None:
     for field in ("project", "org"):
         query = {"app_label": "accesslist", "model_name": "rolegrant", "field_name": field, "term": ""}
         assert len(console.get(reverse("admin:autocomplete"), query).json()["results"]) == 1
 
 
-def test_as_many_roles_as_are_offered_are_read_at_once(
+def test_at_most_the_offered_number_of_roles_is_read(
     console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accesslist.forms.roles.MOST_HELD", 1)

@@ -66,7 +66,7 @@ def one(model: type[Any]) -> Any:
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else None,
 )
-def test_a_page_leads_to_what_it_names(
+def test_a_page_links_to_the_rows_it_names(
     source: type[Any], targets: list[type[Any]], console: Client, filled: Project
 ) -> None:
     found = links(console, page_of(one(source)))
@@ -83,16 +83,14 @@ def test_a_list_leads_to_the_project(model: type[Any], console: Client, filled: 
     assert page_of(filled) in links(console, list_of(model))
 
 
-def test_an_alert_in_a_list_leads_to_its_host_and_to_who_acknowledged_it(
-    console: Client, filled: Project
-) -> None:
+def test_an_alert_in_a_list_links_to_its_host_and_its_acknowledger(console: Client, filled: Project) -> None:
     found = links(console, list_of(Alert))
     assert page_of(one(Host)) in found
     assert page_of(User.objects.get(username=Alert.objects.get().acknowledging_username)) in found
 
 
 @each("source", [Agent, ReplicaSet, Cluster, Organization, Project, MaintenanceWindow])
-def test_a_page_leads_to_lists_that_are_there(source: type[Any], console: Client, filled: Project) -> None:
+def test_a_page_links_to_existing_lists(source: type[Any], console: Client, filled: Project) -> None:
     source_page = page_of(source.objects.latest("id"))
     found = {url for url in links(console, source_page) if re.match(r"/admin/\w+/\w+/\?", url)}
     assert found
@@ -127,7 +125,7 @@ def test_a_project_leads_to_everything_in_it(console: Client, filled: Project) -
         ("CLUSTER_MONGOS_IS_MISSING", {"clusterName": "orders"}, Cluster),
     ],
 )
-def test_an_alert_leads_to_what_it_is_about(
+def test_an_alert_links_to_its_subject(
     event_type: str, facts: dict[str, Any], target: type[Any], console: Client, project: Project
 ) -> None:
     other = ProjectFactory.create()
@@ -141,14 +139,14 @@ def test_an_alert_leads_to_what_it_is_about(
         assert page_of(target.objects.get(group=other)) not in found
 
 
-def test_what_is_gone_is_named_without_a_link(console: Client, project: Project) -> None:
+def test_a_deleted_row_is_named_without_a_link(console: Client, project: Project) -> None:
     alert = make_alert(project)
     page = shown(console, page_of(alert))
     assert "db1.example.com:27017" in page
     assert not [url for url in links(console, page_of(alert)) if url.startswith("/admin/automation/host/0")]
 
 
-def test_who_may_not_see_an_organization_gets_no_link_to_it() -> None:
+def test_an_invisible_organization_has_no_link() -> None:
     project: Project = ProjectFactory.create(org=OrganizationFactory.create(name="the company"))
     reader = browser_with(Role.GROUP_READ_ONLY, project=project)
     member = operator_with(Role.ORG_READ_ONLY, org=project.org)[1]
@@ -158,7 +156,7 @@ def test_who_may_not_see_an_organization_gets_no_link_to_it() -> None:
             assert (page_of(project.org) in links(browser, url)) is sees
 
 
-def test_who_may_not_see_a_user_gets_no_link_to_them(project: Project) -> None:
+def test_an_invisible_user_has_no_link(project: Project) -> None:
     stranger, _ = operator_with(Role.GLOBAL_OWNER)
     colleague, _ = operator_with(Role.GROUP_OWNER, project=project)
     reader = browser_with(Role.GROUP_READ_ONLY, project=project)
@@ -173,7 +171,7 @@ def test_who_may_not_see_a_user_gets_no_link_to_them(project: Project) -> None:
             assert (page_of(user) in links(reader, url)) is sees, url
 
 
-def test_an_event_leads_to_what_it_names(console: Client, filled: Project) -> None:
+def test_an_event_links_to_the_rows_it_names(console: Client, filled: Project) -> None:
     host = one(Host)
     event = record_event(filled)
     event.details = {**event.details, "hostId": host.id, "username": "ada"}

@@ -93,7 +93,7 @@ def _relations(name: str) -> list[str]:
 
 
 @each("name", LISTS)
-def test_a_list_takes_nothing_but_what_its_filters_take(name: str, console: Client) -> None:
+def test_a_list_accepts_only_parameters_of_its_filters(name: str, console: Client) -> None:
     taken = _parameters(console, name)
     asked = [f"{field}__{lookup}" for field in _fields(name) for lookup in LOOKUPS]
     asked += [f"{parameter}__{lookup}" for parameter in taken for lookup in ("startswith", "regex", "x")]
@@ -105,7 +105,7 @@ def test_a_list_takes_nothing_but_what_its_filters_take(name: str, console: Clie
 
 
 @each("name", FILTERED)
-def test_what_filters_take_is_taken_however_odd(name: str, console: Client) -> None:
+def test_filters_accept_odd_values(name: str, console: Client) -> None:
     taken = _parameters(console, name)
     assert taken
     for number, parameter in enumerate(taken, FILTERED.index(name)):
@@ -115,7 +115,7 @@ def test_what_filters_take_is_taken_however_odd(name: str, console: Client) -> N
 
 
 @each("lookup", INTO_THE_GRAPH)
-def test_a_reader_gets_no_answer_about_what_is_behind_a_project(lookup: str, project: Project) -> None:
+def test_a_filter_reveals_nothing_beyond_the_project(lookup: str, project: Project) -> None:
     reader = browser_with(Role.GROUP_READ_ONLY, project=project)
     for name in ("alerting.alert", "alerting.maintenancewindow", "automation.host"):
         for value in ("argon2", "1", "("):
@@ -136,7 +136,7 @@ def test_the_filters_still_find(console: Client, project: Project) -> None:
 
 
 @each("name", BY_PROJECT)
-def test_the_filter_by_project_names_only_those_that_may_be_read(name: str, project: Project) -> None:
+def test_the_project_filter_names_only_readable_projects(name: str, project: Project) -> None:
     reader = browser_with(Role.GROUP_READ_ONLY, project=project)
     for group, is_named in ((project, True), (ProjectFactory.create(name="theirs"), False)):
         answer = reader.get(_url(name), {"group__id__exact": group.id})
@@ -156,7 +156,9 @@ def test_the_filter_by_project_names_only_those_that_may_be_read(name: str, proj
     ],
     ids=["most-words", "more-words", "most-characters", "more-characters", "a-phrase"],
 )
-def test_a_search_takes_so_many_words(name: str, term: str, is_taken: bool, console: Client) -> None:
+def test_a_search_has_a_maximum_number_of_words(
+    name: str, term: str, is_taken: bool, console: Client
+) -> None:
     answer = console.get(_url(name), {"q": term})
     assert answer.status_code == 200
     told = [str(one) for one in get_messages(answer.wsgi_request)]
@@ -167,7 +169,7 @@ def test_a_search_takes_so_many_words(name: str, term: str, is_taken: bool, cons
 
 
 @each(("term", "is_taken"), [("a " * MOST_WORDS, True), ("a " * (MOST_WORDS + 1), False), ("b" * 201, False)])
-def test_what_is_found_by_typing_takes_so_many_words(term: str, is_taken: bool, console: Client) -> None:
+def test_autocomplete_has_a_maximum_number_of_words(term: str, is_taken: bool, console: Client) -> None:
     asked = {"app_label": "alerting", "model_name": "alert", "field_name": "group", "term": term}
     found = console.get("/admin/autocomplete/", asked)
     assert found.status_code == 200

@@ -37,13 +37,13 @@ def _counted() -> set[int]:
     return set(by_address.values_list("count", flat=True))
 
 
-def test_right_log_ins_count_nothing(operator: User, project: Project, settings: LazySettings) -> None:
+def test_successful_log_ins_are_not_counted(operator: User, project: Project, settings: LazySettings) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2
     assert [_log_in() for _ in range(5)] == [302] * 5
     assert _counted() == {0}
 
 
-def test_a_right_log_in_forgives_no_wrong_one(
+def test_a_successful_log_in_does_not_reset_the_failures(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2
@@ -51,7 +51,7 @@ def test_a_right_log_in_forgives_no_wrong_one(
     assert told == [403, 302, 302, 403, 429]
 
 
-def test_who_logs_in_as_themselves_cannot_guess_on_at_others(
+def test_a_successful_log_in_allows_no_further_guesses_at_other_names(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2
@@ -71,7 +71,7 @@ def _spread(limit: int, typed: str = "wrong", **options: Any) -> list[int]:
     return [_log_in(typed, REMOTE_ADDR=address, **options) for address in addresses for _ in range(limit)]
 
 
-def test_who_keeps_trying_a_name_does_not_keep_its_owner_out_elsewhere(
+def test_guesses_at_a_name_do_not_lock_out_its_owner_elsewhere(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2
@@ -87,7 +87,7 @@ def test_attempts_on_one_name_from_many_addresses_are_bounded(
     assert _log_in(REMOTE_ADDR="192.0.2.2", username="ADA") == 429
 
 
-def test_a_browser_that_logged_in_before_is_let_in_while_its_name_is_tried(
+def test_a_known_browser_can_log_in_while_its_name_is_guessed(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2
@@ -99,7 +99,7 @@ def test_a_browser_that_logged_in_before_is_let_in_while_its_name_is_tried(
     assert _log_in(browser=browser, REMOTE_ADDR="198.51.100.0") == 302
 
 
-def test_a_browser_that_logged_in_before_has_a_count_of_its_own(
+def test_a_known_browser_has_its_own_counter(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2
@@ -109,7 +109,7 @@ def test_a_browser_that_logged_in_before_has_a_count_of_its_own(
     assert _log_in() == 302
 
 
-def test_what_a_browser_knows_of_one_name_helps_with_no_other(
+def test_a_browser_is_known_for_its_own_name_only(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2
@@ -122,7 +122,7 @@ def test_what_a_browser_knows_of_one_name_helps_with_no_other(
 
 
 @pytest.mark.parametrize("change", ["", "x", "forged.name:1:signature", '"\\000aaa"'], ids=ascii)
-def test_a_cookie_that_is_not_ours_is_none(
+def test_a_forged_cookie_is_ignored(
     change: str, operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 1
@@ -150,7 +150,7 @@ def test_a_browser_is_known_for_as_long_as_its_cookie_lasts(
         assert answer == (302 if waits < timedelta() else 429)
 
 
-def test_the_cookie_says_no_name_and_goes_to_the_console_alone(
+def test_the_cookie_contains_no_name_and_is_sent_to_the_console_only(
     project: Project, settings: LazySettings
 ) -> None:
     settings.SESSION_COOKIE_SECURE = True
@@ -163,7 +163,7 @@ def test_the_cookie_says_no_name_and_goes_to_the_console_alone(
     assert operator.username not in cookie.value
 
 
-def test_a_password_alone_makes_no_browser_known(operator: User, project: Project) -> None:
+def test_a_password_without_a_code_does_not_make_the_browser_known(operator: User, project: Project) -> None:
     secret, _ = make_second_factor(operator, NOON - timedelta(hours=1))
     browser = Client()
     _log_in(browser=browser)
@@ -209,7 +209,7 @@ def test_an_ipv6_network_counts_as_one_address(
     assert _log_in(REMOTE_ADDR=second) == (429 if refused else 302)
 
 
-def test_nothing_counts_while_nobody_may_log_in(operator: User) -> None:
+def test_attempts_are_not_counted_while_the_console_is_closed(operator: User) -> None:
     assert _log_in() == 403
     assert not RateWindow.objects.exists()
 
@@ -229,7 +229,7 @@ def test_a_right_password_counts_until_the_code_is_right(operator: User, project
     assert _counted() == {1}
 
 
-def test_who_knows_the_password_guesses_no_more_codes_for_it(
+def test_guesses_of_codes_are_limited_after_the_password(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 10
@@ -242,7 +242,7 @@ def test_who_knows_the_password_guesses_no_more_codes_for_it(
     assert guessed == 5
 
 
-def test_codes_are_bounded_however_many_addresses_they_come_from(
+def test_guesses_of_codes_are_limited_over_all_addresses(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 4
@@ -255,7 +255,7 @@ def test_codes_are_bounded_however_many_addresses_they_come_from(
     assert guessed == [403] * 4 + [429] * 2
 
 
-def test_nothing_is_given_back_to_a_window_that_ended(
+def test_an_attempt_is_not_given_back_to_an_ended_window(
     operator: User, project: Project, noon: time_machine.Traveller
 ) -> None:
     secret, _ = make_second_factor(operator, NOON - timedelta(hours=1))
@@ -279,7 +279,7 @@ def test_nothing_is_given_back_to_a_window_that_ended(
     ],
     ids=["old wrong", "new refused", "typed differently", "right"],
 )
-def test_on_the_account_page_only_what_is_wrong_about_oneself_counts(
+def test_on_the_account_page_only_wrong_proofs_count(
     typed: dict[str, str], counted: set[int], console: Client
 ) -> None:
     new = "quite another passphrase"
@@ -287,7 +287,7 @@ def test_on_the_account_page_only_what_is_wrong_about_oneself_counts(
     assert _counted() == counted
 
 
-def test_right_codes_on_the_account_page_count_nothing(client: Client, operator: User) -> None:
+def test_correct_codes_on_the_account_page_are_not_counted(client: Client, operator: User) -> None:
     _, codes = make_second_factor(operator, NOON - timedelta(hours=1))
     client.force_login(User.objects.get(id=operator.id))
     assert post(client, RENEW, code=codes[0]).status_code == 200
@@ -306,14 +306,14 @@ def _make_people(*, limit: int, settings: LazySettings) -> User:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_as_many_right_log_ins_at_once_as_the_limit_pass(settings: LazySettings) -> None:
+def test_as_many_concurrent_log_ins_as_the_limit_succeed(settings: LazySettings) -> None:
     _make_people(limit=THREADS, settings=settings)
     assert at_once(lambda _: _log_in()) == [302] * THREADS
     assert _counted() == {0}
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_wrong_ones_at_once_no_more_are_checked_than_the_limit(
+def test_at_most_the_limit_of_concurrent_guesses_is_checked(
     settings: LazySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _make_people(limit=THREADS - 1, settings=settings)

@@ -20,9 +20,7 @@ pytestmark = pytest.mark.django_db
 ADD = "/admin/accesslist/apikey/add/"
 
 
-def test_a_key_is_made_and_its_private_part_shown_once(
-    console: Client, operator: User, project: Project
-) -> None:
+def test_a_new_key_shows_its_private_part_once(console: Client, operator: User, project: Project) -> None:
     with leaves_events(operator, EventType.API_KEY_CREATED_AUDIT) as events:
         answer = confirm(
             console,
@@ -47,7 +45,7 @@ def test_a_key_is_made_and_its_private_part_shown_once(
     assert "******" + private[-4:] in page
 
 
-def test_a_key_has_the_roles_chosen_where_they_were_chosen(
+def test_a_key_has_the_selected_roles_in_their_scopes(
     console: Client, operator: User, project: Project
 ) -> None:
     confirm(
@@ -79,7 +77,9 @@ def test_a_key_has_the_roles_chosen_where_they_were_chosen(
         ({"desc": "mixed", "global_roles": ["GROUP_OWNER"]}, "Select a valid choice"),
     ],
 )
-def test_a_wrong_key_is_not_made(values: dict[str, Any], told: str, console: Client, operator: User) -> None:
+def test_an_invalid_key_is_not_created(
+    values: dict[str, Any], told: str, console: Client, operator: User
+) -> None:
     with leaves_events(operator):
         answer = confirm(console, ADD, **values)
     assert told in answer.content.decode()
@@ -94,7 +94,7 @@ def test_a_wrong_key_is_not_made(values: dict[str, Any], told: str, console: Cli
     ],
     ids=["as a whole", "in a field"],
 )
-def test_what_is_wrong_is_told_once(values: dict[str, Any], notes: list[str], console: Client) -> None:
+def test_each_fault_is_shown_once(values: dict[str, Any], notes: list[str], console: Client) -> None:
     page = confirm(console, ADD, **values).content.decode()
     assert [" ".join(note.split()) for note in re.findall(r'class="errornote[^>]*>([^<]*)<', page)] == notes
 
@@ -115,7 +115,7 @@ def test_a_place_without_roles_is_refused(console: Client, operator: User, proje
         (Role.GROUP_READ_ONLY, False),
     ],
 )
-def test_who_makes_keys_of_a_project(role: Role, may: bool, project: Project) -> None:
+def test_roles_that_create_keys_of_a_project(role: Role, may: bool, project: Project) -> None:
     user, browser = operator_with(role, project=project)
     made = [EventType.API_KEY_CREATED_AUDIT] if may else []
     with leaves_events(user, *made, as_owner=False):
@@ -124,7 +124,7 @@ def test_who_makes_keys_of_a_project(role: Role, may: bool, project: Project) ->
     assert ApiKey.objects.filter(desc="mine").exists() is may
 
 
-def test_nobody_makes_a_key_in_a_project_they_do_not_administer(project: Project) -> None:
+def test_a_key_needs_an_administrator_of_its_project(project: Project) -> None:
     other = ProjectFactory.create()
     user, browser = operator_with(Role.GROUP_OWNER, project=project)
     user.grants.create(role=Role.GROUP_READ_ONLY.value, project=other)
@@ -134,7 +134,7 @@ def test_nobody_makes_a_key_in_a_project_they_do_not_administer(project: Project
     assert not ApiKey.objects.exists()
 
 
-def test_a_role_that_is_not_held_is_refused_beside_its_box(project: Project) -> None:
+def test_a_role_that_the_operator_lacks_is_refused_next_to_its_field(project: Project) -> None:
     user, browser = operator_with(Role.GROUP_USER_ADMIN, project=project)
     with leaves_events(user, as_owner=False):
         answer = confirm(browser, ADD, desc="x", project=project.id, project_roles=["GROUP_OWNER"])

@@ -21,34 +21,32 @@ def told(console: Client, location: str) -> str:
     return console.get(location).content.decode()
 
 
-def test_what_was_made_is_told_by_its_name(console: Client) -> None:
+def test_a_created_row_is_named(console: Client) -> None:
     answer = confirm(console, ADD, name="finance")
     assert "Created: finance." in told(console, answer["Location"])
 
 
-def test_what_was_changed_is_told_by_its_new_name(console: Client) -> None:
+def test_a_changed_row_has_its_new_name(console: Client) -> None:
     org = OrganizationFactory.create(name="finance")
     answer = confirm(console, action_url(org, "rename"), name="accounting <b>")
     assert "Changed: accounting &lt;b&gt;." in told(console, answer["Location"])
 
 
-def test_what_is_gone_is_told_by_the_name_it_had(console: Client) -> None:
+def test_a_deleted_row_has_its_last_name(console: Client) -> None:
     org = OrganizationFactory.create(name="finance")
     answer = confirm(console, action_url(org, "delete"))
     assert "Deleted: finance." in told(console, answer["Location"])
 
 
 @each(("number", "expected"), [(1, "Disabled: {}."), (2, "Disabled: 2 alert configurations.")])
-def test_of_many_rows_their_number_is_told(
-    number: int, expected: str, console: Client, project: Project
-) -> None:
+def test_many_rows_are_counted(number: int, expected: str, console: Client, project: Project) -> None:
     rows = [make_config(project) for _ in range(number)]
     chosen = [row.id for row in rows]
     answer = post(console, CONFIGS, confirmed="yes", action="disable", _selected_action=chosen)
     assert expected.format(rows[0]) in told(console, answer["Location"])
 
 
-def test_what_makes_something_is_saved_and_other_buttons_say_what_they_do(
+def test_buttons_name_the_action_except_for_new_rows(
     console: Client, operator: User, project: Project
 ) -> None:
     page = console.get(ADD).content.decode()

@@ -94,7 +94,7 @@ def numbers(page: str) -> dict[str, str]:
 class TestWhoSeesWhat:
     """Of projects and of the installation, as by the API."""
 
-    def test_who_reads_everything_is_shown_everything(self, project: Project, console: Client) -> None:
+    def test_a_global_reader_sees_everything(self, project: Project, console: Client) -> None:
         fill(project, "mine")
         fill_installation()
         page = start_page(console)
@@ -104,7 +104,7 @@ class TestWhoSeesWhat:
         for name in OF_THE_INSTALLATION:
             assert "worker" in panel(page, name), name
 
-    def test_what_is_most_urgent_stands_first(self, console: Client) -> None:
+    def test_the_most_urgent_panel_is_first(self, console: Client) -> None:
         assert list(numbers(start_page(console))) == [
             "alerts open or pending",
             "hosts down",
@@ -116,7 +116,7 @@ class TestWhoSeesWhat:
             "workers in the last 24 hours",
         ]
 
-    def test_a_project_reader_is_shown_their_projects_alone(self, project: Project) -> None:
+    def test_a_project_reader_sees_only_their_projects(self, project: Project) -> None:
         other: Project = ProjectFactory.create(name="theirs")
         fill(project, "mine")
         fill(other, "foreign")
@@ -132,7 +132,7 @@ class TestWhoSeesWhat:
             assert numbers(page)["notifications failing"] == "2"
             assert page.count("<td>1</td>") == 1
 
-    def test_whom_a_global_configuration_tells_is_not_shown_to_a_project_reader(
+    def test_a_project_reader_does_not_see_recipients_of_global_configurations(
         self, project: Project
     ) -> None:
         fill(project)
@@ -144,9 +144,7 @@ class TestWhoSeesWhat:
         everything = numbers(start_page(browser_with(Role.GLOBAL_READ_ONLY)))
         assert (mine["notifications failing"], everything["notifications failing"]) == ("1", "3")
 
-    def test_a_member_of_an_organization_without_a_project_is_shown_its_events(
-        self, project: Project
-    ) -> None:
+    def test_a_member_of_an_organization_without_projects_sees_its_events(self, project: Project) -> None:
         fill(project)
         made = {"created": clock.now(), "event_type": "ORG_RENAMED", "details": {}}
         Event.objects.create(org_id=project.org_id, **made)
@@ -155,7 +153,7 @@ class TestWhoSeesWhat:
         assert "1 in total" in panel(page, "events")
 
     @each("name", ["index", "overview"])
-    def test_who_has_not_logged_in_is_sent_to_do_so(self, project: Project, name: str) -> None:
+    def test_visitors_are_redirected_to_the_log_in(self, project: Project, name: str) -> None:
         url = reverse(f"admin:{name}")
         answer = Client().get(url)
         assert (answer.status_code, answer["Location"]) == (302, f"{reverse('admin:login')}?next={url}")
@@ -173,7 +171,7 @@ class TestWhatIsShown:
             answer = console.get(unescape(link))
             assert answer.status_code == 200, link
 
-    def test_a_panel_leads_to_a_list_of_what_it_counts(self, project: Project, console: Client) -> None:
+    def test_a_panel_links_to_the_list_of_the_counted_rows(self, project: Project, console: Client) -> None:
         fill(project, "down")
         make_host(project, "up")
         url = unescape(re.findall(r'href="(.*?)"', panel(start_page(console), "hosts"))[0])
@@ -182,12 +180,12 @@ class TestWhatIsShown:
         assert "up:27017" not in listed
 
     @each("name", [*PANELS, "events"])
-    def test_an_empty_panel_says_what_would_stand_there(self, console: Client, name: str) -> None:
+    def test_an_empty_panel_explains_itself(self, console: Client, name: str) -> None:
         page = panel(start_page(console), name)
         assert "overview-empty" in page
         assert "<table" not in page
 
-    def test_without_a_worker_everybody_is_told_so(self, project: Project, console: Client) -> None:
+    def test_a_missing_worker_is_shown_to_everybody(self, project: Project, console: Client) -> None:
         WorkerHeartbeat.objects.create(name="late", seen=clock.now() - timedelta(minutes=2))
         reader = browser_with(Role.GROUP_READ_ONLY, project=project)
         for browser in (console, reader):
@@ -206,7 +204,7 @@ class TestWhatIsShown:
         for name in (*PANELS, *OF_THE_INSTALLATION):
             assert ESCAPED in panel(page, name), name
 
-    def test_an_alert_says_whether_somebody_looks_at_it(self, project: Project, console: Client) -> None:
+    def test_an_alert_shows_whether_it_is_acknowledged(self, project: Project, console: Client) -> None:
         for changes in ({}, {"status": "TRACKING"}, {"acknowledged_until": clock.now() + HOUR}):
             make_alert(project, **changes)
         page = start_page(console)
@@ -215,7 +213,7 @@ class TestWhatIsShown:
         assert "not acknowledged: 2" in page
         assert "under 1 h: 3" in page
 
-    def test_what_is_not_shown_is_counted(self, project: Project, console: Client) -> None:
+    def test_rows_that_are_not_shown_are_counted(self, project: Project, console: Client) -> None:
         for number in range(12):
             make_host(project, f"db{number:02}", down=True)
         page = start_page(console)
@@ -224,7 +222,7 @@ class TestWhatIsShown:
         assert "db09" in panel(page, "hosts")
         assert "db10" not in panel(page, "hosts")
 
-    def test_a_number_that_is_not_counted_to_its_end_says_so(
+    def test_an_incomplete_count_is_marked(
         self, project: Project, console: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("alerting.selectors.overview.MOST_COUNTED", 2)
@@ -247,7 +245,7 @@ class TestWhatIsShown:
 class TestRefreshing:
     """The page's script asks for the parts alone."""
 
-    def test_the_parts_are_those_of_the_page(self, project: Project, console: Client) -> None:
+    def test_the_widgets_alone_equal_the_page(self, project: Project, console: Client) -> None:
         fill(project)
         page, parts = start_page(console), start_page(console, "overview")
         assert "<html" not in parts
@@ -257,14 +255,14 @@ class TestRefreshing:
         assert 'data-read="' in parts
         assert "hosts down: 1" in parts
 
-    def test_they_are_kept_nowhere(self, console: Client) -> None:
+    def test_the_widgets_are_not_cached(self, console: Client) -> None:
         answer = console.get(reverse("admin:overview"), headers={"X-Console-Refresh": "1"})
         assert "no-store" in answer["Cache-Control"]
 
-    def test_they_are_only_read(self, console: Client) -> None:
+    def test_the_widgets_accept_reading_methods_only(self, console: Client) -> None:
         assert console.post(reverse("admin:overview")).status_code == 405
 
-    def test_they_cost_as_many_statements_for_many_rows_as_for_one(
+    def test_the_number_of_statements_does_not_depend_on_the_number_of_rows(
         self, project: Project, console: Client
     ) -> None:
         def statements() -> int:
@@ -281,6 +279,6 @@ class TestRefreshing:
         assert statements() == few
         assert few < 25
 
-    def test_who_lost_their_role_is_sent_to_log_in(self, operator: User, console: Client) -> None:
+    def test_a_user_without_roles_is_redirected_to_the_log_in(self, operator: User, console: Client) -> None:
         operator.grants.all().delete()
         assert console.get(reverse("admin:overview")).status_code == 302

@@ -34,7 +34,9 @@ def _has(user: User, password: str) -> bool:
     return User.objects.get(id=user.id).check_password(password)
 
 
-def test_it_is_set_and_their_sessions_end(console: Client, operator: User, grace: User) -> None:
+def test_a_reset_sets_the_password_and_ends_the_sessions(
+    console: Client, operator: User, grace: User
+) -> None:
     theirs = Client()
     theirs.force_login(grace)
     assert theirs.get("/admin/").status_code == 200
@@ -55,7 +57,7 @@ def test_it_is_set_and_their_sessions_end(console: Client, operator: User, grace
         ({"password": ""}, "password", "required"),
     ],
 )
-def test_what_is_refused_is_told_beside_its_field(
+def test_a_refusal_is_shown_next_to_its_field(
     typed: dict[str, str], field: str, told: str, console: Client, grace: User
 ) -> None:
     with leaves_events(User.objects.get(username="ada")):
@@ -75,7 +77,7 @@ def test_what_is_refused_is_told_beside_its_field(
         (Role.ORG_OWNER, False),
     ],
 )
-def test_who_may(role: Role, may: bool, grace: User, project: Project) -> None:
+def test_roles_that_reset_passwords(role: Role, may: bool, grace: User, project: Project) -> None:
     place = {"project": project} if role.is_group else {"org": project.org} if role.is_org else {}
     user, browser = operator_with(role, **place)
     assert ("Set a new password" in browser.get(page_of(grace)).content.decode()) is may
@@ -85,14 +87,14 @@ def test_who_may(role: Role, may: bool, grace: User, project: Project) -> None:
     assert _has(grace, OTHER) is may
 
 
-def test_that_of_a_global_role_takes_a_global_owner(grace: User) -> None:
+def test_resetting_a_user_with_a_global_role_needs_a_global_owner(grace: User) -> None:
     grace.grants.create(role=Role.GLOBAL_READ_ONLY.value)
     _, browser = operator_with(Role.GLOBAL_USER_ADMIN)
     assert _reset(browser, grace).status_code == 403
     assert _has(grace, PASSWORD)
 
 
-def test_nobody_sets_their_own_that_way(console: Client, operator: User) -> None:
+def test_operators_cannot_reset_their_own_password(console: Client, operator: User) -> None:
     with leaves_events(operator):
         answer = _reset(console, operator)
     assert "your account page" in str(answer.context["form"].non_field_errors())

@@ -20,7 +20,7 @@ NEW_PROJECT = [EventType.GROUP_CREATED, *[EventType.ALERT_CONFIG_ADDED_AUDIT] * 
 """What a project leaves that is made with its default configurations."""
 
 
-def test_an_organization_is_made_renamed_and_deleted(console: Client, operator: User) -> None:
+def test_an_organization_is_created_renamed_and_deleted(console: Client, operator: User) -> None:
     with leaves_events(operator, EventType.ORG_CREATED_AUDIT):
         confirm(console, ADD_ORG, name="finance")
     org = Organization.objects.get(name="finance")
@@ -43,7 +43,7 @@ def test_an_organization_with_projects_stays(console: Client, operator: User, pr
 
 
 @each(("role", "may"), [(Role.ORG_OWNER, True), (Role.ORG_READ_ONLY, False)])
-def test_who_renames_an_organization(role: Role, may: bool, project: Project) -> None:
+def test_roles_that_rename_an_organization(role: Role, may: bool, project: Project) -> None:
     assert project.org
     user, browser = operator_with(role, org=project.org)
     with leaves_events(user, *([EventType.ORG_RENAMED] if may else []), as_owner=False):
@@ -52,7 +52,7 @@ def test_who_renames_an_organization(role: Role, may: bool, project: Project) ->
     assert browser.get(ADD_ORG).status_code == 403
 
 
-def test_a_project_is_made_with_an_organization_of_its_name(console: Client, operator: User) -> None:
+def test_a_project_is_created_with_an_organization_of_its_name(console: Client, operator: User) -> None:
     with leaves_events(operator, EventType.ORG_CREATED_AUDIT, *NEW_PROJECT):
         answer = confirm(console, ADD_PROJECT, name="payments", orgId="", tags="a, b, a")
     made = Project.objects.get(name="payments")
@@ -63,7 +63,7 @@ def test_a_project_is_made_with_an_organization_of_its_name(console: Client, ope
     assert reverse("admin:accesslist_project_change", args=[made.id]) in page
 
 
-def test_a_project_is_made_in_an_organization(console: Client, operator: User) -> None:
+def test_a_project_is_created_in_an_organization(console: Client, operator: User) -> None:
     org = OrganizationFactory.create()
     with leaves_events(operator, *NEW_PROJECT):
         confirm(console, ADD_PROJECT, name="payments", orgId=org.id, tags="")
@@ -81,7 +81,7 @@ def test_a_project_is_made_in_an_organization(console: Client, operator: User) -
         ({"name": "good", "orgId": "nothing", "tags": ""}, "Select a valid choice"),
     ],
 )
-def test_a_wrong_project_is_not_made(
+def test_an_invalid_project_is_not_created(
     values: dict[str, str], told: str, console: Client, operator: User
 ) -> None:
     ProjectFactory.create(name="taken")
@@ -102,14 +102,12 @@ def test_a_project_is_renamed_and_tagged(console: Client, operator: User, projec
     assert (project.name, project.tags) == ("new", [])
 
 
-def test_what_changes_nothing_leaves_nothing(console: Client, operator: User, project: Project) -> None:
+def test_an_unchanged_project_records_no_event(console: Client, operator: User, project: Project) -> None:
     with leaves_events(operator):
         confirm(console, action_url(project, "change"), name=project.name, tags="")
 
 
-def test_a_name_that_is_taken_is_refused_beside_the_field(
-    console: Client, operator: User, project: Project
-) -> None:
+def test_a_used_name_is_refused_next_to_the_field(console: Client, operator: User, project: Project) -> None:
     ProjectFactory.create(name="taken")
     for url in (ADD_PROJECT, action_url(project, "change")):
         with leaves_events(operator):
@@ -130,7 +128,7 @@ def test_deleting_asks_for_the_name(console: Client, operator: User, project: Pr
 @each(
     ("role", "may"), [(Role.GROUP_OWNER, True), (Role.GROUP_USER_ADMIN, False), (Role.GROUP_READ_ONLY, False)]
 )
-def test_who_changes_and_deletes_a_project(role: Role, may: bool, project: Project) -> None:
+def test_roles_that_change_and_delete_a_project(role: Role, may: bool, project: Project) -> None:
     user, browser = operator_with(role, project=project)
     told = [EventType.GROUP_CHANGED_AUDIT] if may else []
     with leaves_events(user, *told, as_owner=False):
@@ -140,7 +138,7 @@ def test_who_changes_and_deletes_a_project(role: Role, may: bool, project: Proje
 
 
 @each(("role", "may"), [(Role.ORG_GROUP_CREATOR, True), (Role.ORG_OWNER, True), (Role.ORG_READ_ONLY, False)])
-def test_who_makes_a_project_in_an_organization_owns_it(role: Role, may: bool) -> None:
+def test_the_creator_of_a_project_in_an_organization_owns_it(role: Role, may: bool) -> None:
     org = OrganizationFactory.create()
     ProjectFactory.create()
     user, browser = operator_with(role, org=org)
@@ -156,7 +154,7 @@ def test_who_makes_a_project_in_an_organization_owns_it(role: Role, may: bool) -
     assert bool(made) is may
 
 
-def test_a_project_without_an_organization_takes_a_global_owner() -> None:
+def test_a_project_without_an_organization_needs_a_global_owner() -> None:
     org = OrganizationFactory.create()
     ProjectFactory.create()
     user, browser = operator_with(Role.ORG_OWNER, org=org)

@@ -66,9 +66,7 @@ def test_a_code_lets_in_once(client: Client, factor: tuple[str, list[str]]) -> N
 
 
 @pytest.mark.parametrize("code", ["000000", "nonsense", "١٢٣٤٥٦", "x" * 5000, "\0", ""])
-def test_a_wrong_code_is_told_once_and_aloud(
-    code: str, client: Client, factor: tuple[str, list[str]]
-) -> None:
+def test_a_wrong_code_is_announced_once(code: str, client: Client, factor: tuple[str, list[str]]) -> None:
     type_password(client)
     answer = type_code(client, code)
     assert answer.status_code == 403
@@ -84,7 +82,7 @@ def test_after_a_wrong_code_the_right_one_lets_in(client: Client, factor: tuple[
     assert type_code(client, code_at(factor[0], NOON)).status_code == 302
 
 
-def test_without_the_password_no_code_is_asked_for(client: Client, factor: tuple[str, list[str]]) -> None:
+def test_the_code_page_needs_the_password_first(client: Client, factor: tuple[str, list[str]]) -> None:
     for answer in (client.get(CODE), type_code(client, code_at(factor[0], NOON))):
         assert (answer.status_code, answer["Location"]) == (302, LOGIN)
     type_password(client, "wrong")
@@ -95,7 +93,7 @@ def test_without_the_password_no_code_is_asked_for(client: Client, factor: tuple
 @pytest.mark.parametrize(
     ("passed", "lets_in"), [(PENDING_LASTS - SECOND, True), (PENDING_LASTS, False)], ids=str
 )
-def test_the_code_may_be_given_for_five_minutes(
+def test_the_code_can_be_entered_for_five_minutes(
     passed: timedelta,
     lets_in: bool,
     client: Client,
@@ -108,7 +106,7 @@ def test_the_code_may_be_given_for_five_minutes(
     assert is_in(client) is lets_in
 
 
-def test_between_the_steps_the_session_holds_a_marker_alone(
+def test_between_the_steps_the_session_contains_only_a_marker(
     client: Client, factor: tuple[str, list[str]]
 ) -> None:
     type_password(client)
@@ -140,7 +138,7 @@ def test_each_step_gives_the_session_another_key(client: Client, factor: tuple[s
 
 
 @pytest.mark.parametrize("what", ["password", "roles", "user"])
-def test_what_changes_between_the_steps_counts(
+def test_changes_between_the_steps_apply(
     what: str, client: Client, operator: User, factor: tuple[str, list[str]]
 ) -> None:
     type_password(client)
@@ -173,7 +171,7 @@ def test_wrong_codes_count_as_attempts_to_log_in(
     assert type_code(other, code_at(factor[0], NOON), REMOTE_ADDR="192.0.2.201").status_code == 429
 
 
-def test_it_leads_where_one_was_going_and_to_no_other_host(
+def test_the_log_in_redirects_to_the_requested_page_and_no_other_host(
     client: Client, factor: tuple[str, list[str]]
 ) -> None:
     type_password(client, next="/admin/events/event/")
@@ -194,7 +192,7 @@ def test_the_code_needs_the_token_of_its_form(factor: tuple[str, list[str]]) -> 
     assert not is_in(browser)
 
 
-def test_one_that_was_reset_or_is_being_set_up_is_not_asked_for(
+def test_a_reset_or_unconfirmed_second_factor_needs_no_code(
     client: Client, operator: User, factor: tuple[str, list[str]]
 ) -> None:
     second_factor_reset(user_id=operator.id, by=[Grant(Role.GLOBAL_OWNER)], actor=SYSTEM, now=NOON)

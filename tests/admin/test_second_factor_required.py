@@ -27,7 +27,7 @@ def required(settings: LazySettings) -> None:
     settings.OPSAPI_SECOND_FACTOR = "required"
 
 
-def test_where_it_is_required_nothing_else_comes_before(required: None, console: Client) -> None:
+def test_a_required_second_factor_must_be_set_up_first(required: None, console: Client) -> None:
     for url in ("/admin/", ACCOUNT, CHANGE, "/admin/events/event/", "/admin/nothing/", "/admin/jsi18n/"):
         for answer in (console.get(url), console.post(url)):
             assert (answer.status_code, answer["Location"]) == (302, BEGIN), url
@@ -40,7 +40,7 @@ def test_where_it_is_required_nothing_else_comes_before(required: None, console:
     assert is_in(console)
 
 
-def test_where_it_is_required_one_can_log_in_and_out(
+def test_a_required_second_factor_allows_log_in_and_log_out(
     required: None, client: Client, operator: User, project: Project
 ) -> None:
     assert client.get(LOGIN).status_code == 200
@@ -51,7 +51,7 @@ def test_where_it_is_required_one_can_log_in_and_out(
     assert client.get("/admin/")["Location"].startswith(LOGIN)
 
 
-def test_one_that_is_reset_has_to_be_set_up_again(
+def test_a_reset_second_factor_must_be_set_up_again(
     required: None, console: Client, operator: User, factor: tuple[str, list[str]]
 ) -> None:
     grace = make_operator(username="grace")

@@ -1,4 +1,4 @@
-"""How long a session of the console lasts (opsapi.console.session_limits)."""
+"""How long a session of the console lasts (opsapi.console.sessions)."""
 
 from datetime import timedelta
 
@@ -36,21 +36,21 @@ def browser(operator: User, project: Project) -> Client:
 
 
 @pytest.mark.parametrize(("idle", "stays"), [(HOUR - SECOND, True), (HOUR, False)])
-def test_it_ends_after_an_hour_without_a_request(
+def test_a_session_ends_after_an_hour_without_a_request(
     idle: timedelta, stays: bool, browser: Client, noon: time_machine.Traveller
 ) -> None:
     noon.shift(idle)
     assert is_in(browser) is stays
 
 
-def test_requests_prolong_it(browser: Client, noon: time_machine.Traveller) -> None:
+def test_requests_extend_a_session(browser: Client, noon: time_machine.Traveller) -> None:
     for _ in range(3):
         noon.shift(HOUR - SECOND)
         assert is_in(browser)
 
 
 @pytest.mark.parametrize(("left", "stays"), [(SECOND, True), (timedelta(0), False)])
-def test_it_ends_after_eight_hours_whatever_is_done(
+def test_a_session_ends_after_eight_hours_in_any_case(
     left: timedelta, stays: bool, browser: Client, noon: time_machine.Traveller
 ) -> None:
     for _ in range(15):
@@ -60,9 +60,7 @@ def test_it_ends_after_eight_hours_whatever_is_done(
     assert is_in(browser) is stays
 
 
-def test_a_page_that_refreshes_itself_does_not_prolong_it(
-    browser: Client, noon: time_machine.Traveller
-) -> None:
+def test_automatic_refreshes_do_not_extend_a_session(browser: Client, noon: time_machine.Traveller) -> None:
     for _ in range(5):
         noon.shift(HOUR / 6)
         assert is_in(browser, **{"X-Console-Refresh": "1"})
@@ -78,7 +76,9 @@ def test_a_page_that_refreshes_itself_writes_nothing(browser: Client, noon: time
     assert "Set-Cookie" not in answer.headers
 
 
-def test_its_end_is_written_at_most_once_a_minute(browser: Client, noon: time_machine.Traveller) -> None:
+def test_the_end_of_a_session_is_written_at_most_once_a_minute(
+    browser: Client, noon: time_machine.Traveller
+) -> None:
     before = Session.objects.values().get()
     noon.shift(timedelta(seconds=59))
     browser.get("/admin/")
@@ -115,7 +115,7 @@ def test_logging_in_gives_the_session_another_key(operator: User, project: Proje
     assert not Session.objects.filter(session_key=key).exists()
 
 
-def test_the_worker_takes_away_sessions_that_ended(browser: Client, noon: time_machine.Traveller) -> None:
+def test_the_worker_deletes_ended_sessions(browser: Client, noon: time_machine.Traveller) -> None:
     noon.shift(HOUR)
     traces_trim(now=clock.now())
     assert Session.objects.count() == 1
@@ -137,7 +137,7 @@ def test_all_sessions_end_with_another_password_or_when_asked(
     assert not is_in(browser)
 
 
-def test_requests_of_keys_have_nothing_to_do_with_sessions(browser: Client, owner: ApiClient) -> None:
+def test_requests_with_keys_use_no_sessions(browser: Client, owner: ApiClient) -> None:
     before = Session.objects.values().get()
     owner.http.cookies = browser.cookies
     answer = owner.get("/groups")
@@ -146,7 +146,7 @@ def test_requests_of_keys_have_nothing_to_do_with_sessions(browser: Client, owne
     assert Session.objects.values().get() == before
 
 
-def test_who_logs_in_anew_has_the_whole_time_again(
+def test_a_new_log_in_starts_the_time_again(
     browser: Client, operator: User, noon: time_machine.Traveller
 ) -> None:
     for _ in range(15):
@@ -180,7 +180,7 @@ class TestRequestsBesideEachOther:
         quick.save()
         return session
 
-    def test_what_another_wrote_stays(self, slow: SessionStore, key: str) -> None:
+    def test_a_save_keeps_changes_of_other_requests(self, slow: SessionStore, key: str) -> None:
         slow["own"] = 3
         del slow["same"]
         slow.save()
@@ -188,13 +188,13 @@ class TestRequestsBesideEachOther:
             names = ("same", "changed", "removed", "added", "own")
             assert [session.get(name) for name in names] == [None, 2, None, 2, 3]
 
-    def test_of_one_thing_the_last_word_counts(self, slow: SessionStore, key: str) -> None:
+    def test_the_last_write_of_a_value_counts(self, slow: SessionStore, key: str) -> None:
         slow["changed"] = 3
         slow.save()
         slow.save()
         assert SessionStore(key)["changed"] == 3
 
-    def test_it_stays_under_another_key_too(self, slow: SessionStore, key: str) -> None:
+    def test_a_new_key_keeps_changes_of_other_requests(self, slow: SessionStore, key: str) -> None:
         slow.cycle_key()
         slow["own"] = 3
         slow.save()
@@ -202,7 +202,7 @@ class TestRequestsBesideEachOther:
         again = SessionStore(slow.session_key)
         assert [again.get(name) for name in ("same", "changed", "removed", "own")] == [1, 2, None, 3]
 
-    def test_one_that_ended_meanwhile_does_not_come_back(self, slow: SessionStore) -> None:
+    def test_an_ended_session_is_not_saved_again(self, slow: SessionStore) -> None:
         Session.objects.all().delete()
         slow["own"] = 3
         with pytest.raises(UpdateError):
@@ -233,7 +233,7 @@ class TestLastRole:
         """The role that was taken."""
         RoleGrant.objects.get_or_create(user=user, role=Role.GROUP_OWNER.value, project=project)
 
-    def test_it_ends_when_the_last_role_is_taken(
+    def test_a_session_ends_when_the_last_role_is_revoked(
         self, owner: ApiClient, user: User, session: Client, project: Project
     ) -> None:
         assert is_in(session)
@@ -241,7 +241,7 @@ class TestLastRole:
         self.give_again(user, project)
         assert not is_in(session)
 
-    def test_it_ends_when_the_last_team_is_left(
+    def test_a_session_ends_when_the_user_leaves_the_last_team(
         self, owner: ApiClient, user: User, session: Client, project: Project
     ) -> None:
         team = make_team(project, user)
@@ -251,14 +251,14 @@ class TestLastRole:
         self.give_again(user, project)
         assert not is_in(session)
 
-    def test_it_ends_when_the_last_project_is_deleted(
+    def test_a_session_ends_when_the_last_project_is_deleted(
         self, owner: ApiClient, user: User, session: Client, project: Project
     ) -> None:
         assert owner.delete(f"/groups/{project.id}").status_code == 204
         self.give_again(user, ProjectFactory.create())
         assert not is_in(session)
 
-    def test_it_stays_while_a_role_is_left(
+    def test_a_session_continues_while_the_user_has_a_role(
         self, owner: ApiClient, user: User, session: Client, project: Project
     ) -> None:
         user.grants.create(role=Role.ORG_MEMBER.value, org=project.org)

@@ -23,7 +23,7 @@ def names(team: Team) -> list[str]:
     return list(team.members.order_by("username_key").values_list("username", flat=True))
 
 
-def test_a_team_is_made(console: Client, operator: User, project: Project) -> None:
+def test_a_team_is_created(console: Client, operator: User, project: Project) -> None:
     UserFactory.create(username="grace")
     with leaves_events(operator, EventType.TEAM_CREATED, *JOINS):
         confirm(console, ADD, org=project.org_id, name="on call", usernames="Grace\n\nGrace ")
@@ -42,7 +42,7 @@ def test_a_team_is_made(console: Client, operator: User, project: Project) -> No
     ],
 )
 @pytest.mark.usefixtures("operator")
-def test_a_wrong_team_is_told_beside_the_field_and_not_made(
+def test_an_invalid_team_is_refused_next_to_the_field(
     values: dict[str, str], field: str, told: str, console: Client, project: Project
 ) -> None:
     answer = confirm(console, ADD, org=project.org_id, **values)
@@ -51,7 +51,7 @@ def test_a_wrong_team_is_told_beside_the_field_and_not_made(
 
 
 @each(("role", "may"), [(Role.ORG_OWNER, True), (Role.ORG_READ_ONLY, False), (Role.ORG_GROUP_CREATOR, False)])
-def test_who_writes_teams(role: Role, may: bool, project: Project) -> None:
+def test_roles_that_write_teams(role: Role, may: bool, project: Project) -> None:
     user, browser = operator_with(role, org=project.org)
     team = Team.objects.create(org_id=project.org_id or "", name="old", created=user.created)
     told = [EventType.TEAM_CHANGED_AUDIT, EventType.USER_ADDED_TO_TEAM] if may else []
@@ -68,7 +68,7 @@ def test_who_writes_teams(role: Role, may: bool, project: Project) -> None:
     assert names(team) == ([user.username] if may else [])
 
 
-def test_a_team_is_made_where_one_owns_the_organization_only(project: Project) -> None:
+def test_a_team_needs_an_owner_of_its_organization(project: Project) -> None:
     user, browser = operator_with(Role.ORG_OWNER, org=project.org)
     other = OrganizationFactory.create()
     user.grants.create(role=Role.ORG_MEMBER.value, org=other)
@@ -78,7 +78,7 @@ def test_a_team_is_made_where_one_owns_the_organization_only(project: Project) -
     assert not Team.objects.exists()
 
 
-def test_members_come_and_go(console: Client, operator: User, project: Project) -> None:
+def test_members_are_added_and_removed(console: Client, operator: User, project: Project) -> None:
     grace = UserFactory.create(username="grace")
     team = make_team(project, grace)
     told = [EventType.TEAM_CHANGED_AUDIT, EventType.USER_REMOVED_FROM_TEAM_AUDIT, *JOINS]
@@ -110,9 +110,7 @@ def roles(team: Team, project: Project) -> list[str]:
     return list(team.grants.filter(project=project).order_by("id").values_list("role", flat=True))
 
 
-def test_a_team_is_given_roles_in_a_project_and_loses_them(
-    console: Client, operator: User, project: Project
-) -> None:
+def test_roles_of_a_team_are_granted_and_revoked(console: Client, operator: User, project: Project) -> None:
     team = Team.objects.create(org_id=project.org_id or "", name="on call", created=operator.created)
     url = action_url(project, "team-roles")
     with leaves_events(operator, EventType.TEAM_ADDED_TO_GROUP):
@@ -123,7 +121,7 @@ def test_a_team_is_given_roles_in_a_project_and_loses_them(
     assert roles(team, project) == []
 
 
-def test_a_team_of_another_organization_is_refused_beside_the_field(
+def test_a_team_of_another_organization_is_refused_next_to_the_field(
     console: Client, operator: User, project: Project
 ) -> None:
     team = make_team(ProjectFactory.create())
@@ -135,7 +133,7 @@ def test_a_team_of_another_organization_is_refused_beside_the_field(
 
 
 @each(("role", "status"), [(Role.GROUP_USER_ADMIN, 200), (Role.GROUP_MONITORING_ADMIN, 403)])
-def test_who_gives_teams_roles(role: Role, status: int, project: Project) -> None:
+def test_roles_that_grant_roles_to_teams(role: Role, status: int, project: Project) -> None:
     team = make_team(project)
     user, browser = operator_with(role, project=project)
     with leaves_events(user, as_owner=False):
@@ -151,7 +149,9 @@ def _members(team: Team) -> str:
     return "\n".join(team.members.order_by("username_key").values_list("username", flat=True))
 
 
-def test_who_joined_since_the_page_was_read_stays(console: Client, operator: User, project: Project) -> None:
+def test_members_who_joined_since_the_page_was_loaded_stay(
+    console: Client, operator: User, project: Project
+) -> None:
     team = Team.objects.create(org_id=project.org_id, name="on call", created=project.created)
     team.members.add(operator)
     then = _members(team)

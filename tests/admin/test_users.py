@@ -35,7 +35,7 @@ def roles_of(user: User) -> list[tuple[str, str | None, str | None]]:
     return list(user.grants.order_by("id").values_list("role", "org_id", "project_id"))
 
 
-def test_a_user_is_made_with_roles(console: Client, operator: User, project: Project) -> None:
+def test_a_user_is_created_with_roles(console: Client, operator: User, project: Project) -> None:
     told = [EventType.USER_CREATED_AUDIT, ROLES, EventType.JOINED_GROUP, EventType.INVITED_TO_GROUP]
     with leaves_events(operator, *told) as events:
         answer = confirm(console, ADD, **NEW, project=project.id, project_roles=["GROUP_READ_ONLY"])
@@ -61,7 +61,7 @@ def test_a_user_is_made_with_roles(console: Client, operator: User, project: Pro
         ({"project_roles": ["GROUP_OWNER"]}, "project", "Choose a project"),
     ],
 )
-def test_a_wrong_user_is_told_beside_the_field_and_not_made(
+def test_an_invalid_user_is_refused_next_to_the_field(
     changes: dict[str, Any], field: str, told: str, console: Client, operator: User
 ) -> None:
     with leaves_events(operator):
@@ -75,7 +75,7 @@ def test_a_wrong_user_is_told_beside_the_field_and_not_made(
     ("role", "may"),
     [(Role.GLOBAL_OWNER, True), (Role.GLOBAL_USER_ADMIN, True), (Role.GLOBAL_MONITORING_ADMIN, False)],
 )
-def test_who_makes_and_deletes_users(role: Role, may: bool, grace: User) -> None:
+def test_roles_that_create_and_delete_users(role: Role, may: bool, grace: User) -> None:
     user, browser = operator_with(role)
     told = [EventType.USER_CREATED_AUDIT, ROLES, EventType.REMOVED_FROM_GROUP, EventType.USER_DELETED_AUDIT]
     with leaves_events(user, *(told if may else []), as_owner=role is Role.GLOBAL_OWNER):
@@ -88,7 +88,7 @@ def test_who_makes_and_deletes_users(role: Role, may: bool, grace: User) -> None
     assert User.objects.filter(username="grace").exists() is not may
 
 
-def test_who_deletes_holders_of_global_roles(project: Project) -> None:
+def test_deleting_users_with_global_roles_needs_a_global_owner(project: Project) -> None:
     other = make_operator(username="other")
     make_operator()
     user, browser = operator_with(Role.GLOBAL_USER_ADMIN)
@@ -98,7 +98,7 @@ def test_who_deletes_holders_of_global_roles(project: Project) -> None:
     assert User.objects.filter(id=other.id).exists()
 
 
-def test_nobody_deletes_themselves(console: Client, operator: User) -> None:
+def test_operators_cannot_delete_themselves(console: Client, operator: User) -> None:
     make_operator()
     with leaves_events(operator):
         answer = confirm(console, action_url(operator, "delete"))
@@ -106,7 +106,9 @@ def test_nobody_deletes_themselves(console: Client, operator: User) -> None:
     assert User.objects.filter(id=operator.id).exists()
 
 
-def test_roles_are_taken_and_given(console: Client, operator: User, grace: User, project: Project) -> None:
+def test_roles_are_revoked_and_granted(
+    console: Client, operator: User, grace: User, project: Project
+) -> None:
     with leaves_events(operator, ROLES, EventType.REMOVED_FROM_GROUP, ROLES, EventType.JOINED_ORG):
         confirm(
             console,
@@ -118,7 +120,7 @@ def test_roles_are_taken_and_given(console: Client, operator: User, grace: User,
     assert roles_of(grace) == [("ORG_READ_ONLY", project.org_id, None)]
 
 
-def test_nothing_chosen_changes_nothing(console: Client, operator: User, grace: User) -> None:
+def test_an_unchanged_form_changes_nothing(console: Client, operator: User, grace: User) -> None:
     before = roles_of(grace)
     with leaves_events(operator):
         assert confirm(console, action_url(grace, "roles"), **ticks(grace)).status_code == 302
@@ -129,7 +131,7 @@ def test_nothing_chosen_changes_nothing(console: Client, operator: User, grace: 
     ("role", "may"),
     [(Role.GROUP_USER_ADMIN, True), (Role.GROUP_OWNER, True), (Role.GROUP_BACKUP_ADMIN, False)],
 )
-def test_who_changes_roles_in_a_project(role: Role, may: bool, grace: User, project: Project) -> None:
+def test_roles_that_change_roles_in_a_project(role: Role, may: bool, grace: User, project: Project) -> None:
     user, browser = operator_with(role, project=project)
     url = action_url(grace, "roles")
     with leaves_events(user, *([ROLES] if may else []), as_owner=False):
@@ -157,7 +159,7 @@ def test_roles_elsewhere_are_neither_shown_nor_touched(grace: User, project: Pro
     assert roles_of(grace) == [("GROUP_OWNER", None, theirs.id), ("GLOBAL_READ_ONLY", None, None)]
 
 
-def test_a_role_that_is_not_held_is_refused_beside_its_box(grace: User, project: Project) -> None:
+def test_a_role_that_the_operator_lacks_is_refused_next_to_its_field(grace: User, project: Project) -> None:
     user, browser = operator_with(Role.GROUP_USER_ADMIN, project=project)
     with leaves_events(user, as_owner=False):
         answer = confirm(
@@ -170,7 +172,7 @@ def test_a_role_that_is_not_held_is_refused_beside_its_box(grace: User, project:
     assert "cannot grant the role GROUP_OWNER" in str(answer.context["form"].errors["project_roles"])
 
 
-def test_nobody_changes_their_own_roles(console: Client, operator: User) -> None:
+def test_operators_cannot_change_their_own_roles(console: Client, operator: User) -> None:
     make_operator()
     with leaves_events(operator):
         answer = confirm(console, action_url(operator, "roles"), **no_ticks(operator))
@@ -197,7 +199,7 @@ def test_a_user_of_another_organization_is_not_found(project: Project) -> None:
     assert stranger.username not in browser.get("/admin/accesslist/user/").content.decode()
 
 
-def test_a_role_that_came_since_the_page_was_read_stays(
+def test_a_role_granted_since_the_page_was_loaded_stays(
     console: Client, operator: User, grace: User, project: Project
 ) -> None:
     sent = ticks(grace)
@@ -207,7 +209,7 @@ def test_a_role_that_came_since_the_page_was_read_stays(
     assert [role for role, _, _ in roles_of(grace)] == ["GROUP_READ_ONLY", "GROUP_OWNER"]
 
 
-def test_a_role_that_went_since_the_page_was_read_does_not_come_back(console: Client, grace: User) -> None:
+def test_a_role_revoked_since_the_page_was_loaded_stays_revoked(console: Client, grace: User) -> None:
     sent = ticks(grace)
     grace.grants.all().delete()
     answer = confirm(console, action_url(grace, "roles"), **sent)
@@ -218,7 +220,7 @@ def test_a_role_that_went_since_the_page_was_read_does_not_come_back(console: Cl
 @each(
     ("role", "shown"), [(Role.GROUP_READ_ONLY, False), (Role.GROUP_USER_ADMIN, True), (Role.ORG_OWNER, True)]
 )
-def test_how_an_account_is_guarded_is_shown_to_who_administers_it(
+def test_administrators_see_the_security_settings_of_a_user(
     role: Role, shown: bool, grace: User, project: Project
 ) -> None:
     place = {"org": project.org} if role.is_org else {"project": project}
@@ -228,12 +230,12 @@ def test_how_an_account_is_guarded_is_shown_to_who_administers_it(
     assert "Last login" not in listed
 
 
-def test_everybody_sees_how_their_own_account_is_guarded(project: Project) -> None:
+def test_users_see_their_own_security_settings(project: Project) -> None:
     user, browser = operator_with(Role.GROUP_READ_ONLY, project=project)
     assert "Second factor" in browser.get(page_of(user)).content.decode()
 
 
-def test_the_list_tells_who_registered_and_can_be_narrowed_to_them(console: Client, grace: User) -> None:
+def test_the_list_shows_and_filters_self_registered_users(console: Client, grace: User) -> None:
     stranger = UserFactory.create(username="stranger", self_registered=True)
     page = console.get("/admin/accesslist/user/").content.decode()
     assert "Registered itself" in page
@@ -268,7 +270,7 @@ class TestWhatOthersSee:
         assert [page.status_code for page in pages] == [200, 200]
         return "".join(page.content.decode() for page in pages)
 
-    def test_they_see_no_sibling_project_and_no_contact_data(self, project: Project, person: User) -> None:
+    def test_members_see_no_sibling_project_and_no_contact_data(self, project: Project, person: User) -> None:
         text = self.shown(browser_with(Role.GROUP_READ_ONLY, project=project), person)
         assert "ada" in text
         assert [word for word in ("secret merger", *self.CONTACT.values()) if word in text] == []
@@ -280,12 +282,12 @@ class TestWhatOthersSee:
         assert all(value in text for value in self.CONTACT.values())
         assert "secret merger" not in text
 
-    def test_they_see_their_own(self, project: Project) -> None:
+    def test_members_see_their_own_roles(self, project: Project) -> None:
         user, browser = operator_with(Role.GROUP_READ_ONLY, project=project)
         User.objects.filter(id=user.id).update(**self.CONTACT)
         assert all(value in self.shown(browser, user) for value in self.CONTACT.values())
 
-    def test_an_address_finds_nobody(self, project: Project, person: User) -> None:
+    def test_a_search_by_address_finds_no_user(self, project: Project, person: User) -> None:
         browser = browser_with(Role.GROUP_READ_ONLY, project=project)
         page = browser.get(reverse("admin:accesslist_user_changelist"), {"q": "a@example"})
         assert person.username not in [str(user) for user in page.context["cl"].result_list]

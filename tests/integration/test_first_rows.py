@@ -30,7 +30,7 @@ def test_the_newest_and_the_first_are_shown_and_how_many_lie_between(
     assert ends_of(Event.objects.all(), first=2, newest=3) == ([every[place] for place in shown], more)
 
 
-def test_what_lies_between_is_counted_so_far_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_in_between_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_rows, "MOST_BETWEEN", 7)
     fill(20)
     rows, more = ends_of(Event.objects.all(), first=2, newest=3)

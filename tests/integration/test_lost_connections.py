@@ -83,7 +83,7 @@ def site() -> LostSite:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_connection_that_ended_between_requests_is_replaced_unnoticed(
+def test_a_connection_that_ended_between_requests_is_replaced(
     kind: str, site: LostSite, caplog: pytest.LogCaptureFixture
 ) -> None:
     ask, right = KINDS[kind]
@@ -97,14 +97,14 @@ def test_a_connection_that_ended_between_requests_is_replaced_unnoticed(
 
 
 @pytest.mark.parametrize("table", ["accesslist_apikey", "accesslist_digestuse", "events_event"])
-def test_a_request_whose_connection_ends_before_it_wrote_is_begun_anew(table: str, site: LostSite) -> None:
+def test_a_request_is_repeated_if_its_connection_ended_before_it_wrote(table: str, site: LostSite) -> None:
     answer = ended_while_it_waits(lambda: site.api.post("/groups", {"name": "shop"}), lambda: lock(table))
     assert answer.status_code == 201
     assert Project.objects.filter(name="shop").count() == 1
 
 
 @pytest.mark.parametrize(("times", "status"), [(1, 201), (2, 503)])
-def test_a_request_that_postgresql_ends_to_solve_a_deadlock_is_begun_anew_once(
+def test_a_request_is_repeated_once_after_a_deadlock(
     times: int, status: int, site: LostSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = ["another transaction"] * times
@@ -121,12 +121,12 @@ def test_a_request_that_postgresql_ends_to_solve_a_deadlock_is_begun_anew_once(
     assert Project.objects.filter(name="shop").count() == (status == 201)
 
 
-def test_a_page_whose_connection_ends_while_its_session_is_written_is_begun_anew(site: LostSite) -> None:
+def test_a_page_is_repeated_if_its_connection_ended_while_the_session_was_saved(site: LostSite) -> None:
     answer = ended_while_it_waits(lambda: site.browser.get("/admin/"), lock_sessions)
     assert answer.status_code == 200
 
 
-def test_a_request_that_has_written_is_not_begun_anew(site: LostSite) -> None:
+def test_a_request_that_has_written_is_not_repeated(site: LostSite) -> None:
     form = {"name": "once", "confirmed": "yes", "once": token(site.browser, ADD)}
 
     def end(execute: Any, sql: str, *arguments: Any) -> Any:
@@ -142,7 +142,7 @@ def test_a_request_that_has_written_is_not_begun_anew(site: LostSite) -> None:
     assert Organization.objects.filter(name="once").count() == 1
 
 
-def test_a_request_is_begun_anew_once(site: LostSite) -> None:
+def test_a_request_is_repeated_once(site: LostSite) -> None:
     tried = []
 
     def end(execute: Any, sql: str, *arguments: Any) -> Any:

@@ -15,7 +15,7 @@ import pytest
 from alerting import delivery
 from alerting.models import Notification
 from alerting.rules import claim_order, destination_health
-from alerting.rules.claim_order import Candidate, InHand
+from alerting.rules.claim_order import Candidate, RunningRequest
 from alerting.rules.destination_health import Health
 from alerting.services import notification_rows
 from alerting.services.leases import AttemptEnd
@@ -97,9 +97,9 @@ def _only_deliveries_are_ended(patch: Patch) -> None:
 
 def _first_come_first_served(patch: Patch) -> None:
     def choose(
-        candidates: Sequence[Candidate], in_hand: Sequence[InHand], *, slots: int, now: datetime
+        candidates: Sequence[Candidate], running: Sequence[RunningRequest], *, slots: int, now: datetime
     ) -> list[str]:
-        free = slots - sum(one.mine for one in in_hand)
+        free = slots - sum(one.mine for one in running)
         return [one.id for one in sorted(candidates, key=lambda one: one.due)][: max(0, free)]
 
     patch.setattr(claim_order, "choose", choose)

@@ -1,7 +1,7 @@
 """The tables of delivery in memory: the rules of the claim statement, and what services write.
 
-Each method says which SQL statement or service it mirrors. All decisions are the real ones, and rows are made
-by the real builders; only where they lie is another. One call is one transaction.
+Each method names the SQL statement or service that it replaces. Decisions and rows come from the real code;
+only the storage differs. A call is a transaction.
 """
 
 import uuid
@@ -16,7 +16,7 @@ from alerting import delivery
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
 from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.rules import claim_order, delivery_policy, destination_health
-from alerting.rules.claim_order import Candidate, InHand
+from alerting.rules.claim_order import Candidate, RunningRequest
 from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Silence, repeat_due
 from alerting.rules.destination_health import PROBED_AFTER, Health
 from alerting.rules.windows import WindowSpan, covering
@@ -67,7 +67,7 @@ class MemoryStore:
             self.settings.append(kept)
 
     def open(self, project: int, target: str, number: int, now: datetime) -> str:
-        """`alerts_open` and `schedule_openings`."""
+        """`alerts_change`, for an alert that starts, and `schedule_openings`."""
         group = f"{project:024x}"
         seconds = int(now.timestamp() * 1000)
         alert_id = f"{seconds:012x}{project:04x}{int(target):04x}{number:04x}"
@@ -93,7 +93,7 @@ class MemoryStore:
         return alert_id
 
     def close(self, alert_id: str, now: datetime) -> None:
-        """`alerts_close` and `schedule_end`."""
+        """`alerts_change`, for an alert that ends, and `schedule_end`."""
         self.alerts[alert_id].status = AlertStatus.CLOSED.value
         for row in self.of_alert.get(alert_id, ()):
             if row.status == PENDING and row.lease_token is None:
@@ -109,12 +109,12 @@ class MemoryStore:
             reason = DropReason.ALERT_OVER.value
             self._set(row, status=NotificationStatus.DROPPED.value, reason=reason)
 
-    def _notified(self, alert_id: str, *, or_in_hand: bool = True) -> list[Notified]:
+    def _notified(self, alert_id: str, *, or_in_progress: bool = True) -> list[Notified]:
         """`all_notified`."""
         found: dict[tuple[str, ...], Notified] = {}
         for row in self.of_alert.get(alert_id, ()):
-            in_hand = or_in_hand and row.lease_token is not None and row.destination > ""
-            if row.kind not in ENDS and (self._was_received(row) or in_hand):
+            in_progress = or_in_progress and row.lease_token is not None and row.destination > ""
+            if row.kind not in ENDS and (self._was_received(row) or in_progress):
                 one = Notified(
                     group_id=str(row.group_id),
                     alert_id=alert_id,
@@ -140,7 +140,9 @@ class MemoryStore:
         alert.acknowledged_until = until if until > now else None
         rows = list(self.of_alert.get(alert_id, ()))
         held_back = WaitReason.ACKNOWLEDGED.value
-        self._look_anew((row for row in rows if row.reason == held_back and row.kind == "alert.update"), now)
+        self._decide_again(
+            (row for row in rows if row.reason == held_back and row.kind == "alert.update"), now
+        )
         if alert.acknowledged_until is None:
             return
         kind = MessageKind.ACKNOWLEDGE
@@ -149,7 +151,7 @@ class MemoryStore:
             for row in rows
             if row.kind == kind and row.status == PENDING and row.lease_token is None
         }
-        for one in self._notified(alert_id, or_in_hand=False):
+        for one in self._notified(alert_id, or_in_progress=False):
             if one.destination not in waiting:
                 self._insert(notification_rows.notified_row(one, kind, now, version=now.isoformat()))
 
@@ -163,15 +165,15 @@ class MemoryStore:
         group = f"{project:024x}"
         self.windows[group] = [one for one in self.windows.get(group, ()) if one.id != str(number)]
         held_back = [one for one in self.pending.values() if one.group_id == group]
-        self._look_anew((one for one in held_back if one.silenced_by == str(number)), now)
+        self._decide_again((one for one in held_back if one.silenced_by == str(number)), now)
 
     def redirect(self, setting: int, receiver: Receiver, now: datetime) -> None:
-        """`alert_config_change`."""
+        """`alert_config_replace`."""
         self.settings[setting].fields = {"webhookUrl": receiver.url}
 
     @staticmethod
-    def _look_anew(rows: Iterable[Notification], now: datetime) -> None:
-        """`_look_anew` of `services.notifications`."""
+    def _decide_again(rows: Iterable[Notification], now: datetime) -> None:
+        """`_decide_again` of `services.notifications`."""
         for row in rows:
             if row.status == PENDING and row.due > now:
                 row.due = now
@@ -206,8 +208,8 @@ class MemoryStore:
         chosen = []
         # Most of the time there are none.
         if candidates := self._candidates(ready, now):
-            in_hand = [self._in_hand(row, worker) for row in held if row.destination]
-            chosen = claim_order.choose(candidates, in_hand, slots=slots, now=now)[:limit]
+            running = [self._running_request(row, worker) for row in held if row.destination]
+            chosen = claim_order.choose(candidates, running, slots=slots, now=now)[:limit]
         return self._take([*chosen, *self._in_turn(undecided)[:at_once]], worker, now)
 
     def _sorted(
@@ -286,11 +288,11 @@ class MemoryStore:
             tried=place.tried,
         )
 
-    def _in_hand(self, row: Notification, worker: int) -> InHand:
-        """`_IN_HAND`."""
+    def _running_request(self, row: Notification, worker: int) -> RunningRequest:
+        """`_IN_PROGRESS`."""
         place = self.places[row.destination]
         assert row.lease_until is not None
-        return InHand(
+        return RunningRequest(
             destination=row.destination,
             project=row.group_id,
             host=place.host,
@@ -366,7 +368,7 @@ class MemoryStore:
         return destination_of(str(one.group_id), url), url
 
     def _apply(self, verdict: DeliveryVerdict, one: Notification, now: datetime) -> None:
-        """`_apply`."""
+        """The cases of `_decide_one` that finish a notification."""
         match verdict.step:
             case DeliveryStep.DROP:
                 self.finish(one, status=NotificationStatus.DROPPED.value, reason=verdict.reason)
@@ -387,7 +389,7 @@ class MemoryStore:
             self.of_alert[str(one.alert_id)].remove(row)
 
     def _address(self, one: Notification, now: datetime) -> None:
-        """`_address`, with `destination_keep`."""
+        """`_address`, with `destinations_keep`."""
         place, url = self._named(one)
         if place not in self.places:
             host = url.rpartition("/")[0]
@@ -451,7 +453,7 @@ class MemoryStore:
         self._record_destinations(attempts, now)
 
     def _record_one(self, job: delivery.Job, outcome: Outcome, now: datetime) -> bool:
-        """`_record_one`."""
+        """`delivery.record`, for one attempt."""
         one = job.notification
         changes = delivery._changes(job, self.alerts, outcome, now)
         if not self.finish(one, **changes):
@@ -461,7 +463,7 @@ class MemoryStore:
         return True
 
     def _follow_up(self, one: Notification, now: datetime) -> None:
-        """`schedule_follow_up` and `schedule_repeat`."""
+        """`schedule_follow_ups` and `schedule_reminders`."""
         alert = self.alerts[str(one.alert_id)]
         setting = self.settings[int(one.setting_id, 16)]
         due = repeat_due(setting.interval, now)

@@ -108,7 +108,7 @@ class World:
         members = [AskedMember(f"usernames[{index}]", username=each) for index, each in enumerate(usernames)]
         team = team_create(
             org_id=self.orgs[org],
-            name=name,
+            values={"name": name},
             members=members,
             seen_in=EVERYTHING,
             actor=self.owner,

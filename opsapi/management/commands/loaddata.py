@@ -4,7 +4,7 @@ from opsapi.management.disabled_command import DisabledCommand
 
 
 class Command(DisabledCommand):
-    """In place of Django's."""
+    """Replaces Django's command."""
 
     help = (
         "Add data with the API or the console. Restore backups with pg_restore "

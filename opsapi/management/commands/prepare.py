@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, OperationalError, connection
 
-from opsapi.console import CONSOLE_PATH
+from opsapi.console.path import CONSOLE_PATH
 from opsapi.encrypted_columns import encrypted_columns, is_key_lost
 from opsapi.first_steps import BOOTSTRAP
 from opsapi.logs import first_line

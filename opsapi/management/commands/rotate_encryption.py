@@ -1,4 +1,4 @@
-"""`manage.py rotate_encryption`: encrypts every stored secret with the newest key (product, "settings")."""
+"""`manage.py rotate_encryption`: encrypts every stored secret with the newest key."""
 
 from collections import Counter
 from enum import Enum, auto
@@ -15,8 +15,8 @@ ROWS_AT_ONCE = 20
 """Number of rows in memory and locked at a time: a row may contain a document of 16 MiB."""
 
 
-class Done(Enum):
-    """The result for a value; CURRENT values already use the newest key."""
+class Result(Enum):
+    """What happened to a value; CURRENT values already use the newest key."""
 
     CURRENT = auto()
     ENCRYPTED_AGAIN = auto()
@@ -36,39 +36,40 @@ class Command(DatabaseCommand):
 
         Raises CommandError, one line, if there are such values: they need the missing key.
         """
-        unreadable = {column: self._reseal(column) for column in encrypted_columns()}
+        unreadable = {column: self._encrypt_again(column) for column in encrypted_columns()}
         if any(unreadable.values()):
             where = ", ".join(f"{column}: {count}" for column, count in unreadable.items() if count)
             raise CommandError(
                 f"values that no key in OPSAPI_ENCRYPTION_KEYS decrypts were left unchanged ({where})"
             )
 
-    def _reseal(self, column: EncryptedColumn) -> int:
-        done = _reseal(column)
-        self.stdout.write(f"{column}: {done[Done.ENCRYPTED_AGAIN]} encrypted again")
-        return done[Done.UNREADABLE]
+    def _encrypt_again(self, column: EncryptedColumn) -> int:
+        """Encrypt a column again; return the number of values that no key decrypts."""
+        results = _encrypt_column_again(column)
+        self.stdout.write(f"{column}: {results[Result.ENCRYPTED_AGAIN]} encrypted again")
+        return results[Result.UNREADABLE]
 
 
-def _reseal(column: EncryptedColumn) -> Counter[Done]:
-    done: Counter[Done] = Counter()
+def _encrypt_column_again(column: EncryptedColumn) -> Counter[Result]:
+    results: Counter[Result] = Counter()
     last = ""
     rows = column.rows().order_by("pk")
     while keys := list(rows.filter(pk__gt=last).values_list("pk", flat=True)[:ROWS_AT_ONCE]):
         with transaction.atomic():
             batch = rows.only(column.name).select_for_update().filter(pk__in=keys)
-            done.update(_reseal_row(row, column.name) for row in batch)
+            results.update(_encrypt_value_again(row, column.name) for row in batch)
         last = keys[-1]
-    return done
+    return results
 
 
-def _reseal_row(row: models.Model, name: str) -> Done:
+def _encrypt_value_again(row: models.Model, name: str) -> Result:
     encrypted, owner = getattr(row, name), str(row.pk)
     if is_current(encrypted):
-        return Done.CURRENT
+        return Result.CURRENT
     try:
-        opened = decrypt(encrypted, owner=owner)
+        secret = decrypt(encrypted, owner=owner)
     except CannotDecryptError:
-        return Done.UNREADABLE
-    setattr(row, name, encrypt(opened, owner=owner))
+        return Result.UNREADABLE
+    setattr(row, name, encrypt(secret, owner=owner))
     row.save(update_fields=[name])
-    return Done.ENCRYPTED_AGAIN
+    return Result.ENCRYPTED_AGAIN

@@ -42,7 +42,7 @@ def fail(**_: object) -> None:
     raise RuntimeError
 
 
-def test_what_is_done_on_a_deleted_user_ends_with_the_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_user_deletion_undoes_the_signal_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     user = make_user()
     monkeypatch.setattr("accesslist.services.users.event_record", fail)
     with (
@@ -54,7 +54,7 @@ def test_what_is_done_on_a_deleted_user_ends_with_the_transaction(monkeypatch: p
     assert not RateWindow.objects.exists()
 
 
-def test_what_is_done_on_a_deleted_team_ends_with_the_transaction(
+def test_a_failed_team_deletion_undoes_the_signal_handlers(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     team = make_team(project)
@@ -68,7 +68,7 @@ def test_what_is_done_on_a_deleted_team_ends_with_the_transaction(
     assert not RateWindow.objects.exists()
 
 
-def test_a_deletion_that_succeeds_keeps_what_was_done_on_it(project: Project) -> None:
+def test_a_successful_deletion_keeps_the_signal_handlers_changes(project: Project) -> None:
     user = make_user()
     with written_on(user_deleting, User.objects.filter(id=user.id).exists) as heard:
         user_delete(user_id=user.id, by=BY, actor=SYSTEM, now=clock.now())

@@ -28,7 +28,7 @@ INSTANT = timedelta(microseconds=1)
     ],
     ids=str,
 )
-def test_a_window_is_kept_longer_than_any_lasts(age: timedelta, kept: bool) -> None:
+def test_a_rate_window_is_kept_until_it_is_certainly_over(age: timedelta, kept: bool) -> None:
     now = clock.now()
     RateWindow.objects.create(bucket="some", started=now - age, count=1)
     traces_trim(now=now)

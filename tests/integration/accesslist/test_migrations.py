@@ -21,7 +21,7 @@ def _newest_afterwards() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_newest_afterwards")
-def test_of_users_who_look_alike_all_stay_and_the_oldest_keeps_its_look() -> None:
+def test_users_with_similar_names_stay_and_the_oldest_keeps_its_skeleton() -> None:
     newest = MigrationExecutor(connection).loader.graph.leaf_nodes()
     names = ["ada", "\u0430da", "Ivan", "\u0456van", " grace ", "m" * 254]
     for name in names:

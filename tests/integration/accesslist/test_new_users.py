@@ -27,10 +27,10 @@ def by_owner() -> None:
 
 
 @pytest.mark.parametrize("make", [by_nobody, by_owner])
-def test_a_wrong_name_and_a_weak_password_are_both_told(settings: Settings, make: Callable[[], None]) -> None:
+def test_the_refusal_names_username_and_password(settings: Settings, make: Callable[[], None]) -> None:
     settings.OPSAPI_USERNAME_VALIDATION = "strict"
     with pytest.raises(ApiError) as refused:
         make()
-    told = [(fault.field, fault.code.value) for fault in refused.value.bad_fields]
-    assert told == [("username", "INVALID_USERNAME"), ("password", "WEAK_PASSWORD")]
+    faults = [(fault.field, fault.code.value) for fault in refused.value.bad_fields]
+    assert faults == [("username", "INVALID_USERNAME"), ("password", "WEAK_PASSWORD")]
     assert not User.objects.exists()

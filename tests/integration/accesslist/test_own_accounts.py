@@ -28,7 +28,7 @@ def _stored(user: User) -> User:
     return User.objects.get(id=user.id)
 
 
-def test_a_changed_password_counts_and_the_old_one_does_not(ada: User) -> None:
+def test_a_changed_password_replaces_the_old_password(ada: User) -> None:
     begun = ada.get_session_auth_hash()
     user_password_change(old_password=PASSWORD, password=OTHER, actor=acting(ada), now=NOW)
     stored = _stored(ada)
@@ -53,7 +53,7 @@ def test_a_changed_password_counts_and_the_old_one_does_not(ada: User) -> None:
         (PASSWORD, "lovelace", "password", "WEAK_PASSWORD"),
     ],
 )
-def test_a_password_is_not_changed_for_a_weak_one_or_without_the_old_one(
+def test_a_password_change_needs_the_old_password_and_a_strong_new_one(
     old: str, new: str, field: str, code: str, ada: User
 ) -> None:
     with pytest.raises(ApiError) as refusal:
@@ -64,7 +64,7 @@ def test_a_password_is_not_changed_for_a_weak_one_or_without_the_old_one(
     assert not Event.objects.exists()
 
 
-def test_ending_sessions_changes_what_a_session_has_to_bear_and_nothing_else(ada: User) -> None:
+def test_ending_sessions_changes_only_the_session_hash(ada: User) -> None:
     begun, other = ada.get_session_auth_hash(), UserFactory.create()
     answered = user_sessions_end(actor=acting(ada), now=NOW)
     stored = _stored(ada)

@@ -40,7 +40,7 @@ def _stored(user: User) -> User:
     return User.objects.get(id=user.id)
 
 
-def test_the_new_one_counts_the_old_one_does_not_and_sessions_end(ada: User) -> None:
+def test_a_reset_replaces_the_password_and_ends_sessions(ada: User) -> None:
     begun = ada.get_session_auth_hash()
     _reset(ada)
     assert _stored(ada).check_password(OTHER)
@@ -85,7 +85,9 @@ def test_user_admins_set_it_and_owners_that_of_global_roles(
 
 
 @each("role", [Role.GROUP_OWNER, Role.ORG_OWNER])
-def test_who_administers_a_place_sets_none(role: Role, ada: User, project: Project) -> None:
+def test_administrators_of_a_project_or_organization_cannot_reset_passwords(
+    role: Role, ada: User, project: Project
+) -> None:
     place = {"group_id": project.id} if role.is_group else {"org_id": project.org_id}
     ada.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
     with pytest.raises(ApiError, match="USER_UNAUTHORIZED"):
@@ -104,7 +106,9 @@ def test_who_administers_a_place_sets_none(role: Role, ada: User, project: Proje
     ],
     ids=["short", "empty", "common", "like the name", "one's own"],
 )
-def test_it_refuses_weak_ones_and_ones_own(changes: dict[str, Any], code: str, ada: User) -> None:
+def test_it_refuses_a_weak_password_and_the_callers_own(
+    changes: dict[str, Any], code: str, ada: User
+) -> None:
     told = {**changes, "actor": acting(ada)} if "actor" in changes else changes
     with pytest.raises(ApiError, match=code):
         _reset(ada, **told)
@@ -112,12 +116,12 @@ def test_it_refuses_weak_ones_and_ones_own(changes: dict[str, Any], code: str, a
     assert not Event.objects.exists()
 
 
-def test_nobody_is_not_found() -> None:
+def test_it_refuses_an_unknown_user() -> None:
     with pytest.raises(ApiError, match="USER_NOT_FOUND"):
         _reset(User(id=new_id()), actor=SYSTEM)
 
 
-def test_what_a_team_lends_counts_as_held(ada: User, project: Project) -> None:
+def test_roles_by_a_team_count(ada: User, project: Project) -> None:
     team = Team.objects.create(org_id=project.org_id, name="on call", created=NOW)
     team.members.add(ada)
     team.grants.create(role=Role.GROUP_OWNER.value, project=project)

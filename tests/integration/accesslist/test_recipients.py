@@ -104,7 +104,7 @@ def test_a_user_of_that_name(crowd: Project, name: str, in_project: bool, everyw
     assert len(user_recipient(name, group_id=None)) == everywhere
 
 
-def test_a_teams_members_who_hold_a_role(crowd: Project) -> None:
+def test_a_team_notifies_its_members_with_a_role(crowd: Project) -> None:
     team = Team.objects.get()
     assert names(team_recipients(team.id, group_id=crowd.id)) == {"in_team"}
     assert names(team_recipients(team.id, group_id=None)) == {"in_team"}
@@ -112,14 +112,14 @@ def test_a_teams_members_who_hold_a_role(crowd: Project) -> None:
     assert names(team_recipients(team.id, group_id=crowd.id)) == set()
 
 
-def test_a_team_of_another_organization_is_told_nothing_of_the_project(crowd: Project) -> None:
+def test_a_team_of_another_organization_is_not_notified(crowd: Project) -> None:
     foreign = Team.objects.create(org=OrganizationFactory.create(), name="foreign", created=clock.now())
     foreign.members.add(User.objects.get(username="group_owner"))
     assert names(team_recipients(foreign.id, group_id=crowd.id)) == set()
     assert names(team_recipients(foreign.id, group_id=None)) == {"group_owner"}
 
 
-def test_who_holds_several_roles_is_told_once(project: Project) -> None:
+def test_a_user_with_several_roles_is_notified_once(project: Project) -> None:
     user = make_user("ada", Role.GROUP_OWNER, project)
     RoleGrant.objects.create(role=Role.GROUP_READ_ONLY.value, user=user, project=project)
     make_team(project, user)

@@ -69,7 +69,7 @@ def test_it_is_asked_for_from_its_first_code_on(ada: User) -> None:
     assert len(set(codes)) == 10
 
 
-def test_it_is_sealed_and_its_recovery_codes_hashed(ada: User) -> None:
+def test_the_secret_is_encrypted_and_recovery_codes_are_hashed(ada: User) -> None:
     secret, codes = make_second_factor(ada, NOW)
     row = SecondFactor.objects.values().get()
     for one in (secret, *codes, *(code.replace("-", "") for code in codes)):
@@ -104,14 +104,14 @@ def test_beginning_again_makes_another_secret(ada: User) -> None:
     assert second_factor_confirm(code=code_at(second, NOW), **confirm)
 
 
-def test_it_is_not_begun_without_the_password(ada: User) -> None:
+def test_the_setup_needs_the_password(ada: User) -> None:
     refused = _fault(second_factor_begin, password="wrong", actor=acting(ada), now=NOW)
     assert refused == ("password", "Incorrect password.")
     assert not SecondFactor.objects.exists()
     assert _told() == []
 
 
-def test_it_is_not_begun_over_one_there_is(ada: User) -> None:
+def test_the_setup_refuses_to_replace_a_second_factor(ada: User) -> None:
     secret, _ = make_second_factor(ada, NOW)
     assert _fault(second_factor_begin, password=PASSWORD, actor=acting(ada), now=NOW)[0] == "password"
     _use(ada, code_at(secret, LATER))
@@ -125,7 +125,7 @@ def test_a_wrong_first_code_changes_nothing(ada: User) -> None:
     assert _told() == told
 
 
-def test_nothing_is_confirmed_that_was_not_begun(ada: User) -> None:
+def test_confirmation_needs_a_setup(ada: User) -> None:
     confirm = {"code": "000000", "actor": acting(ada), "now": NOW}
     assert _fault(second_factor_confirm, **confirm) == (
         "code",
@@ -140,7 +140,7 @@ def test_nothing_is_confirmed_that_was_not_begun(ada: User) -> None:
 
 
 @each(("passed", "confirmed"), [(SETUP_LASTS - timedelta(seconds=1), True), (SETUP_LASTS, False)], ids=str)
-def test_what_was_begun_long_ago_is_begun_anew(passed: timedelta, confirmed: bool, ada: User) -> None:
+def test_an_old_setup_expires(passed: timedelta, confirmed: bool, ada: User) -> None:
     secret, later = begin_second_factor(ada, NOW), NOW + passed
     confirm: dict[str, Any] = {"code": code_at(secret, later), "actor": acting(ada), "now": later}
     if confirmed:
@@ -151,13 +151,13 @@ def test_what_was_begun_long_ago_is_begun_anew(passed: timedelta, confirmed: boo
 
 
 @each("actor", [SYSTEM, None], ids=["system", "nobody known"])
-def test_only_people_have_one(actor: Any, db: None) -> None:
+def test_only_users_have_a_second_factor(actor: Any, db: None) -> None:
     unknown = acting(User(id=new_id(), username="gone"))
     with pytest.raises(ApiError, match="USER_NOT_FOUND"):
         second_factor_begin(password=PASSWORD, actor=actor or unknown, now=NOW)
 
 
-def test_a_code_counts_once_also_the_one_it_was_confirmed_with(ada: User) -> None:
+def test_a_code_counts_once_including_the_confirming_code(ada: User) -> None:
     secret, _ = make_second_factor(ada, NOW)
     used = "This code has already been used. Wait for the next code."
     again = {"user_id": ada.id, "actor": acting(ada)}
@@ -167,7 +167,7 @@ def test_a_code_counts_once_also_the_one_it_was_confirmed_with(ada: User) -> Non
     _use(ada, code_at(secret, LATER + STEP), LATER + STEP)
 
 
-def test_a_recovery_code_counts_once_and_says_how_many_are_left(ada: User) -> None:
+def test_a_recovery_code_counts_once_and_reduces_the_number_left(ada: User) -> None:
     _, codes = make_second_factor(ada, NOW)
     _use(ada, codes[3].upper().replace("-", " "))
     assert factor_state(ada.id).recovery_codes_left == 9
@@ -190,7 +190,7 @@ def test_codes_of_others_do_not_count(ada: User) -> None:
         assert _fault(second_factor_use, **arguments)[0] == "code"
 
 
-def test_who_has_none_proves_nothing(ada: User) -> None:
+def test_a_user_without_second_factor_cannot_use_a_code(ada: User) -> None:
     secret = begin_second_factor(ada, NOW)
     arguments = {"user_id": ada.id, "code": code_at(secret, NOW), "actor": acting(ada), "now": NOW}
     assert _fault(second_factor_use, **arguments) == ("code", "You have no second factor.")
@@ -261,7 +261,7 @@ def test_an_owner_of_a_project_resets_none(ada: User, project: Project) -> None:
         second_factor_reset(user_id=ada.id, by=by, actor=acting(UserFactory.create()), now=LATER)
 
 
-def test_nobody_resets_their_own_or_one_that_is_not(ada: User) -> None:
+def test_users_cannot_reset_their_own_or_a_missing_second_factor(ada: User) -> None:
     by = {"by": [Grant(Role.GLOBAL_OWNER)], "now": LATER}
     other = acting(UserFactory.create())
     assert _fault(second_factor_reset, user_id=ada.id, actor=other, **by) == (

@@ -20,7 +20,7 @@ LATER = NOW + 2 * STEP
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", ["by time", "recovery"])
-def test_of_requests_that_race_one_uses_the_code(kind: str) -> None:
+def test_one_of_concurrent_requests_uses_the_code(kind: str) -> None:
     user = UserFactory.create()
     secret, codes = make_second_factor(user, NOW)
     code = code_at(secret, LATER) if kind == "by time" else codes[0]
@@ -37,7 +37,7 @@ def test_of_requests_that_race_one_uses_the_code(kind: str) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_confirmations_that_race_one_shows_recovery_codes() -> None:
+def test_one_of_concurrent_confirmations_returns_recovery_codes() -> None:
     user = UserFactory.create()
     secret = begin_second_factor(user, NOW)
     shown: list[list[str]] = []

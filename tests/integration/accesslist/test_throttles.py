@@ -36,7 +36,7 @@ def test_buckets_do_not_count_for_each_other() -> None:
     assert [attempt(bucket=name, limit=1) for name in ("a", "b", "a")] == [None, None, 60]
 
 
-def test_who_is_over_the_limit_is_not_written_down_again() -> None:
+def test_a_caller_over_the_limit_is_not_counted_again() -> None:
     waits = [attempt() for _ in range(10)]
     assert waits == [None, None, *[60] * 8]
     assert RateWindow.objects.get().count == 3
@@ -58,14 +58,14 @@ def test_a_throttle_refuses_with_the_time_to_wait() -> None:
     assert refused.value.headers == {"Retry-After": "45"}
 
 
-def test_a_limit_of_nought_is_none() -> None:
+def test_a_limit_of_0_allows_everything() -> None:
     for _ in range(5):
         throttle("b", 0, NOW)
     assert not RateWindow.objects.exists()
 
 
 @each(("attempts", "given_back", "left"), [(1, 1, 2), (2, 1, 1), (2, 2, 2), (5, 1, 1), (5, 2, 2), (1, 3, 2)])
-def test_what_is_given_back_can_be_taken_again(attempts: int, given_back: int, left: int) -> None:
+def test_an_attempt_that_is_given_back_can_be_taken_again(attempts: int, given_back: int, left: int) -> None:
     for _ in range(attempts):
         attempt()
     for _ in range(given_back):
@@ -73,7 +73,7 @@ def test_what_is_given_back_can_be_taken_again(attempts: int, given_back: int, l
     assert [attempt() for _ in range(3)] == [*[None] * left, *[60] * (3 - left)]
 
 
-def test_nothing_is_given_back_to_another_window_or_bucket() -> None:
+def test_an_attempt_is_not_given_back_to_another_window_or_bucket() -> None:
     attempt()
     attempt(60)
     for bucket, started in [("a", NOW), ("b", NOW + WINDOW)]:
@@ -82,7 +82,7 @@ def test_nothing_is_given_back_to_another_window_or_bucket() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_given_back_at_once_is_given_back_in_full(transactional_db: None) -> None:
+def test_attempts_can_be_given_back_concurrently(transactional_db: None) -> None:
     at_once(lambda _: attempt(limit=10))
     at_once(lambda _: give_back("a", started=NOW, limit=10))
     assert RateWindow.objects.get().count == 0

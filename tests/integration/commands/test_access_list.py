@@ -65,7 +65,7 @@ def test_it_changes_one_list_and_records_it() -> None:
     ]
 
 
-def test_the_event_of_the_last_entry_says_that_the_list_holds_no_more() -> None:
+def test_the_event_of_the_last_entry_ends_enforcement() -> None:
     for block in ("192.0.2.0/24", "198.51.100.0/24"):
         make_entry(block)
     run("clear")
@@ -89,7 +89,7 @@ def test_the_event_of_the_last_entry_says_that_the_list_holds_no_more() -> None:
         (["remove"], "invalid choice"),
     ],
 )
-def test_it_says_in_one_line_what_is_wrong_and_changes_nothing(arguments: list[str], told: str) -> None:
+def test_an_error_is_one_line_and_changes_nothing(arguments: list[str], told: str) -> None:
     make_entry("192.0.2.0/24")
     with pytest.raises(CommandError, match=told):
         run(*arguments)

@@ -46,13 +46,13 @@ def test_it_puts_ranges_on_the_access_list() -> None:
     assert blocks == {"10.0.0.0/8", "192.0.2.1/32"}
 
 
-def test_it_refuses_a_bad_range_in_one_line_and_makes_nothing() -> None:
+def test_an_invalid_range_is_refused_in_one_line_and_creates_nothing() -> None:
     with pytest.raises(CommandError, match="accessList"):
         run("ada", "--access-list", "10.0.0.1/8")
     assert not User.objects.exists()
 
 
-def test_it_names_what_a_username_hides_and_makes_nothing() -> None:
+def test_it_names_invisible_characters_and_creates_nothing() -> None:
     with pytest.raises(CommandError, match=r"U\+200B"):
         run("ada\u200b")
     assert not User.objects.exists()

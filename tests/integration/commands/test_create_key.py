@@ -42,7 +42,7 @@ def test_it_makes_a_global_owner_whose_key_opens_the_api() -> None:
     assert shown["privateKey"] == "******" + private[-4:]
 
 
-def test_it_gives_roles_where_they_are_said_to_hold(project: Project) -> None:
+def test_it_grants_roles_in_their_scopes(project: Project) -> None:
     roles = ["--role", "GROUP_AGENT", "--role", "ORG_MEMBER", "--role", "GLOBAL_READ_ONLY"]
     run("--desc", "mixed", *roles, "--group", project.id, "--org", str(project.org_id))
     grants = ApiKey.objects.get(desc="mixed").grants.order_by("id")
@@ -53,7 +53,7 @@ def test_it_gives_roles_where_they_are_said_to_hold(project: Project) -> None:
     ]
 
 
-def test_the_event_names_the_key_and_nobody_who_acted() -> None:
+def test_the_event_names_the_key_and_no_actor() -> None:
     public, private = run()
     event = Event.objects.get()
     assert event.event_type == "API_KEY_CREATED_AUDIT"
@@ -82,14 +82,14 @@ def test_the_event_names_the_key_and_nobody_who_acted() -> None:
         (["--desc", "a\nb"], "desc is invalid: must not contain control characters"),
     ],
 )
-def test_it_refuses_in_one_line_and_makes_nothing(arguments: list[str], told: str) -> None:
+def test_an_error_is_one_line_and_creates_nothing(arguments: list[str], told: str) -> None:
     with pytest.raises(CommandError, match=told):
         run(*arguments)
     assert not ApiKey.objects.exists()
     assert not Event.objects.exists()
 
 
-def test_it_refuses_a_project_that_does_not_exist_beside_one_role_that_could_be_given() -> None:
+def test_it_refuses_an_unknown_project_next_to_a_valid_role() -> None:
     with pytest.raises(CommandError, match="names no project"):
         run("--role", "GLOBAL_READ_ONLY", "--role", "GROUP_OWNER", "--group", new_id())
     assert not ApiKey.objects.exists()

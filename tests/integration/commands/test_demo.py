@@ -139,7 +139,7 @@ def test_it_leaves_a_worker_nothing_to_evaluate() -> None:
     assert not Signal.objects.exists()
 
 
-def test_it_keeps_looking_so_while_a_worker_runs_beside_it() -> None:
+def test_the_demo_looks_the_same_while_a_worker_runs() -> None:
     """An hour of a worker: nobody falls silent, no alert changes, and only what failed is tried again."""
     alerts = set(Alert.objects.values_list("id", "status"))
     for minutes in range(61):
@@ -156,7 +156,7 @@ def test_it_keeps_looking_so_while_a_worker_runs_beside_it() -> None:
     }
 
 
-def test_it_names_nobody_who_could_be_reached() -> None:
+def test_it_contains_no_reachable_addresses() -> None:
     told = Notification.objects.exclude(channel=None).values_list("recipient", flat=True)
     assert told
     assert [recipient for recipient in told if not re.search(r"\.example(/|$)", recipient)] == []
@@ -165,7 +165,7 @@ def test_it_names_nobody_who_could_be_reached() -> None:
     assert all(str(mail).endswith(".example") for mail in mails)
 
 
-def test_a_second_run_changes_nothing_and_says_so() -> None:
+def test_a_second_run_changes_nothing_and_reports_it() -> None:
     counts = _counts()
     printed = io.StringIO()
     call_command("demo", stdout=printed)

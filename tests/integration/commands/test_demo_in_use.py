@@ -29,7 +29,7 @@ def run() -> str:
     return printed.getvalue()
 
 
-def test_it_adds_itself_to_what_people_have_made() -> None:
+def test_it_adds_demo_data_to_existing_data() -> None:
     call_command("bootstrap", "ada", stdout=io.StringIO())
     mine, now = ProjectFactory.create(name="first-project"), clock.now()
     alert = make_alert(mine)
@@ -45,7 +45,7 @@ def test_it_adds_itself_to_what_people_have_made() -> None:
     assert ApiClient(KeyPair("", public, private)).get("/globalEvents").status_code == 200
 
 
-def test_it_keeps_no_key_out_that_was_let_in_before() -> None:
+def test_it_blocks_no_key_that_was_admitted_before() -> None:
     owner = make_key(Role.GLOBAL_OWNER)
     run()
     assert not AccessListEntry.objects.filter(api_key=None).exists()
@@ -68,7 +68,7 @@ def test_it_takes_no_work_from_the_worker(waiting: str) -> None:
     assert Project.objects.count() == 1
 
 
-def test_it_names_what_it_cannot_share_and_adds_nothing() -> None:
+def test_it_names_conflicts_and_adds_nothing() -> None:
     ProjectFactory.create(name="payments")
     with pytest.raises(CommandError, match="payments"):
         run()

@@ -13,7 +13,7 @@ INSTEAD = {
 
 
 @each("command", INSTEAD)
-def test_they_say_in_one_line_what_to_use(command: str) -> None:
+def test_a_disabled_command_names_its_replacement_in_one_line(command: str) -> None:
     with pytest.raises(CommandError, match=INSTEAD[command]) as refusal:
         call_command(command)
     assert "\n" not in str(refusal.value)
@@ -23,7 +23,7 @@ def test_they_say_in_one_line_what_to_use(command: str) -> None:
     "typed", [["ada"], ["--username", "ada", "--noinput"], ["rows.json", "--format=json"], []]
 )
 @pytest.mark.parametrize("command", INSTEAD)
-def test_they_do_so_whatever_is_typed(
+def test_a_disabled_command_accepts_any_arguments(
     command: str, typed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -87,5 +87,5 @@ def test_a_migration_with_foreign_keys_killed_at_any_statement_is_there_whole_or
     assert not any(is_there())
 
 
-def test_the_command_applies_migrations_so() -> None:
+def test_the_command_uses_the_atomic_executor() -> None:
     assert vars(migrate)["MigrationExecutor"] is AtomicExecutor

@@ -22,7 +22,7 @@ def test_it_writes_a_document_that_is_then_current(document: Path) -> None:
     call_command("openapi", "--check")
 
 
-def test_it_tells_an_outdated_document(document: Path) -> None:
+def test_it_reports_an_outdated_document(document: Path) -> None:
     document.write_text("{}")
     with pytest.raises(CommandError, match="not current"):
         call_command("openapi", "--check")

@@ -26,7 +26,7 @@ def test_it_writes_pages_that_are_then_current(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_it_tells_an_outdated_page_and_leaves_it(checkout: Path, page: str) -> None:
+def test_check_reports_an_outdated_page_and_does_not_write_it(checkout: Path, page: str) -> None:
     call_command("reference")
     path = checkout / "docs" / "reference" / page
     path.write_text("old")
@@ -35,7 +35,7 @@ def test_it_tells_an_outdated_page_and_leaves_it(checkout: Path, page: str) -> N
     assert path.read_text() == "old"
 
 
-def test_it_tells_all_pages_that_are_missing() -> None:
+def test_check_reports_all_missing_pages() -> None:
     with pytest.raises(CommandError) as caught:
         call_command("reference", "--check")
     assert all(page in str(caught.value) for page in PAGES)
@@ -52,7 +52,7 @@ def test_it_tells_all_pages_that_are_missing() -> None:
     ],
     ids=["a setting misses", "one that is not read", "one twice", "nothing said", "no line of settings"],
 )
-def test_it_refuses_a_file_that_does_not_have_what_is_read(checkout: Path, line: str, instead: str) -> None:
+def test_it_refuses_a_source_without_the_expected_content(checkout: Path, line: str, instead: str) -> None:
     path = checkout / ".env.example"
     assert line in path.read_text()
     path.write_text(path.read_text().replace(line, instead))

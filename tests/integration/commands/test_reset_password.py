@@ -28,7 +28,7 @@ def type_at_terminal(monkeypatch: pytest.MonkeyPatch, password: str) -> None:
     monkeypatch.setattr("getpass.getpass", lambda _: password)
 
 
-def test_it_prints_one_that_was_made_also_for_a_global_owner() -> None:
+def test_it_prints_a_generated_password_also_for_a_global_owner() -> None:
     ada, grace = make_operator(username="ada"), make_operator(username="grace")
     begun = ada.get_session_auth_hash()
     printed = run("ADA")
@@ -46,7 +46,7 @@ def test_it_prints_one_that_was_made_also_for_a_global_owner() -> None:
     assert found[1] not in str((event.details, event.diffs, event.raw))
 
 
-def test_one_that_is_typed_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_does_not_print_a_typed_password(monkeypatch: pytest.MonkeyPatch) -> None:
     ada = UserFactory.create(username="ada")
     type_at_terminal(monkeypatch, OTHER)
     assert "new password" in run("ada")
@@ -57,9 +57,7 @@ def test_one_that_is_typed_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> No
     ("username", "typed", "told"),
     [("nobody", OTHER, "no user has the username nobody"), ("ada", "short", "too short")],
 )
-def test_it_refuses_in_one_line(
-    username: str, typed: str, told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_is_one_line(username: str, typed: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ada = UserFactory.create(username="ada")
     type_at_terminal(monkeypatch, typed)
     with pytest.raises(CommandError, match=told):

@@ -39,7 +39,7 @@ def test_it_takes_the_second_factor_also_of_a_global_owner() -> None:
 @each(
     ("username", "told"), [("nobody", "no user has the username nobody"), ("ada", "ada has no second factor")]
 )
-def test_it_refuses_in_one_line(username: str, told: str) -> None:
+def test_an_error_is_one_line(username: str, told: str) -> None:
     UserFactory.create(username="ada")
     with pytest.raises(CommandError, match=told):
         run(username)

@@ -33,7 +33,7 @@ def test_a_second_run_has_nothing_to_do(project: Project, settings: Settings) ->
     assert ApiKey.objects.get().ha1 == before
 
 
-def test_a_value_that_no_key_opens_stays_and_all_others_are_sealed_anew(
+def test_an_undecryptable_value_stays_and_all_others_are_encrypted_again(
     project: Project, settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings.OPSAPI_ENCRYPTION_KEYS = ["old key"]

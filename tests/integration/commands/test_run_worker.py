@@ -22,7 +22,7 @@ while not _stop_within({SECONDS}):
 """
 
 
-def test_a_worker_that_was_stopped_and_continued_goes_on_until_it_is_told_to_stop() -> None:
+def test_a_suspended_worker_continues_until_it_is_stopped() -> None:
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "opsapi.settings"}
     command = [sys.executable, "-c", _SCRIPT]
     with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE) as worker:

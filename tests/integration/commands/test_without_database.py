@@ -68,13 +68,13 @@ def test_another_server_is_named_without_its_password(
     assert line == f"the database server of DATABASE_URL ({named}) cannot be reached: {reason}"
 
 
-def test_another_fault_of_the_database_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_database_faults_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     line = said(monkeypatch, ("create_key",), DatabaseError("permission denied\nHINT: ask"))
     assert line == "the database cannot be used: permission denied"
 
 
 @each("command", COMMANDS, ids=lambda command: command[0])
-def test_a_database_with_migrations_to_be_applied_is_told(command: tuple[str, ...]) -> None:
+def test_unapplied_migrations_are_reported(command: tuple[str, ...]) -> None:
     """As while the first start, or an upgrade, applies them."""
     MigrationRecorder(connection).record_unapplied("events", "0006_plain_words")
     with pytest.raises(CommandError, match=r"not ready: wait .*manage\.py prepare"):

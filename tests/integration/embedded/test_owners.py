@@ -47,7 +47,7 @@ def test_an_ordinary_user_runs_it_as_root_does(parent: Path, as_nobody: Run) -> 
 
 
 @only_root
-def test_another_user_is_kept_out_of_a_running_server(shared_server: Layout, as_nobody: Run) -> None:
+def test_another_user_cannot_use_a_running_server(shared_server: Layout, as_nobody: Run) -> None:
     with pytest.raises(Exception, match=r"(?i)permission denied"):
         as_nobody(lambda: ask(shared_server, "SELECT 1"))
 

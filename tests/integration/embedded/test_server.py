@@ -108,7 +108,7 @@ def test_its_last_words_are_passed_on_before_it_counts_as_stopped(
     assert "database system is shut down" in passed_on
 
 
-def test_a_first_start_that_was_cut_off_is_begun_anew(server: Server) -> None:
+def test_an_interrupted_first_start_is_repeated(server: Server) -> None:
     half = server.layout.home / "data.new"
     server.layout.cluster.rename(half)
     (half / "global" / "pg_control").unlink()
@@ -124,13 +124,13 @@ def test_files_of_another_major_version_are_refused_before_anything_starts(serve
         server.check()
 
 
-def test_it_says_why_it_ended_while_starting(server: Server) -> None:
+def test_a_failed_start_reports_the_reason(server: Server) -> None:
     (server.layout.cluster / "global" / "pg_control").unlink()
     with pytest.raises(EmbeddedDatabaseError, match=r"stopped while starting: .*pg_control.*No such file"):
         _start(server)
 
 
-def test_it_says_that_it_is_recovering(
+def test_it_logs_that_it_is_recovering(
     server: Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_module, "SAY_EVERY", 0.0)
@@ -147,7 +147,7 @@ def test_waiting_for_it_can_be_given_up(server: Server) -> None:
     assert server.poll() is None
 
 
-def test_no_value_of_a_failed_statement_stands_in_its_log(
+def test_the_log_contains_no_values_of_failed_statements(
     server: Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("postgres"), "propagate", True)

@@ -32,7 +32,7 @@ USER = Actor(ActorKind.USER, KEY, "ada", True, "192.0.2.7")
         (ListWriter(SYSTEM), GLOBAL_LIST, False),
     ],
 )
-def test_a_list_holds_for_keys_that_are_not_exempt(writer: ListWriter, of: AccessList, held: bool) -> None:
+def test_a_list_applies_to_keys_that_are_not_exempt(writer: ListWriter, of: AccessList, held: bool) -> None:
     assert writer.is_held_by(of) is held
 
 
@@ -70,7 +70,7 @@ HELD = {
         ([Grant(Role.GLOBAL_OWNER)], set(HELD)),
     ],
 )
-def test_who_changes_a_list_writes_wherever_the_key_holds_a_role(by: list[Grant], may: set[str]) -> None:
+def test_a_list_is_changed_only_by_writers_in_all_scopes_of_the_key(by: list[Grant], may: set[str]) -> None:
     for name, held in HELD.items():
         if name in may:
             refuse_keys_beyond(held, by=by)
@@ -84,7 +84,7 @@ def test_ranges_that_are_asked_for_are_read_in_their_canonical_form() -> None:
     assert read_asked_ranges(asked) == ["192.0.2.7/32", "2001:db8::/32", "192.0.2.7/32"]
 
 
-def test_every_range_that_is_none_is_told() -> None:
+def test_every_invalid_range_is_named() -> None:
     with pytest.raises(ApiError) as refused:
         read_asked_ranges(["bad", "192.0.2.7", "10.0.0.1/8", "x" * 60])
     told = [fault.message.partition(" ")[0] for fault in refused.value.bad_fields]

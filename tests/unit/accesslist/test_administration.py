@@ -52,7 +52,7 @@ def test_a_role_administers_its_own_scope_and_what_is_below(role: Role) -> None:
     assert administers_somewhere(by) is (role in ADMINISTERED)
 
 
-def test_who_holds_nothing_administers_nothing() -> None:
+def test_a_caller_without_roles_administers_nothing() -> None:
     assert not administers_somewhere([])
     assert not any(administers([], place, ORGS_OF_GROUPS) for place in PLACES)
 
@@ -66,7 +66,7 @@ def test_who_holds_nothing_administers_nothing() -> None:
         ([EVERYWHERE], [EVERYWHERE]),
     ],
 )
-def test_what_was_shown_and_what_is_administered_may_be_named(
+def test_shown_roles_and_administered_scopes_are_accepted(
     wanted: Sequence[Grant], shown: Sequence[Grant]
 ) -> None:
     by = [Grant(Role.GROUP_USER_ADMIN, group_id=GROUP)]
@@ -93,7 +93,7 @@ def test_what_was_shown_and_what_is_administered_may_be_named(
         ([Grant(Role.GROUP_OWNER, group_id=SIBLING)], [IN_SIBLING], "USER_UNAUTHORIZED", "GROUP_OWNER"),
     ],
 )
-def test_nothing_else_may_be_named_elsewhere(
+def test_new_roles_in_other_scopes_are_refused(
     wanted: Sequence[Grant], shown: Sequence[Grant], code: str, named: str
 ) -> None:
     by = [Grant(Role.GROUP_USER_ADMIN, group_id=GROUP)]
@@ -104,14 +104,14 @@ def test_nothing_else_may_be_named_elsewhere(
 
 
 @each("role", Role)
-def test_a_user_admin_resets_only_who_holds_nothing_more(role: Role) -> None:
+def test_a_user_admin_resets_only_users_without_further_roles(role: Role) -> None:
     place = {"org_id": "o"} if role.is_org else {"group_id": "g"} if role.is_group else {}
     may = {Role.GROUP_READ_ONLY, Role.GROUP_USER_ADMIN, Role.ORG_READ_ONLY, Role.ORG_MEMBER}
     needed = Role.GLOBAL_USER_ADMIN if role in may else Role.GLOBAL_OWNER
     assert resetter_of([Grant(role, **place)]) is needed
 
 
-def test_who_holds_nothing_is_reset_by_a_user_admin() -> None:
+def test_a_user_without_roles_is_reset_by_a_user_admin() -> None:
     assert resetter_of([]) is Role.GLOBAL_USER_ADMIN
 
 

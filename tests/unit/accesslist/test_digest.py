@@ -164,7 +164,7 @@ def test_it_challenges_in_the_form_every_client_accepts(stale: bool, flag: str) 
 @example("Digest " + "a" * 5000 + "=")
 @example('Digest a="' + "\\" * 8000)
 @example("Digest " + ", " * 4000)
-def test_it_raises_nothing_but_malformed_credentials(text: str) -> None:
+def test_parsing_raises_only_malformed_credentials(text: str) -> None:
     try:
         parse(text)
     except MalformedCredentials as error:

@@ -22,14 +22,14 @@ OFFICE, HOME = (SeenCaller("abc123", address, SEEN) for address in ("192.0.2.7",
         (True, True, True, True, ListVerdict.EXEMPT),
     ],
 )
-def test_a_list_holds_for_whom_it_is_made(
+def test_a_list_applies_to_its_key_and_the_global_list_to_global_keys(
     is_exempt: bool, is_global: bool, global_refuses: bool, own_refuses: bool, expected: ListVerdict
 ) -> None:
-    told = verdict(
+    result = verdict(
         is_exempt=is_exempt, is_global=is_global, global_refuses=global_refuses, own_refuses=own_refuses
     )
-    assert told is expected
-    assert told.refuses is (expected in {ListVerdict.GLOBAL_LIST, ListVerdict.OWN_LIST})
+    assert result is expected
+    assert result.refuses is (expected in {ListVerdict.GLOBAL_LIST, ListVerdict.OWN_LIST})
 
 
 @each(
@@ -44,7 +44,7 @@ def test_a_list_holds_for_whom_it_is_made(
         (["192.0.2.0/24"], None, True),
     ],
 )
-def test_a_list_without_entries_keeps_nobody_out(
+def test_a_list_without_entries_blocks_no_address(
     blocks: list[str], address: str | None, expected: bool
 ) -> None:
     assert keeps_out(blocks, address) is expected
@@ -62,7 +62,7 @@ def test_a_list_without_entries_keeps_nobody_out(
         ([], [], []),
     ],
 )
-def test_only_who_got_in_before_is_refused_newly(
+def test_only_admitted_callers_are_newly_refused(
     before: list[str], after: list[str], refused: list[SeenCaller]
 ) -> None:
     assert newly_refused([OFFICE, HOME], before=before, after=after) == refused

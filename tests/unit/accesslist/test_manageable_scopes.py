@@ -41,23 +41,23 @@ HELD = [
         ([], []),
     ],
 )
-def test_each_role_is_behind_the_widest_door(by: list[Grant], expected: list[Scope]) -> None:
+def test_each_role_is_in_the_widest_manageable_scope(by: list[Grant], expected: list[Scope]) -> None:
     assert manageable_scopes(HELD, by=by) == expected
 
 
-def test_a_key_that_holds_nothing_is_changed_by_global_owners_only() -> None:
+def test_a_key_without_roles_is_managed_by_global_owners_only() -> None:
     assert manageable_scopes([], by=[Grant(Role.GLOBAL_OWNER)]) == [INSTALLATION]
     assert manageable_scopes([], by=[Grant(Role.ORG_OWNER, org_id="org1")]) == []
 
 
-def test_who_finds_no_door_is_told_the_roles_that_would_do() -> None:
+def test_a_refusal_names_the_sufficient_roles() -> None:
     with pytest.raises(ApiError) as caught:
         require_manageable_scopes(HELD, by=[Grant(Role.GROUP_READ_ONLY, group_id="group1")])
     assert caught.value.parameters == ["GLOBAL_OWNER or ORG_OWNER or GROUP_OWNER or GROUP_USER_ADMIN"]
 
 
 @each(
-    ("scope", "door", "expected"),
+    ("scope", "managed", "expected"),
     [
         (ONE, Scope(group_id="group1"), True),
         (TWO, Scope(group_id="group1"), False),
@@ -71,5 +71,5 @@ def test_who_finds_no_door_is_told_the_roles_that_would_do() -> None:
         (INSTALLATION, INSTALLATION, True),
     ],
 )
-def test_what_is_behind_a_door(scope: Scope, door: Scope, expected: bool) -> None:
-    assert is_within_scope(scope, door) is expected
+def test_a_scope_contains_its_projects(scope: Scope, managed: Scope, expected: bool) -> None:
+    assert is_within_scope(scope, managed) is expected

@@ -74,5 +74,5 @@ def test_a_nonce_changed_anywhere_is_not_valid(position: int) -> None:
 
 
 @given(st.text() | st.text(min_size=32, max_size=32) | st.from_regex(r"[A-Za-z0-9_-]{32}\n?", fullmatch=True))
-def test_nothing_else_is_valid(text: str) -> None:
+def test_other_texts_are_not_valid(text: str) -> None:
     assert not is_valid(text, KEY, NOW)

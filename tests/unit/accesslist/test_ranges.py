@@ -32,7 +32,7 @@ from tests.each import each
         ("0000:0000:0000:0000:0000:ffff:255.255.255.255/128", "255.255.255.255/32"),
     ],
 )
-def test_a_range_has_one_form(text: str, block: str | None) -> None:
+def test_a_range_has_a_canonical_form(text: str, block: str | None) -> None:
     if block is not None:
         assert read_range(text) == block
         assert read_range(block) == block
@@ -68,7 +68,7 @@ def test_a_range_has_one_form(text: str, block: str | None) -> None:
         "1:" * 30,
     ],
 )
-def test_what_is_no_range_is_refused(text: str) -> None:
+def test_an_invalid_range_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be an address or a range in CIDR notation"):
         read_range(text)
 
@@ -110,7 +110,7 @@ def test_an_address_is_covered_by_a_range_of_its_kind(
         ("::/0", None),
     ],
 )
-def test_a_range_of_one_is_an_address(block: str, address: str | None) -> None:
+def test_a_range_with_one_address_is_an_address(block: str, address: str | None) -> None:
     assert only_address(block) == address
 
 

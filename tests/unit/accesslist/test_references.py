@@ -28,5 +28,5 @@ def test_it_names_every_unknown_and_repeated_item(named: list[str | None], fault
 
 
 @each("named", [[], ["a"], ["a", "b"]], ids=str)
-def test_it_lets_pass_what_exists_and_stands_there_once(named: list[str]) -> None:
+def test_it_accepts_existing_objects_without_repetition(named: list[str]) -> None:
     refuse_unknown_and_repeated(((one, one) for one in named), unknown=UNKNOWN)

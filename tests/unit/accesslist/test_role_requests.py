@@ -90,7 +90,7 @@ CASES = [
 
 
 @each(("here", "role", "place", "expected"), CASES)
-def test_a_role_holds_where_path_and_body_say_or_is_refused_by_its_field(
+def test_a_role_gets_the_scope_of_path_and_body_or_names_the_wrong_field(
     here: Scope, role: Role, place: dict[str, str], expected: Scope | Fault
 ) -> None:
     wanted = asked_roles([asked(role, **place)])
@@ -110,7 +110,7 @@ def test_each_role_is_given_once_in_the_order_asked() -> None:
     assert found == [Grant(Role.GROUP_OWNER, group_id=GROUP), Grant(Role.GROUP_AGENT, group_id=GROUP)]
 
 
-def test_every_wrong_role_is_named_under_the_field_it_stood_in() -> None:
+def test_every_wrong_role_is_named_with_its_field() -> None:
     values = [asked(Role.ORG_MEMBER), asked(Role.GROUP_AGENT), asked(Role.GROUP_OWNER, groupId=SISTER)]
     _, bad = refused(lambda: grants_asked(asked_roles(values, "teams[1].roleNames"), here=IN_GROUP))
     assert [one.field for one in bad] == ["teams[1].roleNames[0].roleName", "teams[1].roleNames[2].groupId"]
@@ -134,7 +134,7 @@ def refusal_of_giving(wanted: Grant, mine: Grant) -> str | None:
 
 @each("mine", Role)
 @each("wanted", Role)
-def test_who_gives_a_role_holds_it_there(mine: Role, wanted: Role) -> None:
+def test_a_role_is_granted_only_by_callers_who_have_it(mine: Role, wanted: Role) -> None:
     told = refusal_of_giving(held(wanted), held(mine))
     if wanted.is_global:
         assert told == (None if mine is Role.GLOBAL_OWNER else "CANNOT_ADD_GLOBAL_ROLE")
@@ -154,13 +154,11 @@ def test_who_gives_a_role_holds_it_there(mine: Role, wanted: Role) -> None:
     ],
     ids=["other project", "no project", "other organization", "no organization"],
 )
-def test_where_nothing_is_held_nothing_is_given_whether_the_place_exists_or_not(
-    mine: Role, wanted: Grant
-) -> None:
+def test_a_refusal_does_not_reveal_whether_the_scope_exists(mine: Role, wanted: Grant) -> None:
     assert refusal_of_giving(wanted, held(mine)) == "ROLE_NOT_HELD"
 
 
-def test_nothing_given_is_never_refused() -> None:
+def test_no_roles_are_never_refused() -> None:
     refuse_roles_not_held([], by=[], orgs_of_groups={})
 
 

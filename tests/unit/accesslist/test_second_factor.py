@@ -43,7 +43,7 @@ def test_it_takes_the_codes_of_the_rfc(seconds: int, code: str) -> None:
     # The code's step begins at 1234567890, a multiple of 30.
     [(-31, False), (-30, True), (-1, True), (0, True), (29, True), (30, True), (59, True), (60, False)],
 )
-def test_a_clock_may_be_wrong_by_one_step_either_way(seconds: int, counts: bool) -> None:
+def test_a_clock_can_differ_by_one_step(seconds: int, counts: bool) -> None:
     answer = step_of(CODE, secret=SECRET, last_step=NEVER, now=AT + timedelta(seconds=seconds))
     assert answer == (STEP if counts else CodeFault.WRONG)
 
@@ -60,7 +60,7 @@ def test_a_code_counts_once_and_none_before_it_afterwards(last_step: int, answer
     "typed",
     ["", "00592", "0059244", "005925", "5924", "٠٠٥٩٢٤", "00592a", "-05924", "\0", "x" * 5000, "\ud800"],
 )
-def test_it_refuses_what_is_not_the_code(typed: str) -> None:
+def test_it_refuses_other_codes(typed: str) -> None:
     assert step_of(typed, secret=SECRET, last_step=NEVER, now=AT) is CodeFault.WRONG
 
 
@@ -74,7 +74,7 @@ def test_secrets_are_long_and_differ() -> None:
     assert all(re.fullmatch("[A-Z2-7]{32}", secret) for secret in made)
 
 
-def test_the_address_names_who_and_what() -> None:
+def test_the_setup_uri_names_issuer_and_user() -> None:
     uri = urlsplit(setup_uri(SECRET, "ada lovelace"))
     assert (uri.scheme, uri.netloc, uri.path) == ("otpauth", "totp", "/Ops:ada%20lovelace")
     assert parse_qs(uri.query) == {"secret": [SECRET], "issuer": ["Ops"]}

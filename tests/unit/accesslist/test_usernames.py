@@ -48,7 +48,7 @@ def test_names_that_look_alike_share_a_skeleton(name: str, looks_like: str) -> N
         ("\u7530\u4e2d", "\u4e2d\u7530"),
     ],
 )
-def test_names_that_can_be_told_apart_do_not(names: tuple[str, str]) -> None:
+def test_distinguishable_names_have_different_skeletons(names: tuple[str, str]) -> None:
     first, second = names
     assert skeleton(first) != skeleton(second)
 
@@ -110,7 +110,7 @@ def test_no_name_begins_or_ends_with_a_blank(name: str) -> None:
     ],
     ids=ascii,
 )
-def test_what_cannot_be_seen_is_named(char: str, named: str) -> None:
+def test_invisible_characters_are_named(char: str, named: str) -> None:
     assert (
         character_fault(f"a{char}da")
         == f"it must not contain {named}, which is invisible or looks like a space"

@@ -9,7 +9,7 @@ from alerting.rules.claim_order import (
     BURST,
     YOUNG,
     Candidate,
-    InHand,
+    RunningRequest,
     choose,
     next_free_slot,
 )
@@ -21,7 +21,7 @@ SLOTS = 8
 
 def candidate(number: int, project: str = "a", **changes: object) -> Candidate:
     """A message to a destination of its own, due for so many seconds."""
-    made = Candidate(
+    message = Candidate(
         id=f"{project}{number}",
         destination=f"{project}{number}",
         project=project,
@@ -29,12 +29,14 @@ def candidate(number: int, project: str = "a", **changes: object) -> Candidate:
         due=NOW - number * SECOND,
         steady=True,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(message, **changes)  # type: ignore[arg-type]
 
 
-def in_hand(number: int, project: str = "a", age: timedelta = timedelta(), **changes: object) -> InHand:
-    """A message that this worker sends."""
-    made = InHand(
+def running(
+    number: int, project: str = "a", age: timedelta = timedelta(), **changes: object
+) -> RunningRequest:
+    """A request of this worker to a destination of its own."""
+    request = RunningRequest(
         destination=f"{project}{number}",
         project=project,
         host=f"https://{project}{number}:443",
@@ -42,7 +44,7 @@ def in_hand(number: int, project: str = "a", age: timedelta = timedelta(), **cha
         steady=True,
         mine=True,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(request, **changes)  # type: ignore[arg-type]
 
 
 def test_what_is_due_longest_goes_first() -> None:
@@ -54,8 +56,8 @@ def test_projects_take_turns_whatever_their_backlog() -> None:
     assert choose([*backlog, candidate(1, "b")], [], slots=SLOTS, now=NOW)[:2] == ["a19", "b1"]
 
 
-def test_the_project_with_less_in_hand_goes_first() -> None:
-    chosen = choose([candidate(9), candidate(1, "b")], [in_hand(1)], slots=SLOTS, now=NOW)
+def test_the_project_with_fewer_running_requests_goes_first() -> None:
+    chosen = choose([candidate(9), candidate(1, "b")], [running(1)], slots=SLOTS, now=NOW)
     assert chosen == ["b1", "a9"]
 
 
@@ -66,27 +68,27 @@ def test_a_project_holds_half_of_the_slots_at_most() -> None:
 
 def test_requests_that_last_no_longer_hold_a_slot() -> None:
     """A message to a receiver that answers goes out beside any number of receivers that hang."""
-    hanging = [in_hand(number, f"p{number}") for number in range(SLOTS)]
+    hanging = [running(number, f"p{number}") for number in range(SLOTS)]
     assert choose([candidate(1, "b")], hanging, slots=SLOTS, now=NOW) == []
     old = [replace(one, began=NOW - YOUNG) for one in hanging]
     assert choose([candidate(1, "b")], old, slots=SLOTS, now=NOW) == ["b1"]
 
 
 def test_all_that_is_in_hand_is_bounded() -> None:
-    old = [in_hand(number, f"p{number}", YOUNG) for number in range(SLOTS * BURST)]
+    old = [running(number, f"p{number}", YOUNG) for number in range(SLOTS * BURST)]
     assert choose([candidate(1, "b")], old, slots=SLOTS, now=NOW) == []
 
 
 def test_a_project_holds_no_more_than_is_left_for_the_others() -> None:
-    hanging = [in_hand(number, "a", YOUNG) for number in range(SLOTS * BURST // 2)]
+    hanging = [running(number, "a", YOUNG) for number in range(SLOTS * BURST // 2)]
     waiting = [candidate(99), candidate(1, "b", steady=False)]
     assert choose(waiting, hanging, slots=SLOTS, now=NOW) == ["b1"]
-    left = [in_hand(number, f"p{number}", YOUNG) for number in range(SLOTS * BURST // 2 - 1)]
+    left = [running(number, f"p{number}", YOUNG) for number in range(SLOTS * BURST // 2 - 1)]
     assert choose([candidate(1, "b", steady=False)], hanging + left, slots=SLOTS, now=NOW) == ["b1"]
 
 
 def test_the_project_with_less_that_lasts_goes_first() -> None:
-    chosen = choose([candidate(9), candidate(1, "b")], [in_hand(1, age=YOUNG)], slots=1, now=NOW)
+    chosen = choose([candidate(9), candidate(1, "b")], [running(1, age=YOUNG)], slots=1, now=NOW)
     assert chosen == ["b1"]
 
 
@@ -99,7 +101,7 @@ def test_a_destination_that_answers_has_several_in_hand_another_one() -> None:
 
 
 def test_what_other_workers_have_in_hand_counts_for_a_destination_and_not_for_our_slots() -> None:
-    theirs = [in_hand(number, mine=False, destination="d") for number in range(AT_ONE_DESTINATION)]
+    theirs = [running(number, mine=False, destination="d") for number in range(AT_ONE_DESTINATION)]
     assert choose([candidate(1, destination="d")], theirs, slots=1, now=NOW) == []
     assert choose([candidate(1, destination="e")], theirs, slots=1, now=NOW) == ["a1"]
 
@@ -111,12 +113,12 @@ def test_a_host_that_is_down_gets_one_message_of_another_destination_each_time()
         candidate(1, "b", host="h", host_down=True, tried=NOW),
     ]
     assert choose(waiting, [], slots=SLOTS, now=NOW) == ["a2"]
-    probed = [in_hand(9, "c", host="h", age=YOUNG)]
+    probed = [running(9, "c", host="h", age=YOUNG)]
     assert choose(waiting, probed, slots=SLOTS, now=NOW) == []
 
 
 def test_requests_of_one_project_at_one_host_are_bounded() -> None:
-    held = [in_hand(number, host="h", age=YOUNG) for number in range(AT_ONE_HOST)]
+    held = [running(number, host="h", age=YOUNG) for number in range(AT_ONE_HOST)]
     assert choose([candidate(1, host="h")], held, slots=512, now=NOW) == []
     assert choose([candidate(1, "b", host="h")], held, slots=512, now=NOW) == ["b1"]
 

@@ -70,11 +70,11 @@ def test_the_port_that_a_gateway_writes_is_no_part_of_the_address(forwarded: str
     ],
     ids=ascii,
 )
-def test_what_is_no_address_is_not_guessed_at(forwarded: str) -> None:
+def test_an_invalid_address_is_none(forwarded: str) -> None:
     assert caller(forwarded) == PROXY
 
 
-def test_nobody_else_is_asked_through_whom_they_come() -> None:
+def test_headers_of_untrusted_peers_are_ignored() -> None:
     assert caller("203.0.113.7:1234", peer="192.0.2.1") == "192.0.2.1"
 
 
@@ -87,7 +87,7 @@ def test_nobody_else_is_asked_through_whom_they_come() -> None:
         ("2001:db8:1:3::", "2001:db8:1:3::/64"),
     ],
 )
-def test_who_has_many_addresses_is_counted_once(address: str, counted: str) -> None:
+def test_an_ipv6_network_is_counted_once(address: str, counted: str) -> None:
     assert counted_range(ip_address(address)) == counted
 
 

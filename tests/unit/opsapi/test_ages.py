@@ -34,11 +34,11 @@ DAY = timedelta(days=1)
     ],
     ids=str,
 )
-def test_they_are_said_in_one_unit_or_two(length: timedelta, words: str) -> None:
+def test_durations_have_one_or_two_units(length: timedelta, words: str) -> None:
     assert age_words(length) == words
 
 
-def test_what_was_is_said_with_how_long_ago() -> None:
+def test_a_past_time_is_shown_with_its_age() -> None:
     now = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
     assert ago_words(now - 3 * HOUR - 20 * MINUTE, now) == "3 h 20 min ago"
 

@@ -42,7 +42,7 @@ def read(end: socket.socket) -> bytes:
     return bytes(received)
 
 
-def test_the_head_goes_out_with_what_follows_it(ends: tuple[socket.socket, socket.socket]) -> None:
+def test_the_head_is_sent_with_the_first_part_of_the_body(ends: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = ends
     answer = PendingAnswer(ours)
     answer.sendall(b"head ")
@@ -60,13 +60,13 @@ def test_a_head_alone_goes_out_at_the_end(ends: tuple[socket.socket, socket.sock
     assert read(theirs) == b"head"
 
 
-def test_what_comes_before_the_answer_goes_out_at_once(ends: tuple[socket.socket, socket.socket]) -> None:
+def test_bytes_before_the_response_are_sent_at_once(ends: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = ends
     assert PendingAnswer(ours).send(b"100") == 3
     assert read(theirs) == b"100"
 
 
-def test_what_is_not_taken_waits_and_nothing_is_lost(ends: tuple[socket.socket, socket.socket]) -> None:
+def test_unsent_bytes_wait_and_are_not_lost(ends: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = ends
     answer, received = PendingAnswer(ours), b""
     answer.sendall(b"head")
@@ -79,7 +79,7 @@ def test_what_is_not_taken_waits_and_nothing_is_lost(ends: tuple[socket.socket, 
     assert received + read(theirs) == b"head" + LARGE
 
 
-def test_a_reader_has_longer_the_more_it_takes(
+def test_a_faster_reader_gets_more_time(
     ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
@@ -91,7 +91,7 @@ def test_a_reader_has_longer_the_more_it_takes(
     assert answer.deadline() == 100 + STALL_SECONDS + taken / READ_BYTES_PER_SECOND
 
 
-def test_a_reader_who_has_taken_much_and_pauses_has_no_longer_than_a_pause(
+def test_a_pause_ends_the_connection_however_much_was_read(
     ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
@@ -105,7 +105,7 @@ def test_a_reader_who_has_taken_much_and_pauses_has_no_longer_than_a_pause(
     assert answer.deadline() == 100 + PAUSE_SECONDS
 
 
-def test_an_answer_in_parts_waits_for_a_reader_who_is_far_behind_and_gives_up(
+def test_a_response_in_parts_waits_for_a_slow_reader_and_gives_up(
     ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "STALL_SECONDS", 0.0)
@@ -123,7 +123,7 @@ def test_an_answer_in_parts_waits_for_a_reader_who_is_far_behind_and_gives_up(
     assert ends[0].gettimeout() == 0
 
 
-def test_a_reader_who_has_gone_is_told_apart_from_one_who_does_not_read(
+def test_a_closed_connection_differs_from_a_client_that_does_not_read(
     ends: tuple[socket.socket, socket.socket],
 ) -> None:
     answer = PendingAnswer(ends[0])

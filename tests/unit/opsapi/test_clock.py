@@ -84,7 +84,7 @@ def test_a_filter_takes_a_date_alone(text: str, end_of_day: bool, expected: date
 
 
 @each("text", ["2026-02-29", "2026-11", "", "21.11.2026"])
-def test_a_filter_refuses_what_is_no_date(text: str) -> None:
+def test_a_filter_refuses_an_invalid_date(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the parsers say it in words of their own
         parse_filter_time(text, end_of_day=False)
 

@@ -38,13 +38,11 @@ def test_a_typed_moment_stays_as_it_was_typed() -> None:
 
 
 @each(("required", "stored", "asked"), [(True, None, True), (True, "****", False), (False, None, False)])
-def test_a_secret_has_to_be_typed_where_there_is_none(
-    required: bool, stored: str | None, asked: bool
-) -> None:
+def test_a_missing_secret_is_required(required: bool, stored: str | None, asked: bool) -> None:
     assert SecretInput(required=required, stored=stored).required is asked
 
 
-def test_a_stored_secret_is_told_apart_and_never_in_the_page() -> None:
+def test_a_stored_secret_is_shown_only_redacted() -> None:
     field = SecretInput(label="Token", stored="<****ab>", note=" Take care.")
     assert field.widget.render("token", "typed") == field.widget.render("token", None)
     assert field.widget.attrs["placeholder"] == "unchanged"
@@ -52,7 +50,7 @@ def test_a_stored_secret_is_told_apart_and_never_in_the_page() -> None:
     assert field.removal().label == "Remove the stored “Token”"
 
 
-def test_of_a_new_secret_nothing_is_told() -> None:
+def test_a_new_secret_shows_no_stored_value() -> None:
     field = SecretInput(label="Token", note=" Take care.", help_text="From the service.")
     assert "placeholder" not in field.widget.attrs
     assert field.help_text == "From the service."

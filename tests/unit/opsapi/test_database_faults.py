@@ -52,5 +52,5 @@ def caused_by(error: Error, cause: psycopg.Error) -> Error:
         (None, None),
     ],
 )
-def test_what_an_error_means(error: Exception | None, fault: DatabaseFault | None) -> None:
+def test_errors_are_mapped_to_faults(error: Exception | None, fault: DatabaseFault | None) -> None:
     assert database_fault(error) is fault

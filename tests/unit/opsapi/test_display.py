@@ -18,7 +18,7 @@ HOSTILE = '"><script>alert(1)</script>'
     [("", ("", 0)), ("abc", ("abc", 0)), ("abcd", ("abc", 1)), ("abcdef", ("abc", 3))],
     ids=["none", "as many as fit", "one more", "more"],
 )
-def test_a_list_is_cut_and_says_how_many_are_left_out(rows: str, found: tuple[str, int]) -> None:
+def test_a_list_is_cut_and_returns_the_number_of_missing_entries(rows: str, found: tuple[str, int]) -> None:
     assert cut(rows, 3) == found
 
 
@@ -32,7 +32,7 @@ def test_a_list_is_cut_and_says_how_many_are_left_out(rows: str, found: tuple[st
         (991, True, "… and at least 991 more"),
     ],
 )
-def test_what_is_left_out_is_told(left_out: int, at_least: bool, words: str) -> None:
+def test_the_number_of_missing_rows_is_shown(left_out: int, at_least: bool, words: str) -> None:
     assert more_words(left_out, at_least=at_least) == words
 
 
@@ -41,7 +41,7 @@ def test_a_value_that_fits_stays(text: str | None) -> None:
     assert short(text) == text
 
 
-def test_a_long_value_is_cut_and_stands_whole_in_its_tooltip() -> None:
+def test_a_long_value_is_cut_and_complete_in_its_tooltip() -> None:
     text = HOSTILE + "x" * LONGEST
     shown = str(short(text))
     assert "<script>" not in shown
@@ -49,7 +49,7 @@ def test_a_long_value_is_cut_and_stands_whole_in_its_tooltip() -> None:
     assert shown.endswith("…</span>")
 
 
-def test_a_link_escapes_what_it_says() -> None:
+def test_a_link_escapes_its_text() -> None:
     assert "<script>" not in link("/a?b=1&c=2", HOSTILE)
     assert 'href="/a?b=1&amp;c=2"' in link("/a?b=1&c=2", HOSTILE)
 

@@ -59,16 +59,16 @@ def refusal(body: Mapping[str, Any], stored: Mapping[str, Any] | None = None) ->
     return raised.value
 
 
-def test_what_was_left_out_is_not_there_unless_it_has_a_default() -> None:
+def test_an_absent_field_has_no_value_unless_it_has_a_default() -> None:
     assert read(GOOD) == {"kind": "A", "parts": [{"name": "a", "size": 7}]}
 
 
 @each("absent", [None, []])
-def test_null_and_an_empty_array_are_as_good_as_left_out(absent: Any) -> None:
+def test_null_and_an_empty_array_count_as_absent(absent: Any) -> None:
     assert read({**GOOD, "notes": absent}) == read(GOOD)
 
 
-def test_null_is_as_good_as_left_out_below_the_surface() -> None:
+def test_null_counts_as_absent_in_nested_documents() -> None:
     assert read({**GOOD, "part": None, "parts": [{"name": "a", "size": None}]}) == read(GOOD)
 
 
@@ -117,12 +117,12 @@ def test_it_refuses_a_wrong_field_by_its_path(change: dict[str, Any], field: str
     assert error.code is code
 
 
-def test_an_older_name_stands_for_the_field() -> None:
+def test_an_older_name_sets_the_field() -> None:
     assert read({"kind": "A", "parts": [{"old": "a"}]}) == read(GOOD)
 
 
 @each("part", [{"name": "a", "old": None}, {"old": None, "name": "a"}, {"name": None, "old": "a"}], ids=str)
-def test_null_under_the_other_of_two_names_is_as_good_as_left_out(part: dict[str, Any]) -> None:
+def test_null_under_an_older_name_counts_as_absent(part: dict[str, Any]) -> None:
     assert read({"kind": "A", "parts": [part]}) == read(GOOD)
 
 
@@ -139,7 +139,7 @@ def test_every_wrong_field_is_named_at_once_in_the_documented_order() -> None:
     assert error.code is ErrorCode.ATTRIBUTE_READ_ONLY
 
 
-def test_an_unknown_field_is_told_which_ones_there_are() -> None:
+def test_an_unknown_field_names_the_allowed_fields() -> None:
     shown = refusal({**GOOD, "unknown": 1}).document()["badFields"]
     assert shown[0]["allowed"] == ["kind", "notes", "part", "parts"]
 
@@ -149,7 +149,7 @@ def test_an_unknown_field_is_told_which_ones_there_are() -> None:
     [{f"unknown{number}": 1 for number in range(500)}, {"parts": ["x"] * 500}, {"notes": [""] * 500}],
     ids=["unknown", "parts", "notes"],
 )
-def test_of_very_many_wrong_fields_the_first_hundred_are_named(change: dict[str, Any]) -> None:
+def test_at_most_a_hundred_wrong_fields_are_named(change: dict[str, Any]) -> None:
     assert len(refusal({**GOOD, **change}).bad_fields) == 100
 
 
@@ -169,7 +169,7 @@ def test_a_name_that_no_answer_can_show_is_a_fault_of_its_object(name: str) -> N
     assert render(error.document())
 
 
-def test_values_that_cannot_be_kept_are_named_with_all_other_faults() -> None:
+def test_values_that_cannot_be_stored_are_named_with_all_other_faults() -> None:
     part = {"name": "a\0", "size": inf}
     error = refusal(
         {**GOOD, "kind": "C", "parts": [part, {"name": "\ud800", "size": 10**400}], "notes": ["\0"]}
@@ -190,7 +190,7 @@ def test_a_very_long_unknown_name_is_cut() -> None:
 
 
 @each(("value", "refused"), [("x", False), (None, False), ("y", True)])
-def test_a_read_only_field_may_say_what_is_stored_and_nothing_else(value: Any, refused: bool) -> None:
+def test_a_read_only_field_accepts_only_the_stored_value(value: Any, refused: bool) -> None:
     body, stored = {**GOOD, "id": value}, {"id": "x"}
     if refused:
         assert refusal(body, stored).code is ErrorCode.ATTRIBUTE_READ_ONLY
@@ -207,18 +207,18 @@ class Change(Whole_):
     parts = ListOf(NestedDocument(), required=False)
 
 
-def test_a_field_declared_anew_keeps_its_place_and_new_ones_follow() -> None:
+def test_a_redeclared_field_keeps_its_place_and_new_fields_follow() -> None:
     assert list(Change().fields) == [*Whole_().fields, "more"]
     assert not Change().fields["parts"].required
 
 
-def test_what_is_not_writable_may_say_what_is_stored_and_need_not_stand_there() -> None:
+def test_a_field_that_is_not_writable_can_be_absent_or_unchanged() -> None:
     change = Change(context={"stored": {"kind": "A"}})
     assert change.read({"notes": ["n"]}) == change.read({"notes": ["n"], "kind": "A"}) == {"notes": ["n"]}
     assert not Whole_().fields["kind"].read_only
 
 
-def test_what_is_not_writable_is_refused_where_it_says_otherwise() -> None:
+def test_a_changed_field_that_is_not_writable_is_refused() -> None:
     with pytest.raises(ApiError) as raised:
         Change(context={"stored": {"kind": "A"}}).read({"more": 1, "part": {}, "parts": [{}], "kind": "B"})
     assert [(bad.field, bad.code) for bad in raised.value.bad_fields] == [
@@ -242,7 +242,7 @@ def test_no_more_faults_are_named_than_an_answer_should_hold(body: Mapping[str, 
     assert len(refusal(body).bad_fields) == MOST_FAULTS
 
 
-def test_a_document_is_made_once_for_a_thread_and_keeps_nothing_of_what_it_was_read_in() -> None:
+def test_a_document_is_created_once_for_a_thread_and_forgets_its_context() -> None:
     with Whole_.within(stored={"id": "1"}) as first:
         assert first.read({**GOOD, "id": "1"})
         assert first.context == {"stored": {"id": "1"}}

@@ -21,17 +21,17 @@ OWNER = "a" * 24
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
-def test_what_was_sealed_opens_for_its_owner(plaintext: str) -> None:
+def test_an_encrypted_text_is_decrypted_for_its_owner(plaintext: str) -> None:
     assert decrypt(encrypt(plaintext, owner=OWNER), owner=OWNER) == plaintext
 
 
-def test_the_sealed_form_shows_nothing_and_never_repeats() -> None:
+def test_an_encrypted_text_reveals_nothing_and_never_repeats() -> None:
     encrypted = {encrypt("the secret", owner=OWNER) for _ in range(20)}
     assert len(encrypted) == 20
     assert not any("secret" in one for one in encrypted)
 
 
-def test_another_owner_cannot_open_it() -> None:
+def test_another_owner_cannot_decrypt_it() -> None:
     encrypted = encrypt("the secret", owner=OWNER)
     with pytest.raises(CannotDecryptError, match="b" * 24):
         decrypt(encrypted, owner="b" * 24)
@@ -45,7 +45,7 @@ def test_a_changed_octet_is_noticed() -> None:
         decrypt(f"{key_id}.{base64.urlsafe_b64encode(bytes(raw)).decode()}", owner=OWNER)
 
 
-def test_an_older_key_still_opens_and_the_newest_seals(settings: Settings) -> None:
+def test_an_older_key_decrypts_and_the_newest_encrypts(settings: Settings) -> None:
     settings.OPSAPI_ENCRYPTION_KEYS = ["old"]
     before = encrypt("the secret", owner=OWNER)
     settings.OPSAPI_ENCRYPTION_KEYS = ["new", "old"]
@@ -54,7 +54,7 @@ def test_an_older_key_still_opens_and_the_newest_seals(settings: Settings) -> No
     assert [is_current(before), is_current(after)] == [False, True]
 
 
-def test_a_key_that_is_gone_opens_nothing(settings: Settings) -> None:
+def test_a_removed_key_decrypts_nothing(settings: Settings) -> None:
     settings.OPSAPI_ENCRYPTION_KEYS = ["old"]
     encrypted = encrypt("the secret", owner=OWNER)
     settings.OPSAPI_ENCRYPTION_KEYS = ["new"]
@@ -63,13 +63,13 @@ def test_a_key_that_is_gone_opens_nothing(settings: Settings) -> None:
 
 
 @each("body", ["", "c2hvcnQ=", "no base64", "é"], ids=["empty", "short", "odd", "letters"])
-def test_what_was_never_sealed_opens_nothing(body: str) -> None:
+def test_other_texts_are_not_decrypted(body: str) -> None:
     key_id, _, _ = encrypt("the secret", owner=OWNER).partition(".")
     with pytest.raises(CannotDecryptError):
         decrypt(f"{key_id}.{body}", owner=OWNER)
 
 
-def test_what_is_sealed_begins_with_its_key(settings: Settings) -> None:
+def test_an_encrypted_text_begins_with_its_key_id(settings: Settings) -> None:
     settings.OPSAPI_ENCRYPTION_KEYS = ["new", "old"]
     new, old = known_key_ids()
     assert len(new) == len(old) == KEY_ID_LENGTH

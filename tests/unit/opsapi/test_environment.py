@@ -69,7 +69,7 @@ LONG = "k" * 32
         (f"{LONG},older", "unused", [LONG, "older"]),
     ],
 )
-def test_encryption_keys_are_those_of_the_setting_or_of_the_file(
+def test_encryption_keys_come_from_the_setting_or_the_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: str | None, in_file: str | None, keys: list[str]
 ) -> None:
     assert read_keys(monkeypatch, tmp_path, named, in_file) == keys

@@ -152,7 +152,7 @@ def test_a_moment_is_in_utc_and_whole_seconds() -> None:
 
 
 @each("value", ["C", "", 1, True, ["A"], {}], ids=repr)
-def test_a_closed_set_tells_its_values(value: Any) -> None:
+def test_a_refused_value_names_the_closed_set(value: Any) -> None:
     with pytest.raises(InvalidField) as refusal:
         OneOf(["A", "B"]).run_validation(value)
     assert list(refusal.value.bad_fields[0].allowed) == ["A", "B"]
@@ -173,9 +173,7 @@ def test_a_list_names_every_wrong_item() -> None:
     ],
     ids=["repeated", "wrong ones first", "very many"],
 )
-def test_a_list_of_different_items_names_those_that_stand_there_already(
-    data: list[Any], fields: list[str]
-) -> None:
+def test_a_unique_array_names_repeated_items(data: list[Any], fields: list[str]) -> None:
     with pytest.raises(InvalidField) as refusal:
         ListOf(Text(), unique=True).run_validation(data)
     assert [bad.field for bad in refusal.value.bad_fields] == fields

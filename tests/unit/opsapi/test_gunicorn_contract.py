@@ -60,7 +60,7 @@ def test_gunicorn_is_pinned_to_the_minor_version_that_is_installed() -> None:
 
 
 @each("ours", OVERRIDDEN)
-def test_what_is_overridden_is_there_with_its_parameters_and_nothing_else_is(ours: type) -> None:
+def test_exactly_the_listed_methods_are_overridden_with_gunicorns_parameters(ours: type) -> None:
     (theirs,) = ours.__bases__
     overridden = {
         name: list(inspect.signature(getattr(theirs, name)).parameters)
@@ -71,7 +71,7 @@ def test_what_is_overridden_is_there_with_its_parameters_and_nothing_else_is(our
 
 
 @each(("called", "parameters"), CALLED, ids=lambda one: getattr(one, "__qualname__", ""))
-def test_what_is_called_takes_what_it_is_given(called: object, parameters: list[str]) -> None:
+def test_called_methods_have_the_expected_parameters(called: object, parameters: list[str]) -> None:
     assert callable(called)
     assert list(inspect.signature(called).parameters) == parameters
 

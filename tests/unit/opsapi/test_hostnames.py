@@ -25,7 +25,7 @@ LONGEST = ".".join([LABEL] * 3 + ["a" * 61])
         ("::ffff:10.0.0.1", "10.0.0.1"),
     ],
 )
-def test_a_name_or_address_has_one_form(text: str, kept: str) -> None:
+def test_a_name_or_address_has_a_canonical_form(text: str, kept: str) -> None:
     assert canonical_hostname(text) == kept
 
 

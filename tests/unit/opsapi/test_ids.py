@@ -16,7 +16,7 @@ def test_an_id_has_24_lower_case_hex_characters() -> None:
     assert re.fullmatch(r"[0-9a-f]{24}", new_id())
 
 
-def test_ids_of_one_process_grow() -> None:
+def test_ids_of_a_process_increase() -> None:
     made = [new_id() for _ in range(5000)]
     assert made == sorted(set(made))
 
@@ -34,7 +34,7 @@ def test_a_later_id_is_greater() -> None:
         assert new_id() > earlier
 
 
-def test_an_id_made_after_the_clock_stepped_back_is_still_greater() -> None:
+def test_an_id_is_greater_even_after_the_clock_was_set_back() -> None:
     with time_machine.travel(4_100_000_000, tick=False):
         before = new_id()
     assert new_id() > before
@@ -57,7 +57,7 @@ def test_it_knows_the_form_of_an_id(text: str, expected: bool) -> None:
     assert is_id(text) is expected
 
 
-def test_the_first_id_of_a_moment_parts_what_was_made_before_from_what_is_made_from_then_on(
+def test_the_first_id_of_a_moment_separates_earlier_and_later_ids(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # One that has not yet gone on to a time still later.

@@ -53,7 +53,7 @@ def test_the_first_look_starts_it() -> None:
     assert fake.starts == 1
 
 
-def test_what_cannot_be_started_the_first_time_is_tried_again() -> None:
+def test_a_failed_first_start_is_retried() -> None:
     fake = Fake()
     fake.fails = True
     keeper = Keeper("it", fake)
@@ -63,18 +63,18 @@ def test_what_cannot_be_started_the_first_time_is_tried_again() -> None:
     assert fake.starts == 3
 
 
-def test_what_runs_is_left_alone(fake: Fake, keeper: Keeper) -> None:
+def test_a_running_process_is_left_alone(fake: Fake, keeper: Keeper) -> None:
     assert keeper.look(1.0) == LONGEST_DELAY
     assert fake.starts == 1
 
 
-def test_what_ended_is_started_at_once(fake: Fake, keeper: Keeper) -> None:
+def test_an_ended_process_is_restarted_at_once(fake: Fake, keeper: Keeper) -> None:
     fake.status = 1
     keeper.look(5.0)
     assert fake.starts == 2
 
 
-def test_what_ends_again_has_to_wait(fake: Fake, keeper: Keeper) -> None:
+def test_a_process_that_ends_again_waits(fake: Fake, keeper: Keeper) -> None:
     for _ in range(2):
         fake.status = -9
         pause = keeper.look(5.0)
@@ -85,7 +85,9 @@ def test_what_ends_again_has_to_wait(fake: Fake, keeper: Keeper) -> None:
 
 
 @pytest.mark.parametrize(("ran", "starts"), [(SOUND_AFTER - 1, 2), (SOUND_AFTER, 3)])
-def test_what_ran_long_is_started_at_once_again(fake: Fake, keeper: Keeper, ran: float, starts: int) -> None:
+def test_a_process_that_ran_long_is_restarted_at_once(
+    fake: Fake, keeper: Keeper, ran: float, starts: int
+) -> None:
     fake.status = 1
     keeper.look(1.0)
     fake.status = 1
@@ -93,7 +95,7 @@ def test_what_ran_long_is_started_at_once_again(fake: Fake, keeper: Keeper, ran:
     assert fake.starts == starts
 
 
-def test_what_cannot_be_started_is_tried_again_later(fake: Fake, keeper: Keeper) -> None:
+def test_a_failed_start_is_retried_later(fake: Fake, keeper: Keeper) -> None:
     fake.status, fake.fails = 1, True
     assert keeper.look(1.0) == 1.0
     assert (fake.starts, keeper.look(1.5)) == (2, 0.5)

@@ -21,12 +21,12 @@ def test_without_certificate_and_key_there_is_nothing_to_check() -> None:
 
 
 @each(("certificate", "key"), [(Path("c"), None), (None, Path("k"))])
-def test_one_half_of_tls_is_refused(certificate: Path | None, key: Path | None) -> None:
+def test_a_certificate_without_key_is_refused(certificate: Path | None, key: Path | None) -> None:
     with pytest.raises(StartError, match="both or neither"):
         check_tls(certificate, key)
 
 
-def test_a_certificate_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_certificate_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c").write_text("nonsense")
     with pytest.raises(StartError, match="cannot be used"):
         check_tls(tmp_path / "c", tmp_path / "c")

@@ -27,7 +27,7 @@ def no_memory(memory: Path) -> None:
     memory.rmdir()
 
 
-def test_it_is_made_in_memory_for_its_owner(memory: Path, tmp_path: Path) -> None:
+def test_the_directory_is_created_in_memory_for_its_owner(memory: Path, tmp_path: Path) -> None:
     directory = Path(prepare(tmp_path / "var")[VARIABLE])
     assert directory.parent == memory
     assert directory.stat().st_mode & 0o777 == 0o700
@@ -40,7 +40,7 @@ def test_each_installation_has_its_own_and_finds_it_again(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("taken", ["readable", "a link", "a file"])
-def test_one_in_memory_that_others_could_read_or_made_is_not_used(tmp_path: Path, taken: str) -> None:
+def test_a_directory_that_others_can_read_or_own_is_not_used(tmp_path: Path, taken: str) -> None:
     place = metric_files.memory_dir(tmp_path)
     if taken == "readable":
         place.mkdir(mode=0o755)
@@ -62,20 +62,20 @@ def test_it_leaves_the_memory_with_the_last_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_memory")
-def test_without_memory_it_is_made_in_the_data_directory_for_its_owner(tmp_path: Path) -> None:
+def test_without_shared_memory_it_is_created_in_the_data_directory(tmp_path: Path) -> None:
     data_dir = tmp_path / "var"
     assert prepare(data_dir) == {VARIABLE: str(data_dir / "metrics")}
     assert (data_dir / "metrics").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.usefixtures("no_memory")
-def test_one_that_was_made_readable_is_closed(tmp_path: Path) -> None:
+def test_a_readable_directory_is_closed(tmp_path: Path) -> None:
     (tmp_path / "metrics").mkdir(mode=0o755)
     prepare(tmp_path)
     assert (tmp_path / "metrics").stat().st_mode & 0o777 == 0o700
 
 
-def test_it_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_can_name_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = tmp_path / "elsewhere"
     monkeypatch.setenv(VARIABLE, str(elsewhere))
     assert prepare(tmp_path / "var") == {VARIABLE: str(elsewhere)}

@@ -22,7 +22,7 @@ UNLIMITED = resource.RLIM_INFINITY
         ((256, 256), 256, 64, None),
     ],
 )
-def test_the_soft_limit_is_raised_as_far_as_needed_and_the_rest_is_kept_back(
+def test_the_soft_limit_is_raised_as_needed_with_files_in_reserve(
     monkeypatch: pytest.MonkeyPatch,
     soft_and_hard: tuple[int, int],
     threads: int,

@@ -67,7 +67,7 @@ def test_it_reads_a_json_object(body: bytes, expected: object) -> None:
         nested(200_000),
     ],
 )
-def test_it_refuses_what_is_no_json(body: bytes) -> None:
+def test_it_refuses_invalid_json(body: bytes) -> None:
     with pytest.raises(ApiError) as refusal:
         read_json_object(body)
     assert refusal.value.code is ErrorCode.INVALID_JSON
@@ -89,7 +89,7 @@ def test_it_refuses_what_is_no_json(body: bytes) -> None:
     ],
     ids=lambda one: repr(one)[:40],
 )
-def test_what_is_wrong_is_told_in_words_of_our_own(body: bytes, told: str) -> None:
+def test_faults_have_our_own_texts(body: bytes, told: str) -> None:
     with pytest.raises(ApiError) as refusal:
         read_json_object(body)
     assert refusal.value.parameters == [told]
@@ -163,7 +163,7 @@ _BRACKETED = st.text(alphabet='[]{}",\\a', max_size=8)
 
 
 @given(st.recursive(_BRACKETED, lambda one: st.lists(one) | st.dictionaries(_BRACKETED, one)))
-def test_the_greatest_depth_is_exactly_what_it_says(value: Any) -> None:
+def test_the_maximum_depth_is_exact(value: Any) -> None:
     depth = 1 + _depth(value)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(strict_json, "MAX_DEPTH", depth)

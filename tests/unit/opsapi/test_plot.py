@@ -8,7 +8,7 @@ NOON = datetime(2099, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-def test_times_are_milliseconds_and_what_is_not_there_is_null() -> None:
+def test_times_are_milliseconds_and_absent_values_are_null() -> None:
     plot = Plot(label="CONNECTIONS", units="", since=NOON - HOUR, until=NOON, points=[(NOON, 3.5)])
     noon = round(NOON.timestamp()) * 1000
     assert plot.data() == {
@@ -23,7 +23,7 @@ def test_times_are_milliseconds_and_what_is_not_there_is_null() -> None:
     }
 
 
-def test_what_is_marked_is_given() -> None:
+def test_marks_are_part_of_the_data() -> None:
     data = Plot(
         label="", units="", since=NOON, until=NOON, points=[], threshold=2.0, began=NOON - HOUR, ended=NOON
     ).data()

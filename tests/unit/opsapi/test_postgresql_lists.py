@@ -24,14 +24,14 @@ def test_a_list_is_written_as_psycopg_writes_it(value: list[object]) -> None:
     assert written[0] == written[1]
 
 
-def test_psycopg_still_asks_for_what_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_psycopg_uses_the_replaced_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base._Escape, "sub", lambda *_: b"replaced")
     written = QuickListDumper(list, Transformer()).upgrade(['"'], PyFormat.TEXT).dump(['"'])
     assert written == b'{"replaced"}'
 
 
 @pytest.mark.django_db
-def test_connections_write_lists_so() -> None:
+def test_connections_use_the_quick_dumper() -> None:
     connection.ensure_connection()
     assert connection.connection.adapters.get_dumper(list, PyFormat.TEXT) is QuickListDumper
     value = ['{"a": "\\\\ \\" é"}', None, "", "NULL", "null", "\\"]

@@ -31,7 +31,7 @@ KIND = Parameter(
     ("text", "expected"),
     [("1", 1), ("500", 500), ("1.0", 1), ("1.000", 1), ("007", 7)],
 )
-def test_a_whole_number_may_have_a_fraction_of_nothing(text: str, expected: int) -> None:
+def test_a_whole_number_can_end_with_a_zero_fraction(text: str, expected: int) -> None:
     assert read_whole(1, 500)(text) == expected
 
 
@@ -61,7 +61,7 @@ def test_an_identifier_has_its_form() -> None:
         read_identifier("A" * 24)
 
 
-def test_the_defaults_stand_where_nothing_was_said() -> None:
+def test_absent_parameters_have_their_defaults() -> None:
     assert read_query(QueryDict(""), [*EVERYWHERE, *LISTING, KIND]) == {
         "pretty": False,
         "envelope": False,
@@ -81,7 +81,7 @@ def test_the_defaults_stand_where_nothing_was_said() -> None:
         ("envelope=TRUE", "envelope", True),
     ],
 )
-def test_it_reads_what_was_said(query: str, name: str, expected: Any) -> None:
+def test_it_reads_sent_values(query: str, name: str, expected: Any) -> None:
     assert read_query(QueryDict(query), [*EVERYWHERE, *LISTING, KIND])[name] == expected
 
 
@@ -102,7 +102,7 @@ def test_every_wrong_parameter_is_named_with_its_allowed_values() -> None:
         ("kind=the", ['must be one of the allowed values (sent: "the")']),
     ],
 )
-def test_of_a_repeated_parameter_each_fault_is_told_once(query: str, told: list[str]) -> None:
+def test_each_fault_of_a_repeated_parameter_is_named_once(query: str, told: list[str]) -> None:
     with pytest.raises(ApiError) as refusal:
         read_query(QueryDict(query), [KIND, Parameter("age", _number, repeatable=True)])
     assert [fault.message for fault in refusal.value.bad_fields] == told

@@ -60,7 +60,7 @@ def told(sent: Mapping[str, Any], stored: Mapping[str, Any] = STORED) -> list[tu
     ],
     ids=str,
 )
-def test_what_says_what_is_stored_is_taken(sent: Mapping[str, Any]) -> None:
+def test_an_unchanged_value_is_accepted(sent: Mapping[str, Any]) -> None:
     assert told(sent) == []
 
 
@@ -99,10 +99,10 @@ def test_what_says_what_is_stored_is_taken(sent: Mapping[str, Any]) -> None:
     ],
     ids=repr,
 )
-def test_what_says_otherwise_is_read_only(field: str, value: Any) -> None:
+def test_a_changed_value_is_read_only(field: str, value: Any) -> None:
     assert told({field: value}) == [(field, ErrorCode.ATTRIBUTE_READ_ONLY)]
 
 
 @each(("field", "refused"), [("names", False), ("count", True), ("inner", True)])
-def test_where_nothing_is_stored_an_empty_array_is_as_good_as_left_out(field: str, *, refused: bool) -> None:
+def test_an_empty_array_counts_as_absent_if_nothing_is_stored(field: str, *, refused: bool) -> None:
     assert [name for name, _ in told({field: []}, {})] == [field] * refused

@@ -18,7 +18,7 @@ def test_a_token_shows_its_last_four_from_nine_characters_on(value: str, shown: 
 
 
 @each("value", ["", "short", "a very long passphrase indeed"])
-def test_a_secret_shows_nothing(value: str) -> None:
+def test_a_redacted_secret_reveals_nothing(value: str) -> None:
     assert redact_secret(value) == "******"
 
 

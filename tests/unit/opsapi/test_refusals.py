@@ -72,7 +72,7 @@ def codes(path_parameters: tuple[str, ...] = (), **declared: Any) -> set[str]:
         ),
     ],
 )
-def test_who_may_tells_how_others_are_refused(access: Access, more: set[str]) -> None:
+def test_access_determines_the_refusals_of_other_callers(access: Access, more: set[str]) -> None:
     assert codes(access={"act": access}) == ALWAYS | more
 
 
@@ -111,13 +111,13 @@ def test_who_may_tells_how_others_are_refused(access: Access, more: set[str]) ->
         ),
     ],
 )
-def test_what_an_action_declares_tells_what_it_refuses(
+def test_declarations_determine_the_refusals(
     declared: Mapping[str, Any], path_parameters: tuple[str, ...], more: set[str]
 ) -> None:
     assert codes(path_parameters, **declared) - ALWAYS == more
 
 
-def test_codes_stand_under_their_status_in_the_order_of_the_catalogue() -> None:
+def test_codes_are_grouped_by_status_in_the_order_of_the_catalogue() -> None:
     view = type("View", (ApiViewSet,), {"access": {"act": OPEN}, "bodies": {"act": Stored}})
     assert refusals_of(view, "act", ()) == {
         400: [

@@ -52,7 +52,7 @@ def test_a_role_implies_exactly_what_the_decisions_say(role: Role) -> None:
 
 
 @each("role", Role)
-def test_a_role_is_of_one_level(role: Role) -> None:
+def test_a_role_has_exactly_one_level(role: Role) -> None:
     assert [role.is_global, role.is_org, role.is_group].count(True) == 1
 
 
@@ -77,11 +77,13 @@ def test_a_role_is_of_one_level(role: Role) -> None:
         (Grant(Role.ORG_OWNER, org_id=ORG), Role.GROUP_READ_ONLY, Scope(group_id=GROUP), False),
     ],
 )
-def test_a_grant_holds_where_it_reaches(grant: Grant, wanted: Role, scope: Scope, expected: bool) -> None:
+def test_a_grant_satisfies_a_role_in_its_scope(
+    grant: Grant, wanted: Role, scope: Scope, expected: bool
+) -> None:
     assert satisfies([grant], wanted, scope) is expected
 
 
-def test_no_grants_satisfy_nothing() -> None:
+def test_no_grants_satisfy_no_role() -> None:
     assert not satisfies([], Role.GROUP_READ_ONLY, IN_GROUP)
     assert not reaches_group([], IN_GROUP)
 

@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from opsapi.secret_files import SECRET_BYTES, secret_from_file
 
 
-def test_it_is_made_once_and_kept(tmp_path: Path) -> None:
+def test_a_secret_is_generated_once(tmp_path: Path) -> None:
     path = tmp_path / "new" / "secret"
     secret = secret_from_file(path)
     assert secret_from_file(path) == secret
@@ -27,7 +27,7 @@ def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
     assert (tmp_path / "new").stat().st_mode & 0o777 == (0o711 if os.geteuid() == 0 else 0o700)
 
 
-def test_a_directory_that_exists_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_existing_directory_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     secret_from_file(tmp_path / "secret")
     assert tmp_path.stat().st_mode & 0o777 == 0o755
@@ -65,7 +65,7 @@ def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
         secret_from_file(path)
 
 
-def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ImproperlyConfigured, match=r"file/below: the directory cannot be created"):
         secret_from_file(tmp_path / "file" / "below" / "secret")

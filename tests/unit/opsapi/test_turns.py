@@ -20,7 +20,7 @@ def test_callers_take_turns_and_requests_of_each_keep_their_order() -> None:
     assert taken(waiting(8, "a1", "a2", "a3", "b1", "c1", "c2")) == ["a1", "b1", "c1", "a2", "c2", "a3"]
 
 
-def test_a_caller_who_was_served_stands_behind_those_who_came_meanwhile() -> None:
+def test_a_served_caller_waits_behind_callers_that_came_meanwhile() -> None:
     turns = waiting(8, "a1", "a2")
     assert turns.take() == "a1"
     turns.add("b", "b1")
@@ -47,5 +47,5 @@ def test_a_single_thread_is_for_everybody() -> None:
     assert taken(turns) == ["b1"]
 
 
-def test_nothing_is_taken_of_nothing() -> None:
+def test_without_requests_nothing_is_returned() -> None:
     assert CallerTurns[str](1).take() is None

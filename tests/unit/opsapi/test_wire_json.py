@@ -36,10 +36,10 @@ def test_it_is_found_however_deep_it_stands() -> None:
     assert json.loads(write_json(document, pretty=True)) == json.loads(shown)
 
 
-def test_what_no_double_holds_is_written_out() -> None:
+def test_an_integer_beyond_a_double_is_written_in_digits() -> None:
     assert write_json([10**400]) == b"[1" + b"0" * 400 + b"]"
 
 
-def test_what_is_no_json_is_an_error() -> None:
+def test_a_value_that_is_not_json_is_an_error() -> None:
     with pytest.raises(TypeError):
         write_json({"a": {1, 2}})

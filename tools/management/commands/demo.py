@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from accesslist.models import RoleGrant
 from opsapi import clock
 from opsapi.api.errors import ApiError
-from opsapi.console import CONSOLE_PATH
+from opsapi.console.path import CONSOLE_PATH
 from opsapi.management.database_command import DatabaseCommand
 from opsapi.program import COMMAND
 from tools.demo.fill import UNWATCHED, AlreadyFilledError, FilledDemo, WorkWaitsError, demo_fill

@@ -73,7 +73,7 @@ def test_it_reads_no_more_than_the_limit_of_an_oversized_answer(http_receiver: H
         pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", id="chunk size"),
     ],
 )
-def test_it_is_not_held_by_a_receiver_that_drips(http_receiver: HttpReceiver, start: bytes) -> None:
+def test_a_slow_receiver_times_out(http_receiver: HttpReceiver, start: bytes) -> None:
     http_receiver.drip(start)
     assert reason_of(http_receiver.url(), total_timeout=0.3) is OutboundReason.NO_ANSWER
 
@@ -81,22 +81,18 @@ def test_it_is_not_held_by_a_receiver_that_drips(http_receiver: HttpReceiver, st
 @pytest.mark.parametrize(
     "framing", [b"Content-Length: 60000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n1;"]
 )
-def test_it_takes_the_status_of_a_body_nobody_reads(http_receiver: HttpReceiver, framing: bytes) -> None:
+def test_an_unread_body_does_not_change_the_status(http_receiver: HttpReceiver, framing: bytes) -> None:
     http_receiver.drip(b"HTTP/1.1 200 OK\r\n" + framing)
     response = post(http_receiver.url(), b"{}", {}, body_limit=0)
     assert (response.status, response.body) == (200, b"")
 
 
-def test_it_is_not_held_by_a_receiver_that_says_nothing(
-    unread_port: int, http_receiver: HttpReceiver
-) -> None:
+def test_a_silent_receiver_times_out(unread_port: int, http_receiver: HttpReceiver) -> None:
     url = f"http://127.0.0.1:{unread_port}/"
     assert reason_of(url, total_timeout=0.3) is OutboundReason.NO_ANSWER
 
 
-def test_it_is_not_held_by_a_receiver_that_reads_nothing(
-    unread_port: int, http_receiver: HttpReceiver
-) -> None:
+def test_a_receiver_that_reads_nothing_times_out(unread_port: int, http_receiver: HttpReceiver) -> None:
     url = f"http://127.0.0.1:{unread_port}/"
     assert reason_of(url, b"x" * 30_000_000, total_timeout=0.3) is OutboundReason.NO_ANSWER
 
@@ -110,12 +106,12 @@ def test_it_is_not_held_by_a_resolver_that_hangs(
     released.set()
 
 
-def test_it_says_not_connected_of_a_closed_port(closed_port: int, http_receiver: HttpReceiver) -> None:
+def test_a_closed_port_is_not_connected(closed_port: int, http_receiver: HttpReceiver) -> None:
     assert reason_of(f"http://127.0.0.1:{closed_port}/") is OutboundReason.NOT_CONNECTED
 
 
 @pytest.mark.parametrize("garbage", [b"220 mail.example ESMTP\r\n", b"HTTP/1.1 abc\r\n\r\n"])
-def test_it_says_bad_response_of_what_is_not_http(http_receiver: HttpReceiver, garbage: bytes) -> None:
+def test_a_response_that_is_not_http_is_a_bad_response(http_receiver: HttpReceiver, garbage: bytes) -> None:
     http_receiver.behave(lambda handler: handler.wfile.write(garbage))
     assert reason_of(http_receiver.url()) is OutboundReason.BAD_RESPONSE
 
@@ -166,7 +162,7 @@ def test_it_tries_the_next_address_when_one_does_not_answer(
 
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example", "nobody.example"])
-def test_it_says_unresolvable_of_a_name_without_address(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+def test_a_name_without_address_is_unresolvable(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     def getaddrinfo(name: str, *_: object, **__: object) -> list[object]:
         name.encode("idna")
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")

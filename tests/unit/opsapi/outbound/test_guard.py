@@ -120,7 +120,7 @@ def test_it_lets_only_global_unicast_addresses_through(address: str, verdict: Ad
         ("8.8.8.8", AddressVerdict.PUBLIC),
     ],
 )
-def test_it_lets_through_what_the_settings_allow_and_no_more(address: str, verdict: AddressVerdict) -> None:
+def test_it_allows_exactly_the_addresses_of_the_settings(address: str, verdict: AddressVerdict) -> None:
     allow = [ip_network("10.1.0.0/16"), ip_network("fd00::/80")]
     assert check_destination(ip_address(address), allow) is verdict
 

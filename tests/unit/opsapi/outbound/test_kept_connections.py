@@ -99,7 +99,7 @@ def test_a_connection_that_its_receiver_closed_is_not_used(receiver: HttpReceive
     assert (len(receiver.requests), len(receiver.clients)) == (2, 2)
 
 
-def test_a_kept_connection_that_takes_nothing_is_replaced(
+def test_a_kept_connection_that_accepts_no_bytes_is_replaced(
     receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send(receiver)
@@ -111,7 +111,7 @@ def test_a_kept_connection_that_takes_nothing_is_replaced(
     assert (len(receiver.requests), len(receiver.clients)) == (2, 2)
 
 
-def test_what_was_written_on_a_kept_connection_is_not_sent_again(receiver: HttpReceiver) -> None:
+def test_a_request_is_not_sent_again_after_a_byte_was_written(receiver: HttpReceiver) -> None:
     send(receiver)
 
     def behaviour(handler: BaseHTTPRequestHandler) -> None:
@@ -124,7 +124,7 @@ def test_what_was_written_on_a_kept_connection_is_not_sent_again(receiver: HttpR
     assert (len(receiver.requests), len(receiver.clients)) == (2, 1)
 
 
-def test_a_kept_connection_to_an_address_refused_since_is_not_used(
+def test_a_kept_connection_to_a_newly_refused_address_is_not_used(
     receiver: HttpReceiver, settings: Settings
 ) -> None:
     send(receiver)
@@ -230,7 +230,7 @@ def test_a_connection_is_not_used_for_ever(pool: Pool, time: Time, ends: list[so
     assert time.now - begin == AGE_SECONDS
 
 
-def test_one_owner_keeps_few_and_all_together_a_bounded_number(
+def test_the_number_of_kept_connections_is_limited_by_owner_and_in_total(
     pool: Pool, time: Time, ends: list[socket.socket]
 ) -> None:
     of_one = [opened(ends, time) for _ in range(MOST_FOR_ONE + 1)]
@@ -253,9 +253,7 @@ def test_a_connection_with_something_to_read_is_not_used(
     assert kept.http.is_closed
 
 
-def test_a_forked_process_keeps_none_and_leaves_them_open_to_its_parent(
-    pool: Pool, time: Time, ends: list[socket.socket]
-) -> None:
+def test_a_forked_process_inherits_no_connections(pool: Pool, time: Time, ends: list[socket.socket]) -> None:
     ours = opened(ends, time)
     pool.keep("a", ours)
     parent = ours.sock._sock.dup()  # the parent's descriptor of the same connection

@@ -95,7 +95,7 @@ def test_it_refuses_a_certificate_for_another_name(context: ssl.SSLContext, trus
         assert (caught.value.reason, receiver.requests) == (OutboundReason.BAD_CERTIFICATE, [])
 
 
-def test_it_refuses_a_certificate_nobody_vouches_for(context: ssl.SSLContext) -> None:
+def test_it_refuses_an_untrusted_certificate(context: ssl.SSLContext) -> None:
     with HttpReceiver(context).running() as receiver:
         with pytest.raises(OutboundError) as caught:
             post(receiver.url(host="hook.example"), b"{}", {})
