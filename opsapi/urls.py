@@ -10,7 +10,8 @@ from opsapi.api.root import ErrorCodeViewSet, RootViewSet
 from opsapi.api.routing import route
 from opsapi.api.schema_page import docs_page, schema_page
 from opsapi.api.views import UnknownPath
-from opsapi.console.path import CONSOLE_PATH
+from opsapi.console.path import CONSOLE_PATH, DOCUMENTS_PATH
+from opsapi.document_pages import missing_page
 
 admin.autodiscover()  # the pages of the console
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")
@@ -36,6 +37,7 @@ urlpatterns = [
     route("health/live", HealthViewSet, get="live"),
     route("health/ready", HealthViewSet, get="ready"),
     path("metrics", metrics_page),
+    re_path(rf"^{DOCUMENTS_PATH.strip('/')}(?:/|\Z)", missing_page),
 ]
 
 handler400 = "opsapi.console.error_pages.bad_request"

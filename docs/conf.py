@@ -1,0 +1,44 @@
+"""How Sphinx builds the documents as a site, which the platform serves at `/docs/`: see `make docs`.
+
+The pages are the Markdown of this directory. They also work on a forge, so their links are paths of files.
+The site needs no inline script and no inline style: the Content-Security-Policy of `/docs/` allows none.
+"""
+
+import posixpath
+import re
+
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+
+project = "Ops API"
+html_title = "Ops API"
+extensions = ["myst_parser"]
+templates_path = ["_templates"]
+exclude_patterns = ["_templates", "_static"]
+
+# Headings get the anchors that forges give them.
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+
+html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "../opsapi/static/console/icon.svg"
+html_copy_source = html_show_sourcelink = html_show_copyright = html_show_sphinx = False
+html_use_index = html_domain_indices = False
+
+_PAGES = {"README.md": "start.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+"""The pages of this directory that show files of the project's root."""
+_LINK = re.compile(r"(?<=\]\()(?:\.\./)+(" + "|".join(map(re.escape, _PAGES)) + r")(?=[#)])")
+
+
+def _link_pages(_app: Sphinx, docname: str, source: list[str]) -> None:
+    """Let links to files of the root lead to their pages."""
+    here = posixpath.dirname(docname)
+    source[0] = _LINK.sub(lambda match: posixpath.relpath(_PAGES[match[1]], here or "."), source[0])
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", _link_pages)
+    app.add_lexer("mermaid", TextLexer)
