@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test faults check format bench wheel demo docs screenshots lock openapi reference
+.PHONY: help install install-dev run test faults check format bench wheel demo docs pictures screenshots lock openapi reference
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,7 +62,7 @@ bench: install-dev ## run the benchmarks, each against a limit measured in the s
 docs: site/index.html ## build the documents as a site in site/, which the platform serves at /docs/
 
 # Always as a whole: Sphinx does not repeat the warnings about pages that it has read before.
-site/index.html: $(VENV)/.installed-dev $(shell find docs/ deploy/ README.md CONTRIBUTING.md CHANGELOG.md .env.example)
+site/index.html: $(VENV)/.installed-dev $(shell find docs/ tools/pictures.py deploy/ README.md CONTRIBUTING.md CHANGELOG.md .env.example)
 	@rm -rf site.new
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --nitpicky --keep-going docs site.new
 	@cd site.new && rm -rf .doctrees .buildinfo objects.inv _sources && find . -name '*.map' -delete
@@ -76,6 +76,9 @@ demo: install ## add demonstration data to the running installation
 
 screenshots: install-dev ## serve demonstration data and take the screenshots of the documents (needs Chromium)
 	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
+
+pictures: install-dev ## draw the diagrams of the documents (needs Chromium and npm)
+	@$(BIN)/python -m tests.browser.pictures
 
 lock: ## pin the requirements (needs uv)
 	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --extra embedded pyproject.toml -o requirements.txt

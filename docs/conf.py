@@ -6,9 +6,14 @@ The site needs no inline script and no inline style: the Content-Security-Policy
 
 import posixpath
 import re
+import sys
+from pathlib import Path
 
-from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools.pictures import DIAGRAM, diagram_title, picture_name
 
 project = "Ops API"
 html_title = "Ops API"
@@ -32,13 +37,15 @@ _PAGES = {"README.md": "start.md", "CONTRIBUTING.md": "contributing.md", "CHANGE
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(" + "|".join(map(re.escape, _PAGES)) + r")(?=[#)])")
 
 
-def _link_pages(_app: Sphinx, docname: str, source: list[str]) -> None:
-    """Let links to files of the root lead to their pages."""
-    here = posixpath.dirname(docname)
-    source[0] = _LINK.sub(lambda match: posixpath.relpath(_PAGES[match[1]], here or "."), source[0])
+def _as_page(_app: Sphinx, docname: str, source: list[str]) -> None:
+    """Let links to files of the root lead to their pages, and show the pictures of diagrams."""
+    to_root = posixpath.relpath(".", posixpath.dirname(docname) or ".")
+    text = _LINK.sub(lambda match: f"{to_root}/{_PAGES[match[1]]}", source[0])
+    source[0] = DIAGRAM.sub(
+        lambda match: f"![{diagram_title(match[1])}]({to_root}/pictures/{picture_name(match[1])})", text
+    )
 
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
-    app.connect("source-read", _link_pages)
-    app.add_lexer("mermaid", TextLexer)
+    app.connect("source-read", _as_page)
