@@ -7,6 +7,7 @@ The site needs no inline script and no inline style: the Content-Security-Policy
 import posixpath
 import re
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -23,7 +24,6 @@ exclude_patterns = ["_templates", "_static"]
 
 # Headings get the anchors that forges give them.
 myst_heading_anchors = 4
-myst_enable_extensions = ["colon_fence"]
 
 html_theme = "furo"
 html_static_path = ["_static"]
@@ -34,6 +34,8 @@ html_use_index = html_domain_indices = False
 
 _PAGES = {"README.md": "start.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """The pages of this directory that show files of the project's root."""
+_OTHERS = ("sphinx", "furo", "pygments", "snowballstemmer")
+"""Packages whose scripts and style sheets are part of the site."""
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(" + "|".join(map(re.escape, _PAGES)) + r")(?=[#)])")
 
 
@@ -46,6 +48,23 @@ def _as_page(_app: Sphinx, docname: str, source: list[str]) -> None:
     )
 
 
+def _add_licences(app: Sphinx, error: Exception | None) -> None:
+    """Write the licences of the files that the site has from others, as they demand."""
+    if error:
+        return
+    texts = []
+    for name in _OTHERS:
+        package = distribution(name)
+        files = [
+            file for file in package.files or () if re.search(r"licenses/(?:LICENSE|COPYING)", str(file))
+        ]
+        texts += [f"{name} {package.version}\n\n{file.read_text()}" for file in files]
+        if not files:
+            raise ValueError(f"{name} has no file with its licence")
+    (Path(app.outdir) / "_static" / "licences.txt").write_text("\n\n".join(texts))
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("source-read", _as_page)
+    app.connect("build-finished", _add_licences)

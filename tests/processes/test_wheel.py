@@ -87,8 +87,8 @@ def test_the_wheel_has_the_packages_and_no_tests(wheel: Path) -> None:
     tops = {name.split("/")[0] for name in names}
     assert tops == _PACKAGES | {f"opsapi-{VERSION}.dist-info"}
     assert {"opsapi/files/.env.example", "opsapi/files/deploy/nginx.conf"} <= set(names)
-    site = built_site()
-    pages = {f"opsapi/files/site/{file.relative_to(site)}" for file in site.rglob("*") if file.is_file()}
+    built = built_site()
+    pages = {f"opsapi/files/site/{file.relative_to(built)}" for file in built.rglob("*") if file.is_file()}
     assert {name for name in names if name.startswith("opsapi/files/site/")} == pages
 
 
