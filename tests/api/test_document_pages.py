@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.signals import setting_changed
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from opsapi import document_pages
 from opsapi.api.content_security import DOCUMENTS
@@ -25,6 +26,9 @@ FILES = {
 POLICY = {name: " ".join(sources) for name, sources in DOCUMENTS.items()}
 _LOADED = re.compile(r'<(?:script|link|img|source|iframe|form)\b[^>]*?(?:src|href|srcset|action)="([^"]*)"')
 _INLINE = re.compile(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=|javascript:")
+
+# Of closed answers, which end the connection of a request.
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -58,10 +62,13 @@ def _forget() -> None:
     setting_changed.send(sender=None, setting="the site", value=None, enter=True)
 
 
-def test_every_file_is_served_with_its_type_and_needs_neither_log_in_nor_database(site: Path) -> None:
+def test_every_file_is_served_with_its_type_and_needs_neither_log_in_nor_database(
+    site: Path, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
     for name, kind in FILES.items():
         path = "/docs/" if name == "index.html" else f"/docs/{name}"
-        answer = Client().get(path)
+        with django_assert_num_queries(0):
+            answer = Client().get(path)
         assert (answer.status_code, b"".join(answer)) == (200, f"the file {name}".encode())
         assert answer["Content-Type"].partition(";")[0] == kind
         assert policy(answer) == POLICY
