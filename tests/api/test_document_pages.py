@@ -91,6 +91,19 @@ def test_a_browser_that_has_the_page_gets_304(site: Path) -> None:
     assert again.status_code == 304
 
 
+def test_a_page_that_was_built_again_is_served_whole(site: Path) -> None:
+    browser = Client()
+    browser.get("/docs/").close()
+    (site / "index.html").write_text("a page that has become longer than it was at the start")
+    answer = browser.get("/docs/")
+    body = b"".join(answer)
+    assert body.endswith(b"at the start")
+    assert answer["Content-Length"] == str(len(body))
+    answer.close()
+    (site / "index.html").unlink()
+    assert browser.get("/docs/").status_code == 404
+
+
 def test_head_has_no_body(site: Path) -> None:
     answer = Client().head("/docs/")
     assert (answer.status_code, answer["Content-Length"]) == (200, str(len("the file index.html")))
