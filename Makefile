@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test faults check format bench wheel demo screenshots lock openapi reference
+.PHONY: help install install-dev run test faults check format bench wheel demo docs pictures screenshots lock openapi reference
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,14 +29,14 @@ $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 run: install ## start everything: embedded PostgreSQL, web, worker
 	@exec $(BIN)/python manage.py serve --parent $$PPID
 
-test: install-dev ## run the test suite
+test: install-dev docs ## run the test suite
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 faults: install-dev ## the long tests of faults: hostile requests, pairs of writes, killed processes, failing receivers, 100,000 simulated seeds
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/hostile tests/processes/test_killed_workers.py tests/processes/test_killed_starts.py tests/processes/test_scenario.py tests/processes/test_workers.py tests/processes/test_agent.py tests/processes/test_first_day.py tests/processes/test_full_disk.py tests/processes/test_quickstart.py tests/integration/alerting/test_real_receivers.py tests/integration/alerting/test_delays.py tests/integration/alerting/test_evaluation_in_sets.py tests/admin/test_list_addresses.py tests/browser/test_screenshots.py tests/simulation $(ARGS)
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile -m hypothesis tests/unit
 
-check: install-dev ## format, lint, types, import order, migrations, OpenAPI, reference, deployment check
+check: install-dev docs ## format, lint, types, import order, migrations, OpenAPI, reference, deployment check, documents
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy .
@@ -59,7 +59,16 @@ reference: install ## write docs/reference
 bench: install-dev ## run the benchmarks, each against a limit measured in the same run
 	@$(BIN)/python -m tests.benchmarks
 
-wheel: install-dev ## build the package and its source archive in dist/
+docs: site/index.html ## build the documents as a site in site/, which the platform serves at /docs/
+
+# Always as a whole: Sphinx does not repeat the warnings about pages that it has read before.
+site/index.html: $(VENV)/.installed-dev $(shell find docs/ tools/pictures.py deploy/ README.md CONTRIBUTING.md CHANGELOG.md .env.example)
+	@rm -rf site.new
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --nitpicky --keep-going docs site.new
+	@cd site.new && rm -rf .doctrees .buildinfo objects.inv _sources && find . -name '*.map' -delete
+	@rm -rf site && mv site.new site
+
+wheel: install-dev docs ## build the package and its source archive in dist/
 	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(BIN)/python -m hatchling build
 
 demo: install ## add demonstration data to the running installation
@@ -67,6 +76,9 @@ demo: install ## add demonstration data to the running installation
 
 screenshots: install-dev ## serve demonstration data and take the screenshots of the documents (needs Chromium)
 	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
+
+pictures: install-dev ## draw the diagrams of the documents (needs Chromium and npm)
+	@$(BIN)/python -m tests.browser.pictures
 
 lock: ## pin the requirements (needs uv)
 	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --extra embedded pyproject.toml -o requirements.txt

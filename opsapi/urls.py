@@ -8,7 +8,8 @@ from opsapi.api.health import HealthViewSet
 from opsapi.api.pages import docs_page, metrics_page, schema_page
 from opsapi.api.root import ErrorCodeViewSet, RootViewSet
 from opsapi.api.views import UnknownPath, route
-from opsapi.console.path import CONSOLE_PATH
+from opsapi.console.path import CONSOLE_PATH, DOCUMENTS_PATH
+from opsapi.document_pages import missing_page
 
 admin.autodiscover()  # the pages of the console
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")
@@ -34,6 +35,7 @@ urlpatterns = [
     route("health/live", HealthViewSet, get="live"),
     route("health/ready", HealthViewSet, get="ready"),
     path("metrics", metrics_page),
+    re_path(rf"^{DOCUMENTS_PATH.strip('/')}(?:/|\Z)", missing_page),
 ]
 
 handler400 = "opsapi.console.error_pages.bad_request"

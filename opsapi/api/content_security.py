@@ -1,6 +1,7 @@
 """What a browser may load and run of our answers (Content-Security-Policy), by django-csp.
 
-Nothing, as CONTENT_SECURITY_POLICY of the settings says, but for two kinds of pages; each names its reasons.
+Nothing, as CONTENT_SECURITY_POLICY of the settings says, but for three kinds of pages; each names
+its reasons.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.http import HttpRequest, HttpResponseBase
 
-from opsapi.console.path import CONSOLE_PATH
+from opsapi.console.path import CONSOLE_PATH, DOCUMENTS_PATH
 
 Policy = Mapping[str, list[str]]
 
@@ -33,6 +34,10 @@ DOCS: Policy = {
 }
 """Of `/api/docs/`."""
 
+# Pages of the site, and error pages of the platform, whose font is a file. The theme's symbols are data.
+DOCUMENTS: Policy = {**DOCS, "font-src": [SELF]}
+"""Of everything below `/docs/`; the search reads pages."""
+
 CONSOLE: Policy = {
     **STRICT,
     # The theme's menus and dialogs are expressions in attributes, which Alpine evaluates.
@@ -47,16 +52,20 @@ CONSOLE: Policy = {
 """Of everything below `/admin/`."""
 
 
+_OF_PATHS = {CONSOLE_PATH: CONSOLE, DOCUMENTS_PATH: DOCUMENTS}
+
+
 class ContentSecurityPolicy(CSPMiddleware):
-    """django-csp's, which knows where the console is: its error pages are its own too."""
+    """django-csp's, which knows where console and documents are: their error pages are their own too."""
 
     def get_policy_parts(
         self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
     ) -> PolicyParts:
         """What the view said, else what the path says, else the settings."""
         parts = super().get_policy_parts(request, response, report_only)
-        if parts.config is None and not report_only and request.path_info.startswith(CONSOLE_PATH):
-            parts.config = dict[str, Any](CONSOLE)
+        if parts.config is None and not report_only:
+            found = (policy for path, policy in _OF_PATHS.items() if request.path_info.startswith(path))
+            parts.config = next((dict[str, Any](policy) for policy in found), None)
         return parts
 
 

@@ -1,3 +1,4 @@
-"""The path of the console. Imports nothing, because settings refer to modules that use it."""
+"""The paths of pages for people. Imports nothing, because settings refer to modules that use it."""
 
 CONSOLE_PATH = "/admin/"
+DOCUMENTS_PATH = "/docs/"

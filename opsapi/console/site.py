@@ -15,6 +15,7 @@ from opsapi.api.errors import ApiError
 from opsapi.console.changelist import Autocomplete
 from opsapi.console.display import EMPTY, Context
 from opsapi.console.error_pages import MissingError, refused
+from opsapi.console.help import help_url
 from opsapi.console.login import first_steps, set_refusal_status
 from opsapi.console.login_pages import CodePage, PasswordPage
 from opsapi.console.login_policy import login_policy
@@ -40,7 +41,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
 
     def each_context(self, request: HttpRequest) -> Context:
         """What every page's template is given."""
-        return {**super().each_context(request), "empty_value": EMPTY}
+        return {**super().each_context(request), "empty_value": EMPTY, "help_url": help_url(request)}
 
     def get_sidebar_list(self, request: HttpRequest) -> list[Context]:
         """The lists the operator may see."""

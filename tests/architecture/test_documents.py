@@ -13,7 +13,9 @@ from automation.agent.settings import NAMES
 from opsapi.environment import READ
 from tests.deployment import HOME
 from tests.documents import DEPLOY, ROOT, Block, blocks, documents, name_of, prose, shell_blocks
+from tools.pictures import DIAGRAM, diagram_title, picture_name
 
+PICTURES = ROOT / "docs" / "pictures"
 KINDS = {"run", "server", "title"}
 TYPED = {
     "README.md": "test_quickstart.py",
@@ -88,6 +90,18 @@ def test_every_file_of_ours_exists(path: Path) -> None:
     for block in shell_blocks(path):
         for name in re.findall(rf"{HOME}/deploy/([\w@.-]+\w)", block.text):
             assert list(DEPLOY.glob(name)), name
+
+
+def test_every_diagram_has_a_title_and_a_picture_and_every_picture_a_diagram() -> None:
+    found = [diagram for path in documents() for diagram in DIAGRAM.findall(path.read_text())]
+    assert all(diagram_title(diagram) for diagram in found)
+    assert {picture_name(diagram) for diagram in found} == {path.name for path in PICTURES.glob("diagram-*")}
+
+
+def test_pictures_have_no_script_and_no_style_which_their_policy_would_refuse() -> None:
+    refused = re.compile(r"<script|<style|\s(?:style|href|xlink:href|on\w+)=")
+    for path in PICTURES.iterdir():
+        assert not refused.search(path.read_text()), path.name
 
 
 def links(path: Path) -> Iterator[str]:

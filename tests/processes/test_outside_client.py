@@ -1,5 +1,8 @@
 """A client others wrote, opsmanager 0.5.3, unchanged against a running platform."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -8,6 +11,7 @@ import pytest
 from opsmanager import OpsManagerClient
 
 from opsapi.api.links import PUBLIC
+from tests.documents import ROOT, blocks
 from tests.eventually import eventually
 from tests.processes.conftest import ProcessCaller, make_first_user
 from tests.processes.outside_client import CALLS, NOT_OURS, OTHERWISE, SERVICES_NOT_OURS, Scene
@@ -15,6 +19,7 @@ from tests.processes.platform import RunningPlatform, prepared_installation
 
 pytestmark = pytest.mark.processes
 
+COOKBOOK = ROOT / "docs" / "how-to" / "api-cookbook.md"
 NOBODY = "0123456789abcdef01234567"
 
 
@@ -362,3 +367,45 @@ def test_every_call_is_in_one_of_the_tables(client: OpsManagerClient) -> None:
 def test_what_is_not_ours_is_not_found(client: OpsManagerClient, scene: Scene, ask: Refused) -> None:
     with pytest.raises(opsmanager.OpsManagerNotFoundError):
         ask(client, scene)
+
+
+def test_the_cookbook_works_as_printed(owner: ProcessCaller, client: OpsManagerClient, scene: Scene) -> None:
+    made = _Maker(client)
+    group = made.post("groups", {"name": "payments"})["id"]
+    made.post(f"groups/{group}/alertConfigs", _config())
+    key = made.post(f"groups/{group}/apiKeys", {"desc": "x", "roles": ["GROUP_AGENT"]})
+    owner.with_key(key).report(group, _report())
+    opened = f"groups/{group}/alerts?status=OPEN"
+    alerts = eventually(lambda: made.results(opened)[1:], message="two open alerts")
+    environment = {
+        **os.environ,
+        "OPS": owner.platform.base_url,
+        "PUBLIC_KEY": owner.public_key,
+        "PRIVATE_KEY": owner.private_key,
+        "ALERT": alerts[0]["id"],
+    }
+    python = "\n".join(block.text for block in blocks(COOKBOOK) if block.language == "python")
+    _ran([sys.executable, "-c", python], environment)
+    assert {alert["acknowledgementComment"] for alert in made.results(opened)} == {"Replacing the disk"}
+    staging = made.results("groups?name=staging")[0]["id"]
+    copied = {config["eventTypeName"] for config in made.results(f"groups/{staging}/alertConfigs")}
+    assert "HOST_DOWN" in copied
+    shell = "\n".join(
+        line
+        for block in blocks(COOKBOOK)
+        if block.language == "sh" and not block.text.startswith("pip install")
+        for line in block.text.splitlines()
+        if not line.startswith("export ")
+    )
+    said = _ran(["sh", "-eu", "-c", shell], environment)
+    assert '"privateKey"' in said
+    assert [window["description"] for window in made.results(f"groups/{group}/maintenanceWindows")] == [
+        "upgrade of the replica sets"
+    ]
+
+
+def _ran(command: list[str], environment: dict[str, str]) -> str:
+    """What a program printed, which has to succeed."""
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout

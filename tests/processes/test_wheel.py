@@ -5,6 +5,7 @@ import os
 import site
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from collections.abc import Iterator
@@ -16,17 +17,19 @@ from requests.auth import HTTPDigestAuth
 
 from opsapi import VERSION
 from opsapi.first_steps import BOOTSTRAP
+from tests.built_site import built_site
 from tests.processes.platform import ROOT, RunningPlatform, installation
 
 pytestmark = pytest.mark.processes
 _PACKAGES = {"opsapi", "accesslist", "alerting", "automation", "events", "integrations"}
 
 
-def _built(directory: Path, target: str) -> Path:
-    """The file that hatchling builds from the checkout."""
+def _built(directory: Path, target: str, source: Path = ROOT) -> Path:
+    """The file that hatchling builds from the checkout, with the site that is there, or from `source`."""
+    built_site()
     command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(directory)]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": "1577836800"}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    subprocess.run(command, cwd=source, env=environment, check=True, capture_output=True)
     (built,) = directory.iterdir()
     return built
 
@@ -70,12 +73,23 @@ def test_two_builds_are_the_same_bytes(target: str, tmp_path: Path) -> None:
     assert hashlib.sha256(found[0]).digest() == hashlib.sha256(found[1]).digest()
 
 
+def test_the_source_archive_has_what_the_wheel_is_built_from(tmp_path: Path, wheel: Path) -> None:
+    archive = _built(tmp_path / "archive", "sdist")
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    built = _built(tmp_path / "wheel", "wheel", tmp_path / archive.name.removesuffix(".tar.gz"))
+    assert built.read_bytes() == wheel.read_bytes()
+
+
 def test_the_wheel_has_the_packages_and_no_tests(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as packed:
         names = packed.namelist()
     tops = {name.split("/")[0] for name in names}
     assert tops == _PACKAGES | {f"opsapi-{VERSION}.dist-info"}
     assert {"opsapi/files/.env.example", "opsapi/files/deploy/nginx.conf"} <= set(names)
+    built = built_site()
+    pages = {f"opsapi/files/site/{file.relative_to(built)}" for file in built.rglob("*") if file.is_file()}
+    assert {name for name in names if name.startswith("opsapi/files/site/")} == pages
 
 
 def test_one_command_starts_it_and_the_first_steps_it_prints_work(installed: RunningPlatform) -> None:
@@ -93,6 +107,8 @@ def test_one_command_starts_it_and_the_first_steps_it_prints_work(installed: Run
     login = installed.get("/admin/login/")
     assert login.status_code == 200
     assert installed.get("/agents/v1.0/opsapi-agent.pyz").status_code == 200
+    documents = installed.get("/docs/")
+    assert (documents.status_code, documents.headers["Content-Type"].split(";")[0]) == (200, "text/html")
     assert installed.stop() == 0
 
 

@@ -42,6 +42,7 @@ def test_one_that_is_there_is_served(files: StaticFiles) -> None:
 def test_one_that_is_gone_is_not_found(files: StaticFiles, file: Path) -> None:
     file.unlink()
     answer = files(RequestFactory().get(URL))
+    assert isinstance(answer, HttpResponse)
     assert answer.status_code == 404
     assert json.loads(answer.content)["errorCode"] == "RESOURCE_NOT_FOUND"
 

@@ -1,0 +1,94 @@
+"""The question mark in the header of each page of the console, which opens its document."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from django.urls import URLResolver, get_resolver, reverse
+
+from accesslist.models import Project
+from automation.models import Agent
+from opsapi.console.help import HELP, help_for
+from opsapi.console.model_admin import ConsoleAdmin
+from tests.admin.operators import page_of
+from tests.admin.rows import fill, make_operator
+from tests.architecture.test_documents import anchors
+from tests.documents import ROOT
+from tests.each import each
+
+MODELS = sorted(
+    model._meta.label_lower.replace(".", "_")
+    for model, pages in admin.site._registry.items()
+    if isinstance(pages, ConsoleAdmin)
+)
+_LINK = re.compile(r'<a [^>]*href="(/docs/[^"]*)"[^>]*aria-label="Help for this page, in a new tab"')
+
+
+@pytest.fixture
+def browser(project: Project) -> Client:
+    """A Global Owner's."""
+    made = Client()
+    made.force_login(make_operator())
+    return made
+
+
+def help_link(browser: Client, url: str, status: int = 200) -> str:
+    """Where the one question mark of a page leads."""
+    answer = browser.get(url)
+    assert answer.status_code == status
+    (link,) = _LINK.findall(answer.content.decode())
+    return str(link)
+
+
+def _url_names(resolver: URLResolver) -> Iterator[str | None]:
+    """The names of all paths."""
+    for one in resolver.url_patterns:
+        if isinstance(one, URLResolver):
+            yield from _url_names(one)
+        else:
+            yield one.name
+
+
+@each("document", sorted({*HELP.values(), help_for("unknown")}))
+def test_every_document_and_heading_exists(document: str) -> None:
+    name, _, heading = document.partition("#")
+    source = ROOT / "docs" / f"{name}.md"
+    assert source.is_file()
+    assert not heading or heading in anchors(source)
+
+
+def test_every_model_has_a_document_and_every_entry_a_page() -> None:
+    assert set(MODELS) - HELP.keys() == set()
+    names = {name for name in _url_names(get_resolver()) if name}
+    assert {entry for entry in HELP if not any(f"{name}_".startswith(f"{entry}_") for name in names)} == set()
+
+
+@pytest.mark.django_db
+@each("name", MODELS)
+def test_every_list_leads_to_its_document(name: str, browser: Client) -> None:
+    document, mark, heading = HELP[name].partition("#")
+    assert help_link(browser, reverse(f"admin:{name}_changelist")) == f"/docs/{document}.html{mark}{heading}"
+
+
+@pytest.mark.django_db
+def test_pages_with_a_document_of_their_own_lead_to_it(browser: Client, project: Project) -> None:
+    assert help_link(browser, reverse("admin:automation_agent_add")) == "/docs/how-to/add-an-agent.html"
+    fill(project)
+    agent = Agent.objects.latest("pk")
+    assert help_link(browser, page_of(agent)) == "/docs/runbooks/agent-down.html"
+    assert help_link(browser, "/admin/").startswith("/docs/how-to/use-the-console.html#pages")
+    for url in (reverse("account"), reverse("account_password")):
+        assert help_link(browser, url) == "/docs/how-to/use-the-console.html#log-in"
+
+
+@pytest.mark.django_db
+def test_a_missing_page_leads_to_the_document_of_the_console(browser: Client) -> None:
+    assert help_link(browser, "/admin/nothing/", 404) == "/docs/how-to/use-the-console.html"
+
+
+@pytest.mark.django_db
+def test_the_log_in_has_help_without_a_session(project: Project) -> None:
+    page = Client().get("/admin/login/").content.decode()
+    assert 'href="/docs/how-to/use-the-console.html#log-in"' in page
