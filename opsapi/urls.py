@@ -10,7 +10,7 @@ from opsapi.api.root import ErrorCodeViewSet, RootViewSet
 from opsapi.api.routing import route
 from opsapi.api.schema_page import docs_page, schema_page
 from opsapi.api.views import UnknownPath
-from opsapi.console.path import CONSOLE_PATH
+from opsapi.console.path import CONSOLE_PATH, SETUP_PATH
 
 admin.autodiscover()  # the pages of the console
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")
@@ -25,6 +25,7 @@ urlpatterns = [
     path("", RedirectView.as_view(url=CONSOLE_PATH)),
     path(CONSOLE_PATH.strip("/"), RedirectView.as_view(url=CONSOLE_PATH)),
     path(f"{CONSOLE_PATH[1:]}account/", include("accesslist.account.urls")),
+    path(SETUP_PATH[1:], include("accesslist.first_run.urls")),
     path(f"{CONSOLE_PATH[1:]}mail-server/", include("integrations.mail_server.urls")),
     path(CONSOLE_PATH[1:], admin.site.urls),
     path("api/public/v1.0", include(_public)),
