@@ -32,6 +32,7 @@ def test_start_up_line_readme_and_login_page_lead_to_the_same_set_up(prepared: R
     prepared.stop()
     prepared.start()
     assert setup_link_of(prepared) == f"{link}#{token}"
+    assert line in prepared.manage("prepare").stdout
     password = set_up(prepared, **{"X-Forwarded-For": "192.0.2.1"})
     assert log_in(prepared, "ada", password) == 302
     assert token not in prepared.log
