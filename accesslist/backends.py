@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 from accesslist.attempts import attempt_give_back, attempt_take
 from accesslist.devices import device_remember
+from accesslist.first_run.access import may_set_up
 from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.models import Project, User, username_key
 from accesslist.principal import UserPrincipal
@@ -24,6 +25,10 @@ class OperatorBackend(LoginPolicy):
     def is_closed(self) -> bool:
         """Refuse all log-ins while no project exists."""
         return not Project.objects.exists()
+
+    def may_set_up(self, request: HttpRequest) -> bool:
+        """See `accesslist.first_run.access`."""
+        return may_set_up(request)
 
     def admit(self, request: HttpRequest, username: str) -> Attempt:
         """See `opsapi.console.login_policy.LoginPolicy`."""

@@ -7,6 +7,7 @@ from django import forms
 from django.utils.functional import cached_property
 
 from accesslist.forms import InProjectForm
+from automation.selectors.agents import any_agent_exists
 from automation.selectors.revisions import goal_version
 from automation.serializers.automation_config import present_plan
 from automation.serializers.hosts import HostChange, NewHost
@@ -18,6 +19,7 @@ from opsapi.clock import time_words
 from opsapi.console.display import cut
 from opsapi.console.forms import ConsoleForm, DocumentForm, single_line
 from opsapi.first_rows import more_words
+from opsapi.roles import INSTALLATION, Role, satisfies
 
 _LONGEST_DESC = 250
 MONGODB, POSTGRESQL = "mongodb", "postgresql"
@@ -25,8 +27,9 @@ _MOST_SHOWN = 200
 
 
 class NewAgentForm(InProjectForm):
-    """The project, the databases to watch, and the description of the key."""
+    """The project, the databases to watch, and the description of the key; the last step of the set-up."""
 
+    heading_template = "admin/automation/agent/set_up.html"
     field_order = ["group", "databases", "desc"]
 
     databases = forms.MultipleChoiceField(
@@ -42,6 +45,11 @@ class NewAgentForm(InProjectForm):
         validators=[single_line],
         help_text="Such as the machine that the agent runs on.",
     )
+
+    @property
+    def is_setup(self) -> bool:
+        """Whether the first set-up ends with this page."""
+        return satisfies(self.operator.grants, Role.GLOBAL_OWNER, INSTALLATION) and not any_agent_exists()
 
     @property
     def values(self) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from opsapi.api.health import HealthViewSet
 from opsapi.api.pages import docs_page, metrics_page, schema_page
 from opsapi.api.root import ErrorCodeViewSet, RootViewSet
 from opsapi.api.views import UnknownPath, route
-from opsapi.console.path import CONSOLE_PATH, DOCUMENTS_PATH
+from opsapi.console.path import CONSOLE_PATH, DOCUMENTS_PATH, SETUP_PATH
 from opsapi.document_pages import missing_page
 
 admin.autodiscover()  # the pages of the console
@@ -24,6 +24,8 @@ urlpatterns = [
     path("", RedirectView.as_view(url=CONSOLE_PATH)),
     path(CONSOLE_PATH.strip("/"), RedirectView.as_view(url=CONSOLE_PATH)),
     path(f"{CONSOLE_PATH[1:]}account/", include("accesslist.account.urls")),
+    path(SETUP_PATH[1:], include("accesslist.first_run.urls")),
+    path(f"{CONSOLE_PATH[1:]}mail-server/", include("integrations.mail_server.urls")),
     path(CONSOLE_PATH[1:], admin.site.urls),
     path("api/public/v1.0", include(_public)),
     path("agents/v1.0/", include("automation.agent_urls")),

@@ -5,12 +5,14 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from opsapi.console.forms import ConsoleForm
+from opsapi.console.forms import ConsoleForm, OpenForm
 
+PASSWORD_RULES = "At least 8 characters. Common passwords are not accepted."  # noqa: S105 - a help text
 _MOST_TYPED = 1000
 
 
-def _password(label: str, autocomplete: str, help_text: str = "") -> forms.CharField:
+def password_field(label: str, autocomplete: str, help_text: str = "") -> forms.CharField:
+    """A password that is typed, as it is."""
     widget = forms.PasswordInput(attrs={"autocomplete": autocomplete})
     return forms.CharField(
         max_length=_MOST_TYPED, strip=False, label=label, help_text=help_text, widget=widget
@@ -23,33 +25,35 @@ def _code(help_text: str) -> forms.CharField:
     return forms.CharField(max_length=_MOST_TYPED, label="Code", help_text=help_text, widget=widget)
 
 
-class NewPasswordForm(ConsoleForm):
+class PasswordTwiceForm(OpenForm):
     """A new password, typed twice."""
 
-    password = _password(
-        "New password", "new-password", "At least 8 characters. Common passwords are not accepted."
-    )
-    again = _password("Confirm new password", "new-password")
+    password = password_field("New password", "new-password", PASSWORD_RULES)
+    again = password_field("Confirm new password", "new-password")
 
     def clean(self) -> dict[str, Any]:
         """Both passwords must be equal."""
         typed = self.cleaned_data
-        if "password" in typed and typed["password"] != typed.get("again"):
+        if {"password", "again"} <= typed.keys() and typed["password"] != typed["again"]:
             self.add_error("again", ValidationError("The two passwords do not match."))
         return typed
+
+
+class NewPasswordForm(PasswordTwiceForm, ConsoleForm):
+    """A new password of a user."""
 
 
 class PasswordForm(NewPasswordForm):
     """A new password, with the current password."""
 
     field_order = ("oldPassword", "password", "again")
-    oldPassword = _password("Current password", "current-password")
+    oldPassword = password_field("Current password", "current-password")
 
 
 class OwnPasswordForm(ConsoleForm):
     """The password, to confirm the identity of the user."""
 
-    password = _password("Your password", "current-password")
+    password = password_field("Your password", "current-password")
 
 
 class FirstCodeForm(ConsoleForm):

@@ -38,6 +38,7 @@ from opsapi.api.principal import Actor, ActorKind
 from opsapi.roles import INSTALLATION, Grant, Role, satisfies
 
 _FIRST_KEY_DESC = "Key of the first user"
+_FIRST_GRANTS = (Grant(Role.GLOBAL_OWNER),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,21 +67,34 @@ def unauth_user_create(
         ApiError: INVALID_USERNAME, WEAK_PASSWORD, CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD,
             ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE, USER_ALREADY_EXISTS.
     """
-    advisory_lock(FIRST_USER_LOCK)
-    first = not any_user_exists()
-    grants = [Grant(Role.GLOBAL_OWNER)] if first else _grants_of_a_stranger(new.roles)
-    user = _insert(new, grants, now, self_registered=not first)
-    # There is no other actor, so the event names the new user.
-    is_owner = Grant(Role.GLOBAL_OWNER) in grants
-    actor = Actor(ActorKind.USER, user.id, user.username, is_owner, remote_address)
-    _record_created(user, actor, now)
-    if not first:
-        return user, None
-    key = api_key_create(desc=_FIRST_KEY_DESC, grants=grants, actor=actor, now=now)
+    first = first_user_create(new=new, remote_address=remote_address, now=now)
+    if first is None:
+        return _user_register(new, remote_address, now), None
+    user, actor = first
+    key = api_key_create(desc=_FIRST_KEY_DESC, grants=_FIRST_GRANTS, actor=actor, now=now)
     of = AccessList(public_key=key.key.public_key)
     entries = [NewEntry(cidr_block) for cidr_block in dict.fromkeys(access_list)]
     access_list_entries_create(of=of, new=entries, by=ListWriter(actor), now=now)
     return user, key
+
+
+@transaction.atomic
+def first_user_create(
+    *, new: NewUser, remote_address: str | None, now: datetime
+) -> tuple[User, Actor] | None:
+    """Create the first user, a Global Owner without a key; None if a user exists.
+
+    Returns the user, and the user as the actor of what follows. Of concurrent calls, exactly one creates the
+    user. `new.roles` is not used.
+
+    Raises:
+        ApiError: INVALID_USERNAME, WEAK_PASSWORD.
+    """
+    advisory_lock(FIRST_USER_LOCK)
+    if any_user_exists():
+        return None
+    user = _insert(new, _FIRST_GRANTS, now)
+    return user, _created_by_themselves(user, _FIRST_GRANTS, remote_address, now)
 
 
 @transaction.atomic
@@ -134,6 +148,23 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
         diffs=diff(DiffType.USERS, user.id, old=facts),
     )
     user.delete()
+
+
+def _user_register(new: NewUser, remote_address: str | None, now: datetime) -> User:
+    grants = _grants_of_a_stranger(new.roles)
+    user = _insert(new, grants, now, self_registered=True)
+    _created_by_themselves(user, grants, remote_address, now)
+    return user
+
+
+def _created_by_themselves(
+    user: User, grants: Sequence[Grant], remote_address: str | None, now: datetime
+) -> Actor:
+    """Record the creation. There is no other actor, so the event names the new user."""
+    is_owner = Grant(Role.GLOBAL_OWNER) in grants
+    actor = Actor(ActorKind.USER, user.id, user.username, is_owner, remote_address)
+    _record_created(user, actor, now)
+    return actor
 
 
 def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, *, self_registered: bool = False) -> User:

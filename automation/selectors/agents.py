@@ -19,6 +19,11 @@ from opsapi.wire_json import JsonObject
 MOST_AGENTS, MOST_HOSTS = 20, 50
 
 
+def any_agent_exists() -> bool:
+    """Return whether an agent has ever reported, so that the first set-up is complete."""
+    return Agent.objects.exists()
+
+
 def agents_of(group_id: str) -> QuerySet[Agent]:
     """Return the agents of a project, by type and hostname."""
     return Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))

@@ -85,7 +85,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     try:
         mail = build_email(config, message, sender=settings.DEFAULT_FROM_EMAIL, now=now)
         connection = get_connection()
-        with _ended_after(TOTAL_SECONDS, connection), connection:
+        with ended_after(TOTAL_SECONDS, connection), connection:
             is_open = True
             connection.send_messages([mail])
     except OSError as error:  # This includes the exceptions of smtplib.
@@ -99,7 +99,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
 
 @contextmanager
-def _ended_after(seconds: float, connection: BaseEmailBackend) -> Iterator[None]:
+def ended_after(seconds: float, connection: BaseEmailBackend) -> Iterator[None]:
     """Disconnect from a server that is slow with every reply, even if each is within EMAIL_TIMEOUT."""
     timer = threading.Timer(seconds, _hang_up, [connection])
     timer.daemon = True

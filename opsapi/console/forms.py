@@ -49,22 +49,17 @@ def single_line(value: str) -> None:
         raise ValidationError("This must not contain control characters.") from None
 
 
-class ConsoleForm(forms.Form):
-    """The form of an action, in the style of the theme.
+class OpenForm(forms.Form):
+    """A form in the style of the theme, also for visitors who have not logged in.
 
-    `operator` is who acts, `row` what the action is done to, if anything. `values` is what the
-    action's `run` is given. `fieldsets` groups fields under titles; without it they follow each other.
-    `template` shows the fields where that is not enough. `from_address` names what the page's address may
-    fill in: never what gives somebody a right, for anybody can send a link.
+    `fieldsets` groups fields under titles; without it they follow each other. `template` shows the fields
+    where that is not enough.
     """
 
     fieldsets: ClassVar[Sequence[tuple[str, Sequence[str]]]] = ()
     template: ClassVar[str] = "console/form_fields.html"
-    from_address: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, *args: Any, operator: Operator, row: Any = None, **options: Any) -> None:
-        self.operator, self.row = operator, row
-        options["initial"] = {**self.stored(), **(options.get("initial") or {})}
+    def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.add_inputs()
         self.order_fields(self.field_order)
@@ -73,19 +68,6 @@ class ConsoleForm(forms.Form):
 
     def add_inputs(self) -> None:
         """Add the inputs that are not declared in the class."""
-
-    def stored(self) -> Mapping[str, Any]:
-        """The initial values, from the row."""
-        return {}
-
-    def scope(self) -> Scope:
-        """The scope of a new row, from the input; the operator needs permission there."""
-        return INSTALLATION
-
-    @property
-    def values(self) -> Mapping[str, Any]:
-        """The validated input."""
-        return self.cleaned_data
 
     def groups(self) -> Iterable[tuple[str, list[forms.BoundField]]]:
         """The visible fields, by title."""
@@ -112,6 +94,36 @@ class ConsoleForm(forms.Form):
         """The form field for a path of a document; None if the form does not show it."""
         name = path.partition(".")[0].partition("[")[0]
         return name if name in self.fields else None
+
+
+class ConsoleForm(OpenForm):
+    """The form of an action.
+
+    `operator` is who acts, `row` what the action is done to, if anything. `values` is what the
+    action's `run` is given. `heading_template` is shown above the title. `from_address` names what the
+    page's address may fill in: never what gives somebody a right, for anybody can send a link.
+    """
+
+    heading_template: ClassVar[str] = ""
+    from_address: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, *args: Any, operator: Operator, row: Any = None, **options: Any) -> None:
+        self.operator, self.row = operator, row
+        options["initial"] = {**self.stored(), **(options.get("initial") or {})}
+        super().__init__(*args, **options)
+
+    def stored(self) -> Mapping[str, Any]:
+        """The initial values, from the row."""
+        return {}
+
+    def scope(self) -> Scope:
+        """The scope of a new row, from the input; the operator needs permission there."""
+        return INSTALLATION
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The validated input."""
+        return self.cleaned_data
 
 
 class DocumentForm(ConsoleForm):

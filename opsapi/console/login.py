@@ -1,5 +1,6 @@
 """The console log-in, which is closed until a project exists."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.template.response import TemplateResponse
 from opsapi.api.links import PUBLIC
 from opsapi.console.forms import themed
 from opsapi.console.login_policy import Attempt, RefusalCode, login_policy
-from opsapi.first_steps import BOOTSTRAP, CREATE_KEY, first_project_call, first_user_call
+from opsapi.first_steps import CREATE_KEY, first_project_call
 
 
 class LoginForm(AdminAuthenticationForm):
@@ -40,28 +41,27 @@ class LoginForm(AdminAuthenticationForm):
 
 @dataclass(frozen=True, slots=True)
 class FirstStep:
-    """A step to the first log-in. If there are two commands, either is enough."""
+    """A step to the first log-in."""
 
     text: str
     command: str = ""
-    on_server: str = ""
 
 
-def first_steps(request: HttpRequest) -> list[FirstStep]:
-    """The steps from an empty installation to the first log-in, with the URL of this browser."""
+def first_login_context(request: HttpRequest) -> Mapping[str, Any]:
+    """The way to the first log-in: the set-up while no user exists; commands for a user without a project."""
+    if not get_user_model()._default_manager.exists():
+        return {"is_empty": True, "may_set_up": login_policy().may_set_up(request)}
+    return {"first_steps": _steps(request) if login_policy().is_closed() else []}
+
+
+def _steps(request: HttpRequest) -> list[FirstStep]:
+    """From a user without a project to the log-in, with the URL of this browser."""
     api = (settings.OPSAPI_PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")) + PUBLIC
     return [
-        _first_user(api),
+        FirstStep("On the server, create an API key, unless you have one.", CREATE_KEY),
         FirstStep("Create the first project with this key.", first_project_call(api)),
         FirstStep("Log in below as the first user."),
     ]
-
-
-def _first_user(api: str) -> FirstStep:
-    if get_user_model()._default_manager.exists():
-        return FirstStep("Create the first user: done. To create another API key:", on_server=CREATE_KEY)
-    text = "Create the first user. You get an API key and a password; both are shown only once."
-    return FirstStep(text, first_user_call(api), BOOTSTRAP)
 
 
 def set_refusal_status(response: HttpResponse) -> None:

@@ -34,6 +34,10 @@ class LoginPolicy(BaseBackend):
         """Whether the console is closed to everybody at the moment."""
         raise NotImplementedError
 
+    def may_set_up(self, request: HttpRequest) -> bool:
+        """Whether the visitor may create the first user, while there is none."""
+        raise NotImplementedError
+
     def admit(self, request: HttpRequest, username: str) -> Attempt:
         """Count an attempt before anything is checked; `let_in` gives it back.
 

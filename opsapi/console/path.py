@@ -2,3 +2,4 @@
 
 CONSOLE_PATH = "/admin/"
 DOCUMENTS_PATH = "/docs/"
+SETUP_PATH = f"{CONSOLE_PATH}setup/"

@@ -16,9 +16,8 @@ from opsapi.console.changelist import Autocomplete
 from opsapi.console.display import EMPTY, Context
 from opsapi.console.error_pages import MissingError, refused
 from opsapi.console.help import help_url
-from opsapi.console.login import first_steps, set_refusal_status
+from opsapi.console.login import first_login_context, set_refusal_status
 from opsapi.console.login_pages import CodePage, PasswordPage
-from opsapi.console.login_policy import login_policy
 from opsapi.console.navigation import navigation
 from opsapi.console.overview import overview_context, overview_widgets
 
@@ -64,23 +63,23 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
 
     def login(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
         """The login page; while the console is closed it shows the way to the first log-in."""
-        _refuse_hosts_of_others(request)
+        refuse_hosts_of_others(request)
         if request.method == "GET" and self.has_permission(request):
             page = PasswordPage()
             page.setup(request)
             return redirect(page.get_success_url())
-        steps = first_steps(request) if login_policy().is_closed() else []
-        return self._login_step(request, PasswordPage, {**(extra_context or {}), "first_steps": steps})
+        context = {**(extra_context or {}), **first_login_context(request)}
+        return self._login_step(request, PasswordPage, context)
 
     def login_code(self, request: HttpRequest) -> HttpResponse:
         """The second step, for users with a second factor."""
-        _refuse_hosts_of_others(request)
+        refuse_hosts_of_others(request)
         return self._login_step(request, CodePage, {})
 
     def _login_step(self, request: HttpRequest, page: type[LoginView], context: Context) -> HttpResponse:
         shared = {**self.each_context(request), "title": "Log in", "app_path": request.get_full_path()}
         response: Any = page.as_view(extra_context={**shared, **context})(request)
-        _name_actor(request)
+        name_actor(request)
         set_refusal_status(response)
         return cast(HttpResponse, response)
 
@@ -89,9 +88,9 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         inner = super().admin_view(view, cacheable)
 
         def page(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            _refuse_hosts_of_others(request)
+            refuse_hosts_of_others(request)
             _refuse_nul(request, kwargs)
-            _name_actor(request)
+            name_actor(request)
             try:
                 response: HttpResponse = inner(request, *args, **kwargs)
             except ApiError as refusal:
@@ -104,12 +103,13 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         return update_wrapper(page, inner)
 
 
-def _name_actor(request: HttpRequest) -> None:
+def name_actor(request: HttpRequest) -> None:
+    """Name the user in the request log."""
     if request.user.is_authenticated:
         request.actor_name = request.user.get_username()  # type: ignore[attr-defined]  # read by the request log
 
 
-def _refuse_hosts_of_others(request: HttpRequest) -> None:
+def refuse_hosts_of_others(request: HttpRequest) -> None:
     """A foreign name may resolve to this server (DNS rebinding); pages under it could read the console."""
     request.get_host()
 

@@ -37,7 +37,7 @@ from automation.reports import LeaseRequest
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
 from events.facts import EventFacts
-from events.models import Event
+from events.models import Event, EventCount
 from events.services import event_record, signal_record
 from events.types import EventType
 from integrations.choices import DeliveryStatus, SecretKind
@@ -80,8 +80,8 @@ def our_models() -> list[type[models.Model]]:
 
 
 def shown_models() -> list[type[models.Model]]:
-    """Those that have pages: what was measured is shown on the pages of hosts and alerts."""
-    return [model for model in our_models() if model not in {Source, Reading, Measurement}]
+    """The models with pages of their own: other pages show measurements and numbers of events."""
+    return [model for model in our_models() if model not in {Source, Reading, Measurement, EventCount}]
 
 
 def make_operator(**changes: Any) -> User:

@@ -11,6 +11,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from accesslist.models import Project, User
 from opsapi import clock
+from opsapi.console.path import SETUP_PATH
 from opsapi.roles import Role
 from tests.admin.operators import operator_with
 from tests.admin.rows import make_operator
@@ -20,6 +21,7 @@ from tests.factories.second_factors import begin_second_factor
 
 LOGIN = "/admin/login/"
 SETUP = "/admin/account/second-factor/setup/"
+TOKEN = f"{SETUP_PATH}token/"
 pytestmark = pytest.mark.django_db
 
 
@@ -55,8 +57,8 @@ def test_every_post_needs_the_token_of_its_form(operator: User, project: Project
     assert browser.get("/admin/").status_code == 200
 
 
-def test_strangers_are_led_to_the_login_everywhere(client: Client, project: Project) -> None:
-    guarded = [path for path in PATHS if not path.startswith((LOGIN, "/admin/logout/"))]
+def test_strangers_are_led_to_the_login_everywhere(client: Client, operator: User, project: Project) -> None:
+    guarded = [path for path in PATHS if not path.startswith((LOGIN, "/admin/logout/", TOKEN))]
     answers = {path: client.get(path) for path in guarded}
     odd = {path: answer.status_code for path, answer in answers.items() if answer.status_code != 302}
     assert odd == {}
@@ -68,7 +70,7 @@ def test_who_lost_every_role_meanwhile_is_led_to_the_login_everywhere(
 ) -> None:
     operator.grants.all().delete()
     for path in PATHS:
-        if path.startswith((LOGIN, "/admin/logout/")):
+        if path.startswith((LOGIN, "/admin/logout/", SETUP_PATH)):
             continue
         for answer in (console.get(path), console.post(path)):
             assert (answer.status_code, answer["Location"][: len(LOGIN)]) == (302, LOGIN), path
@@ -96,7 +98,7 @@ def test_what_was_seen_is_kept_by_no_browser(console: Client, operator: User) ->
 
 
 def test_pages_of_other_hosts_names_are_refused(console: Client) -> None:
-    for path in ("/admin/", LOGIN, "/admin/account/", "/admin/overview/"):
+    for path in ("/admin/", LOGIN, SETUP_PATH, "/admin/account/", "/admin/overview/"):
         for browser in (console, Client()):
             answer = browser.get(path, headers={"host": "evil.example.com"})
             assert answer.status_code == 400, path

@@ -1,25 +1,22 @@
 """Logging in to the console."""
 
-import json
 import logging
-import re
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import time_machine
 from django.conf import LazySettings
-from django.contrib.auth.password_validation import validate_password
 from django.test import Client
 from django.urls import reverse
 
 from accesslist.attempts import LOGIN_WINDOW, NAME_FACTOR
 from accesslist.models import Project, RateWindow, Team, User
+from opsapi.console.path import SETUP_PATH
 from opsapi.first_steps import CREATE_KEY
 from opsapi.roles import Role
 from tests.admin.rows import make_operator
-from tests.client import ApiClient
-from tests.factories.accesslist import PASSWORD, KeyPair, UserFactory
+from tests.factories.accesslist import PASSWORD, UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
 
@@ -84,52 +81,32 @@ def test_nobody_logs_in_while_no_project_exists(client: Client, operator: User) 
     assert "_auth_user_id" not in client.session
 
 
-def test_the_login_page_leads_to_the_first_project(client: Client, db: None) -> None:
-    page = client.get(LOGIN, headers={"host": "localhost:8000"}).content.decode()
-    commands = [step.command for step in client.get(LOGIN).context["first_steps"]]
-    assert "http://localhost:8000/api/public/v1.0/unauth/users" in page
-    assert ["curl" in command for command in commands] == [True, True, False]
-    assert "--digest" in commands[1]
-    assert commands[1].endswith("/groups")
+def test_the_login_page_of_an_empty_installation_leads_to_the_set_up(client: Client, db: None) -> None:
+    here = Client(headers={"host": "localhost"})
+    for browser, may in ((here, True), (client, False)):
+        answer = browser.get(LOGIN)
+        assert answer.context["may_set_up"] is may
+        assert SETUP_PATH in answer.content.decode()
+        assert "login-form" not in answer.content.decode()
 
 
-def test_the_first_step_is_done_once_a_user_exists(client: Client, operator: User) -> None:
-    user, project, log_in = client.get(LOGIN).context["first_steps"]
-    assert user.command == log_in.command == ""
-    assert user.on_server == CREATE_KEY
-    assert project.command.endswith("/groups")
+def test_a_user_without_a_project_is_led_to_the_first_project(client: Client, operator: User) -> None:
+    answer = client.get(LOGIN, headers={"host": "localhost:8000"})
+    key, project, log_in = answer.context["first_steps"]
+    assert key.command == CREATE_KEY
+    assert project.command.endswith(" http://localhost:8000/api/public/v1.0/groups")
+    assert log_in.command == ""
+    assert SETUP_PATH not in answer.content.decode()
 
 
-def test_each_reader_of_the_steps_is_given_a_password_of_their_own(client: Client, db: None) -> None:
-    given = {_typed_user(client)["password"] for _ in range(3)}
-    assert len(given) == 3
-    for password in given:
-        validate_password(password)
-
-
-def test_the_steps_name_the_public_url(client: Client, db: None, settings: LazySettings) -> None:
+def test_the_steps_name_the_public_url(client: Client, operator: User, settings: LazySettings) -> None:
     settings.OPSAPI_PUBLIC_URL = "https://ops.example.com"
     assert "https://ops.example.com/api/public/v1.0/groups" in client.get(LOGIN).content.decode()
 
 
-def test_the_steps_work(client: Client, db: None) -> None:
-    user = _typed_user(client)
-    made = ApiClient().post("/unauth/users", user)
-    key = made.json()["programmaticApiKey"]
-    assert _log_in(client, password=user["password"]).status_code == 403
-    caller = ApiClient(KeyPair(key["id"], key["publicKey"], key["privateKey"]))
-    assert caller.post("/groups", {"name": "first-project"}).status_code == 201
-    assert _log_in(client, password=user["password"]).status_code == 302
-
-
-def _typed_user(browser: Client) -> dict[str, str]:
-    """The body of the first step."""
-    command = browser.get(LOGIN).context["first_steps"][0].command
-    (body,) = re.findall(r"-d '(\{.*\})'", command)
-    return cast(dict[str, str], json.loads(body))
-
-
-def test_the_steps_are_not_shown_once_a_project_exists(client: Client, project: Project) -> None:
+def test_the_steps_are_not_shown_once_a_project_exists(
+    client: Client, operator: User, project: Project
+) -> None:
     assert "first-steps" not in client.get(LOGIN).content.decode()
 
 

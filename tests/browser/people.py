@@ -20,6 +20,17 @@ def type_credentials(page: Page, username: str, password: str) -> None:
     page.get_by_label("Password").fill(password)
 
 
+def fill_in_the_set_up(page: Page) -> None:
+    """The form of the first user and project, and send it."""
+    page.get_by_label("Username").fill("ada")
+    for label in ("Password", "Confirm password"):
+        page.get_by_role("textbox", name=label).first.fill("correct horse battery")
+    page.get_by_label("First name").fill("Ada")
+    page.get_by_label("Last name").fill("Lovelace")
+    page.get_by_label("Project name").fill("first-project")
+    page.get_by_role("button", name="Create and log in").click()
+
+
 def account_menu(page: Page) -> Locator:
     """The button that opens the operator's menu."""
     return page.get_by_role("button", name="Account of")

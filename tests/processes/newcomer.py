@@ -2,6 +2,7 @@
 
 import html
 import re
+import secrets
 import shlex
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from tests.processes.terminal import Terminal
 README = ROOT / "README.md"
 QUICKSTART = ROOT / "docs" / "quickstart.md"
 LOGIN = "/admin/login/"
+_SETUP_LINK = re.compile(r"http://\S+/admin/setup/#\S+")
+_TYPED = {"username": "ada", "firstName": "Ada", "lastName": "Lovelace", "name": "first-project"}
 _COMMAND = re.compile(r'<pre[^>]* id="command-\d"[^>]*>(.*?)</pre>', re.DOTALL)
 
 
@@ -59,6 +62,30 @@ def here(text: str, platform: RunningPlatform) -> str:
 def login_page_commands(platform: RunningPlatform) -> list[str]:
     """The commands of the login page, as its buttons copy them."""
     return [html.unescape(command) for command in _COMMAND.findall(platform.get(LOGIN).text)]
+
+
+def setup_link_of(platform: RunningPlatform) -> str:
+    """The link that the start printed."""
+    (link,) = _SETUP_LINK.findall(platform.output)
+    return str(link)
+
+
+def set_up(platform: RunningPlatform, **headers: str) -> str:
+    """By the link of the start, sent with these headers: the first user ada, whose password this returns."""
+    link, _, token = setup_link_of(platform).partition("#")
+    password = secrets.token_urlsafe()
+    with requests.Session() as browser:
+        browser.headers.update(headers)
+        form = browser.get(link, timeout=60)
+        if "data-setup-token" in form.text:
+            given = {"token": token, "csrfmiddlewaretoken": browser.cookies["csrftoken"]}
+            form = browser.post(f"{link}token/", data=given, timeout=60)
+        assert (form.url, form.status_code) == (link, 200), form.text
+        typed = {**_TYPED, "password": password, "again": password}
+        typed["csrfmiddlewaretoken"] = browser.cookies["csrftoken"]
+        done = browser.post(link, data=typed, timeout=60)
+        assert done.url == f"{platform.base_url}/admin/mail-server/", done.text
+    return password
 
 
 def log_in(platform: RunningPlatform, username: str, password: str) -> int:

@@ -16,13 +16,12 @@ from playwright.sync_api import Page, expect
 from tests.browser.accessibility import fits_its_window, no_serious_faults
 from tests.browser.chromium import chromium, new_context
 from tests.browser.faults import Faults
-from tests.browser.people import START, log_in
+from tests.browser.people import fill_in_the_set_up
 from tests.browser.viewports import LIGHT
-from tests.documents import shell_blocks
 from tests.hostile.budget import LONG
 from tests.plugin import SUMMARY
 from tests.processes.mongod import RunningReplicaSet, replica_set
-from tests.processes.newcomer import README, here, second_terminal
+from tests.processes.newcomer import second_terminal, setup_link_of
 from tests.processes.platform import RunningPlatform
 from tests.processes.terminal import Terminal
 
@@ -55,14 +54,13 @@ def test_the_way_from_nothing_to_the_page_of_a_replica_set(
 
     platform.start()
     reached("the platform is ready after")
-    with second_terminal(platform, tmp_path / "server") as terminal:
-        bootstrap, project, _ = (block.text for block in shell_blocks(README) if block.kind == "run")
-        (password,) = re.findall(r"(?m)^password +(\S+)$", terminal.run(here(bootstrap, platform)))
-        terminal.run(here(project, platform))
     with chromium() as browser, closing(new_context(browser, platform.base_url, LIGHT)) as context:
         faults = Faults(context, platform.base_url)
         page = context.new_page()
-        log_in(page, "ada", password)
+        page.goto(setup_link_of(platform))
+        page.screenshot(path=pictures / "set-up.png", full_page=True)
+        fill_in_the_set_up(page)
+        page.wait_for_url("**/admin/mail-server/")
         reached("the first user is logged in after")
         _add_agent(page)
         page.screenshot(path=pictures / "add-agent.png", full_page=True)
@@ -82,13 +80,10 @@ def test_the_way_from_nothing_to_the_page_of_a_replica_set(
 
 
 def _add_agent(page: Page) -> None:
-    """By the console, for the only project."""
-    page.goto(f"{START}automation/agent/")
-    page.get_by_role("link", name="Add agent").first.click()
+    """From the last step of the set-up, for the only project."""
+    page.get_by_role("link", name="Add agent").last.click()
     page.get_by_label("MongoDB").check()
     page.get_by_label("Description").fill("on the machine of the database")
-    page.get_by_role("combobox", name="Project").click()
-    page.get_by_role("option", name="first-project").click()
     page.get_by_role("button", name="Create key").click()
     page.get_by_text("Waiting for the first report").wait_for()
 

@@ -11,7 +11,6 @@ import psycopg
 import pytest
 
 from opsapi.embedded.layout import Layout
-from opsapi.first_steps import BOOTSTRAP
 from tests.eventually import eventually, is_running
 from tests.integration.embedded.sql import ask
 from tests.processes.platform import (
@@ -27,7 +26,7 @@ pytestmark = pytest.mark.processes
 
 def test_it_says_where_it_is_and_how_to_make_the_first_user(running: RunningPlatform) -> None:
     assert f"Ops API is ready: {running.base_url}/\n" in running.output
-    assert BOOTSTRAP in running.output
+    assert f"{running.base_url}/admin/setup/#" in running.output
     assert running.get("/health/live").status_code == 200
 
 
@@ -97,7 +96,7 @@ def test_it_starts_at_once_after_it_was_killed(serving: RunningPlatform) -> None
         old.wait()
         assert not any(map(is_running, before))
         assert serving.answers()
-        assert "bootstrap" not in serving.output
+        assert "/admin/setup/" not in serving.output
     assert serving.stop() == 0
 
 

@@ -13,13 +13,12 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, OperationalError, connection
 
-from opsapi.console.path import CONSOLE_PATH
 from opsapi.encrypted_columns import encrypted_columns, is_key_lost
-from opsapi.first_steps import BOOTSTRAP
 from opsapi.logs import first_line
 from opsapi.postgresql.faults import database_fault
 from opsapi.postgresql.schema import unapplied_migrations
 from opsapi.secret_files import secret_from_file
+from opsapi.setup_link import setup_link
 from opsapi.supervisor.keeper import restart_delay
 
 log = logging.getLogger("opsapi.prepare")
@@ -34,10 +33,7 @@ MIGRATION_LOCK = 0x6F707361
 _CONNECTIONS = """
 SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
 """
-FIRST_USER = f"""No user exists yet. In a second terminal, create the first one:
-  {BOOTSTRAP}
-The login page, {CONSOLE_PATH}, shows the steps that follow.
-"""
+FIRST_USER = "Set up the first user and project in a browser: {link}\n"
 
 
 class Command(BaseCommand):
@@ -77,7 +73,7 @@ class Command(BaseCommand):
         _report_missing_keys()
         _report_few_connections()
         if not get_user_model()._default_manager.exists():
-            self.stdout.write(FIRST_USER, ending="")
+            self.stdout.write(FIRST_USER.format(link=setup_link()), ending="")
 
 
 def _wait_for_database() -> None:

@@ -1,0 +1,1 @@
+"""The page of the mail server: its settings, and a test message."""

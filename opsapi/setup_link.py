@@ -1,0 +1,48 @@
+"""The link to the first set-up, with a token that proves access to the server.
+
+The token is the fragment of the link, which browsers do not send: no log of a proxy or of the platform
+contains it, and no other page gets it as a referrer. The set-up page sends it in the body of a POST.
+"""
+
+from base64 import urlsafe_b64encode
+
+from django.conf import settings
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import Min
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from opsapi.api.addresses import address_of
+from opsapi.console.path import SETUP_PATH
+from opsapi.hostnames import host_and_port
+
+_SALT = "opsapi.setup_link"
+
+
+def setup_link() -> str:
+    """Return the link, at the public URL, or at the address that the platform listens on."""
+    return f"{settings.OPSAPI_PUBLIC_URL or _own_url()}{SETUP_PATH}#{_token()}"
+
+
+def is_setup_token(text: str) -> bool:
+    """Whether the text is the token, compared in constant time."""
+    return constant_time_compare(text.strip(), _token())
+
+
+def _own_url() -> str:
+    host, port = settings.OPSAPI_BIND
+    address = address_of(host)
+    if address is not None and address.is_unspecified:
+        host = "localhost"
+    return f"{'https' if settings.OPSAPI_TLS_CERT else 'http'}://{host_and_port(host, port)}"
+
+
+def _token() -> str:
+    """256 bits, derived from SECRET_KEY and the time of the first migration.
+
+    So every process and machine of an installation knows it without storing it, and a new database has a new
+    token.
+    """
+    migrations = MigrationRecorder.Migration.objects
+    began = migrations.aggregate(began=Min("applied"))["began"]
+    digest = salted_hmac(_SALT, began.isoformat(), algorithm="sha256").digest()
+    return urlsafe_b64encode(digest).decode().rstrip("=")
