@@ -33,7 +33,6 @@ DUMP = "database.dump"
 MANIFEST = "manifest.json"
 _MAJOR = re.compile(r"\(PostgreSQL\) (\d+)")
 _FORMAT = 1
-_PIECE = 1024 * 1024
 
 
 class BackupError(Exception):
@@ -73,7 +72,6 @@ def back_up(directory: Path, *, now: datetime) -> Manifest:
             raise BackupError(f"{directory}: is not empty")
         dump = directory / DUMP
         dump.touch(mode=0o600)
-        # Read before the dump: a newer migration or key makes a restore fail later, an older one too early.
         described = _database_described()
         program, version = _program("pg_dump", at_least=_server_version())
         _run(program, "--format=custom", f"--file={dump}")
