@@ -1,4 +1,4 @@
-"""Endpoints 17, 18 and 19, the events of a project and of an organization, the table of event types."""
+"""Endpoints 17, 18 and 19: events of a project, an organization and the installation; event types."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -64,7 +64,7 @@ _FILTERS = (*LISTING, EVENT_TYPE, MIN_DATE, MAX_DATE, BEFORE)
 
 
 class EventViewSet(ApiViewSet):
-    """A list of events and a single event; subclasses define which events."""
+    """A list of events and a single event. Subclasses define the scope."""
 
     answers = {"index": [EventDocument], "retrieve": EventDocument}
     parameters = {"index": _FILTERS}
@@ -75,7 +75,7 @@ class EventViewSet(ApiViewSet):
 
     @property
     def scope(self) -> Mapping[str, str]:
-        """Whose events, as the selectors take it."""
+        """The scope of the events, for selectors."""
         return {}
 
     def load(self) -> None:
@@ -89,11 +89,11 @@ class EventViewSet(ApiViewSet):
         return self.list(self._rows(), lambda row: self.present(row, alone=False))
 
     def retrieve(self, request: Request, event_id: str, **_: str) -> Response:
-        """One event."""
+        """Get an event."""
         return Response(self.present(self.event, alone=True))
 
     def present(self, row: EventRow, *, alone: bool) -> JsonObject:
-        """The document of an event."""
+        """Return the document of an event."""
         return present_event(row, self.links, among=self.path.format(**self.scope), alone=alone)
 
     def _rows(self) -> EventRows:
@@ -120,7 +120,7 @@ class EventViewSet(ApiViewSet):
 
 
 class GlobalEventViewSet(EventViewSet):
-    """Endpoints 17 and 19: every event of the installation."""
+    """Endpoints 17 and 19: all events of the installation."""
 
     access = {
         "index": in_installation(Role.GLOBAL_READ_ONLY),
@@ -129,13 +129,13 @@ class GlobalEventViewSet(EventViewSet):
 
 
 class ChangeViewSet(EventViewSet):
-    """Events with what changed, of a project or of an organization."""
+    """Events of a project or of an organization, with their changes."""
 
     answers = {"index": [GroupEventDocument], "retrieve": GroupEventDocument}
     parameters = {"index": (*_FILTERS, INCLUDE_RAW), "retrieve": (INCLUDE_RAW,)}
 
     def present(self, row: EventRow, *, alone: bool) -> JsonObject:
-        """The document of an event, always with its diffs."""
+        """Return the document of an event with its diffs."""
         shown = super().present(row, alone=alone)
         return {**shown, **present_changes(row, include_raw=self.query["includeRaw"])}
 
@@ -148,7 +148,7 @@ class GroupEventViewSet(ChangeViewSet):
 
     @property
     def scope(self) -> Mapping[str, str]:
-        """The project's."""
+        """The project."""
         return {"group_id": self.group.id}
 
 
@@ -160,7 +160,7 @@ class OrganizationEventViewSet(ChangeViewSet):
 
     @property
     def scope(self) -> Mapping[str, str]:
-        """The organization's."""
+        """The organization."""
         return {"org_id": self.kwargs["org_id"]}
 
 
@@ -172,7 +172,7 @@ class EventTypeViewSet(ApiViewSet):
     answers = {"index": [EventTypeDocument]}
 
     def index(self, request: Request) -> Response:
-        """Every event type."""
+        """List the event types."""
         return self.list(PlainRows(EVENT_TYPE_ROWS), lambda row: row)
 
 

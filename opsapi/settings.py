@@ -1,8 +1,8 @@
-"""Every setting, read once from the environment (or `.env`) and checked on the way in.
+"""Every setting, read once from the environment (or `.env`) and checked.
 
-A wrong value raises `ImproperlyConfigured` with one line that names the setting, the value's fault
-and what is allowed; `manage.py serve` prints that line and exits non-zero.
-`.env.example` explains each setting, and docs/reference/settings.md is generated from it.
+An invalid value raises `ImproperlyConfigured` with one line that names the setting, the fault and the allowed
+values. `manage.py serve` prints that line and exits non-zero. `.env.example` explains each setting, and
+docs/reference/settings.md is generated from it.
 """
 
 from urllib.parse import urlsplit
@@ -19,14 +19,14 @@ from opsapi.console.theme import UNFOLD  # noqa: F401 - a setting of the theme
 from opsapi.embedded.layout import Layout
 from opsapi.secret_files import secret_from_file
 
-# Lets Django's generic classes be written with their parameters, as mypy --strict wants them.
+# Allows type parameters on Django's generic classes, for mypy --strict.
 django_stubs_ext.monkeypatch()
 
 read.lines_of(program.env_file())
 BASE_DIR = program.base_dir()
 
 
-# --- where it runs ---------------------------------------------------------------------------------
+# --- process ---------------------------------------------------------------------------------------
 OPSAPI_BIND = read.bind("OPSAPI_BIND", "127.0.0.1:8000")
 read.declare("OPSAPI_DATA_DIR", program.default_data_dir().name, "path of a directory")
 OPSAPI_DATA_DIR = program.data_dir()
@@ -51,7 +51,7 @@ ALLOWED_HOSTS = read.words(
 # --- secrets ---------------------------------------------------------------------------------------
 SECRET_KEY = read.text("SECRET_KEY") or secret_from_file(OPSAPI_DATA_DIR / "secret_key")
 # Newest first: the first key encrypts, all of them decrypt.
-# None before the first start: `prepare` creates the file for a database in which nothing is encrypted.
+# None before the first start: `prepare` creates the file if the database contains no encrypted values.
 OPSAPI_ENCRYPTION_KEY_FILE = OPSAPI_DATA_DIR / "encryption_key"
 OPSAPI_ENCRYPTION_KEYS = read.keys("OPSAPI_ENCRYPTION_KEYS", OPSAPI_ENCRYPTION_KEY_FILE)
 OPSAPI_ENCRYPTION_KEY_LOST = read.flag("OPSAPI_ENCRYPTION_KEY_LOST", False)
@@ -73,7 +73,7 @@ _prepared = {} if OPSAPI_DB_POOLER == "transaction" else {"server_side_binding":
 DATABASES = {
     "default": {
         **_database,
-        "ENGINE": "opsapi.postgresql",  # looks at connections before each use, in place of health checks
+        "ENGINE": "opsapi.postgresql",  # It checks connections before each use, in place of health checks.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": False,
         "DISABLE_SERVER_SIDE_CURSORS": OPSAPI_DB_POOLER == "transaction",
@@ -101,31 +101,31 @@ OPSAPI_SESSION_HOURS = read.number("OPSAPI_SESSION_HOURS", 8, 1, 720)
 OPSAPI_SESSION_IDLE_MINUTES = read.number("OPSAPI_SESSION_IDLE_MINUTES", 60, 1, 43_200)
 # In addition to loopback, addresses that may read /metrics without a key.
 OPSAPI_METRICS_ALLOW = read.networks("OPSAPI_METRICS_ALLOW")
-# In a minute; 0 is no limit.
+# Per minute; 0 means no limit.
 OPSAPI_RATE_FAILED_AUTH = read.number("OPSAPI_RATE_FAILED_AUTH", 60, 0, 1_000_000)
 OPSAPI_RATE_FIRST_USER = read.number("OPSAPI_RATE_FIRST_USER", 30, 0, 1_000_000)
 OPSAPI_RATE_TEST_NOTIFICATIONS = read.number("OPSAPI_RATE_TEST_NOTIFICATIONS", 10, 0, 1_000_000)
 OPSAPI_RATE_REPORTS = read.number("OPSAPI_RATE_REPORTS", 60_000, 0, 1_000_000)
 
-# --- how much there may be -------------------------------------------------------------------------
+# --- limits ----------------------------------------------------------------------------------------
 OPSAPI_MAX_REPORT_MB = read.number("OPSAPI_MAX_REPORT_MB", 4, 1, 16)
 OPSAPI_MAX_BODIES_MB = read.number("OPSAPI_MAX_BODIES_MB", 64, 16, 1024)
 OPSAPI_MAX_HOSTS = read.number("OPSAPI_MAX_HOSTS", 20_000, 1, 1_000_000)
 OPSAPI_MAX_ALERT_CONFIGS = read.number("OPSAPI_MAX_ALERT_CONFIGS", 1_000, 1, 1_000_000)
 
-# --- the fleet -------------------------------------------------------------------------------------
-# In days; 0 keeps them for good.
+# --- fleet -----------------------------------------------------------------------------------------
+# In days; 0 keeps them forever.
 OPSAPI_MEASUREMENT_RETENTION_DAYS = read.number("OPSAPI_MEASUREMENT_RETENTION_DAYS", 7, 0, 3650)
 
-# --- what is kept ----------------------------------------------------------------------------------
-# In days; 0 keeps them for good.
+# --- retention -------------------------------------------------------------------------------------
+# In days; 0 keeps them forever.
 OPSAPI_EVENT_RETENTION_DAYS = read.number("OPSAPI_EVENT_RETENTION_DAYS", 0, 0, 3650)
 OPSAPI_ALERT_RETENTION_DAYS = read.number("OPSAPI_ALERT_RETENTION_DAYS", 0, 0, 3650)
 
-# --- the outside -----------------------------------------------------------------------------------
+# --- outbound services -----------------------------------------------------------------------------
 OPSAPI_OUTBOUND_ALLOW = read.networks("OPSAPI_OUTBOUND_ALLOW")
 OPSAPI_OUTBOUND_CA_FILE = read.authorities("OPSAPI_OUTBOUND_CA_FILE", BASE_DIR)
-read.declare("SSL_CERT_FILE", "", "path of a file (PEM)")  # OpenSSL reads it
+read.declare("SSL_CERT_FILE", "", "path of a file (PEM)")  # OpenSSL reads it.
 OPSAPI_EMAIL_FROM = read.text("OPSAPI_EMAIL_FROM", "ops@localhost", allowed="e-mail address")
 _email_url = read.text(
     "EMAIL_URL", "smtp://localhost:25", allowed="`smtp://`, `smtp+tls://` or `smtp+ssl://` URL"
@@ -145,7 +145,7 @@ EMAIL_USE_TLS = _email.get("EMAIL_USE_TLS", False)
 EMAIL_USE_SSL = _email.get("EMAIL_USE_SSL", False)
 EMAIL_TIMEOUT = 5
 DEFAULT_FROM_EMAIL = OPSAPI_EMAIL_FROM
-# Where each service is reached; `integrations.apps` looks at them.
+# The base URL of each service; `integrations.apps` checks them.
 OPSAPI_SMS_BASE_URL = read.url("OPSAPI_SMS_BASE_URL", "https://api.twilio.com")
 OPSAPI_SMS_ACCOUNT = read.text("OPSAPI_SMS_ACCOUNT")
 OPSAPI_SMS_TOKEN = read.text("OPSAPI_SMS_TOKEN")
@@ -155,7 +155,7 @@ OPSAPI_OPS_ALERT_US_BASE_URL = read.url("OPSAPI_OPS_ALERT_US_BASE_URL", "https:/
 OPSAPI_OPS_ALERT_EU_BASE_URL = read.url("OPSAPI_OPS_ALERT_EU_BASE_URL", "https://api.eu.opsgenie.com")
 OPSAPI_ON_CALL_BASE_URL = read.url("OPSAPI_ON_CALL_BASE_URL", "https://alert.victorops.com")
 OPSAPI_CHAT_BASE_URL = read.url("OPSAPI_CHAT_BASE_URL", "https://slack.com")
-# HipChat is gone: nobody answers unless an installation says who.
+# HipChat was shut down, so there is no default.
 OPSAPI_GROUP_CHAT_BASE_URL = read.url("OPSAPI_GROUP_CHAT_BASE_URL")
 OPSAPI_METRICS_US_BASE_URL = read.url("OPSAPI_METRICS_US_BASE_URL", "https://api.datadoghq.com")
 OPSAPI_METRICS_EU_BASE_URL = read.url("OPSAPI_METRICS_EU_BASE_URL", "https://api.datadoghq.eu")
@@ -164,8 +164,8 @@ OPSAPI_METRICS_EU_BASE_URL = read.url("OPSAPI_METRICS_EU_BASE_URL", "https://api
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
-    "opsapi.console.apps.ConsoleConfig",  # django.contrib.admin with our site
-    "opsapi",  # its commands replace some commands of the apps below
+    "opsapi.console.apps.ConsoleConfig",  # django.contrib.admin with our site.
+    "opsapi",  # It replaces some commands of the apps below.
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -218,7 +218,7 @@ TEMPLATES = [
     }
 ]
 AUTH_USER_MODEL = "accesslist.User"
-LOGIN_REDIRECT_URL = "admin:index"  # the theme's form does not say where to go
+LOGIN_REDIRECT_URL = "admin:index"  # The theme's form has no action attribute.
 AUTHENTICATION_BACKENDS = ["accesslist.backends.OperatorBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -238,23 +238,23 @@ FORMAT_MODULE_PATH = ["opsapi.console.formats"]
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
-# More parameters than a request line of gunicorn can hold: unknown ones are ignored, however many.
+# More parameters than a request line of gunicorn can hold: any number of unknown parameters is ignored.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
-# No form takes a file: larger ones are passed over, where Django would write them to the disk for anybody.
+# No form has files. Larger bodies are skipped; Django would write them to the disk for anybody.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 SILENCED_SYSTEM_CHECKS = [
-    "security.W004",  # HSTS is sent on every response by opsapi.api.middleware, five minutes as decided
-    "auth.W004",  # usernames are unique by username_key, the form they are looked up by
-    "security.W008",  # TLS may end at a proxy or not exist on loopback: OPSAPI_PUBLIC_URL decides
+    "security.W004",  # opsapi.api.middleware sends HSTS with every response, for five minutes.
+    "auth.W004",  # username_key is unique and finds a user.
+    "security.W008",  # TLS may end at a proxy or not exist on loopback: OPSAPI_PUBLIC_URL decides.
 ]
 SESSION_ENGINE = "opsapi.console.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-# Always with these settings; else by request, as `client_scheme` decides.
+# Always secure with these settings; otherwise by request, as `client_scheme` decides.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = OPSAPI_PUBLIC_URL.startswith("https://") or bool(OPSAPI_TLS_CERT)
 CSRF_FAILURE_VIEW = "opsapi.console.error_pages.csrf_failure"
 SESSION_COOKIE_AGE = OPSAPI_SESSION_HOURS * 3600
-# Behind a proxy that ends TLS a browser's Origin is that of the public URL, not of the request.
+# Behind a proxy that ends TLS, browsers send the origin of the public URL, not of the request.
 _public = urlsplit(OPSAPI_PUBLIC_URL)
 CSRF_TRUSTED_ORIGINS = [f"{_public.scheme}://{_public.netloc}"] if OPSAPI_PUBLIC_URL else []
 CONTENT_SECURITY_POLICY = {"DIRECTIVES": STRICT}
@@ -320,7 +320,7 @@ LOGGING = {
     "formatters": {"line": {"()": "opsapi.logs.LineFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": OPSAPI_LOG_LEVEL},
-    # The request log of the platform says more than these would.
+    # The request log of the platform contains more.
     "loggers": {
         "django.request": {"level": "CRITICAL"},
         "django.security": {"level": "CRITICAL"},

@@ -27,26 +27,26 @@ _THERE = ErrorCode.ADDRESS_ALREADY_IN_ACCESS_LIST
 
 
 class AccessListViewSet(KeyViewSet):
-    """What lists of addresses have in common: who writes them and what may refuse it."""
+    """The common parts of the views of access lists."""
 
     refusals = {"create": [_LOCKED_OUT, _THERE], "update": [_LOCKED_OUT, _THERE], "destroy": [_LOCKED_OUT]}
 
     of: AccessList = GLOBAL_LIST
-    """The list the path names."""
+    """The list of the path."""
 
     @property
     def writer(self) -> ListWriter:
-        """Who calls, and whether lists hold for them."""
+        """The caller, and whether lists apply to the caller's address."""
         return ListWriter(self.actor, self.caller.is_exempt)
 
     def find(self, resource: type[Resource], entry_id: str) -> Facts:
-        """An entry of the list."""
+        """Return an entry of the list."""
         entry = resource.first(entries_of(self.of.key_id).filter(id=entry_id))
         return get_or_404(entry, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
 
 
 class GlobalAccessListViewSet(AccessListViewSet):
-    """`/admin/accessList`: where keys with a global role may call from."""
+    """`/admin/accessList`: addresses from which keys with a global role can call."""
 
     access = {
         "index": READ_GLOBAL,
@@ -74,22 +74,22 @@ class GlobalAccessListViewSet(AccessListViewSet):
             self.entry = self.find(AccessListEntryDocument, self.kwargs["entry_id"])
 
     def index(self, request: Request) -> Response:
-        """Every entry."""
+        """List the entries of the global access list."""
         return self.list_of(AccessListEntryDocument, entries_of(None))
 
     def retrieve(self, request: Request, entry_id: str) -> Response:
-        """One entry."""
+        """Get an entry."""
         return self.alone(AccessListEntryDocument, self.entry)
 
     def create(self, request: Request) -> Response:
-        """One more entry; the others stay."""
+        """Add an entry to the global access list."""
         body = self.body()
         new = [NewEntry(body["cidr_block"], body["description"])]
         (entry,) = access_list_entries_create(of=self.of, new=new, by=self.writer, now=self.now)
         return self.alone(AccessListEntryDocument, self.find(AccessListEntryDocument, entry.id))
 
     def update(self, request: Request, entry_id: str) -> Response:
-        """Another range or description; what a read showed can be written back."""
+        """Change the range or the description of an entry. A document that was read can be written back."""
         body = self.body(stored=self.entry)
         access_list_entry_update(
             of=self.of,
@@ -102,6 +102,6 @@ class GlobalAccessListViewSet(AccessListViewSet):
         return self.alone(AccessListEntryDocument, self.find(AccessListEntryDocument, entry_id))
 
     def destroy(self, request: Request, entry_id: str) -> Response:
-        """Removes an entry; without any the list holds for nobody."""
+        """Delete an entry. A list without entries no longer applies."""
         access_list_entry_delete(of=self.of, entry_id=entry_id, by=self.writer, now=self.now)
         return Response()

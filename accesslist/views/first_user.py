@@ -73,7 +73,7 @@ class FirstUserViewSet(ApiViewSet):
         return () if any_user_exists() else super().looked_at()
 
     def create(self, request: Request) -> Response:
-        """The user, and with the first one a key that holds GLOBAL_OWNER."""
+        """Create a user without a key. The first user becomes Global Owner and gets an API key."""
         body = self.body()
         address = client_address(self.http_request)
         # Absent if a user existed already (`looked_at`).

@@ -16,7 +16,7 @@ from opsapi.roles import Role
 
 
 class GroupTeamViewSet(KeyViewSet):
-    """`/groups/{id}/teams`: teams that hold a role in the project."""
+    """`/groups/{id}/teams`: teams with roles in the project."""
 
     access = {
         "index": READ_PROJECT,
@@ -40,26 +40,26 @@ class GroupTeamViewSet(KeyViewSet):
     team: Facts
 
     def load(self) -> None:
-        """The team of the path, which has to hold a role in the project."""
+        """The team of the path, which must have a role in the project."""
         if "team_id" in self.kwargs:
             self.team = self._stored(self.kwargs["team_id"])
 
     def index(self, request: Request, group_id: str) -> Response:
-        """The project's teams."""
+        """List the teams with roles in the project."""
         return self.list_of(GroupTeamDocument, teams_in(self.group.id))
 
     def create(self, request: Request, group_id: str) -> Response:
-        """Replaces the roles of teams in the project; the response lists all teams."""
+        """Replace the roles of teams in the project. The response lists all teams of the project."""
         asked = teams_asked(self.body_array())
         group_teams_add(group=self.group, asked=asked, by=self.caller.grants, actor=self.actor, now=self.now)
         return self.index(request, group_id)
 
     def retrieve(self, request: Request, group_id: str, team_id: str) -> Response:
-        """One team's roles."""
+        """Get the roles of a team in the project."""
         return self.alone(GroupTeamDocument, self.team)
 
     def update(self, request: Request, group_id: str, team_id: str) -> Response:
-        """Replaces a team's roles."""
+        """Replace the roles of a team in the project."""
         roles = [Role(name) for name in self.body(stored=self.team)["role_names"]]
         group_team_update(
             group=self.group,
@@ -72,7 +72,7 @@ class GroupTeamViewSet(KeyViewSet):
         return self.alone(GroupTeamDocument, self._stored(team_id))
 
     def destroy(self, request: Request, group_id: str, team_id: str) -> Response:
-        """Takes a team's roles in the project."""
+        """Revoke the roles of a team in the project."""
         group_team_remove(group=self.group, team_id=team_id, actor=self.actor, now=self.now)
         return Response()
 

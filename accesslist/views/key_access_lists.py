@@ -35,7 +35,7 @@ def _access(read: Access, write: Access) -> Mapping[str, Access]:
 
 
 class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
-    """Where a key may call from; a subclass says by which path it is reached, and so by whose leave."""
+    """The access list of a key. Each subclass has a path and its permissions."""
 
     parameters = {"index": LISTING, "create": LISTING}
     bodies = {"create": [KeyAccessListEntryInput]}
@@ -57,7 +57,7 @@ class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
     entry: Facts
 
     def load(self) -> None:
-        """The key of the path, which has to hold a role there, and its entry."""
+        """The key of the path, which must have a role in the scope, and its entry."""
         key_id = self.kwargs["key_id"]
         row = listed_key(key_id)
         key = get_or_404(
@@ -70,21 +70,21 @@ class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
             self.entry = self.find(KeyAccessListEntryDocument, self.kwargs["key_entry_id"])
 
     def index(self, request: Request, **path: str) -> Response:
-        """The key's entries."""
+        """List the entries of the key's access list."""
         return self.list_of(KeyAccessListEntryDocument, entries_of(self.of.key_id))
 
     def retrieve(self, request: Request, **path: str) -> Response:
-        """One entry."""
+        """Get an entry."""
         return self.alone(KeyAccessListEntryDocument, self.entry)
 
     def create(self, request: Request, **path: str) -> Response:
-        """More entries, all or none; answers the whole list."""
+        """Add entries to the key's access list, all or none. The response contains the whole list."""
         new = new_entries(self.body_array())
         access_list_entries_create(of=self.of, new=new, by=self.writer, now=self.now)
         return self.index(request)
 
     def destroy(self, request: Request, **path: str) -> Response:
-        """Removes an entry; without any the key may call from everywhere."""
+        """Delete an entry. Without entries, the key can call from all addresses."""
         access_list_entry_delete(of=self.of, entry_id=self.entry["id"], by=self.writer, now=self.now)
         return Response()
 

@@ -59,27 +59,27 @@ class ApiKeyViewSet(PlaceViewSet):
     key: Facts
 
     def load(self) -> None:
-        """The key of the path, which has to hold a role there."""
+        """The key of the path, which must have a role in the scope."""
         if "key_id" in self.kwargs:
             self.key = key_facts(self.kwargs["key_id"], self.here)
 
     def index(self, request: Request, **path: str) -> Response:
-        """The keys that hold a role there."""
+        """List the keys with a role in the scope of the path."""
         return self.list_of(ApiKeyDocument, keys_in(self.here))
 
     def retrieve(self, request: Request, **path: str) -> Response:
-        """One key."""
+        """Get a key."""
         return self.alone(ApiKeyDocument, self.key)
 
     def create(self, request: Request, **path: str) -> Response:
-        """A new key; its private part is shown in this answer only."""
+        """Create a key. Only this response contains the complete private key."""
         body = self.body()
         roles = RoleRequest(asked_roles(body["roles"]), self.here, self.caller.grants)
         new = api_key_issue(desc=body["desc"], roles=roles, actor=self.actor, now=self.now)
         return self.alone(ApiKeyDocument, new.facts)
 
     def update(self, request: Request, **path: str) -> Response:
-        """Another description, or other roles there; what a read showed can be written back."""
+        """Change the description of a key, or its roles in the scope of the path."""
         body = self.body(stored=self.key)
         api_key_update(
             key_id=self.key["id"],
@@ -93,24 +93,24 @@ class ApiKeyViewSet(PlaceViewSet):
         return self.alone(ApiKeyDocument, key_facts(self.key["id"], self.here))
 
     def destroy(self, request: Request, **path: str) -> Response:
-        """Takes the key's roles there; a key without any role left is gone."""
+        """Revoke the key's roles in the scope of the path. A key without roles is deleted."""
         api_key_delete(key_id=self.key["id"], here=self.here, actor=self.actor, now=self.now)
         return Response()
 
 
 class GroupKeyViewSet(InGroup, ApiKeyViewSet):
-    """`/groups/{id}/apiKeys`: keys that hold a role in the project."""
+    """`/groups/{id}/apiKeys`: keys with a role in the project."""
 
     access = _access(READ_PROJECT, WRITE_PROJECT_ACCESS)
 
 
 class OrgKeyViewSet(InOrg, ApiKeyViewSet):
-    """`/orgs/{id}/apiKeys`: keys that hold a role in the organization or in one of its projects."""
+    """`/orgs/{id}/apiKeys`: keys with a role in the organization or in one of its projects."""
 
     access = _access(READ_ORG, WRITE_ORG)
 
 
 class InstallationKeyViewSet(InInstallation, ApiKeyViewSet):
-    """`/admin/apiKeys`: every key of the installation."""
+    """`/admin/apiKeys`: all keys of the installation."""
 
     access = _access(READ_GLOBAL, WRITE_GLOBAL)

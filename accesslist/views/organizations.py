@@ -62,36 +62,36 @@ class OrganizationViewSet(KeyViewSet):
             self.org = get_or_404(oldest, ErrorCode.ORG_NAME_NOT_FOUND, name)
 
     def index(self, request: Request) -> Response:
-        """The organizations the caller is a member of."""
+        """List the organizations that the caller is a member of."""
         visible = visible_organizations(self.caller.grants)
         return self.list_of(OrganizationDocument, names_beginning(visible, name=self.query["name"]))
 
     def create(self, request: Request) -> Response:
-        """A new organization."""
+        """Create an organization."""
         org = organization_create(name=self.body()["name"], actor=self.actor, now=self.now)
         return self.alone(OrganizationDocument, self._stored(org.id))
 
     def by_name(self, request: Request, org_name: str) -> Response:
-        """The oldest organization of that name which the caller is a member of."""
+        """Get the oldest organization with this name that the caller is a member of."""
         return self.alone(OrganizationDocument, self.org)
 
     def retrieve(self, request: Request, org_id: str) -> Response:
-        """One organization."""
+        """Get an organization."""
         return self.alone(OrganizationDocument, self.org)
 
     def update(self, request: Request, org_id: str) -> Response:
-        """Renames it."""
+        """Rename an organization."""
         name = self.body(stored=self.org)["name"]
         organization_rename(org_id=org_id, name=name, actor=self.actor, now=self.now)
         return self.alone(OrganizationDocument, self._stored(org_id))
 
     def destroy(self, request: Request, org_id: str) -> Response:
-        """Deletes it; it must have no projects."""
+        """Delete an organization without projects."""
         organization_delete(org_id=org_id, actor=self.actor, now=self.now)
         return Response()
 
     def projects(self, request: Request, org_id: str) -> Response:
-        """The projects of the organization which the caller can read."""
+        """List the projects of the organization that the caller can read."""
         visible = visible_projects(self.caller.grants).filter(org_id=org_id)
         return self.list_of(ProjectDocument, names_beginning(visible, name=self.query["name"]))
 

@@ -57,12 +57,12 @@ class ProjectViewSet(KeyViewSet):
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(PROJECT_CREATORS)))
 
     def index(self, request: Request) -> Response:
-        """The projects the caller can read."""
+        """List the projects that the caller can read."""
         visible = visible_projects(self.caller.grants)
         return self.list_of(ProjectDocument, names_beginning(visible, name=self.query["name"]))
 
     def create(self, request: Request) -> Response:
-        """Creates a project, with orgId in an organization; without orgId, you need GLOBAL_OWNER."""
+        """Create a project, with `orgId` in that organization; without `orgId`, you need GLOBAL_OWNER."""
         body = self.body()
         self._authorise_creation(body.get("org_id"))
         project = project_create(
@@ -71,27 +71,27 @@ class ProjectViewSet(KeyViewSet):
         return self.alone(ProjectDocument, self._stored(project.id))
 
     def by_name(self, request: Request, group_name: str) -> Response:
-        """The project of that name, if the caller can read it."""
+        """Get the project with this name, if the caller can read it."""
         return self.alone(ProjectDocument, self.project)
 
     def retrieve(self, request: Request, group_id: str) -> Response:
-        """One project."""
+        """Get a project."""
         return self.alone(ProjectDocument, self.project)
 
     def update(self, request: Request, group_id: str) -> Response:
-        """Changes its name or tags."""
+        """Change the name or the tags of a project."""
         changes = self.body(stored=self.project)
         project_update(group_id=group_id, changes=changes, actor=self.actor, now=self.now)
         return self.alone(ProjectDocument, self._stored(group_id))
 
     def destroy(self, request: Request, group_id: str) -> Response:
-        """Deletes it, with everything in it but its events."""
+        """Delete a project with all its contents, except its events."""
         project_delete(group_id=group_id, actor=self.actor, now=self.now)
         return Response()
 
     @property
     def _makes_some(self) -> bool:
-        """Whether the caller may make projects anywhere."""
+        """Whether the caller can create projects in any scope."""
         return any(IMPLIED[grant.role] & PROJECT_CREATORS for grant in self.caller.grants)
 
     def _stored(self, group_id: str) -> Facts:
@@ -99,7 +99,7 @@ class ProjectViewSet(KeyViewSet):
         return get_or_404(project, ErrorCode.GROUP_NOT_FOUND, group_id)
 
     def _authorise_creation(self, org_id: str | None) -> None:
-        """Where the role is needed depends on the body, so it is asked for here."""
+        """Check the role in the scope that the body names."""
         if org_id:
             self.principal.authorise_org((Role.ORG_OWNER, Role.ORG_GROUP_CREATOR), org_id)
         else:

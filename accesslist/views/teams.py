@@ -56,7 +56,7 @@ class TeamViewSet(UserPresentingViewSet):
     team: Facts
 
     def load(self) -> None:
-        """The team of the path, of the organization of the path."""
+        """The team of the path, in the organization of the path."""
         if "team_name" in self.kwargs:
             name = self.kwargs["team_name"]
             oldest = TeamDocument.first(named(teams_of(self.kwargs["org_id"]), name=name))
@@ -65,11 +65,11 @@ class TeamViewSet(UserPresentingViewSet):
             self.team = self._stored(self.kwargs["team_id"])
 
     def index(self, request: Request, org_id: str) -> Response:
-        """The organization's teams."""
+        """List the teams of the organization."""
         return self.list_of(TeamDocument, teams_of(org_id))
 
     def create(self, request: Request, org_id: str) -> Response:
-        """A new team; its members become members of the organization."""
+        """Create a team. Its members become members of the organization."""
         body = self.body()
         members = members_named(body.pop("usernames"))
         team = team_create(
@@ -83,11 +83,11 @@ class TeamViewSet(UserPresentingViewSet):
         return self.alone(TeamDocument, self._stored(team.id))
 
     def retrieve(self, request: Request, org_id: str, **_: str) -> Response:
-        """One team; of several with the name of the path the oldest."""
+        """Get a team; by name, the oldest team with this name."""
         return self.alone(TeamDocument, self.team)
 
     def update(self, request: Request, org_id: str, team_id: str) -> Response:
-        """Another name, other members."""
+        """Change the name or the members of a team."""
         body = self.body(stored=self.team)
         usernames = body.pop("usernames", None)
         team_update(
@@ -102,7 +102,7 @@ class TeamViewSet(UserPresentingViewSet):
         return self.alone(TeamDocument, self._stored(team_id))
 
     def destroy(self, request: Request, org_id: str, team_id: str) -> Response:
-        """Deletes the team, with its roles in projects; its members stay in the organization."""
+        """Delete a team and its roles in projects. Its members stay in the organization."""
         team_delete(team_id=team_id, org_id=org_id, actor=self.actor, now=self.now)
         return Response()
 
@@ -131,16 +131,16 @@ class TeamUserViewSet(UserPresentingViewSet):
             get_or_404(row, ErrorCode.USER_NOT_FOUND, user_id)
 
     def index(self, request: Request, **named: str) -> Response:
-        """The team's members."""
+        """List the members of the team."""
         return self.list_of(UserDocument, users_of_team(named["team_id"], self.seen_in))
 
     def create(self, request: Request, **named: Any) -> Response:
-        """Adds users; answers with all members."""
+        """Add users to the team. The response lists all members."""
         members = members_asked(self.body_array())
         team_users_add(**named, members=members, seen_in=self.seen_in, actor=self.actor, now=self.now)
         return self.index(request, **named)
 
     def destroy(self, request: Request, **named: Any) -> Response:
-        """Takes a user from the team."""
+        """Remove a user from the team."""
         team_user_remove(**named, actor=self.actor, now=self.now)
         return Response()

@@ -91,21 +91,21 @@ class UserViewSet(UserPresentingViewSet):
         self.changed = get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id) if seen_all else user
 
     def index(self, request: Request) -> Response:
-        """Users who share an organization with the caller; with a global role, all users."""
+        """List the users who share an organization with the caller; with a global role, all users."""
         return self.list_of(UserDocument, visible_users(self.seen_in))
 
     def create(self, request: Request) -> Response:
-        """A new user, with roles that the caller holds."""
+        """Create a user with roles that the caller has."""
         new = NewUser(**self.body())
         user = user_create(new=new, by=self.caller.grants, actor=self.actor, now=self.now)
         return self._answer(users_seen(), user.id)
 
     def retrieve(self, request: Request, **_: str) -> Response:
-        """One user."""
+        """Get a user."""
         return self.alone(UserDocument, self.user)
 
     def update(self, request: Request, user_id: str) -> Response:
-        """Replaces the user's roles in the scopes that the caller administers.
+        """Replace the user's roles in the scopes that the caller administers.
 
         The response reveals nothing about an invisible user unless a role is granted, even to a caller who
         guesses the values of read-only fields.
@@ -113,12 +113,12 @@ class UserViewSet(UserPresentingViewSet):
         body = self.body(stored=self.changed or {"id": user_id})
         roles = RoleRequest(asked_roles(body["roles"]), INSTALLATION, self.caller.grants)
         user_roles_replace(user_id=user_id, roles=roles, seen_in=self.seen_in, actor=self.actor, now=self.now)
-        # A user who was visible is shown once more, even without roles.
+        # A user who was visible is returned once more, even without roles.
         users = users_seen(self.seen_in) if self.changed else visible_users(self.seen_in)
         return self._answer(users, user_id)
 
     def destroy(self, request: Request, user_id: str) -> Response:
-        """Deletes the user."""
+        """Delete a user."""
         user_delete(user_id=user_id, by=self.caller.grants, actor=self.actor, now=self.now)
         return Response()
 
@@ -135,7 +135,7 @@ class OrgUserViewSet(UserPresentingViewSet):
     answers = {"index": [UserDocument]}
 
     def index(self, request: Request, org_id: str) -> Response:
-        """Users with a role in the organization or in one of its projects, and members of its teams."""
+        """List the users with a role in the organization or its projects, and the members of its teams."""
         return self.list_of(UserDocument, users_of_org(org_id, self.seen_in))
 
 
@@ -147,5 +147,5 @@ class GroupUserViewSet(UserPresentingViewSet):
     answers = {"index": [UserDocument]}
 
     def index(self, request: Request, group_id: str) -> Response:
-        """Users with a role in the project, directly or by a team."""
+        """List the users with a role in the project, directly or by a team."""
         return self.list_of(UserDocument, users_of_group(group_id, self.seen_in))

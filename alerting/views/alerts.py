@@ -36,7 +36,7 @@ STATUS = Parameter(
 
 
 class AnyAlertViewSet(LogViewSet):
-    """Alerts, their acknowledgement and their notifications; subclasses define which alerts."""
+    """Alerts, their acknowledgement and their notifications. Subclasses define the scope."""
 
     parameters = {"index": (*LISTING, STATUS), "configs": LISTING, "notifications": LISTING}
     bodies = {"acknowledge": AcknowledgementDocument}
@@ -59,16 +59,16 @@ class AnyAlertViewSet(LogViewSet):
             self.alert = self._find()
 
     def index(self, request: Request, **_: str) -> Response:
-        """Alerts, newest first."""
+        """List alerts, newest first."""
         rows = AlertRows(self.scope, self.query["status"])
         return self.list(rows, lambda row: present_alert(row, self.links, now=self.now, among=self.among))
 
     def retrieve(self, request: Request, **_: str) -> Response:
-        """One alert."""
+        """Get an alert."""
         return self._answer(self.alert)
 
     def acknowledge(self, request: Request, **_: str) -> Response:
-        """Acknowledges the alert: reminders stop until then. A past time removes the acknowledgement."""
+        """Acknowledge an alert: reminders stop until then. A past time removes the acknowledgement."""
         body = self.body(stored=self._answer(self.alert).data)
         alert_acknowledge(
             alert_id=self.alert["id"],
@@ -81,14 +81,14 @@ class AnyAlertViewSet(LogViewSet):
         return self._answer(self._find())
 
     def configs(self, request: Request, **_: str) -> Response:
-        """The configuration of the alert; empty if it is deleted, or if the caller may not read it."""
+        """Get the configuration of the alert; empty if it is deleted, or if the caller may not read it."""
         group_id = None if self.alert["is_global"] else self.alert["group_id"]
         configs = configs_of(group_id).filter(id=self.alert["config_id"])
         readable = self.reads_config(is_global=self.alert["is_global"])
         return self.list_of(config_document(group_id), configs if readable else configs.none())
 
     def notifications(self, request: Request, **_: str) -> Response:
-        """The notifications of the alert, newest first."""
+        """List the notifications of the alert, newest first."""
         rows = DeferredRows(alert_notifications(self.alert["id"]))
         return self.list(rows, self.present_logged)
 

@@ -66,42 +66,42 @@ class AnyConfigViewSet(ApiViewSet):
             self.config = self._facts(self.kwargs[self.id_name])
 
     def index(self, request: Request, **_: str) -> Response:
-        """Configurations, in the order of creation."""
+        """List configurations, in the order of creation."""
         return self.list_of(config_document(self.scope), configs_of(self.scope))
 
     def retrieve(self, request: Request, **_: str) -> Response:
-        """One configuration."""
+        """Get a configuration."""
         return self.alone(config_document(self.scope), self.config)
 
     def create(self, request: Request, **_: str) -> Response:
-        """Creates a configuration; if its condition is already true, alerts open at once."""
+        """Create a configuration. If its condition is already true, alerts open at once."""
         stored = {} if self.scope is None else {"groupId": self.scope}
         values = self.body(stored=stored, group_id=self.scope)
         config = alert_config_create(group_id=self.scope, values=values, actor=self.actor, now=self.now)
         return self._written(config)
 
     def replace(self, request: Request, **_: str) -> Response:
-        """Replaces the whole configuration; a missing `enabled` keeps its value."""
+        """Replace a configuration. A missing `enabled` keeps its value."""
         alert_config_replace(config=self._stored, read=self._read, actor=self.actor, now=self.now)
         return self._written(self._stored)
 
     def update(self, request: Request, **_: str) -> Response:
-        """Changes the given fields; disabling cancels the alerts of the configuration."""
+        """Change the given fields. Disabling a configuration cancels its alerts."""
         alert_config_update(config=self._stored, read=self._read, actor=self.actor, now=self.now)
         return self._written(self._stored)
 
     def destroy(self, request: Request, **_: str) -> Response:
-        """Deletes the configuration and cancels its alerts."""
+        """Delete a configuration and cancel its alerts."""
         alert_config_delete(config=self._stored, actor=self.actor, now=self.now)
         return Response()
 
     def alerts(self, request: Request, **_: str) -> Response:
-        """The open alerts of the configuration, newest first."""
+        """List the open alerts of the configuration, newest first."""
         rows = AlertRows(self.scope, AlertStatus.OPEN.value, self.config["id"])
         return self.list(rows, lambda row: present_alert(row, self.links, now=self.now, among=self.among))
 
     def test(self, request: Request, **_: str) -> Response:
-        """Sends its notifications, or one of them, as a test, and returns the results; takes no body."""
+        """Send the notifications of the configuration, or one of them, as a test. No body is needed."""
         chosen = self.query["notificationId"]
         only = notification_of(self._stored, chosen) if chosen else None
         tests_throttle(group_id=self.scope, now=self.now)
@@ -179,7 +179,7 @@ class MatcherFieldViewSet(ApiViewSet):
     linked = False
 
     def index(self, request: Request) -> Response:
-        """The name of every field matchers can look at, in one array without pages."""
+        """List the names of all fields that matchers can compare, in a single array."""
         return Response(MATCHER_FIELDS)
 
 

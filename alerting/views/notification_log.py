@@ -56,7 +56,7 @@ class EventNotificationViewSet(LogViewSet):
         get_or_404(event, ErrorCode.EVENT_NOT_FOUND, event_id)
 
     def index(self, request: Request, group_id: str, event_id: str) -> Response:
-        """The notifications of the event, newest first."""
+        """List the notifications of the event, newest first."""
         rows = DeferredRows(event_notifications(event_id, group_id=self.group.id))
         return self.list(rows, self.present_logged)
 
@@ -84,7 +84,7 @@ class ResendingViewSet(LogViewSet):
         self.notification = get_or_404(notification, ErrorCode.NOTIFICATION_NOT_FOUND, notification_id)
 
     def resend(self, request: Request, **_: str) -> Response:
-        """Makes a failed notification due again, with the same delivery id; takes no body."""
+        """Send a failed notification again, with the same delivery ID. No body is needed."""
         notification_resend(notification=self.notification, actor=self.actor, now=self.now)
         row = alert_notifications(self.alert["id"]).filter(id=self.notification.id).first()
         row = get_or_404(row, ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id)

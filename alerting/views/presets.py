@@ -33,13 +33,13 @@ class PresetViewSet(ApiViewSet):
     refusals = {"create": [ErrorCode.LIMIT_REACHED]}
 
     def index(self, request: Request, group_id: str) -> Response:
-        """Every preset, and whether the project has it."""
+        """List all presets, and whether the project has them."""
         there = configs_of_presets(self.group.id)
         rows = PlainRows([present_preset(preset, there.get(preset)) for preset in Preset])
         return self.list(rows, lambda row: row)
 
     def create(self, request: Request, group_id: str) -> Response:
-        """Adds all or some presets of an engine; presets that exist are listed and not added again."""
+        """Add all or some presets of an engine. Existing presets are listed and not added again."""
         asked = self.body()
         every = [preset.value for preset in presets_of(Engine(asked["engine"]))]
         done = presets_create(

@@ -46,24 +46,24 @@ class WindowViewSet(ApiViewSet):
             self.window = self._stored(self.kwargs["window_id"])
 
     def index(self, request: Request, group_id: str) -> Response:
-        """Windows that are not over, in the order they begin."""
+        """List windows that are not over, in the order of their start."""
         windows = windows_of(self.group.id)
         if not self.query["includeExpired"]:
             windows = windows.filter(end__gt=self.now)
         return self.list_of(WindowDocument, windows)
 
     def create(self, request: Request, group_id: str) -> Response:
-        """Creates a window; a window that has begun silences notifications at once."""
+        """Create a window. A window that has begun silences notifications at once."""
         values = self.body(stored={"groupId": self.group.id})
         window = window_create(group_id=self.group.id, values=values, actor=self.actor, now=self.now)
         return self.alone(WindowDocument, self._stored(window.id))
 
     def retrieve(self, request: Request, group_id: str, window_id: str) -> Response:
-        """One window."""
+        """Get a window."""
         return self.alone(WindowDocument, self.window)
 
     def update(self, request: Request, group_id: str, window_id: str) -> Response:
-        """Changes the given fields; notifications that it no longer silences are sent at once."""
+        """Change the given fields. Notifications that the window no longer silences are sent at once."""
         changes = self.body(stored=self.window)
         window_change(
             group_id=self.group.id, window_id=window_id, changes=changes, actor=self.actor, now=self.now
@@ -71,7 +71,7 @@ class WindowViewSet(ApiViewSet):
         return self.alone(WindowDocument, self._stored(window_id))
 
     def destroy(self, request: Request, group_id: str, window_id: str) -> Response:
-        """Deletes a window; notifications that it silenced are sent at once."""
+        """Delete a window. Notifications that it silenced are sent at once."""
         window_delete(group_id=self.group.id, window_id=window_id, actor=self.actor, now=self.now)
         return Response()
 

@@ -46,7 +46,7 @@ class AgentViewSet(ApiViewSet):
             self.agent = get_or_404(row, ErrorCode.AGENT_NOT_FOUND, named, name)
 
     def index(self, request: Request, group_id: str) -> Response:
-        """Agents by type and hostname, with links to the agents of each type."""
+        """List agents by type and hostname, with links to the agents of each type."""
         answer = self.list_of(AgentDocument, agents_of(self.group.id))
         agents = f"/groups/{self.group.id}/agents"
         answer.data["links"] += [
@@ -56,16 +56,16 @@ class AgentViewSet(ApiViewSet):
         return answer
 
     def of_type(self, request: Request, group_id: str, agent_type: str) -> Response:
-        """Agents of one type by hostname."""
+        """List agents of a type by hostname."""
         return self.list_of(AgentDocument, agents_of(self.group.id).filter(agent_type=agent_type))
 
     def retrieve(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:
-        """One agent: the hosts it watches, and which of their metrics it reports or why not."""
+        """Get an agent: its hosts, and the metrics that it reports of them or the reason why not."""
         facts, watched = AgentDocument.stored(self.agent), watching(self.agent, self.now)
         return Response(present_watching(facts, watched, self.links, place=self.place))
 
     def destroy(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:
-        """Deletes an agent that is out of service. Its alerts are cancelled; its hosts keep their state."""
+        """Delete an agent that is out of service. Its alerts are cancelled; its hosts keep their state."""
         agent_delete(
             group_id=self.group.id,
             agent_type=_TYPES[agent_type],

@@ -112,7 +112,7 @@ class AutomationConfigViewSet(OfAutomationConfig):
     max_body = MAX_DOCUMENT
 
     def retrieve(self, request: Request, group_id: str) -> Response:
-        """The automation configuration; its ETag is its version.
+        """Get the automation configuration; its ETag is its version.
 
         Callers who can publish it see secrets; others see them redacted. With If-None-Match, a version that
         the client already has is not sent again.
@@ -127,7 +127,7 @@ class AutomationConfigViewSet(OfAutomationConfig):
         return Response(self.shown(newest), headers={"ETag": tag})
 
     def replace(self, request: Request, group_id: str) -> Response:
-        """Publishes a document as the next version.
+        """Publish a document as the next version.
 
         Its `version` must be the current version, and so must the ETag in If-Match, if sent. Redacted values
         keep the stored secrets. A document without changes is not published.
@@ -146,7 +146,7 @@ class AutomationStatusViewSet(ApiViewSet):
     answers = {"retrieve": AutomationStatusDocument}
 
     def retrieve(self, request: Request, group_id: str) -> Response:
-        """The current version, and the version that each process has reached, as reported by agents."""
+        """Get the current version, and the version that each process has reached, as reported by agents."""
         version, processes = process_status(self.group.id, self.now)
         return Response(present_status(self.group.id, version, processes, self.links))
 
@@ -158,7 +158,7 @@ class AutomationSchemaViewSet(ApiViewSet):
     answers = {"retrieve": AutomationSchemaDocument}
 
     def retrieve(self, request: Request) -> Response:
-        """The JSON Schema of automation configurations. Further rules apply between fields."""
+        """Get the JSON Schema of automation configurations. Further rules apply between fields."""
         return Response(SCHEMA)
 
 
@@ -201,15 +201,15 @@ class RevisionViewSet(OfAutomationConfig):
         return int(text) if is_number and str(int(text)) == text else None
 
     def index(self, request: Request, group_id: str) -> Response:
-        """Published versions, newest first."""
+        """List published versions, newest first."""
         return self.list_of(RevisionDocument, revisions_of(self.group.id))
 
     def retrieve(self, request: Request, group_id: str, revision: str) -> Response:
-        """The automation configuration of a version; version 0 is the initial document of every project."""
+        """Get the automation configuration of a version. Version 0 is the initial document of a project."""
         return Response(self.shown(self.revision))
 
     def restore(self, request: Request, group_id: str, revision: str) -> Response:
-        """Publishes an older revision as the next version. The body is optional."""
+        """Publish an older revision as the next version. The body is optional."""
         version = self.body().get("version")
         publication = automation_config_restore(
             group_id=self.group.id, number=int(revision), version=version, **self.conditions

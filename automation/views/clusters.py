@@ -31,9 +31,9 @@ class ClusterViewSet(ApiViewSet):
             self.cluster = get_or_404(cluster, ErrorCode.CLUSTER_NOT_FOUND, cluster_id, self.group.id)
 
     def index(self, request: Request, group_id: str) -> Response:
-        """Clusters by name."""
+        """List clusters by name."""
         return self.list_of(ClusterDocument, clusters_of(self.group.id))
 
     def retrieve(self, request: Request, group_id: str, cluster_id: str) -> Response:
-        """One cluster."""
+        """Get a cluster."""
         return self.alone(ClusterDocument, self.cluster)

@@ -80,32 +80,32 @@ class HostViewSet(OfHost):
             self.host = self.found_host(HostDocument.first(self.host_of_path()))
 
     def index(self, request: Request, group_id: str) -> Response:
-        """Hosts by name and port."""
+        """List hosts by name and port."""
         hosts, cluster_id = hosts_of(self.group.id), self.query["clusterId"]
         return self.list_of(HostDocument, hosts if cluster_id is None else hosts.filter(cluster=cluster_id))
 
     def create(self, request: Request, group_id: str) -> Response:
-        """Adds a host before any agent reports it."""
+        """Add a host before an agent reports it."""
         values = self.body(stored={"groupId": self.group.id, "typeName": HostType.NO_DATA.value})
         host = host_create(group_id=self.group.id, values=values, actor=self.actor, now=self.now)
         return self.alone(HostDocument, HostDocument.stored(host))
 
     def by_name(self, request: Request, group_id: str, host_name: str) -> Response:
-        """The host at hostname:port, ignoring case. IPv6 addresses can have brackets."""
+        """Get the host at hostname:port, ignoring case. IPv6 addresses can have brackets."""
         return self.alone(HostDocument, self.host)
 
     def retrieve(self, request: Request, group_id: str, host_id: str) -> Response:
-        """One host."""
+        """Get a host."""
         return self.alone(HostDocument, self.host)
 
     def update(self, request: Request, group_id: str, host_id: str) -> Response:
-        """Changes its address. Other facts come from agents."""
+        """Change the address of a host. Other facts come from agents."""
         changes = self.body(stored=self.host)
         host_change(group_id=self.group.id, host_id=host_id, changes=changes, actor=self.actor, now=self.now)
         return self.alone(HostDocument, self.found_host(HostDocument.first(self.host_of_path())))
 
     def destroy(self, request: Request, group_id: str, host_id: str) -> Response:
-        """Deletes the host and its measurements. An agent that still reports it adds it again."""
+        """Delete a host and its measurements. An agent that still reports it adds it again."""
         host_delete(group_id=self.group.id, host_id=host_id, actor=self.actor, now=self.now)
         return Response(status=204)
 
@@ -132,9 +132,9 @@ class DatabaseViewSet(OfDatabase):
     refusals = {"retrieve": (ErrorCode.DATABASE_NOT_FOUND,)}
 
     def index(self, request: Request, group_id: str, host_id: str) -> Response:
-        """Databases by name."""
+        """List databases by name."""
         return self.list_of(DatabaseDocument, databases_of(self.host))
 
     def retrieve(self, request: Request, group_id: str, host_id: str, database_name: str) -> Response:
-        """One database."""
+        """Get a database."""
         return self.alone(DatabaseDocument, {"databaseName": database_name})

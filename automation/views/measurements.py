@@ -34,11 +34,11 @@ class MeasurementViewSet(OfDatabase):
     }
 
     def of_host(self, request: Request, group_id: str, host_id: str) -> Response:
-        """Measurements of the host: the mean of each bucket of time."""
+        """Get measurements of the host: the mean of each bucket of time."""
         return self._measured()
 
     def of_database(self, request: Request, group_id: str, host_id: str, database_name: str) -> Response:
-        """Measurements of the database: the mean of each bucket of time."""
+        """Get measurements of the database: the mean of each bucket of time."""
         return self._measured(database_name)
 
     def _measured(self, database: str | None = None) -> Response:
@@ -64,5 +64,5 @@ class MetricViewSet(ApiViewSet):
     answers = {"index": [MetricDocument]}
 
     def index(self, request: Request) -> Response:
-        """Every metric with its meaning, kind, units and engines."""
+        """List all metrics with meaning, kind, units and engines."""
         return self.list(PlainRows(METRIC_ROWS), lambda row: row)

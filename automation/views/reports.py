@@ -31,7 +31,7 @@ class ReportViewSet(ApiViewSet):
         throttle(f"reports {self.actor.id}", limit, self.now, note=note)
 
     def create(self, request: Request, group_id: str) -> Response:
-        """Stores a report, all or nothing. A repeat with its Idempotency-Key gets the first answer."""
+        """Store a report, all or nothing. A repeat with its Idempotency-Key gets the first answer."""
         repeatable = self._repeatable()
         # Before the body is checked: the times of a repeat may be too old by now.
         if repeatable and (first := first_answer(repeatable, self.now)):

@@ -60,17 +60,17 @@ class IntegrationViewSet(ApiViewSet):
             )
 
     def index(self, request: Request, group_id: str) -> Response:
-        """The project's integrations, in the order of creation."""
+        """List the integrations of the project, in the order of creation."""
         return self.list(
             integrations_of(self.group.id), lambda integration: present_integration(integration, self.links)
         )
 
     def retrieve(self, request: Request, group_id: str, integration_type: str) -> Response:
-        """The integration of a type."""
+        """Get the integration of a type."""
         return self._answer(self.integration)
 
     def create(self, request: Request, group_id: str, integration_type: str) -> Response:
-        """Create the integration of a type; a project has at most one of each type."""
+        """Create the integration of a type. A project has at most one of each type."""
         created = integration_create(
             group_id=self.group.id,
             integration_type=self._type,
@@ -81,7 +81,7 @@ class IntegrationViewSet(ApiViewSet):
         return self._answer(created)
 
     def replace(self, request: Request, group_id: str, integration_type: str) -> Response:
-        """Create or replace the integration; a secret sent back redacted is kept."""
+        """Create or replace the integration. A redacted secret keeps its stored value."""
         written = integration_put(
             group_id=self.group.id,
             integration_type=self._type,

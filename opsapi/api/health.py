@@ -57,7 +57,7 @@ class HealthViewSet(ApiViewSet):
         return Response({"ok": True})
 
     def ready(self, request: Request) -> Response:
-        """200 if the database takes writes, is migrated and a worker runs; else 503 with what is missing."""
+        """200 if the database accepts writes and is migrated and a worker runs, otherwise 503."""
         missing = _missing()
         if not missing:
             return Response({"ok": True})

@@ -56,7 +56,7 @@ class RootViewSet(ApiViewSet):
     answers = {"retrieve": RootDocument}
 
     def retrieve(self, request: Request) -> Response:
-        """The root resource, the same for every key."""
+        """Get the root resource, which is the same for every key."""
         links = self.links.self_only("")
         links += [link(name, self.links.to(path)) for name, path in root_links().items()]
         return Response(
@@ -72,7 +72,7 @@ class ErrorCodeViewSet(ApiViewSet):
     answers = {"index": [ErrorCodeDocument]}
 
     def index(self, request: Request) -> Response:
-        """Every error the API can answer with."""
+        """List the errors of the API."""
         rows = [
             {"errorCode": code.value, "status": spec.status, "message": spec.message}
             for code, spec in CATALOGUE.items()

@@ -45,11 +45,11 @@ class Section(StrEnum):
 class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     """The pages of a model.
 
-    `section` and `icon` (a name of Material Symbols) are its place in the navigation, `rank` the order there;
-    without a section it has none and is reached from other pages. `group_path` is the lookup from a row to
-    its project's id: an operator sees the rows of the projects they may read. Without it only holders of a
-    global role see rows at all, unless `visible` says otherwise. `actions_of_row` are what can be done to a
-    row, by name; `add_action` makes one, and `list_actions`, by name, make some in other ways.
+    `section`, `icon` (a name of Material Symbols) and `rank`: the place in the navigation. Without a section,
+    other pages link to the list. `group_path`: the lookup from a row to the ID of its project. Operators see
+    the rows of the projects that they can read. Without it, only holders of a global role see rows, unless
+    `visible` shows others. `actions_of_row`: the actions on a row, by name. `add_action` creates a row;
+    `list_actions`, by name, create rows in other ways.
     """
 
     section: ClassVar[Section | None] = None

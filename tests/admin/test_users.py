@@ -282,7 +282,7 @@ class TestWhatOthersSee:
         assert all(value in text for value in self.CONTACT.values())
         assert "secret merger" not in text
 
-    def test_members_see_their_own_roles(self, project: Project) -> None:
+    def test_users_see_their_own_contact_data(self, project: Project) -> None:
         user, browser = operator_with(Role.GROUP_READ_ONLY, project=project)
         User.objects.filter(id=user.id).update(**self.CONTACT)
         assert all(value in self.shown(browser, user) for value in self.CONTACT.values())

@@ -59,11 +59,11 @@ def refusal(key: KeyPair, address: str, **headers: str) -> list[str]:
 GLOBAL, OWN = "the global access list", "the access list of the API key"
 
 
-def test_without_any_entry_every_address_is_taken(global_key: KeyPair, project_key: KeyPair) -> None:
+def test_an_empty_list_admits_every_address(global_key: KeyPair, project_key: KeyPair) -> None:
     assert refusal(global_key, OFF) == refusal(project_key, OFF) == []
 
 
-def test_the_global_list_holds_for_keys_with_a_global_role_alone(
+def test_the_global_list_applies_to_keys_with_a_global_role_only(
     global_key: KeyPair, project_key: KeyPair
 ) -> None:
     allow("192.0.2.0/24", "2001:db8::/32")
@@ -74,7 +74,7 @@ def test_the_global_list_holds_for_keys_with_a_global_role_alone(
     assert refusal(project_key, OFF) == []
 
 
-def test_an_own_list_holds_for_its_key_alone(global_key: KeyPair, project_key: KeyPair) -> None:
+def test_the_list_of_a_key_applies_to_it_only(global_key: KeyPair, project_key: KeyPair) -> None:
     allow("192.0.2.7/32", key=project_key)
     assert refusal(project_key, ON) == []
     assert refusal(project_key, OFF) == [OFF, OWN]
@@ -95,7 +95,7 @@ def test_an_ipv4_mapped_address_is_ipv4(global_key: KeyPair, address: str) -> No
     assert refusal(global_key, f"::ffff:{OFF}") == [OFF, GLOBAL]
 
 
-def test_without_an_address_nothing_covers_the_caller(global_key: KeyPair) -> None:
+def test_no_entry_covers_a_caller_without_an_address(global_key: KeyPair) -> None:
     assert refusal(global_key, "") == []
     allow("0.0.0.0/0")
     assert refusal(global_key, "") == ["unknown", GLOBAL]
@@ -142,7 +142,7 @@ def test_an_exempt_address_passes_unless_the_request_was_forwarded(
     assert refusal(global_key, OFF, **{header: ON}) == [OFF, GLOBAL]
 
 
-def test_wrong_credentials_are_not_told_of_the_list(global_key: KeyPair) -> None:
+def test_wrong_credentials_do_not_reveal_the_list(global_key: KeyPair) -> None:
     allow("192.0.2.0/24")
     wrong = ApiClient(KeyPair(global_key.id, global_key.public_key, "wrong"))
     assert wrong.get("/groups", REMOTE_ADDR=OFF).status_code == 401

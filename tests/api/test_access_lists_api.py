@@ -38,7 +38,7 @@ def test_an_entry_is_shown_whole(owner: ApiClient) -> None:
     assert owner.get(PATH).json()["results"] == [made]
 
 
-def test_entries_are_added_to_those_there_and_listed_in_that_order(owner: ApiClient) -> None:
+def test_entries_are_added_and_listed_in_order(owner: ApiClient) -> None:
     given = ["192.0.2.7", "10.0.0.0/8", "2001:DB8::/32", "0.0.0.0/0"]
     for block in given:
         assert owner.post(PATH, bodies.entry(cidrBlock=block)).status_code == 200
@@ -104,7 +104,7 @@ def test_only_another_range_moves_updated(owner: ApiClient) -> None:
     assert (moved["created"], moved["updated"]) == (NOON, "2099-01-01T12:01:00Z")
 
 
-def test_what_was_read_can_be_written_back_and_changes_nothing(owner: ApiClient) -> None:
+def test_an_unchanged_entry_can_be_written_back(owner: ApiClient) -> None:
     entry = make_entry("127.0.0.0/8", description="here")
     shown = owner.get(f"{PATH}/{entry.id}").json()
     AccessListEntry.objects.update(last_used=None)
@@ -126,7 +126,7 @@ def test_a_last_use_that_is_no_time_is_refused(owner: ApiClient, value: Any) -> 
 
 
 @each("value", [None, NOON, "2026-11-21T07:26:14.5+01:00"])
-def test_any_last_use_is_taken_and_not_looked_at(owner: ApiClient, value: str | None) -> None:
+def test_any_last_used_is_accepted_and_ignored(owner: ApiClient, value: str | None) -> None:
     answer = owner.post(PATH, {"cidrBlock": "127.0.0.0/8", "description": "x", "lastUsed": value})
     assert (answer.status_code, answer.json()["lastUsed"]) == (200, None)
 
@@ -147,7 +147,7 @@ def test_an_entry_is_removed(owner: ApiClient) -> None:
     assert refusal(owner.delete(f"{PATH}/{entry.id}")) == (404, "ACCESS_LIST_ENTRY_NOT_FOUND")
 
 
-def test_every_write_is_told_with_what_changed(owner: ApiClient) -> None:
+def test_every_write_is_an_event_with_the_changes(owner: ApiClient) -> None:
     path = f"{PATH}/{owner.post(PATH, bodies.entry()).json()['id']}"
     owner.patch(path, {"cidrBlock": "198.51.100.0/25"})
     owner.delete(path)
@@ -187,7 +187,7 @@ def test_the_older_path_is_the_same_list(owner: ApiClient) -> None:
     assert blocks() == []
 
 
-def test_an_entry_of_a_key_is_none_of_the_global_list(owner: ApiClient) -> None:
+def test_entries_of_keys_are_not_on_the_global_list(owner: ApiClient) -> None:
     entry = make_entry("10.0.0.0/8", make_key().id)
     assert owner.get(PATH).json()["results"] == []
     for method, body in (("GET", None), ("PATCH", {}), ("DELETE", None)):

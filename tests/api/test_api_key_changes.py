@@ -67,9 +67,7 @@ def roles_of(key: KeyPair) -> list[str]:
 
 
 @each("place", PLACES)
-def test_what_was_read_can_be_written_back_and_changes_nothing(
-    owner: ApiClient, paths: dict[str, str], place: str
-) -> None:
+def test_an_unchanged_key_can_be_written_back(owner: ApiClient, paths: dict[str, str], place: str) -> None:
     document, before = owner.get(paths[place]).json(), state()
     for body in (document, {"roles": document["roles"][::-1]}, {"desc": None, "roles": None}, {}):
         answer = owner.patch(paths[place], body)
@@ -98,7 +96,7 @@ def test_roles_are_replaced_in_the_scope_of_the_path_only(
 
 
 @each("place", PLACES)
-def test_the_description_is_changed_and_nothing_else(
+def test_a_change_of_the_description_keeps_the_roles(
     owner: ApiClient, paths: dict[str, str], place: str
 ) -> None:
     document, grants = owner.get(paths[place]).json(), list(RoleGrant.objects.values_list())
@@ -141,7 +139,7 @@ def test_only_roles_that_are_added_have_to_be_held(project: Project, paths: dict
     assert [role["roleName"] for role in answer.json()["roles"]] == ["GROUP_OWNER", "GROUP_USER_ADMIN"]
 
 
-def test_roles_in_a_project_of_another_organization_are_not_given_through_this_one(
+def test_roles_in_projects_of_other_organizations_cannot_be_granted(
     owner: ApiClient, key: KeyPair, paths: dict[str, str]
 ) -> None:
     held = RoleGrant.objects.filter(api_key_id=key.id, project__isnull=False).latest("id").project_id
@@ -153,7 +151,7 @@ def test_roles_in_a_project_of_another_organization_are_not_given_through_this_o
 
 
 @each("place", PLACES)
-def test_nobody_changes_their_own_roles(key: KeyPair, paths: dict[str, str], place: str) -> None:
+def test_a_key_cannot_change_its_own_roles(key: KeyPair, paths: dict[str, str], place: str) -> None:
     RoleGrant.objects.create(api_key_id=key.id, role="GLOBAL_OWNER")
     itself = ApiClient(key)
     document, before = itself.get(paths[place]).json(), state()
@@ -172,7 +170,7 @@ def test_nobody_changes_their_own_roles(key: KeyPair, paths: dict[str, str], pla
         ("organization", ["GLOBAL_READ_ONLY", "GROUP_OWNER"]),
     ],
 )
-def test_deleting_takes_the_roles_there_and_leaves_the_others(
+def test_deletion_revokes_the_roles_in_the_scope_only(
     owner: ApiClient, key: KeyPair, paths: dict[str, str], place: str, left: list[str]
 ) -> None:
     answer = owner.delete(paths[place])
@@ -210,7 +208,7 @@ def test_the_last_key_with_global_owner_stays(owner: ApiClient) -> None:
     assert [role["roleName"] for role in answer.json()["roles"]] == ["GLOBAL_READ_ONLY"]
 
 
-def test_a_role_in_a_project_that_was_just_deleted_is_not_given(project: Project) -> None:
+def test_a_role_in_a_deleted_project_is_refused(project: Project) -> None:
     Project.objects.filter(id=project.id).update(deleted=clock.now(), org=None)
     with pytest.raises(ApiError, match="GROUP_NOT_FOUND"):
         api_key_create(

@@ -67,7 +67,7 @@ def installation(project: Project, owner: ApiClient) -> Installation:
 CREATED, CHANGED, DELETED = (f"API_KEY_{what}_AUDIT" for what in ("CREATED", "CHANGED", "DELETED"))
 
 
-def test_a_new_key_is_told_in_every_place_where_it_holds_a_role(installation: Installation) -> None:
+def test_a_new_key_is_recorded_in_each_scope_of_its_roles(installation: Installation) -> None:
     wanted = [
         "GLOBAL_READ_ONLY",
         {"roleName": "ORG_MEMBER", "orgId": installation.org_id},
@@ -128,7 +128,7 @@ def test_a_new_key_is_told_in_every_place_where_it_holds_a_role(installation: In
         ),
     ],
 )
-def test_a_change_is_told_where_something_changed(
+def test_a_change_is_recorded_in_the_changed_scopes(
     installation: Installation, place: str, body: dict[str, Any], told: Sequence[Told]
 ) -> None:
     key = installation.key((Role.GROUP_AGENT, "project"), (Role.GROUP_OWNER, "sister"))
@@ -148,7 +148,7 @@ def test_a_key_that_lives_on_elsewhere_is_changed_and_then_deleted(installation:
     ]
 
 
-def test_a_deleted_key_is_told_in_every_place_where_it_held_a_role(installation: Installation) -> None:
+def test_a_deleted_key_is_recorded_in_each_scope_of_its_roles(installation: Installation) -> None:
     key = installation.key((Role.GLOBAL_READ_ONLY, ""), (Role.GROUP_AGENT, "project"))
     installation.owner.delete(f"/admin/apiKeys/{key.id}")
     assert installation.told() == [
@@ -157,7 +157,7 @@ def test_a_deleted_key_is_told_in_every_place_where_it_held_a_role(installation:
     ]
 
 
-def test_a_key_that_never_had_a_role_is_told_over_the_installation(installation: Installation) -> None:
+def test_a_key_without_roles_is_recorded_in_the_installation(installation: Installation) -> None:
     path = f"/admin/apiKeys/{make_key().id}"
     installation.owner.patch(path, {"desc": "night"})
     installation.owner.delete(path)
@@ -167,7 +167,7 @@ def test_a_key_that_never_had_a_role_is_told_over_the_installation(installation:
     ]
 
 
-def test_an_event_names_who_acted_and_on_which_key(installation: Installation) -> None:
+def test_an_event_names_the_actor_and_the_key(installation: Installation) -> None:
     key, caller = installation.key((Role.GROUP_AGENT, "project")), installation.owner.key
     assert caller
     path = f"/groups/{installation.project.id}/apiKeys/{key.id}"
@@ -186,7 +186,7 @@ def test_an_event_names_who_acted_and_on_which_key(installation: Installation) -
     ]
 
 
-def test_no_event_holds_a_secret_of_a_key(installation: Installation) -> None:
+def test_events_contain_no_secret_of_a_key(installation: Installation) -> None:
     keys = f"/groups/{installation.project.id}/apiKeys"
     made = installation.owner.post(keys, bodies.api_key()).json()
     encrypted = ApiKey.objects.get(id=made["id"]).ha1

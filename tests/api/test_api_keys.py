@@ -83,7 +83,7 @@ def org_owner(project: Project) -> ApiClient:
         ),
     ],
 )
-def test_a_key_is_made_with_roles_and_shown_in_full_once(
+def test_a_new_key_has_its_roles_and_is_shown_completely_once(
     owner: ApiClient, project: Project, place: str, roles: list[Any], shown: list[Any]
 ) -> None:
     keys = places_of(project)[place]
@@ -207,7 +207,7 @@ def test_a_wrong_field_refuses_the_key(
         (Role.GLOBAL_OWNER, Role.GROUP_OWNER, True),
     ],
 )
-def test_nobody_gives_a_role_they_do_not_hold(
+def test_a_caller_cannot_grant_a_role_they_lack(
     project: Project, held: Role, wanted: Role, given: bool
 ) -> None:
     org_id, group_id = project.org_id if held.is_org else None, project.id if held.is_group else None
@@ -223,7 +223,7 @@ def test_nobody_gives_a_role_they_do_not_hold(
 
 
 @each("role", [role for role in Role if not role.is_global])
-def test_an_organization_owner_gives_every_role_of_it_and_of_its_projects(
+def test_an_organization_owner_grants_all_roles_in_it_and_its_projects(
     org_owner: ApiClient, project: Project, role: Role
 ) -> None:
     wanted = {"roleName": role.value, **({"groupId": project.id} if role.is_group else {})}
@@ -232,7 +232,7 @@ def test_an_organization_owner_gives_every_role_of_it_and_of_its_projects(
     assert RoleGrant.objects.filter(api_key_id=made.json()["id"], role=role.value).count() == 1
 
 
-def test_an_owner_of_one_organization_learns_nothing_of_the_projects_of_others(
+def test_an_organization_owner_learns_nothing_about_projects_of_other_organizations(
     org_owner: ApiClient, project: Project
 ) -> None:
     answers = []
@@ -245,7 +245,7 @@ def test_an_owner_of_one_organization_learns_nothing_of_the_projects_of_others(
 
 
 @each("globally", [True, False])
-def test_who_owns_the_other_project_too_is_told_that_it_is_not_of_this_organization(
+def test_an_owner_of_both_learns_that_the_project_is_in_another_organization(
     project: Project, globally: bool
 ) -> None:
     elsewhere = ProjectFactory.create()
@@ -257,7 +257,7 @@ def test_who_owns_the_other_project_too_is_told_that_it_is_not_of_this_organizat
     assert [bad["field"] for bad in answer.json()["badFields"]] == ["roles[0].groupId"]
 
 
-def test_each_scope_shows_the_keys_with_a_role_in_it_and_those_roles_only(
+def test_each_scope_shows_its_keys_with_their_roles_in_it(
     owner: ApiClient, admin: ApiClient, org_owner: ApiClient, project: Project
 ) -> None:
     sister, elsewhere = ProjectFactory.create(org=project.org), ProjectFactory.create()

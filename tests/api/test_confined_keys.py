@@ -76,7 +76,9 @@ def test_another_key_can_widen_and_empty_its_list(
         assert owner.delete(f"{own_list}/{entry.id}").status_code == 204
 
 
-def test_a_key_that_it_makes_gets_its_list(confined: ApiClient, project: Project, key: KeyPair) -> None:
+def test_a_key_created_by_a_listed_key_gets_its_list(
+    confined: ApiClient, project: Project, key: KeyPair
+) -> None:
     made = confined.post(f"/groups/{project.id}/apiKeys", bodies.api_key(), **INSIDE)
     assert made.status_code == 201
     assert blocks(made.json()["id"]) == blocks(key.id)
@@ -84,7 +86,7 @@ def test_a_key_that_it_makes_gets_its_list(confined: ApiClient, project: Project
     assert {entry["description"] for entry in shown["results"]} == {"office"}
 
 
-def test_a_key_made_by_a_key_without_a_list_gets_none(key: KeyPair, project: Project) -> None:
+def test_a_key_created_by_a_key_without_a_list_gets_no_list(key: KeyPair, project: Project) -> None:
     make_entry("192.0.2.0/24")
     made = ApiClient(key).post(f"/groups/{project.id}/apiKeys", bodies.api_key())
     assert not AccessListEntry.objects.filter(api_key_id=made.json()["id"]).exists()

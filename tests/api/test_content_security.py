@@ -57,14 +57,14 @@ def policy(answer: Any) -> dict[str, str]:
         ("POST", f"{PUBLIC}/unauth/users", 415),
     ],
 )
-def test_a_browser_is_to_load_and_run_nothing(method: str, path: str, status: int) -> None:
+def test_browsers_may_load_and_run_nothing(method: str, path: str, status: int) -> None:
     answer = Client(raise_request_exception=False).generic(method, path)
     assert answer.status_code == status
     assert policy(answer) == STRICT
     answer.close()
 
 
-def test_nor_with_what_a_key_is_told(owner: ApiClient, project: Project) -> None:
+def test_responses_to_keys_allow_nothing(owner: ApiClient, project: Project) -> None:
     for path, status in (
         ("", 200),
         ("/groups", 200),
@@ -87,7 +87,7 @@ def test_nor_when_something_goes_wrong(db: None) -> None:
 
 @each("path", ["/admin/", "/admin/login/", "/admin/nothing/", "/admin/accesslist/user/"])
 @each("logged_in", [True, False])
-def test_the_console_gets_what_its_theme_needs(path: str, logged_in: bool, project: Project) -> None:
+def test_the_console_allows_what_its_theme_needs(path: str, logged_in: bool, project: Project) -> None:
     browser = Client()
     if logged_in:
         browser.force_login(make_operator())
@@ -96,7 +96,7 @@ def test_the_console_gets_what_its_theme_needs(path: str, logged_in: bool, proje
     assert policy(answer) == CONSOLE
 
 
-def test_nobody_may_frame_anything(client: Client, project: Project) -> None:
+def test_no_page_can_be_framed(client: Client, project: Project) -> None:
     for path in ("/admin/login/", "/api/docs", "/health/live"):
         answer = client.get(path)
         assert answer["X-Frame-Options"] == "DENY"

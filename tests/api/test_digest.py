@@ -149,7 +149,7 @@ def test_the_uri_is_compared_as_it_was_sent(key: KeyPair) -> None:
     ],
     ids=repr,
 )
-def test_incomplete_or_wrong_credentials_are_one_plain_401(
+def test_incomplete_or_wrong_credentials_get_the_same_401(
     key: KeyPair, change: dict[str, str | None]
 ) -> None:
     assert not stale(send(header(key, changes=change)))
@@ -159,7 +159,7 @@ def test_incomplete_or_wrong_credentials_are_one_plain_401(
     "credentials",
     ["", "Digest", "Digest ", "Basic azA6cHc=", "Bearer x", "Digest \u00e9=1", "x" * 10_000, "Digest ,,,"],
 )
-def test_other_credentials_are_one_plain_401(db: None, credentials: str) -> None:
+def test_other_credentials_get_the_same_401(db: None, credentials: str) -> None:
     assert not stale(send(credentials))
 
 
@@ -197,7 +197,7 @@ def test_a_nonce_not_ours_is_stale_only_with_the_right_response(key: KeyPair, ki
     assert not stale(send(authorization(key, "POST", PATH, nonce=nonce)))
 
 
-def test_a_nonce_from_before_used_ones_were_remembered_is_stale(key: KeyPair) -> None:
+def test_a_nonce_from_before_the_memory_of_used_nonces_is_stale(key: KeyPair) -> None:
     started = DigestEpoch.objects.get().started
     with time_machine.travel(started + timedelta(seconds=10), tick=False):
         before, after = mint(started - timedelta(seconds=1)), mint(started + timedelta(seconds=1))
@@ -232,7 +232,7 @@ def test_when_it_is_ready_used_nonces_are_remembered(db: None) -> None:
     assert DigestEpoch.objects.count() == 1
 
 
-def test_an_unknown_key_and_a_wrong_one_are_answered_alike(key: KeyPair) -> None:
+def test_an_unknown_key_and_a_wrong_key_get_the_same_answer(key: KeyPair) -> None:
     answers = [
         send(authorization(caller, "GET", PATH))
         for caller in (KeyPair("", "nobody", WRONG), KeyPair(key.id, key.public_key, WRONG))
@@ -254,7 +254,7 @@ def test_each_challenge_has_a_nonce_of_its_own(db: None) -> None:
     assert len(challenges) == 5
 
 
-def test_a_client_that_takes_up_the_challenge_gets_in(key: KeyPair) -> None:
+def test_a_client_that_answers_the_challenge_is_authenticated(key: KeyPair) -> None:
     found = re.search('nonce="([^"]*)"', ApiClient().get("/groups").headers["WWW-Authenticate"])
     assert found
     assert send(authorization(key, "GET", PATH, nonce=found[1])).status_code == 200

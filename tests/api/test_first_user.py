@@ -64,7 +64,7 @@ def test_the_key_opens_the_installation_and_is_shown_once(first: Any) -> None:
     assert caller.get(f"/users/{first.json()['user']['id']}").json() == first.json()["user"]
 
 
-def test_what_is_kept_of_a_key_and_a_password_cannot_be_read(first: Any) -> None:
+def test_stored_keys_and_passwords_are_unreadable(first: Any) -> None:
     key = ApiKey.objects.get()
     kept = f"{key.ha1} {key.private_last4} {User.objects.get().password}"
     assert first.json()["programmaticApiKey"]["privateKey"] not in kept
@@ -140,7 +140,7 @@ def test_the_literal_reading_can_be_restored(stranger: ApiClient, settings: Sett
 
 
 @each("again", ["ada@example.com", "ADA@example.COM", "ａda@example.com"])
-def test_a_username_is_taken_once_in_any_case_and_form(stranger: ApiClient, again: str) -> None:
+def test_a_username_is_unique_in_any_case_and_form(stranger: ApiClient, again: str) -> None:
     UserFactory.create(username="Ada@example.com")
     assert refused(stranger.post(PATH, bodies.user(username=again)), 409, "USER_ALREADY_EXISTS")
 
@@ -154,7 +154,7 @@ def test_a_username_is_taken_once_in_any_case_and_form(stranger: ApiClient, agai
         ("ada@example.com", "too similar to the username"),
     ],
 )
-def test_a_weak_password_is_told_what_is_wrong(stranger: ApiClient, password: str, told: str) -> None:
+def test_a_weak_password_is_explained(stranger: ApiClient, password: str, told: str) -> None:
     answer = stranger.post(PATH, bodies.user(password=password))
     assert refused(answer, 400, "WEAK_PASSWORD")
     assert told in answer.json()["badFields"][0]["message"]
@@ -208,7 +208,7 @@ def test_a_username_that_normalizes_to_something_endless_is_refused(stranger: Ap
         ("strict", "ada@example.com", 201),
     ],
 )
-def test_a_setting_says_what_a_username_has_to_be(
+def test_a_setting_restricts_usernames(
     stranger: ApiClient, settings: Settings, rule: str, username: str, status: int
 ) -> None:
     settings.OPSAPI_USERNAME_VALIDATION = rule
@@ -218,7 +218,7 @@ def test_a_setting_says_what_a_username_has_to_be(
 
 
 @pytest.mark.parametrize(("invitation_only", "ldap"), [(False, False), (True, True), (False, True)])
-def test_without_invitation_only_mode_or_with_ldap_nothing_else_is_looked_at(
+def test_registration_is_refused_without_invitation_only_mode_or_with_ldap(
     stranger: ApiClient, settings: Settings, invitation_only: bool, ldap: bool
 ) -> None:
     settings.OPSAPI_INVITATION_ONLY, settings.OPSAPI_LDAP = invitation_only, ldap
@@ -226,7 +226,7 @@ def test_without_invitation_only_mode_or_with_ldap_nothing_else_is_looked_at(
     assert refused(answer, 403, "INVITATION_ONLY_MODE_OR_LDAP")
 
 
-def test_the_event_tells_who_was_made_from_where(stranger: ApiClient) -> None:
+def test_the_event_names_the_new_user_and_the_address(stranger: ApiClient) -> None:
     made = stranger.post(PATH, bodies.user(), REMOTE_ADDR="203.0.113.9").json()
     event = Event.objects.get(event_type="USER_CREATED_AUDIT")
     assert event.details == {
@@ -240,7 +240,7 @@ def test_the_event_tells_who_was_made_from_where(stranger: ApiClient) -> None:
     assert key_made.details["targetPublicKey"] == made["programmaticApiKey"]["publicKey"]
 
 
-def test_a_host_that_is_not_ours_is_refused_before_anybody_is_made(stranger: ApiClient) -> None:
+def test_an_unknown_host_is_refused_before_a_user_is_created(stranger: ApiClient) -> None:
     answer = stranger.post(PATH, bodies.user(), HTTP_HOST="evil.example.com")
     assert refused(answer, 400, "INVALID_ATTRIBUTE")
     assert answer.json()["badFields"][0]["field"] == "Host"

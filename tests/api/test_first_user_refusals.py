@@ -38,13 +38,13 @@ def test_every_wrong_field_is_named_in_the_documented_order(
     assert not User.objects.exists()
 
 
-def test_a_field_left_out_is_told_beside_a_weak_password(stranger: ApiClient) -> None:
+def test_a_missing_field_is_named_with_a_weak_password(stranger: ApiClient) -> None:
     answer = stranger.post(PATH, {"password": "short", "emailAddress": "x"})
     assert refusal(answer) == (400, "MISSING_ATTRIBUTE")
     assert fields(answer) == ["username", "password", "firstName", "lastName", "emailAddress"]
 
 
-def test_a_password_like_a_name_is_told_beside_another_fault(stranger: ApiClient) -> None:
+def test_a_password_like_the_name_is_named_with_another_fault(stranger: ApiClient) -> None:
     body = bodies.user(firstName="Wilhelmina", password="wilhelmina1", lastName=5)
     answer = stranger.post(PATH, body)
     assert (refusal(answer), fields(answer)) == ((400, "WEAK_PASSWORD"), ["password", "lastName"])

@@ -36,7 +36,7 @@ class TestInProjects:
         rows = caller.get(f"/groups/{self.project.id}/teams").json()["results"]
         return {row["teamId"]: row["roleNames"] for row in rows}
 
-    def test_a_team_is_given_roles_in_the_project(
+    def test_roles_in_the_project_are_granted_to_a_team(
         self, admin: ApiClient, reader: ApiClient, in_project: str
     ) -> None:
         before = Event.objects.count()
@@ -66,7 +66,7 @@ class TestInProjects:
         assert named(events) == [("TEAM_ROLES_CHANGED_AUDIT", None)]
         assert statuses(events) == [("ROLES", "MODIFIED")]
 
-    def test_its_roles_are_replaced_and_taken(self, admin: ApiClient, in_project: str) -> None:
+    def test_the_roles_of_a_team_are_replaced_and_revoked(self, admin: ApiClient, in_project: str) -> None:
         admin.post(in_project, bodies.team_roles("GROUP_OWNER"))
         path, before = f"{in_project}/{self.team.id}", Event.objects.count()
         changed = admin.patch(path, {"roleNames": ["GROUP_READ_ONLY", "GROUP_MONITORING_ADMIN"]})
@@ -111,7 +111,7 @@ class TestInProjects:
         assert self.listed(admin) == {}
 
     @each("team_id", [bodies.TEAM_ID, "a" * 24])
-    def test_nobody_gives_a_role_they_do_not_hold(
+    def test_a_caller_cannot_grant_a_role_they_lack(
         self, admin: ApiClient, in_project: str, team_id: str
     ) -> None:
         caller = client(Grant(Role.GROUP_USER_ADMIN, group_id=self.project.id))
@@ -126,7 +126,7 @@ class TestInProjects:
         kept = caller.patch(path, {"roleNames": ["GROUP_OWNER", "GROUP_READ_ONLY"]})
         assert kept.json()["roleNames"] == ["GROUP_OWNER", "GROUP_READ_ONLY"]
 
-    def test_the_roles_of_a_team_are_those_of_a_deleted_project_no_longer(
+    def test_a_deleted_project_revokes_the_roles_of_its_teams(
         self, owner: ApiClient, in_project: str
     ) -> None:
         owner.post(in_project, bodies.team_roles("GROUP_OWNER"))

@@ -92,7 +92,7 @@ def test_a_database_that_is_read_only_is_named_by_readiness_and_by_answers(owner
 
 
 @each("part", ["FOR UPDATE", "generate_series"])
-def test_a_full_disk_is_named_and_nothing_of_the_error_is_told(part: str) -> None:
+def test_a_full_disk_is_named_without_the_text_of_the_error(part: str) -> None:
     with connection.execute_wrapper(Refusing(part, errors.DiskFull())):
         assert ready() == not_ready("disk full")
 
@@ -103,12 +103,12 @@ def test_a_full_disk_is_named_by_answers(owner: ApiClient) -> None:
     assert (answer.status_code, answer.json()["parameters"]) == (503, ["the database's disk is full"])
 
 
-def test_an_error_that_nobody_foresaw_is_not_ready_either() -> None:
+def test_an_unexpected_error_is_not_ready() -> None:
     with connection.execute_wrapper(Refusing("FOR UPDATE", errors.UndefinedTable())):
         assert ready()[0] == 503
 
 
-def test_a_write_that_succeeded_counts_for_a_second_and_one_that_failed_is_tried_again() -> None:
+def test_a_successful_write_counts_for_a_second_and_a_failed_write_is_retried() -> None:
     failing, writes = Refusing("FOR UPDATE", errors.DiskFull()), Refusing("FOR UPDATE")
     with connection.execute_wrapper(failing):
         assert [ready()[0], ready()[0]] == [503, 503]
@@ -124,7 +124,7 @@ def test_a_worker_that_is_missing_is_named_with_the_rest_well() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_database_that_does_not_answer_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_does_not_answer_is_reported_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_LONGEST_STATEMENT", "50ms")
     with transaction.atomic(), connection.cursor() as cursor, ThreadPoolExecutor(1) as pool:
         cursor.execute("LOCK TABLE django_migrations IN EXCLUSIVE MODE")
@@ -132,7 +132,7 @@ def test_a_database_that_does_not_answer_keeps_nobody_waiting(monkeypatch: pytes
         assert answer.result() == not_ready("no answer in time")
 
 
-def test_a_server_with_no_connection_left_is_told_apart_from_one_that_is_away() -> None:
+def test_too_many_connections_differ_from_an_absent_server() -> None:
     tell(SERVER, "CREATE DATABASE without_connections CONNECTION LIMIT 0")
     try:
         other = connection.copy()

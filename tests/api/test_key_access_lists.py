@@ -59,14 +59,16 @@ def test_a_keys_entries_are_added_listed_read_and_removed(
     assert blocks() == []
 
 
-def test_what_no_entry_has_yet_may_be_null(owner: ApiClient, project: Project, key: KeyPair) -> None:
+def test_a_new_entry_can_have_null_for_absent_values(
+    owner: ApiClient, project: Project, key: KeyPair
+) -> None:
     item: dict[str, Any] = {"ipAddress": ON, "expires": None, "lastUsed": NOON, "links": []}
     answer = owner.post(org_path(project, key), [item])
     assert (answer.status_code, answer.json()["results"][0]["lastUsed"]) == (201, None)
 
 
 @each("path_of", [group_path, org_path], ids=["project", "organization"])
-def test_the_event_of_the_first_and_of_the_last_entry_says_so(
+def test_the_first_and_the_last_entry_change_enforcement(
     owner: ApiClient, project: Project, key: KeyPair, path_of: Any
 ) -> None:
     entry = owner.post(path_of(project, key), [{"ipAddress": ON}]).json()["results"][0]
@@ -155,9 +157,7 @@ def test_an_entry_of_another_key_is_not_found(owner: ApiClient, project: Project
 
 
 @each("path_of", [org_path, group_path])
-def test_a_key_that_reaches_further_is_opened_by_those_who_reach_as_far(
-    project: Project, path_of: Any
-) -> None:
+def test_the_list_of_a_wider_key_needs_a_wider_caller(project: Project, path_of: Any) -> None:
     other = ProjectFactory.create()
     grants = [Grant(Role.GROUP_AGENT, group_id=project.id), Grant(Role.GROUP_OWNER, group_id=other.id)]
     key = make_key(*grants)

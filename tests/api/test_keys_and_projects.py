@@ -17,7 +17,7 @@ OTHER = "a" * 24
 pytestmark = pytest.mark.django_db
 
 
-def test_a_project_without_an_organization_gets_one_of_its_name(owner: ApiClient) -> None:
+def test_a_project_without_an_organization_gets_an_organization_of_its_name(owner: ApiClient) -> None:
     made = owner.post("/groups", bodies.group(tags=["prod", "eu"]))
     assert made.status_code == 201
     document = made.json()
@@ -50,7 +50,7 @@ def test_a_project_in_an_organization_belongs_to_its_maker(db: None) -> None:
         (Role.ORG_MEMBER, True, 403),
     ],
 )
-def test_where_a_project_may_be_made_depends_on_the_role(
+def test_the_role_decides_where_a_project_can_be_created(
     db: None, role: Role, with_org: bool, status: int
 ) -> None:
     org = OrganizationFactory.create()
@@ -61,12 +61,12 @@ def test_where_a_project_may_be_made_depends_on_the_role(
     assert Project.objects.exists() is (status == 201)
 
 
-def test_who_makes_projects_nowhere_is_refused_before_the_body(reader: ApiClient) -> None:
+def test_callers_who_cannot_create_projects_are_refused_before_the_body(reader: ApiClient) -> None:
     answer = reader.request("POST", "/groups?pretty=x", b"nonsense", content_type="text/plain")
     assert (answer.status_code, answer.json()["errorCode"]) == (403, "USER_UNAUTHORIZED")
 
 
-def test_an_owner_of_another_organization_makes_none_here(db: None) -> None:
+def test_an_owner_of_another_organization_cannot_create_a_project(db: None) -> None:
     here, there = OrganizationFactory.create(), OrganizationFactory.create()
     caller = ApiClient(make_key(Grant(Role.ORG_OWNER, org_id=there.id)))
     answers = [caller.post("/groups", bodies.group(orgId=org_id)) for org_id in (here.id, new_id())]
@@ -79,7 +79,7 @@ def test_an_unknown_organization_is_not_found(owner: ApiClient) -> None:
     assert (answer.status_code, answer.json()["errorCode"]) == (404, "ORG_NOT_FOUND")
 
 
-def test_a_project_name_is_taken_once_and_leaves_nothing_behind(owner: ApiClient) -> None:
+def test_a_used_project_name_is_refused_and_creates_nothing(owner: ApiClient) -> None:
     owner.post("/groups", bodies.group())
     events = Event.objects.count()
     answer = owner.post("/groups", bodies.group())

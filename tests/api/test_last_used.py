@@ -97,7 +97,7 @@ def test_the_global_list_is_used_by_keys_with_a_global_role(project: Project) ->
     assert used() == {"192.0.2.0/24": None}
 
 
-def test_a_call_that_is_refused_uses_nothing(key: KeyPair) -> None:
+def test_a_refused_call_does_not_count_as_use(key: KeyPair) -> None:
     make_entry("0.0.0.0/0")
     make_entry("192.0.2.0/24", key.id)
     assert call(key, OFF) == []
@@ -106,7 +106,7 @@ def test_a_call_that_is_refused_uses_nothing(key: KeyPair) -> None:
     assert set(used().values()) == {None}
 
 
-def test_an_exempt_caller_uses_what_covers_them(key: KeyPair, settings: Settings) -> None:
+def test_a_call_of_an_exempt_caller_counts_as_use(key: KeyPair, settings: Settings) -> None:
     settings.OPSAPI_ACCESS_LIST_EXEMPT = [ip_network(ON), ip_network(OFF)]
     make_entry("192.0.2.0/24")
     assert call(key, OFF) == []
@@ -135,7 +135,7 @@ def rows_written(key: KeyPair, now: datetime) -> int:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_at_once_one_writes(transactional_db: None) -> None:
+def test_one_of_concurrent_calls_writes(transactional_db: None) -> None:
     key = make_key(Role.GLOBAL_READ_ONLY)
     make_entry("192.0.2.0/24")
     moments = [clock.now() + timedelta(seconds=number) for number in range(THREADS)]
@@ -145,7 +145,7 @@ def test_of_many_at_once_one_writes(transactional_db: None) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_nobody_waits_for_a_use_that_is_being_written(transactional_db: None) -> None:
+def test_calls_do_not_wait_for_a_write_of_last_used(transactional_db: None) -> None:
     key = make_key(Role.GLOBAL_READ_ONLY)
     entry = make_entry("192.0.2.0/24")
     with transaction.atomic():

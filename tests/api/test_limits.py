@@ -89,7 +89,9 @@ class TestHosts:
         assert agent.report(project.id, report(host(), host(port=1))).status_code == 202
         assert refused(agent.report(project.id, report(host(port=2))))[1] == "LIMIT_REACHED"
 
-    def test_no_more_are_made_by_hand_until_another_goes(self, admin: ApiClient, project: Project) -> None:
+    def test_the_limit_refuses_a_new_row_until_another_is_deleted(
+        self, admin: ApiClient, project: Project
+    ) -> None:
         path = f"/groups/{project.id}/hosts"
         first, _ = (admin.post(path, new_host(port=port)).json() for port in (1, 2))
         assert refused(admin.post(path, new_host(port=3))) == self.LIMITED

@@ -63,7 +63,7 @@ def test_the_last_entry_may_go(held: ApiClient) -> None:
     assert send(held, "GET", PATH, address=OFF).status_code == 200
 
 
-def test_who_is_exempt_may_lock_out_everybody_else(owner: ApiClient) -> None:
+def test_an_exempt_caller_can_lock_out_everybody_else(owner: ApiClient) -> None:
     assert owner.post(PATH, bodies.entry()).status_code == 200
     assert owner.get(PATH).status_code == 200
     forwarded = owner.get(PATH, HTTP_X_FORWARDED_FOR=OFF)
@@ -92,7 +92,7 @@ def test_another_key_may_be_locked_out(held: ApiClient, project: Project) -> Non
     assert send(ApiClient(key), "GET", "/groups").status_code == 403
 
 
-def test_a_caller_without_an_address_is_kept_too(held: ApiClient) -> None:
+def test_a_caller_without_an_address_cannot_lock_itself_out(held: ApiClient) -> None:
     answer = send(held, "POST", PATH, bodies.entry(cidrBlock="0.0.0.0/0"), address="")
     assert refusal(answer) == (400, "CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST")
     assert answer.json()["parameters"] == ["unknown"]
@@ -109,7 +109,7 @@ def crowd(settings: Settings) -> list[ApiClient]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_deletions_at_once_one_is_refused(transactional_db: None, crowd: list[ApiClient]) -> None:
+def test_one_of_concurrent_deletions_is_refused(transactional_db: None, crowd: list[ApiClient]) -> None:
     entries = [make_entry(f"192.0.2.0/{24 + number}") for number in range(4)]
     make_entry("10.0.0.0/8")
     paths = [f"{PATH}/{entries[number % 4].id}" for number in range(THREADS)]

@@ -43,7 +43,7 @@ def test_a_name_that_looks_like_an_existing_one_is_409(
 
 @each("path", PATHS)
 @each("name", ["ada\u200b", "ada ", " ada", "a\u202eda", "ada\u00a0lovelace"], ids=ascii)
-def test_a_name_that_hides_something_is_refused_and_says_what(owner: ApiClient, path: str, name: str) -> None:
+def test_invisible_characters_in_a_name_are_refused_and_named(owner: ApiClient, path: str, name: str) -> None:
     answer = owner.post(path, bodies.user(username=name))
     assert refusal(answer) == (400, "INVALID_USERNAME")
     (fault,) = answer.json()["badFields"]
@@ -53,7 +53,7 @@ def test_a_name_that_hides_something_is_refused_and_says_what(owner: ApiClient, 
 
 
 @each("path", PATHS)
-def test_names_in_any_script_are_taken_beside_each_other(owner: ApiClient, path: str) -> None:
+def test_names_in_any_script_are_accepted(owner: ApiClient, path: str) -> None:
     for name in (
         "ada",
         "\u0418\u0432\u0430\u043d",
@@ -63,13 +63,13 @@ def test_names_in_any_script_are_taken_beside_each_other(owner: ApiClient, path:
         assert owner.post(path, bodies.user(username=name)).status_code == 201
 
 
-def test_the_name_of_a_deleted_user_is_free_for_what_looks_like_it(owner: ApiClient) -> None:
+def test_the_name_of_a_deleted_user_is_free_for_similar_names(owner: ApiClient) -> None:
     made = owner.post("/users", bodies.user(username="ada")).json()
     assert owner.delete(f"/users/{made['id']}").status_code == 204
     assert owner.post("/users", bodies.user(username=LOOK_ALIKE)).status_code == 201
 
 
-def test_users_who_looked_alike_before_both_stay(owner: ApiClient) -> None:
+def test_existing_users_with_similar_names_stay(owner: ApiClient) -> None:
     UserFactory.create(username="ada")
     UserFactory.create(username=LOOK_ALIKE, username_skeleton=None, username_key_skeleton=None)
     for name in ("ada", LOOK_ALIKE):
@@ -77,7 +77,7 @@ def test_users_who_looked_alike_before_both_stay(owner: ApiClient) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_racing_look_alikes_one_is_taken(transactional_db: None) -> None:
+def test_one_of_concurrent_similar_names_is_accepted(transactional_db: None) -> None:
     names = ["ada", LOOK_ALIKE, "\u0430d\u0430", "ad\u0430", "\u0391DA"]
     answers = at_once(lambda number: ApiClient().post(PATHS[0], bodies.user(username=names[number % 5])))
     assert Counter(answer.status_code for answer in answers) == {201: 1, 409: THREADS - 1}

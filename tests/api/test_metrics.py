@@ -66,7 +66,7 @@ def test_a_scraper_on_this_machine_needs_no_key(path: str) -> None:
         ),
     ],
 )
-def test_only_this_machine_and_those_allowed_are_told(
+def test_only_loopback_and_allowed_addresses_may_read(
     settings: Settings, allow: list[str], address: str, headers: dict[str, str], status: int
 ) -> None:
     settings.OPSAPI_METRICS_ALLOW = [ip_network(one) for one in allow]
@@ -143,7 +143,7 @@ def test_a_log_in_that_fails_is_counted(project: Project) -> None:
         Client().post("/admin/login/", {"username": "nobody", "password": "wrong"})
 
 
-def test_no_credentials_and_right_ones_are_no_failure(owner: ApiClient, stranger: ApiClient) -> None:
+def test_absent_and_correct_credentials_are_not_failures(owner: ApiClient, stranger: ApiClient) -> None:
     def failures() -> float:
         return sum(count for (name, _), count in samples().items() if "failed_authentications" in name)
 
@@ -162,7 +162,7 @@ def test_attempts_of_deliveries_are_counted_and_timed(settings: Settings) -> Non
         deliver(ChannelType("WEBHOOK"), {"url": "http://127.0.0.1:9/"}, make_message(), now=NOW)
 
 
-def test_what_processes_share_is_read_from_their_files(
+def test_shared_counters_are_read_from_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stranger: ApiClient
 ) -> None:
     stranger.get("/groups")
@@ -182,18 +182,14 @@ def _count_in(file: Path, count: float) -> None:
     counts.close()
 
 
-def test_a_file_taken_away_before_it_is_looked_at_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_removed_before_its_check_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _count_in(tmp_path / "counter_1.db", 3)
     (tmp_path / "counter_2.db").symlink_to(tmp_path / "gone")
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     assert value(samples(), "http_requests_total", method="GET", status="2xx") == 3
 
 
-def test_files_taken_away_before_they_are_read_are_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_removed_before_reading_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(1, 5):
         _count_in(tmp_path / f"counter_{number}.db", number)
     merge, leaving = MultiProcessCollector.merge, [tmp_path / "counter_4.db", tmp_path / "counter_2.db"]
@@ -212,7 +208,7 @@ def test_files_taken_away_before_they_are_read_are_left_out(
 # --- what the database knows ----------------------------------------------------------------------
 
 
-def test_an_installation_where_nothing_happens_says_so() -> None:
+def test_an_idle_installation_has_zero_values() -> None:
     told = samples()
     expected = {
         "database_up": 1.0,
@@ -227,7 +223,7 @@ def test_an_installation_where_nothing_happens_says_so() -> None:
         assert value(told, "alerts", status=status) == 0.0
 
 
-def test_the_queue_is_told_by_its_length_and_its_oldest(project: Project) -> None:
+def test_the_queue_has_a_length_and_an_age(project: Project) -> None:
     for seconds in (90, 0, -1):
         make_notification(project, due=NOW - timedelta(seconds=seconds))
     make_notification(project, due=NOW - timedelta(hours=1), status=NotificationStatus.FAILED.value)
@@ -247,7 +243,7 @@ def test_the_lag_is_the_age_of_the_oldest_signal_that_waits(project: Project) ->
     assert value(told, "signals_set_aside") == 1
 
 
-def test_alerts_are_told_by_status_those_that_ended_for_an_hour(project: Project) -> None:
+def test_alerts_are_counted_by_status_ended_alerts_for_an_hour(project: Project) -> None:
     for status, count in ((AlertStatus.OPEN, 3), (AlertStatus.TRACKING, 2)):
         for _ in range(count):
             make_alert(project, status=status.value)
@@ -260,7 +256,7 @@ def test_alerts_are_told_by_status_those_that_ended_for_an_hour(project: Project
     assert counts == {"OPEN": 3, "TRACKING": 2, "CLOSED": 2, "CANCELLED": 1}
 
 
-def test_notifications_of_the_last_hour_are_told_by_channel_and_status(project: Project) -> None:
+def test_notifications_of_the_last_hour_are_counted_by_channel_and_status(project: Project) -> None:
     def made(moment: datetime, **changes: Any) -> Notification:
         return make_notification(project, id=first_id(moment)[:12] + new_id()[12:], created=moment, **changes)
 
@@ -278,7 +274,7 @@ def test_notifications_of_the_last_hour_are_told_by_channel_and_status(project: 
     }
 
 
-def test_destinations_are_told_by_state(project: Project) -> None:
+def test_destinations_are_counted_by_state(project: Project) -> None:
     healthy = {"failures": 0, "failing_since": None, "answered": NOW}
     for changes in ({}, {}, healthy, {**healthy, "pace_ms": 100}, {**healthy, "answered": None}):
         make_destination(project, **changes)
@@ -287,7 +283,7 @@ def test_destinations_are_told_by_state(project: Project) -> None:
     assert counts == {"failing": 2, "slowed_down": 1, "healthy": 1, "not_tried": 1}
 
 
-def test_what_waits_for_destinations_is_told_by_channel(project: Project) -> None:
+def test_waiting_notifications_are_counted_by_channel(project: Project) -> None:
     chat, hook = make_destination(project, channel="CHAT_SERVICE"), make_destination(project)
     hour, minute = timedelta(hours=1), timedelta(minutes=1)
     of_chat, of_hook = (
@@ -310,14 +306,14 @@ def test_what_waits_for_destinations_is_told_by_channel(project: Project) -> Non
     assert found == {"CHAT_SERVICE": (2, 3600), "WEBHOOK": (1, 0), "SMS": (0, 0)}
 
 
-def test_workers_are_those_seen_in_the_last_minute() -> None:
+def test_workers_of_the_last_minute_are_counted() -> None:
     for name, seconds in (("a", 0), ("b", 59), ("c", 61)):
         WorkerHeartbeat.objects.create(name=name, seen=NOW - timedelta(seconds=seconds))
     with time_machine.travel(NOW, tick=False):
         assert value(samples(), "workers") == 2
 
 
-def test_it_answers_what_it_counts_itself_while_the_database_is_away(
+def test_counters_are_served_without_the_database(
     monkeypatch: pytest.MonkeyPatch, stranger: ApiClient
 ) -> None:
     stranger.get("/groups")
@@ -345,7 +341,7 @@ def test_the_statements_of_a_scrape_are_few_bounded_in_time_and_do_not_grow_with
     assert len([sql for sql in told if "SAVEPOINT" not in sql]) <= 10
 
 
-def test_no_label_takes_more_values_than_are_known(owner: ApiClient) -> None:
+def test_labels_have_closed_sets_of_values(owner: ApiClient) -> None:
     owner.post("/groups", {"name": bodies.SECRET})
     owner.get(f"/groups/{new_id()}")
     names = {name for (_, labels) in samples() for name, _ in labels}

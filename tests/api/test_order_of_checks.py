@@ -129,7 +129,7 @@ def test_an_unknown_path_is_404_whatever_the_method(nobody: ApiClient, path: str
 
 
 @each("template", BY_TEMPLATE)
-def test_another_method_is_405_and_told_which_there_are(nobody: ApiClient, template: str) -> None:
+def test_another_method_is_405_with_the_allowed_methods(nobody: ApiClient, template: str) -> None:
     route = next(route for route in ROUTES if route.template == template)
     offered = BY_TEMPLATE[template]
     for method in sorted(set(METHODS) - offered):
@@ -146,7 +146,7 @@ def test_a_malformed_id_is_404_before_any_role(nobody: ApiClient, route: Route) 
 
 
 @each("route", IN_GROUP, ids=str)
-def test_a_stranger_to_a_project_is_not_told_whether_it_exists(
+def test_a_caller_without_a_role_does_not_learn_whether_a_project_exists(
     known: Mapping[str, str], stranger_to_it: ApiClient, route: Route
 ) -> None:
     there, nowhere = known["group_id"], new_id()
@@ -232,7 +232,7 @@ class TestBodies:
     def test_the_query_comes_before_the_body(self, route: Route) -> None:
         assert self.answer(route, b"nonsense", "?pretty=x") == (400, "INVALID_QUERY_PARAMETER")
 
-    def test_what_is_not_the_json_expected_is_refused_last(self, route: Route) -> None:
+    def test_a_body_of_another_json_type_is_refused_last(self, route: Route) -> None:
         another_kind = b"{}" if route.takes_array else b"[]"
         for body in (b"nonsense", another_kind, b" ", b'{"a": 1, "a": 1}'):
             assert self.answer(route, body) == (400, "INVALID_JSON"), body

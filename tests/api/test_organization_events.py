@@ -61,7 +61,7 @@ def test_an_organization_shows_its_own_events_and_no_others(member: ApiClient, o
         assert (answer.status_code, answer.json()["errorCode"]) == (404, "EVENT_NOT_FOUND")
 
 
-def test_making_a_project_is_told_in_its_organization(owner: ApiClient) -> None:
+def test_a_new_project_is_recorded_in_its_organization(owner: ApiClient) -> None:
     made = owner.post("/groups", bodies.group()).json()
     results = owner.get(f"/orgs/{made['orgId']}/events").json()["results"]
     assert [(one["eventTypeName"], one["orgId"]) for one in results] == [
@@ -98,7 +98,7 @@ def test_an_event_links_to_itself_and_alone_to_what_it_concerns(owner: ApiClient
     ]
 
 
-def test_filters_and_before_are_those_of_every_event_list(member: ApiClient, org: Organization) -> None:
+def test_filters_and_before_work_as_in_every_event_list(member: ApiClient, org: Organization) -> None:
     types = (EventType.ORG_CREATED_AUDIT, EventType.ORG_RENAMED, EventType.ORG_CREATED_AUDIT)
     oldest, middle, newest = (record(one, org_id=org.id) for one in types)
     assert ids(member, org, "eventType=ORG_CREATED_AUDIT") == [newest, oldest]

@@ -50,7 +50,7 @@ def changes(event: Event) -> list[tuple[str, str | None, str | None]]:
     return [(one["param"], one.get("old"), one.get("new")) for one in diff["params"]]
 
 
-def test_an_organization_is_made_and_can_be_read(owner: ApiClient) -> None:
+def test_a_new_organization_can_be_read(owner: ApiClient) -> None:
     made = owner.post("/orgs", bodies.org())
     assert made.status_code == 201
     document = made.json()
@@ -110,7 +110,9 @@ def test_a_wrong_field_refuses_it(
         (Role.ORG_MEMBER, True, False, False),
     ],
 )
-def test_what_a_role_opens(org: Organization, role: Role, reads: bool, writes: bool, makes: bool) -> None:
+def test_roles_that_open_each_action(
+    org: Organization, role: Role, reads: bool, writes: bool, makes: bool
+) -> None:
     caller = holder(role, org)
     path = f"/orgs/{org.id}"
     asked = {
@@ -143,7 +145,7 @@ def test_a_key_sees_the_organizations_it_is_a_member_of(org: Organization, owner
 
 @each("name", ODD_NAMES)
 @each("safe", ["", "/"])
-def test_whatever_its_name_holds_it_is_found_by_it(owner: ApiClient, name: str, safe: str) -> None:
+def test_an_organization_is_found_by_any_name(owner: ApiClient, name: str, safe: str) -> None:
     made = owner.post("/orgs", bodies.org(name=name)).json()
     sent = quote(name, safe=safe)
     if safe and name.endswith("/"):
@@ -160,7 +162,7 @@ def test_of_several_of_a_name_the_oldest_that_is_visible_is_found(owner: ApiClie
     assert owner.get("/orgs/byName/Twin").json()["parameters"] == ["Twin"]
 
 
-def test_renaming_tells_the_old_name_and_the_new_one(owner: ApiClient, org: Organization) -> None:
+def test_a_rename_records_the_old_and_the_new_name(owner: ApiClient, org: Organization) -> None:
     answer = owner.patch(f"/orgs/{org.id}", {"name": "treasury"})
     assert (answer.status_code, answer.json()["name"]) == (200, "treasury")
     event = recorded("ORG_RENAMED")
@@ -168,14 +170,14 @@ def test_renaming_tells_the_old_name_and_the_new_one(owner: ApiClient, org: Orga
     assert event.diffs[0]["status"] == "MODIFIED"
 
 
-def test_a_document_read_can_be_written_back_and_changes_nothing(owner: ApiClient, org: Organization) -> None:
+def test_an_unchanged_document_can_be_written_back(owner: ApiClient, org: Organization) -> None:
     document = owner.get(f"/orgs/{org.id}").json()
     answer = owner.patch(f"/orgs/{org.id}", document)
     assert (answer.status_code, answer.json()) == (200, document)
     assert not Event.objects.exists()
 
 
-def test_the_projects_of_an_organization_are_those_the_caller_reads(
+def test_an_organization_lists_the_projects_that_the_caller_can_read(
     owner: ApiClient, org: Organization
 ) -> None:
     one, two = (ProjectFactory.create(org=org, name=name) for name in ("one", "two"))

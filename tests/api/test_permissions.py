@@ -85,12 +85,12 @@ def lowest(roles: Iterable[Role]) -> list[Role]:
     return [role for role in found if not (IMPLIED[role] - {role}) & frozenset(found)]
 
 
-def test_every_action_of_every_view_declares_who_may() -> None:
+def test_every_action_declares_its_access() -> None:
     undeclared = [str(route) for route in ROUTES if route.action not in route.viewset.access]
     assert undeclared == []
 
 
-def test_roles_are_declared_wherever_they_have_to_be_held() -> None:
+def test_access_with_a_scope_declares_roles() -> None:
     roleless = [str(route) for route in WITHOUT_ROLES if route.access.where is not Where.SOMEWHERE]
     assert roleless == []
 
@@ -158,7 +158,7 @@ def test_a_key_of_another_project_is_refused(known: Mapping[str, str], route: Ro
 
 
 @each("route", NESTED, ids=str)
-def test_nothing_of_another_project_is_found_through_ones_own(known: Mapping[str, str], route: Route) -> None:
+def test_rows_of_another_project_are_not_found_in_a_project(known: Mapping[str, str], route: Route) -> None:
     own = ProjectFactory.create()
     key = make_key(Grant(Role.GROUP_OWNER, group_id=own.id))
     status, code = call(route, {**known, "group_id": own.id}, key)

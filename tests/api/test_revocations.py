@@ -98,7 +98,7 @@ def test_a_key_writes_nothing_after_the_answer_to_its_revocation(
     assert not MaintenanceWindow.objects.exists()
 
 
-def test_a_global_key_writes_nothing_after_the_global_list_keeps_it_out(
+def test_a_global_key_writes_nothing_after_the_global_list_blocks_it(
     owner: ApiClient, windows: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = make_entry("0.0.0.0/0")
@@ -119,7 +119,7 @@ def test_a_key_that_may_write_still_does(
     assert MaintenanceWindow.objects.count() == 1
 
 
-def test_a_revocation_waits_for_the_write_in_hand_and_the_next_write_waits_for_it(
+def test_a_revocation_waits_for_the_running_write_and_the_next_write_waits_for_it(
     owner: ApiClient, key: KeyPair, windows: str
 ) -> None:
     """A stream of writes cannot keep it waiting: what comes after it stands behind it."""
@@ -152,7 +152,7 @@ def test_a_write_that_waited_for_a_revocation_is_refused(key: KeyPair) -> None:
     assert refused.value.code is ErrorCode.SERVICE_UNAVAILABLE
 
 
-def test_keys_that_add_to_one_list_do_not_get_in_each_others_way(owner: ApiClient, key: KeyPair) -> None:
+def test_keys_can_add_to_the_same_list_at_the_same_time(owner: ApiClient, key: KeyPair) -> None:
     make_entry("127.0.0.0/8")
     answers = at_once(
         lambda n: owner.post("/admin/accessList", bodies.entry(cidrBlock=f"10.0.{n}.0/24")).status_code

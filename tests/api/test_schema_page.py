@@ -46,7 +46,7 @@ def test_the_file_is_served(client: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize("accepted", ["gzip", "br, GZIP;q=0.5", "deflate, gzip;q=1.0, *;q=0"])
-def test_it_is_compressed_for_a_client_that_takes_gzip(client: Client, accepted: str) -> None:
+def test_it_is_compressed_for_clients_that_accept_gzip(client: Client, accepted: str) -> None:
     answer = client.get("/api/schema/", headers={"accept-encoding": accepted})
     assert answer.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(answer.content) == DOCUMENT.read_bytes()
@@ -71,14 +71,14 @@ def test_a_client_that_has_it_is_answered_304(client: Client, coding: dict[str, 
     assert client.get("/api/schema/", headers={**coding, "if-none-match": '"other"'}).status_code == 200
 
 
-def test_what_is_compressed_has_an_etag_of_its_own(client: Client) -> None:
+def test_the_compressed_document_has_its_own_etag(client: Client) -> None:
     plain, compressed = client.get("/api/schema/"), client.get("/api/schema/", headers=COMPRESSED)
     assert plain.headers["ETag"] != compressed.headers["ETag"]
 
 
 @pytest.mark.parametrize("query", ["", "?format=yaml", "?format=openapi"])
 @pytest.mark.parametrize("accepted", ["application/vnd.oai.openapi", "application/yaml", "text/html"])
-def test_there_is_one_representation_whatever_is_accepted(client: Client, accepted: str, query: str) -> None:
+def test_any_accept_header_gets_the_same_representation(client: Client, accepted: str, query: str) -> None:
     answer = client.get(f"/api/schema/{query}", headers={"accept": accepted})
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json")
 

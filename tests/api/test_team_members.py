@@ -70,7 +70,7 @@ class TestMembers:
         assert fields(answer) == faults
         assert (team.members.count(), Event.objects.count()) == (0, before)
 
-    def test_a_user_is_taken_from_the_team_and_stays_in_the_organization(self) -> None:
+    def test_a_removed_member_stays_in_the_organization(self) -> None:
         team = make_team(self.project, self.ada, self.grace)
         self.ada.grants.create(role=Role.ORG_MEMBER.value, org_id=self.project.org_id)
         before = Event.objects.count()
@@ -104,7 +104,7 @@ class TestRaces:
         assert Event.objects.filter(event_type="JOINED_ORG").count() == 1
         assert ada.teams.count() == 10
 
-    def test_a_user_who_is_deleted_is_in_no_team(self) -> None:
+    def test_a_deleted_user_leaves_all_teams(self) -> None:
         key, project, ada = make_key(Role.GLOBAL_OWNER), ProjectFactory.create(), make_user(username="Ada")
         team = make_team(project)
 
@@ -121,7 +121,7 @@ class TestRaces:
         assert set(answers) <= {201, 204, 400}
         assert not team.members.exists()
 
-    def test_a_user_who_is_deleted_while_taken_from_a_team_leaves_it_once(self) -> None:
+    def test_a_user_who_is_deleted_and_removed_at_the_same_time_leaves_the_team_once(self) -> None:
         key, project, ada = make_key(Role.GLOBAL_OWNER), ProjectFactory.create(), make_user(username="Ada")
         team = make_team(project, ada)
         taken = {"team_id": team.id, "org_id": project.org_id or "", "user_id": ada.id}
@@ -132,7 +132,7 @@ class TestRaces:
         assert answer.status_code == 204
         assert Event.objects.filter(event_type="USER_REMOVED_FROM_TEAM_AUDIT").count() == 1
 
-    def test_a_team_given_other_roles_by_many_has_those_of_one(self) -> None:
+    def test_concurrent_changes_of_roles_leave_the_roles_of_a_single_request(self) -> None:
         key, project = make_key(Role.GLOBAL_OWNER), ProjectFactory.create()
         team = make_team(project)
         roles = ["GROUP_READ_ONLY", "GROUP_MONITORING_ADMIN"]

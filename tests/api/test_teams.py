@@ -28,7 +28,7 @@ class TestTeams:
         self.owner, self.member = (client(org(role, project)) for role in (Role.ORG_OWNER, Role.ORG_MEMBER))
         self.ada, self.grace = make_user(username="Ada"), make_user(username="grace")
 
-    def test_a_team_makes_its_members_members_of_the_organization(self) -> None:
+    def test_members_of_a_team_become_members_of_the_organization(self) -> None:
         self.ada.grants.create(role=Role.ORG_READ_ONLY.value, org_id=self.project.org_id)
         before = Event.objects.count()
         made = self.owner.post(self.teams, {"name": "on call", "usernames": ["GRACE", "Ada"]})
@@ -50,7 +50,7 @@ class TestTeams:
         assert statuses(events) == [("USERS", "NEW"), *[("ROLES", "NEW")] * 2, *[("USERS", "NEW")] * 2]
         assert events[0].details["teamId"] == events[3].details["teamId"] == document["id"]
 
-    def test_teams_are_listed_in_the_order_they_were_made(self) -> None:
+    def test_teams_are_listed_in_the_order_of_creation(self) -> None:
         make_team(ProjectFactory.create())
         made = [
             self.owner.post(self.teams, {"name": name, "usernames": ["ada"]}).json() for name in ("b", "a")
@@ -140,7 +140,7 @@ class TestTeams:
         ],
         ids=["id", "name", "usernames"],
     )
-    def test_a_wrong_change_changes_nothing(
+    def test_an_invalid_change_changes_nothing(
         self,
         change: dict[str, Any],
         faults: list[str],

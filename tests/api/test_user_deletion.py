@@ -81,7 +81,7 @@ class TestDeleting:
 class TestRaces:
     """What several callers do at once."""
 
-    def test_a_name_is_given_once(self) -> None:
+    def test_a_username_is_created_once_by_concurrent_requests(self) -> None:
         key = make_key(Role.GLOBAL_OWNER)
         answers = at_once(lambda _: ApiClient(key).post("/users", bodies.user()).status_code)
         assert sorted(answers) == [201] + [409] * (len(answers) - 1)
@@ -92,7 +92,7 @@ class TestRaces:
         answers = at_once(lambda number: ApiClient(key).delete(f"/users/{users[number].id}").status_code)
         assert sorted(answers) == [204] * 9 + [403]
 
-    def test_the_same_change_is_told_once(self) -> None:
+    def test_concurrent_equal_changes_are_recorded_once(self) -> None:
         key, project = make_key(Role.GLOBAL_OWNER), ProjectFactory.create()
         user, body = make_user(), {"roles": wire(group(Role.GROUP_OWNER, project))}
         answers = at_once(lambda _: ApiClient(key).patch(f"/users/{user.id}", body).status_code)

@@ -46,7 +46,7 @@ class TestRoles:
         return caller.patch(f"/users/{user.id}", {"roles": wire(*grants)})
 
     @each("role", [role for role in Role if not role.is_global])
-    def test_who_administers_nothing_is_told_before_the_body_is_read(
+    def test_a_caller_who_administers_nothing_is_refused_before_the_body(
         self, project: Project, role: Role
     ) -> None:
         administer = {Role.ORG_OWNER, Role.GROUP_OWNER, Role.GROUP_USER_ADMIN}
@@ -63,7 +63,7 @@ class TestRoles:
                 }
 
     @each("role", [Role.GLOBAL_READ_ONLY, Role.GLOBAL_MONITORING_ADMIN])
-    def test_a_global_role_alone_administers_nobody(self, role: Role) -> None:
+    def test_a_reading_global_role_administers_nobody(self, role: Role) -> None:
         assert refusal(self.patch(client(Grant(role)), make_user())) == (403, "USER_UNAUTHORIZED")
 
     def test_a_document_that_was_read_can_be_written_back(self, owner: ApiClient, project: Project) -> None:
@@ -128,7 +128,7 @@ class TestRoles:
         assert self.patch(client(Grant(Role.GLOBAL_USER_ADMIN)), user).status_code == 200
         assert held(user) == {Grant(Role.GLOBAL_READ_ONLY)}
 
-    def test_whoever_administers_a_place_invites_a_user_they_cannot_see(
+    def test_an_administrator_of_a_scope_can_invite_an_invisible_user(
         self, project: Project, other: Project
     ) -> None:
         user = make_user(org(Role.ORG_OWNER, other))
@@ -152,7 +152,7 @@ class TestRoles:
         assert refusal(answer) == (403, "USER_UNAUTHORIZED")
         assert held(user) == ({there} if is_stored else set())
 
-    def test_what_is_refused(self, project: Project, sibling: Project) -> None:
+    def test_refused_role_changes(self, project: Project, sibling: Project) -> None:
         project_admin = client(group(Role.GROUP_USER_ADMIN, project))
         org_owner, user_admin = client(org(Role.ORG_OWNER, project)), client(Grant(Role.GLOBAL_USER_ADMIN))
         nowhere = Grant(Role.GROUP_READ_ONLY, group_id=NOTHING)
@@ -173,13 +173,13 @@ class TestRoles:
             assert refusal(self.patch(caller, user, wanted)) == expected, wanted
         assert (held(user), Event.objects.count()) == (set(), before)
 
-    def test_roles_kept_need_not_be_held_by_who_writes_them_back(self, project: Project) -> None:
+    def test_a_caller_can_write_back_roles_they_lack(self, project: Project) -> None:
         user = make_user(group(Role.GROUP_OWNER, project))
         wanted = [group(Role.GROUP_OWNER, project), group(Role.GROUP_READ_ONLY, project)]
         assert self.patch(client(group(Role.GROUP_USER_ADMIN, project)), user, *wanted).status_code == 200
         assert held(user) == set(wanted)
 
-    def test_each_scope_is_told_of_its_own_roles(
+    def test_each_scope_records_its_own_roles(
         self, owner: ApiClient, project: Project, sibling: Project
     ) -> None:
         user = make_user(
@@ -224,7 +224,7 @@ class TestRoles:
         assert events[1].diffs == [{"id": user.id, "type": "ROLES", "status": "MODIFIED", "params": [param]}]
 
     @each("logged_in", [True, False])
-    def test_who_has_never_logged_in_is_invited(
+    def test_a_role_for_a_user_who_never_logged_in_is_an_invitation(
         self, owner: ApiClient, project: Project, logged_in: bool
     ) -> None:
         user = make_user(group(Role.GROUP_READ_ONLY, ProjectFactory.create()))
@@ -234,7 +234,7 @@ class TestRoles:
         invited = Event.objects.filter(event_type="INVITED_TO_GROUP", group_id=project.id)
         assert invited.count() == (0 if logged_in else 1)
 
-    def test_the_last_role_in_a_project_is_told_as_leaving_it(
+    def test_revoking_the_last_role_in_a_project_is_recorded_as_leaving(
         self, owner: ApiClient, project: Project
     ) -> None:
         user, before = make_user(group(Role.GROUP_OWNER, project)), Event.objects.count()
@@ -261,7 +261,7 @@ def operator(db: None) -> tuple[User, Actor]:
     return user, Actor(ActorKind.USER, user.id, user.username, True)
 
 
-def test_nobody_changes_their_own_roles(operator: tuple[User, Actor]) -> None:
+def test_a_user_cannot_change_their_own_roles(operator: tuple[User, Actor]) -> None:
     user, actor = operator
     by = [Grant(Role.GLOBAL_OWNER)]
     more = RoleRequest(asked_roles(wire(*by, Grant(Role.GLOBAL_READ_ONLY))), INSTALLATION, by)
@@ -274,7 +274,7 @@ def test_nobody_changes_their_own_roles(operator: tuple[User, Actor]) -> None:
     assert held(user) == set(by)
 
 
-def test_who_writes_their_own_roles_back_changes_nothing(operator: tuple[User, Actor]) -> None:
+def test_own_roles_can_be_written_back_unchanged(operator: tuple[User, Actor]) -> None:
     user, actor = operator
     by = [Grant(Role.GLOBAL_OWNER)]
     same = RoleRequest(asked_roles(wire(*by)), INSTALLATION, by)
@@ -297,7 +297,7 @@ def test_who_writes_their_own_roles_back_changes_nothing(operator: tuple[User, A
         {"roles": []},
     ],
 )
-def test_an_id_of_nobody_is_answered_as_one_of_a_user_who_is_not_shown(project: Project, body: Any) -> None:
+def test_an_unknown_id_gets_the_same_answer_as_an_invisible_user(project: Project, body: Any) -> None:
     stranger, caller = make_user(username="stranger"), client(group(Role.GROUP_OWNER, project))
     answers = [caller.patch(f"/users/{user_id}", body) for user_id in (stranger.id, NOTHING)]
     told = [

@@ -77,7 +77,7 @@ class TestSeeing:
             (client(), []),
         ]
 
-    def test_those_who_share_an_organization_are_seen(self) -> None:
+    def test_users_who_share_an_organization_are_visible(self) -> None:
         for caller, seen in self.callers():
             assert names(caller.get("/users").json()) == seen
             for name, user in self.people.items():
@@ -89,7 +89,7 @@ class TestSeeing:
                     assert refusal(by_id) == (404, "USER_NOT_FOUND")
                     assert refusal(by_name) == (404, "USERNAME_NOT_FOUND")
 
-    def test_of_a_user_only_what_is_in_shared_organizations_is_shown(self) -> None:
+    def test_only_roles_in_shared_organizations_are_visible(self) -> None:
         here, there = group(Role.GROUP_OWNER, self.sibling), org(Role.ORG_OWNER, self.other)
         user = make_user(Grant(Role.GLOBAL_READ_ONLY), there, here, username="everywhere")
         teams = [make_team(project, user).id for project in (self.other, self.project)]
@@ -122,7 +122,7 @@ class TestSeeing:
             assert owner.patch(f"/users/{user.id}", owner.get(f"/users/{user.id}").json()).status_code == 200
         assert held(holder) == {here, there}
 
-    def test_contact_data_is_for_those_who_administer_the_user(self) -> None:
+    def test_contact_data_is_visible_to_administrators_of_the_user(self) -> None:
         contact = {"email_address": "ada@example.com", "mobile_number": "+12025550100"}
         user = make_user(group(Role.GROUP_READ_ONLY, self.project), username="ada", **contact)
         in_team = make_user(username="bob", **contact)
@@ -154,11 +154,11 @@ class TestSeeing:
         shown = client(group(Role.GROUP_READ_ONLY, self.project)).get(f"/users/{user.id}").json()
         assert shown["emailAddress"] == name
 
-    def test_an_organization_lists_those_with_a_role_in_it_or_in_its_projects(self) -> None:
+    def test_an_organization_lists_users_with_a_role_in_it_or_in_its_projects(self) -> None:
         reader = client(org(Role.ORG_MEMBER, self.project))
         assert names(reader.get(f"/orgs/{self.project.org_id}/users").json()) == self.INSIDE
 
-    def test_a_project_lists_those_with_a_role_in_it(self) -> None:
+    def test_a_project_lists_users_with_a_role_in_it(self) -> None:
         reader = client(group(Role.GROUP_READ_ONLY, self.project))
         listed = reader.get(f"/groups/{self.project.id}/users").json()
         assert names(listed) == ["in group", "by team"]
@@ -188,9 +188,7 @@ def test_a_name_is_found_however_it_is_typed(owner: ApiClient, name: str, asked:
 class TestMaking:
     """`POST /users`."""
 
-    def test_a_user_is_made_with_roles_that_say_where_they_hold(
-        self, owner: ApiClient, project: Project
-    ) -> None:
+    def test_a_user_is_created_with_roles_and_their_scopes(self, owner: ApiClient, project: Project) -> None:
         roles = wire(
             Grant(Role.GLOBAL_READ_ONLY), org(Role.ORG_MEMBER, project), group(Role.GROUP_OWNER, project)
         )
@@ -236,7 +234,7 @@ class TestMaking:
             ({"roleName": "GLOBAL_READ_ONLY"}, 403, "CANNOT_ADD_GLOBAL_ROLE"),
         ],
     )
-    def test_a_user_admin_gives_no_role_that_is_not_theirs(
+    def test_a_user_admin_cannot_grant_roles_they_lack(
         self, role: dict[str, str], status: int, code: str
     ) -> None:
         users, events = User.objects.count(), Event.objects.count()
@@ -276,7 +274,7 @@ class TestMaking:
         ],
         ids=["address", "username", "type of the username", "role"],
     )
-    def test_a_wrong_password_or_name_is_told_beside_another_fault(
+    def test_an_invalid_password_or_name_is_named_with_another_fault(
         self, owner: ApiClient, settings: Settings, changes: dict[str, Any], code: str
     ) -> None:
         settings.OPSAPI_USERNAME_VALIDATION = "strict"
@@ -285,12 +283,12 @@ class TestMaking:
         assert [name.partition("[")[0] for name in fields(answer)] == list(changes)
         assert not User.objects.exists()
 
-    def test_a_role_without_its_place_is_told_beside_another_fault(self, owner: ApiClient) -> None:
+    def test_a_role_without_its_scope_is_named_with_another_fault(self, owner: ApiClient) -> None:
         roles = [{"roleName": "GROUP_OWNER"}, {"roleName": "ORG_MEMBER", "orgId": NOTHING}, "ORG_MEMBER"]
         answer = owner.post("/users", bodies.user(password="x7", roles=roles))
         assert refusal(answer) == (400, "WEAK_PASSWORD")
         assert fields(answer) == ["password", "roles[0].groupId", "roles[2].orgId"]
 
-    def test_a_name_that_is_taken_is_409_in_whatever_case(self, owner: ApiClient) -> None:
+    def test_a_used_name_is_409_in_any_case(self, owner: ApiClient) -> None:
         make_user(username="ADA@example.com")
         assert refusal(owner.post("/users", bodies.user())) == (409, "USER_ALREADY_EXISTS")
