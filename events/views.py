@@ -85,7 +85,7 @@ class EventViewSet(ApiViewSet):
             self.event = get_or_404(event_row(event_id, **self.scope), ErrorCode.EVENT_NOT_FOUND, event_id)
 
     def index(self, request: Request, **_: str) -> Response:
-        """Events, newest first."""
+        """List events, newest first."""
         return self.list(self._rows(), lambda row: self.present(row, alone=False))
 
     def retrieve(self, request: Request, event_id: str, **_: str) -> Response:
