@@ -331,7 +331,9 @@ class _Evaluation:
                 changes.alerts.values[alert.id] = decision.value, at
                 alert.value = decision.value
             case AlertAction.CLOSE if alert:
-                end = AlertEnd(signal=signal, at=at, value=decision.value, evaluated=tuple(self.evaluated))
+                # A changed configuration starts alerts at the time of evaluation; older signals follow.
+                ended = max(at, alert.created)
+                end = AlertEnd(signal=signal, at=ended, value=decision.value, evaluated=tuple(self.evaluated))
                 changes.alerts.ends[alert.id] = end
                 changes.ended_targets.add(target)
                 del active[config.id]

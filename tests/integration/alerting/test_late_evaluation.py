@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db.models import F
 
 from accesslist.models import Project
 from alerting.models import Alert, Notification
@@ -75,6 +76,17 @@ def test_a_changed_configuration_does_not_open_what_ended_in_time(project: Proje
     ingest(project, host_report(reachable=True), now=START + 2 * MINUTE)
     evaluate(START + 40 * MINUTE)
     assert (statuses(config), told()) == (["CLOSED"], [])
+
+
+def test_no_alert_ends_before_it_began(project: Project) -> None:
+    """A new configuration is compared with the hosts of now, and older signals follow."""
+    config = make_config(project)
+    ingest(project, host_report(reachable=False), now=START)
+    ingest(project, host_report(reachable=True), now=START + MINUTE)
+    ingest(project, host_report(reachable=False), now=START + 2 * MINUTE)
+    evaluate(START + 3 * MINUTE)
+    assert sorted(statuses(config)) == ["CLOSED", "OPEN"]
+    assert not Alert.objects.filter(resolved__lt=F("created")).exists()
 
 
 def test_a_configuration_disabled_opens_nothing_of_what_it_tracked(project: Project) -> None:
