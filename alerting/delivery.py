@@ -327,15 +327,16 @@ def _address(
     moved: dict[tuple[str, str, str | None, bool], list[Notification]] = {}
     for notification, destination in addressed:
         shown = destination.credentials.shown[:LONGEST_RECIPIENT]
-        if not (notification.perhaps_received and notification.destination):
-            key = (destination.id, shown, notification.reason, bool(notification.destination))
+        moves = notification.destination not in {"", destination.id}
+        if not (notification.perhaps_received and moves):
+            key = (destination.id, shown, notification.reason, moves)
             moved.setdefault(key, []).append(notification)
         elif lease_finish(
             notification, status=NotificationStatus.FAILED.value, reason=notification.reason or NO_ANSWER
         ):
             notifications_insert([redirected_row(notification, destination.id, shown, now)])
-    for (destination_key, shown, reason, had_another), rows in moved.items():
-        restarted = {"first_attempt": None} if had_another else {}
+    for (destination_key, shown, reason, moves), rows in moved.items():
+        restarted = {"first_attempt": None} if moves else {}
         leases_change(rows, destination=destination_key, recipient=shown, reason=reason, **restarted)
 
 

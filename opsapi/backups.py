@@ -33,6 +33,18 @@ DUMP = "database.dump"
 MANIFEST = "manifest.json"
 _MAJOR = re.compile(r"\(PostgreSQL\) (\d+)")
 _FORMAT = 1
+# The options of DATABASE_URL that Django does not pass on to PostgreSQL's programs, with libpq's variables.
+# https://www.postgresql.org/docs/current/libpq-envars.html
+_VARIABLES = {
+    "channel_binding": "PGCHANNELBINDING",
+    "connect_timeout": "PGCONNECT_TIMEOUT",
+    "gssencmode": "PGGSSENCMODE",
+    "require_auth": "PGREQUIREAUTH",
+    "ssl_min_protocol_version": "PGSSLMINPROTOCOLVERSION",
+    "sslcrl": "PGSSLCRL",
+    "sslnegotiation": "PGSSLNEGOTIATION",
+    "target_session_attrs": "PGTARGETSESSIONATTRS",
+}
 
 
 class BackupError(Exception):
@@ -64,17 +76,25 @@ def back_up(directory: Path, *, now: datetime) -> Manifest:
     The manifest is written last, so a directory without a manifest is not a backup.
 
     Raises:
-        BackupError: the directory is not empty or cannot be written, or pg_dump failed.
+        BackupError: the directory is not empty or others can write to it, or pg_dump failed.
     """
+    _refuse_pooler()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = directory.stat()
+        if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise BackupError(f"{directory}: other users can write to it")
         if any(directory.iterdir()):
             raise BackupError(f"{directory}: is not empty")
-        dump = directory / DUMP
-        dump.touch(mode=0o600)
         described = _database_described()
         program, version = _program("pg_dump", at_least=_server_version())
-        _run(program, "--format=custom", f"--file={dump}")
+        dump = directory / DUMP
+        dump.touch(mode=0o600, exist_ok=False)
+        try:
+            _run(program, "--format=custom", f"--file={dump}")
+        except BaseException:
+            dump.unlink()  # so that the next attempt finds the directory empty
+            raise
         manifest = Manifest(
             format=_FORMAT,
             created=wire_time(now),
@@ -123,6 +143,7 @@ def restore(directory: Path, manifest: Manifest) -> None:
     Raises:
         BackupError: the database has tables, or pg_restore failed.
     """
+    _refuse_pooler()
     with connection.cursor() as cursor:
         if connection.introspection.table_names(cursor):
             raise BackupError("the database is not empty: restore into a new installation")
@@ -130,6 +151,15 @@ def restore(directory: Path, manifest: Manifest) -> None:
     program, _ = _program("pg_restore", at_least=manifest.pg_dump)
     options = ("--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction")
     _run(program, *options, str(directory / DUMP))
+
+
+def _refuse_pooler() -> None:
+    """The programs change settings of their session, and the pooler would pass this session on to others."""
+    if settings.OPSAPI_DB_POOLER == "transaction":
+        raise BackupError(
+            "a transaction pooler cannot be used: set DATABASE_URL to the database server itself and"
+            " OPSAPI_DB_POOLER to none for this command"
+        )
 
 
 def _server_version() -> int:
@@ -149,26 +179,30 @@ def _database_described() -> Mapping[str, Any]:
 def _read_manifest(directory: Path) -> Manifest:
     path = directory / MANIFEST
     try:
-        manifest = Manifest(**orjson.loads(path.read_bytes()))
+        fields = orjson.loads(path.read_bytes())
+        if fields["format"] != _FORMAT:
+            raise BackupError(
+                f"{path}: has format {fields['format']}; version {VERSION} reads format {_FORMAT}"
+            )
+        return Manifest(**fields)
     except FileNotFoundError:
         raise BackupError(
             f"{directory}: is not a backup, or an incomplete one: it has no {MANIFEST}"
         ) from None
     except OSError as error:
         raise BackupError(f"{path}: {error.strerror}") from None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, KeyError):
         raise BackupError(f"{path}: is not the manifest of a backup") from None
-    if manifest.format != _FORMAT:
-        raise BackupError(f"{path}: has format {manifest.format}; version {VERSION} reads format {_FORMAT}")
-    return manifest
 
 
 def _run(program: Path, *options: str) -> None:
     """Run a program of PostgreSQL against the database of the settings; no password is in its arguments."""
     arguments, environment = DatabaseClient.settings_to_cmd_args_env(connection.settings_dict, ["--dbname"])
+    options_given = connection.settings_dict["OPTIONS"]
+    others = {_VARIABLES[name]: str(value) for name, value in options_given.items() if name in _VARIABLES}
     done = subprocess.run(  # noqa: S603 a program of PostgreSQL with our own arguments
         [program, "--no-password", *arguments[1:], *options],
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, **others, **(environment or {})},
         stderr=subprocess.PIPE,
         text=True,
         check=False,
@@ -190,7 +224,10 @@ def _program(name: str, at_least: int) -> tuple[Path, int]:
     with suppress(EmbeddedDatabaseError):
         paths.append(find_binaries() / name)
     for program in paths:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)  # noqa: S603 a program of PostgreSQL
+        try:
+            done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 a program of PostgreSQL
+        except OSError:
+            continue  # it is missing or cannot be run
         if version := _MAJOR.search(done.stdout):
             found.append((int(version[1]), program))
     fitting = sorted(each for each in found if each[0] >= at_least)

@@ -42,9 +42,12 @@ def setup_token_take(request: HttpRequest, token: str) -> bool:
 def _is_local(request: HttpRequest) -> bool:
     """Whether the browser runs on this machine.
 
-    Behind a proxy on this machine everybody has a loopback address, so no sign of a proxy is accepted. A name
-    that resolves to loopback may belong to the page of a stranger (DNS rebinding), so the name must be local.
+    Behind a proxy on this machine everybody has a loopback address, so no sign of a proxy is accepted, and
+    OPSAPI_INVITATION_ONLY=false leaves only the token. A name that resolves to loopback may belong to a
+    stranger's page (DNS rebinding), so the name must be local.
     """
+    if not settings.OPSAPI_INVITATION_ONLY:
+        return False
     address = peer_address(request)
     if address is None or not address.is_loopback:
         return False

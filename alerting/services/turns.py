@@ -40,10 +40,12 @@ SELECT group_id FROM (
 ) AS source
  WHERE {TRY_EVALUATION} LIMIT 1
 """  # noqa: S608 - built from constants
-# A separate statement, which sees all transactions that were committed before the lock.
+# The project is now the last, even if the clock has stepped back. A separate statement, which sees all
+# transactions that were committed before the lock.
 _SERVE = """
-INSERT INTO alerting_evaluationturn AS turn (group_id, served) VALUES (%(group_id)s, %(now)s)
-ON CONFLICT (group_id) DO UPDATE SET served = %(now)s
+INSERT INTO alerting_evaluationturn AS turn (group_id, served)
+SELECT %(group_id)s, greatest(%(now)s, max(served) + interval '1 microsecond') FROM alerting_evaluationturn
+ON CONFLICT (group_id) DO UPDATE SET served = excluded.served
 RETURNING group_id <> '' AND NOT EXISTS (
           SELECT FROM accesslist_project AS project WHERE project.id = turn.group_id AND deleted IS NULL)
 """

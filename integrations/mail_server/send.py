@@ -63,6 +63,8 @@ def _fault(error: OSError | ValueError) -> str:
         return f"The mail server answered {error.smtp_code} {_text(error.smtp_error)}"
     if isinstance(error, TimeoutError):
         return "The mail server did not answer in time."
+    if isinstance(error, UnicodeError):  # Its text quotes a part of the log-in.
+        return "Sending failed: the log-in or an address contains characters that SMTP cannot send."
     reason = error.strerror if isinstance(error, OSError) else None
     return f"Sending failed: {reason or str(error) or type(error).__name__}"
 

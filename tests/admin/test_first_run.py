@@ -175,6 +175,10 @@ def test_with_a_proxy_in_the_settings_nobody_is_on_the_machine(here: Client, set
     settings.OPSAPI_PUBLIC_URL = ""
     settings.OPSAPI_TRUSTED_PROXIES = [ip_network("127.0.0.1")]
     assert not offers_the_form(here)
+    settings.OPSAPI_TRUSTED_PROXIES = []
+    assert offers_the_form(here)
+    settings.OPSAPI_INVITATION_ONLY = False
+    assert not offers_the_form(here)
 
 
 @each("host", ["127.0.0.1:8000", "localhost", "[::1]:8000"])
@@ -282,6 +286,7 @@ def test_nothing_of_it_is_kept_by_a_browser(here: Client) -> None:
     assert "no-store" in here.get(SETUP_PATH)["Cache-Control"]
 
 
-def test_the_set_up_stays_possible_without_registration(here: Client, settings: LazySettings) -> None:
+def test_the_token_sets_up_without_registration(here: Client, settings: LazySettings) -> None:
     settings.OPSAPI_INVITATION_ONLY = False
+    here.post(TOKEN, {"token": token()})
     assert here.post(SETUP_PATH, TYPED).status_code == 302

@@ -16,8 +16,9 @@ from alerting.services.acknowledgements import alert_acknowledge
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import LEASE
+from alerting.services.turns import SIGNALS_AT_ONCE
 from alerting.services.windows import window_create
-from integrations.choices import DeliveryStatus
+from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from tests.factories.accesslist import ProjectFactory
@@ -202,3 +203,33 @@ def test_a_project_whose_evaluation_fails_again_and_again_delays_only_itself(
             failures += 1
     assert failures == 1
     assert list(Alert.objects.values_list("group_id", flat=True)) == [other.id]
+
+
+def test_a_project_that_was_evaluated_is_the_last_after_the_clock_has_stepped_back(project: Project) -> None:
+    other: Project = ProjectFactory.create()
+    for each in (project, other):
+        make_config(each)
+    evaluate(START)
+    earlier = START - HOUR
+    for number in range(3 * SIGNALS_AT_ONCE):
+        ingest(project, host_report("db1", reachable=bool(number % 2)), now=earlier)
+    evaluation_module.evaluate_signals(now=earlier)
+    ingest(other, host_report("db1", reachable=False), now=earlier)
+    evaluation_module.evaluate_signals(now=earlier)
+    assert Alert.objects.filter(group_id=other.id).exists()
+
+
+def test_a_message_that_stays_at_its_destination_keeps_its_id(project: Project, outside: Outside) -> None:
+    """Only the stored configuration is written again."""
+    make_config(project, notifications=[webhook(A)])
+    hosts_down(project, "db1")
+    outside.outcome = Outcome(
+        DeliveryStatus.RETRY, "sent, no answer", 5, fault=DeliveryFault.DESTINATION, perhaps_received=True
+    )
+    deliver_all(START)
+    Destination.objects.update(config="unreadable")
+    outside.outcome = TAKEN
+    deliver_all(START + 10 * MINUTE)
+    assert [(row.status, row.attempts) for row in Notification.objects.filter(kind="alert.open")] == [
+        ("DELIVERED", 2)
+    ]

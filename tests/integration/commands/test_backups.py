@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from pytest_django import Settings
 
 from accesslist.models import Project
@@ -64,7 +65,7 @@ def test_a_backup_without_pg_dump_says_what_to_install(
         (lambda directory: (directory / MANIFEST).write_text("[]"), "is not the manifest of a backup"),
         (lambda directory: (directory / DUMP).unlink(), "No such file"),
         (lambda directory: (directory / DUMP).write_bytes(b"PGDMP"), "is damaged"),
-        (lambda directory: change(directory, format=2), "format 2"),
+        (lambda directory: change(directory, format=2, more=1), "format 2"),
         (lambda directory: change(directory, migrations=["events.9999_later"]), "events.9999_later"),
         (
             lambda directory: change(directory, key_ids=["00000000"]),
@@ -80,6 +81,36 @@ def test_a_backup_that_cannot_be_restored_is_refused(
     spoil(saved)
     with pytest.raises(CommandError, match=words):
         call_command("restore", str(saved))
+
+
+def test_a_failed_backup_leaves_the_directory_empty_for_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connection.settings_dict, "NAME", "no_such_database")
+    with pytest.raises(CommandError, match="pg_dump failed"):
+        call_command("backup", str(tmp_path / "backup"))
+    monkeypatch.undo()
+    call_command("backup", str(tmp_path / "backup"))
+    assert (tmp_path / "backup" / MANIFEST).exists()
+
+
+def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(CommandError, match="other users can write to it"):
+        call_command("backup", str(tmp_path))
+
+
+def test_a_transaction_pooler_is_refused(saved: Path, tmp_path: Path, settings: Settings) -> None:
+    settings.OPSAPI_DB_POOLER, settings.OPSAPI_EMBEDDED_DATABASE = "transaction", False
+    for command, directory in (("backup", tmp_path / "other"), ("restore", saved)):
+        with pytest.raises(CommandError, match="transaction pooler"):
+            call_command(command, str(directory))
+
+
+def test_options_of_the_database_url_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection.settings_dict, "OPTIONS", {"target_session_attrs": "standby"})
+    with pytest.raises(CommandError, match="pg_dump failed"):
+        call_command("backup", str(tmp_path / "backup"))
 
 
 def test_a_directory_that_cannot_be_written_is_named() -> None:
