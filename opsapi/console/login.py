@@ -13,7 +13,7 @@ from django.template.response import TemplateResponse
 from opsapi.api.links import PUBLIC
 from opsapi.console.forms import themed
 from opsapi.console.login_policy import Attempt, RefusalCode, login_policy
-from opsapi.first_steps import CREATE_KEY, first_project_call
+from opsapi.first_steps import CREATE_KEY, first_project_call, first_user_call
 
 
 class LoginForm(AdminAuthenticationForm):
@@ -48,17 +48,25 @@ class FirstStep:
 
 
 def first_login_context(request: HttpRequest) -> Mapping[str, Any]:
-    """The way to the first log-in: the set-up while no user exists; commands for a user without a project."""
-    if not get_user_model()._default_manager.exists():
-        return {"is_empty": True, "may_set_up": login_policy().may_set_up(request)}
-    return {"first_steps": _steps(request) if login_policy().is_closed() else []}
+    """The way to the first log-in: the set-up while no user exists, and commands until a project exists."""
+    is_empty = not get_user_model()._default_manager.exists()
+    return {
+        "is_empty": is_empty,
+        "may_set_up": is_empty and login_policy().may_set_up(request),
+        "first_steps": _steps(request, is_empty) if login_policy().is_closed() else [],
+    }
 
 
-def _steps(request: HttpRequest) -> list[FirstStep]:
-    """From a user without a project to the log-in, with the URL of this browser."""
+def _steps(request: HttpRequest, is_empty: bool) -> list[FirstStep]:
+    """The commands up to the log-in, with the URL of this browser."""
     api = (settings.OPSAPI_PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")) + PUBLIC
+    if is_empty:
+        text = "Create the first user. You get an API key and a password; both are shown only once."
+        first = FirstStep(text, first_user_call(api))
+    else:
+        first = FirstStep("On the server, create an API key, unless you have one.", CREATE_KEY)
     return [
-        FirstStep("On the server, create an API key, unless you have one.", CREATE_KEY),
+        first,
         FirstStep("Create the first project with this key.", first_project_call(api)),
         FirstStep("Log in below as the first user."),
     ]

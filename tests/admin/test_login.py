@@ -81,13 +81,18 @@ def test_nobody_logs_in_while_no_project_exists(client: Client, operator: User) 
     assert "_auth_user_id" not in client.session
 
 
-def test_the_login_page_of_an_empty_installation_leads_to_the_set_up(client: Client, db: None) -> None:
+def test_the_login_page_of_an_empty_installation_leads_to_the_set_up_and_has_commands_for_scripts(
+    client: Client, db: None
+) -> None:
     here = Client(headers={"host": "localhost"})
     for browser, may in ((here, True), (client, False)):
         answer = browser.get(LOGIN)
         assert answer.context["may_set_up"] is may
         assert SETUP_PATH in answer.content.decode()
-        assert "login-form" not in answer.content.decode()
+        user, project, log_in = answer.context["first_steps"]
+        assert "/api/public/v1.0/unauth/users" in user.command
+        assert project.command.startswith("curl --digest")
+        assert log_in.command == ""
 
 
 def test_a_user_without_a_project_is_led_to_the_first_project(client: Client, operator: User) -> None:
