@@ -6,7 +6,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page
 
 _SERIOUS = frozenset({"serious", "critical"})
-_MOST_PRESSES = 60
+_MOST_PRESSES = 100
 _AXE = Axe()
 
 

@@ -12,8 +12,10 @@ from opsapi.api.errors import MOST_FAULTS
 from tests.client import ApiClient
 
 OURS = ("accesslist", "alerting", "automation", "events", "integrations")
-BESIDE = frozenset({"accesslist_digestuse", "accesslist_ratewindow"})
-"""Tables a refused request may write: used nonces, and how often an address failed."""
+COUNTS = "events_eventcount"
+"""The numbers of events, which triggers write."""
+BESIDE = frozenset({"accesslist_digestuse", "accesslist_ratewindow", COUNTS})
+"""Tables that a refused request may write, used nonces and how often an address failed, and COUNTS."""
 
 ALWAYS = frozenset({"error", "reason", "errorCode", "detail", "parameters"})
 

@@ -190,16 +190,29 @@ class TestCost:
     def test_heartbeats_touch_no_index(self, project: Project, table: str) -> None:
         ingest(project, *self.hosts(200), now=clock.now())
         rounds = []
-        for minute in range(1, 16):
-            before = self.updates(table)
+        for minute in range(1, 201):
+            before, was_disturbed = self.updates(table), self.somebody_reads()
             ingest(project, *self.hosts(200), now=clock.now() + minute * MINUTE)
-            rounds.append(tuple(map(sub, self.updates(table), before)))
-        for changed, moved, without_index in rounds:
+            changed, moved, without_index = map(sub, self.updates(table), before)
             assert changed >= 1
             assert changed == moved + without_index
-        # Room in the pages comes back once nobody sees the old rows, which PostgreSQL's own work on the
-        # tables puts off: then a whole report fits. With full pages that takes more rounds than these.
-        assert any(changed == without_index for changed, _moved, without_index in rounds)
+            # Room in the pages comes back once nobody sees the old rows, which an ANALYZE of PostgreSQL puts
+            # off: such a round does not count.
+            if not (was_disturbed or self.somebody_reads()):
+                rounds.append(changed == without_index)
+            if len(rounds) == 15:
+                break
+        # Then a whole report fits. With full pages that takes more rounds than these.
+        assert any(rounds)
+
+    def somebody_reads(self) -> bool:
+        """Whether another process looks at the rows of a moment of this database."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE backend_xmin IS NOT NULL"
+                " AND pid <> pg_backend_pid() AND datname = current_database())"
+            )
+            return bool(cursor.fetchone()[0])
 
     def updates(self, table: str) -> tuple[int, int, int]:
         """All updates of the table's rows so far, those that left their page, those that touched no index."""
