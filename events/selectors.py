@@ -79,7 +79,7 @@ class EventFilter:
     before: EventPosition | None = None
 
     def applied(self, events: QuerySet[Event, Any]) -> QuerySet[Event, Any]:
-        """Return these of the events."""
+        """Return the events that pass the filter."""
         events = _in_scope(events, self.group_id, self.org_id)
         if self.event_types:
             events = events.filter(event_type__in=self.event_types)

@@ -44,9 +44,9 @@ class RecipientAddress:
 
 @dataclass(frozen=True, slots=True)
 class RecipientAddresses:
-    """All addresses of a notification, each once; `nobody` says why there are none.
+    """The addresses of a notification, without repetition. `nobody` is the reason if there is no address.
 
-    `cut`: there are more people than MOST_RECIPIENTS_OF_ONE; the others are left out.
+    `cut`: there are more people than MOST_RECIPIENTS_OF_ONE, and the list ends there.
     """
 
     addresses: tuple[RecipientAddress, ...]

@@ -42,7 +42,7 @@ from opsapi.api.principal import Actor
 
 Values = Mapping[str, Any]
 Read = Callable[[AlertConfig], Values]
-"""Validates the request against the stored configuration, while nobody else writes it."""
+"""Validates the request against the stored configuration, which is locked meanwhile."""
 
 _LEFT_OUT: Values = {"group_ids": [], "matchers": [], "metric_threshold": None, "threshold": None, "tags": []}
 """The values of fields that a whole document leaves out; `enabled` stays unchanged."""
