@@ -45,8 +45,8 @@ logger = logging.getLogger("opsapi.worker")
 
 GATHER_SECONDS = 0.02
 """The least seconds between the starts of two steps, so that work that arrives together is done together."""
-GATHER_MORE_SECONDS = 0.05
-GATHER_MORE = range(3, 16)
+GATHER_MORE_SECONDS = 0.1
+GATHER_MORE = range(2, 16)
 """GATHER_MORE_SECONDS applies after a step with this amount of work: more is on its way, and ten items
 cost a step hardly more than one."""
 POLL_SECONDS = 1.0
