@@ -19,6 +19,8 @@ from tests.each import each
 # Ahead of the present: nonces from before the tests began are not taken.
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
 pytestmark = pytest.mark.django_db
+WRONG_VALUES: list[Any] = [None, 1, True, [], {}, "", "v" * 256, "a\nb", "a\x00b", "\x7f", "\u2028"]
+"""Of labels."""
 
 
 def sample(**changes: Any) -> dict[str, Any]:
@@ -169,7 +171,7 @@ def test_values_are_kept_in_the_metrics_base_unit(
         *((report(labels={name: "x"}), f"labels.{name}", "INVALID_ATTRIBUTE") for name in RESERVED_NAMES),
         *(
             (report(labels={"good": "x", "env": value}), "labels.env", "INVALID_ATTRIBUTE")
-            for value in (None, 1, True, [], {}, "", "v" * 256, "a\nb", "a\x00b", "\x7f", "\u2028")
+            for value in WRONG_VALUES
         ),
         (report(host(hostname="-a")), "hosts[0].hostname", "INVALID_ATTRIBUTE"),
         (report(host(hostname="a" * 64)), "hosts[0].hostname", "INVALID_ATTRIBUTE"),
