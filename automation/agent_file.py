@@ -20,7 +20,7 @@ from opsapi.program import FILES
 NAME = "opsapi-agent.pyz"
 
 _ROOT = Path(__file__).parents[1]
-_PLATFORM = ("automation/__init__.py", "opsapi/__init__.py", "opsapi/hostnames.py")
+_PLATFORM = ("automation/__init__.py", "automation/labels.py", "opsapi/__init__.py", "opsapi/hostnames.py")
 """Modules of the platform that the agent imports; import contracts enforce the list."""
 _LIBRARIES = {"pymongo": ("bson", "pymongo"), "dnspython": ("dns",), "tomli": ("tomli",)}
 """The packages that the agent needs, by distribution. Pure Python only, so that it runs on every machine."""

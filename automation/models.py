@@ -101,6 +101,9 @@ class Host(models.Model):
     cluster_name = models.CharField(max_length=200, null=True, help_text="Name of the cluster.")
     shard_name = models.CharField(max_length=200, null=True)
     uptime_seconds = models.BigIntegerField(null=True)
+    labels = models.JSONField(
+        null=True, help_text="Labels from the agent, value by name; null without labels."
+    )
     created = models.DateTimeField()
     last_report = models.DateTimeField(null=True)
     # Agents are deleted only with their project, after its hosts; a constraint would need an index.

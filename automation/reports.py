@@ -85,7 +85,7 @@ class LeaseRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A report of an agent."""
+    """A report of an agent. `labels` are of all its hosts; None leaves their labels unchanged."""
 
     agent_type: AgentType
     hostname: str
@@ -94,6 +94,7 @@ class Report:
     events: Sequence[EventReport]
     processes: Sequence[ProcessReport] = ()
     leases: LeaseRequest | None = None
+    labels: Mapping[str, str] | None = None
 
     @property
     def sample_count(self) -> int:

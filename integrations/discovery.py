@@ -3,7 +3,7 @@
 Contract 2.12, decisions 8 "discovery".
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from automation.addresses import Address
@@ -13,11 +13,15 @@ from opsapi.wire_json import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A database process of the project; the scraper asks an exporter on its host."""
+    """A database process of the project; the scraper asks an exporter on its host.
+
+    `labels` are the labels from its agent.
+    """
 
     address: Address
     cluster_name: str | None = None
     replica_set_name: str | None = None
+    labels: Mapping[str, str] | None = None
 
 
 def target_groups(processes: Iterable[Process], *, group: Group, exporter_port: int) -> list[JsonObject]:
@@ -34,7 +38,7 @@ def target_groups(processes: Iterable[Process], *, group: Group, exporter_port: 
 
 
 def _labels(process: Process, group: Group) -> dict[str, str]:
-    labels = {
+    computed = {
         "group_id": group.id,
         "group_name": group.name,
         "org_id": group.org_id,
@@ -42,4 +46,7 @@ def _labels(process: Process, group: Group) -> dict[str, str]:
         "cl_name": process.cluster_name,
         "rs_nm": process.replica_set_name,
     }
-    return {name: value for name, value in labels.items() if value}
+    known = {name: value for name, value in computed.items() if value}
+    # A label of the host never replaces or adds a computed label, whatever was stored.
+    own = {name: value for name, value in (process.labels or {}).items() if name not in computed}
+    return {**known, **own}

@@ -81,7 +81,7 @@ def _metric_links(newest: Sequence[Newest]) -> Iterator[tuple[MetricSubject, Seq
 
 
 def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:
-    """The project, the reporting agent and other facts."""
+    """The project, the reporting agent, the labels and other facts."""
     related = {
         "Project": host.group,
         "Replica set": host.replica_set,
@@ -92,6 +92,10 @@ def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:
     last = (
         f"{time_words(host.last_report)}, {ago_words(host.last_report, now)}" if host.last_report else "never"
     )
+    if host.labels:
+        facts.append(
+            ("Labels", Cell(" ".join(f"{name}={host.labels[name]}" for name in sorted(host.labels))))
+        )
     return [*facts, ("Last report", Cell(last))]
 
 

@@ -148,6 +148,7 @@ class AgentProcess:
                 found.readings,
                 hostname=self._settings.hostname,
                 version=VERSION,
+                labels=self._settings.labels,
                 unknown=self._sender.unknown,
                 lease_of=self._leases.lease_of,
             )

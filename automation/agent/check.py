@@ -57,6 +57,9 @@ def _steps(settings: Settings) -> Iterator[CheckStep]:
     yield from mongodb_steps(settings.mongodb)
     yield from _postgresql_steps(settings.postgresql)
     yield from _platform_steps(settings)
+    if settings.labels:
+        given = " ".join(f"{name}={value}" for name, value in settings.labels.items())
+        yield CheckStep(f"labels of all hosts: {given}")
     yield _spool_step(settings.spool_dir)
 
 

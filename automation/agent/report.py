@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, Callable
 
@@ -22,6 +22,8 @@ _OPTIONAL = frozenset(
 )
 """Optional fields of a host."""
 
+_LABELS = "labels"
+_LABEL_FIELD = re.compile(r"labels(?:\.(\w+))?")
 _FIELD = re.compile(r"hosts\[(\d+)\](?:\.databases\[(\d+)\])?(?:\.measurements\[(\d+)\])?(?:\.(\w+))?")
 
 
@@ -30,6 +32,7 @@ def bodies_of(
     *,
     hostname: str,
     version: str,
+    labels: Mapping[str, str],
     unknown: Collection[str] = (),
     lease_of: Callable[[ServerAddress], str | None] = lambda _: None,
 ) -> Iterator[bytes]:
@@ -37,10 +40,13 @@ def bodies_of(
 
     Without hosts, a single report says that the agent is up.
 
-    `hostname` and `version` identify the agent; metrics in `unknown` are left out. `lease_of` returns the
-    lease under which a host was polled.
+    `hostname` and `version` identify the agent; `labels` are the labels of all hosts. `unknown` has the names
+    of metrics to leave out, and "labels" to leave out the labels. `lease_of` returns the lease under which a
+    host was polled.
     """
-    head = {"agentType": "MONITORING", "hostname": hostname, "version": version}
+    head: Document = {"agentType": "MONITORING", "hostname": hostname, "version": version}
+    if _LABELS not in unknown:
+        head[_LABELS] = dict(labels)  # An empty object removes the stored labels.
     batch: list[Document] = []
     size = 0
     for reading in readings:
@@ -66,16 +72,21 @@ def measurements_in(readings: Iterable[HostReading], unknown: Collection[str] = 
 
 
 def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, frozenset[str]]:
-    """The report without rejected parts, and the names of the metrics that the platform does not know.
+    """The report without rejected parts, and the names that the platform does not know.
 
-    A rejected measurement, database or optional field of a host is removed alone; any other fault removes the
-    whole host. The body is None if the fault concerns the whole report or an unknown path, or if nothing was
-    removed.
+    The names are of metrics, or "labels". A rejected measurement, database, label or optional field of a host
+    is removed alone; any other fault of a host removes the whole host. The body is None if the fault concerns
+    the whole report or an unknown path, or if nothing was removed.
     """
+    document, names = json.loads(body), list(bad_fields)
     try:
-        return _without(json.loads(body), bad_fields)
+        others = [name for name in names if not _label_removed(document, name)]
+        if names and not others:
+            return _json(document), frozenset(names) & {_LABELS}
+        reduced, unknown = _without(document, others)
     except (IndexError, KeyError):
         return None, frozenset()
+    return reduced, unknown | (frozenset(names) & {_LABELS})
 
 
 def without_measurements(body: bytes) -> bytes:
@@ -84,6 +95,15 @@ def without_measurements(body: bytes) -> bytes:
     for owner in _owners(document):
         owner["measurements"] = []
     return _json(document)
+
+
+def _label_removed(document: Document, name: str) -> bool:
+    found = _LABEL_FIELD.fullmatch(name)
+    if found is None:
+        return False
+    owner, key = (document[_LABELS], found[1]) if found[1] else (document, _LABELS)
+    del owner[key]
+    return True
 
 
 def _without(document: Document, bad_fields: Iterable[str]) -> tuple[bytes | None, frozenset[str]]:

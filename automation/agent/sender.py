@@ -28,9 +28,9 @@ _SETTINGS = frozenset({401, 403, 404, 405})
 class Sender:
     """A thread that sends reports until it is stopped.
 
-    An older platform rejects metrics that it does not know and names them. The report is sent again without
-    them, and later reports leave them out (`unknown`) until the agent restarts. This is simpler than asking
-    for `metricNames` first, and also works for reports that waited during an upgrade of the platform.
+    An older platform rejects metrics or labels that it does not know and names them. The report is sent again
+    without them, and later reports leave them out (`unknown`) until the agent restarts. This is simpler than
+    asking for `metricNames` first, and also works for reports that waited during an upgrade of the platform.
     """
 
     def __init__(self, client: Client, spool: Spool) -> None:
@@ -45,7 +45,7 @@ class Sender:
 
     @property
     def unknown(self) -> Collection[str]:
-        """Names of metrics that the platform does not know."""
+        """Names of metrics that the platform does not know, and "labels" if it knows no labels."""
         return self._unknown
 
     def start(self) -> None:
@@ -121,7 +121,7 @@ class Sender:
         reductions = self._reductions.get(waiting.name, 0)
         reduced, unknown = without(body, answer.bad_fields) if answer.status == 400 else (None, frozenset())
         if fresh := unknown - self._unknown:
-            log.warning("the platform does not know these metrics: %s", ", ".join(sorted(fresh)))
+            log.warning("the platform does not know these metrics or fields: %s", ", ".join(sorted(fresh)))
             self._unknown |= fresh
         if reduced is None or reductions >= _MOST_REDUCTIONS:
             log.error("the platform rejects report %s, which is dropped: %s", waiting.key, answer.detail)

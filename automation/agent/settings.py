@@ -18,6 +18,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from automation.labels import MOST_LABELS, name_fault, value_fault
 from opsapi.hostnames import canonical_hostname
 
 PREFIX = "OPSAPI_AGENT_"
@@ -27,6 +28,7 @@ SHORTEST_INTERVAL, LONGEST_INTERVAL = 2, 180
 
 _GROUP_ID = re.compile(r"[0-9a-f]{24}")
 _LARGEST_FILE = 1_000_000
+_PRINTED_NAME = re.compile(r"[\w.-]{1,63}")
 
 
 class SettingsError(Exception):
@@ -95,6 +97,27 @@ def _words(text: str) -> Sequence[str]:
     return tuple(text.split())
 
 
+def _labels(text: str) -> Mapping[str, str]:
+    words = text.split()
+    if len(words) > MOST_LABELS:
+        raise ValueError(f"has {len(words)} labels: at most {MOST_LABELS} are allowed")
+    labels: dict[str, str] = {}
+    for place, word in enumerate(words, 1):
+        name, is_pair, value = word.partition("=")
+        # Anything else could be a misplaced secret.
+        printed = name if is_pair and _PRINTED_NAME.fullmatch(name) else f"number {place}"
+        if not is_pair:
+            raise ValueError(f"has a wrong label: {printed} must be NAME=VALUE, without blanks")
+        if fault := name_fault(name):
+            raise ValueError(f"has a wrong label: the name of {printed} {fault}")
+        if fault := value_fault(value):
+            raise ValueError(f"has a wrong label: the value of {printed} {fault}")
+        if name in labels:
+            raise ValueError(f"has the label {name} twice")
+        labels[name] = value
+    return labels
+
+
 def _nothing(_: Mapping[str, str]) -> str:
     return ""
 
@@ -114,7 +137,7 @@ class Settings:
     """Validated settings, named like the variables without OPSAPI_AGENT_.
 
     The representation leaves out secrets. `mongodb` and `postgresql` list the servers to watch; at least one
-    is not empty.
+    is not empty. `labels` are the labels of all hosts that the agent reports, value by name.
     """
 
     url: str = _setting(_url)
@@ -123,6 +146,7 @@ class Settings:
     private_key: str = _setting(_key, is_secret=True)
     mongodb: Sequence[str] = _setting(_words, _nothing, is_secret=True)
     postgresql: Sequence[str] = _setting(_words, _nothing, is_secret=True)
+    labels: Mapping[str, str] = _setting(_labels, _nothing)
     interval: int = _setting(_interval, lambda _: "60")
     spool_dir: Path = _setting(_directory, _default_spool_dir)  # noqa: RUF009 - a field
     hostname: str = _setting(_hostname, lambda _: socket.gethostname())

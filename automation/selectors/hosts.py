@@ -1,7 +1,9 @@
 """Reading hosts and their databases."""
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 from django.db.models import Q, QuerySet
@@ -79,8 +81,15 @@ def hosts_locked_if_known(
     }
     with connection.cursor() as cursor:
         cursor.execute(_LOCKED_IF_KNOWN, values)
-        hosts = [Host.from_db(connection.alias, _COLUMNS, row) for row in cursor.fetchall()]
+        hosts = [_host_of(row) for row in cursor.fetchall()]
     return {host.address.key: host for host in hosts if host.address.key in keys}
+
+
+def _host_of(row: Sequence[Any]) -> Host:
+    host = Host.from_db(connection.alias, _COLUMNS, row)
+    if host.labels is not None:
+        host.labels = json.loads(host.labels)  # The cursor returns JSON as text.
+    return host
 
 
 def hosts_at(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], Host]:

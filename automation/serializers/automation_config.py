@@ -15,7 +15,7 @@ from events.choices import DiffStatus, DiffType
 from events.serializers import DiffDocument
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, invalid, self_link
-from opsapi.api.fields import ShownId, ShownNumber, ShownText, ShownTime, Whole, WithExample
+from opsapi.api.fields import ShownId, ShownMap, ShownNumber, ShownText, ShownTime, Whole
 from opsapi.api.links import Links
 from opsapi.api.principal import ActorKind
 from opsapi.api.resources import Resource
@@ -201,10 +201,6 @@ def _in_one_piece(schema: Any) -> Any:
     return {**_OPEN, **schema, "properties": properties}
 
 
-class ChangeCounts(WithExample, serializers.DictField):
-    """Numbers of changes by status."""
-
-
 class RevisionDocument(Resource):
     """A published version: its time, its author, and the number of changed processes."""
 
@@ -225,7 +221,7 @@ class RevisionDocument(Resource):
     restoredFrom = ShownNumber(
         source="restored_from", required=False, help_text="The version that was restored."
     )
-    changes = ChangeCounts(
+    changes = ShownMap(
         child=serializers.IntegerField(),
         help_text="Number of changed processes by status, as in the event of the publication.",
         example={DiffStatus.MODIFIED.value: 1},

@@ -12,7 +12,7 @@ from automation.choices import Granularity, HostType
 from automation.fields import Hostname, Port
 from automation.models import Host
 from opsapi.api.documents import AN_ID, ANOTHER_ID, LinkDocument, self_link
-from opsapi.api.fields import ShownChoice, ShownFlag, ShownId, ShownNumber, ShownText, ShownTime
+from opsapi.api.fields import ShownChoice, ShownFlag, ShownId, ShownMap, ShownNumber, ShownText, ShownTime
 from opsapi.api.links import Links
 from opsapi.api.resources import Facts, Resource
 
@@ -75,6 +75,12 @@ class HostDocument(Resource):
     shardName = ShownText(source="shard_name", required=False)
     uptimeSeconds = ShownNumber(source="uptime_seconds", required=False, example=86400)
     uptimeMsec = ShownNumber(required=False, help_text="uptimeSeconds in milliseconds.", example=86_400_000)
+    labels = ShownMap(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Labels from the agent. Absent without labels.",
+        example={"env": "production"},
+    )
     created = ShownTime()
     lastReport = ShownTime(source="last_report", required=False)
     lastPing = ShownTime(source="last_report", required=False, help_text="The same as lastReport.")

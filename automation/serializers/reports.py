@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from automation.addresses import Address
 from automation.choices import AgentType, HostType
-from automation.fields import DatabaseName, Hostname, MetricUnit, Port
+from automation.fields import DatabaseName, Hostname, Labels, MetricUnit, Port
 from automation.metrics import Metric, allowed_units, base_unit
 from automation.reports import (
     NEWEST,
@@ -273,6 +273,7 @@ class ReportDocument(Document):
         "agentType": AgentType.MONITORING.value,
         "hostname": "agent1.example.com",
         "version": "1.0",
+        "labels": {"env": "production"},
         "hosts": [
             {
                 "hostname": "db1.example.com",
@@ -288,6 +289,10 @@ class ReportDocument(Document):
     agentType = OneOf([agent_type.value for agent_type in AgentType], source="agent_type")
     hostname = Hostname()
     version = Text(max_length=50)
+    labels = Labels(
+        required=False,
+        help_text="Replace the labels of all hosts of the report; `{}` removes them. If left out, they stay.",
+    )
     hosts = ListOf(ReportedHostDocument(), max_length=10_000, required=False)
     events = ListOf(ReportedEventDocument(), max_length=10_000, required=False)
     processes = ListOf(ReportedProcessDocument(), max_length=10_000, required=False)
@@ -356,6 +361,7 @@ def read_report(values: Values) -> Report:
         events=[_event(event) for event in values.get("events", ())],
         processes=[_process(process) for process in values.get("processes", ())],
         leases=_leases(values["leases"]) if "leases" in values else None,
+        labels=values.get("labels"),
     )
 
 

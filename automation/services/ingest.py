@@ -27,6 +27,7 @@ from automation.services.inventory import (
     hosts_named,
     hosts_update,
     known_clusters,
+    labels_replace,
 )
 from automation.services.leases import fence_report, leases_give
 from automation.services.measurements import NoDayError, measurements_write
@@ -107,6 +108,8 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     )
     sets = replica_sets_count(set_ids=moves.replica_sets, changed_ids=moves.changed_sets)
     databases_replace(hosts=hosts, reports=report.hosts)
+    if report.labels is not None:
+        labels_replace(hosts=[hosts[host.address.key] for host in report.hosts], labels=report.labels)
     by_id = {hosts[host.address.key].id: host for host in (*report.hosts, *late)}
     measured = measurements_write(reports=by_id, reported=now)
     _replace_processes(group_id, report, now)

@@ -163,6 +163,16 @@ def hosts_update(
     )
 
 
+def labels_replace(*, hosts: Iterable[Host], labels: Mapping[str, str]) -> None:
+    """Replace the labels of the hosts. Only hosts with other labels are written."""
+    wanted = dict(labels) or None
+    changed = [host for host in hosts if host.labels != wanted]
+    for host in changed:
+        host.labels = wanted
+    if changed:
+        Host.objects.filter(Among("id", [host.id for host in changed])).update(labels=wanted)
+
+
 def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> None:
     """Replace the databases of each host whose report has a list."""
     wanted = {

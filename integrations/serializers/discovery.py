@@ -9,8 +9,8 @@ from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.wire_json import JsonObject
 
 
-class TargetLabels(Document):
-    """The labels of a target."""
+class TargetLabels(ShapedDocument):
+    """The labels of a target: computed labels, and labels from the agent of the host."""
 
     example = {
         "group_id": AN_ID,
@@ -19,14 +19,27 @@ class TargetLabels(Document):
         "process_port": "27017",
         "cl_name": "orders",
         "rs_nm": "orders_0",
+        "env": "production",
     }
 
-    group_id = serializers.CharField()
-    group_name = serializers.CharField()
-    org_id = serializers.CharField()
-    process_port = serializers.CharField(required=False)
-    cl_name = serializers.CharField(required=False, help_text="Name of the cluster.")
-    rs_nm = serializers.CharField(required=False, help_text="Name of the replica set.")
+    @classmethod
+    def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
+        """An object of strings. The labels from the agent have any other names."""
+        text = {"type": "string"}
+        return {
+            "type": "object",
+            "description": cls.__doc__,
+            "properties": {
+                "group_id": text,
+                "group_name": text,
+                "org_id": text,
+                "process_port": text,
+                "cl_name": {**text, "description": "Name of the cluster."},
+                "rs_nm": {**text, "description": "Name of the replica set."},
+            },
+            "required": ["group_id", "group_name", "org_id"],
+            "additionalProperties": text,
+        }
 
 
 class TargetGroup(Document):

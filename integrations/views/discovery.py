@@ -45,9 +45,9 @@ class DiscoveryViewSet(ApiViewSet):
         return Response(found[_page(self.query)])
 
     def _processes(self) -> list[Process]:
-        named = ("hostname", "port", "cluster_name", "replica_set_name")
+        named = ("hostname", "port", "cluster_name", "replica_set_name", "labels")
         rows = hosts_of(self.group.id).order_by().values_list(*named)
-        return [Process(Address(hostname, port), *names) for hostname, port, *names in rows]
+        return [Process(Address(hostname, port), *known) for hostname, port, *known in rows]
 
     def _exporter_port(self) -> int:
         scraper = integrations_of(self.group.id).filter(type=SCRAPER.type).first()

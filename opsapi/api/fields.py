@@ -54,6 +54,10 @@ class ShownList(WithExample, serializers.ListField):
     """An array in responses."""
 
 
+class ShownMap(WithExample, serializers.DictField):
+    """An object with any names, in responses."""
+
+
 class ShownId(ShownText):
     """An identifier in responses."""
 

@@ -64,6 +64,14 @@ def test_a_replica_set_is_a_label(admin: ApiClient, project: Project, path: str)
     assert {"process_port": "27018", "rs_nm": "orders_0"}.items() <= found["labels"].items()
 
 
+def test_labels_of_the_agent_are_added(agent: ApiClient, reader: ApiClient, project: Project) -> None:
+    path = f"{DISCOVERY}/groups/{project.id}/discovery"
+    agent.report(project.id, bodies.report(bodies.host(hostname="db1"), labels={"env": "production"}))
+    agent.report(project.id, bodies.report(bodies.host(hostname="db2")))
+    first, second = (group["labels"] for group in read(reader, path).json())
+    assert first == {**second, "env": "production"}
+
+
 def test_without_hosts_it_is_an_empty_array(reader: ApiClient, path: str) -> None:
     answer = read(reader, path)
     assert (answer.status_code, answer.content) == (200, b"[]")

@@ -111,6 +111,7 @@ class TestMaking:
             (new_host(port=65536), "port", "INVALID_ATTRIBUTE"),
             (new_host(port="27017"), "port", "INVALID_ATTRIBUTE"),
             (new_host(typeName="STANDALONE"), "typeName", "ATTRIBUTE_READ_ONLY"),
+            (new_host(labels={"env": "x"}), "labels", "ATTRIBUTE_READ_ONLY"),
         ],
     )
     def test_a_wrong_field_is_named_and_nothing_made(
@@ -185,6 +186,23 @@ class TestFinding:
         assert shown["clusterId"] == cluster.id
         assert shown["lastReport"] == shown["created"]
         assert relations(shown)["cluster"] == f"/groups/{project.id}/clusters/{cluster.id}"
+
+
+def test_labels_are_a_field_of_hosts_that_have_some_and_can_be_sent_back(
+    agent: ApiClient, admin: ApiClient, project: Project
+) -> None:
+    agent.report(project.id, report(bodies.host()))
+    (without,) = admin.get(hosts_of(project)).json()["results"]
+    agent.report(project.id, report(bodies.host(), labels={"env": "production"}))
+    (listed,) = admin.get(hosts_of(project)).json()["results"]
+    assert listed.keys() - without.keys() == {"labels"}
+    path = f"{hosts_of(project)}/{listed['id']}"
+    shown = admin.get(path).json()
+    assert shown["labels"] == listed["labels"] == {"env": "production"}
+    assert admin.patch(path, {**shown, "hostname": "db9"}).status_code == 200
+    assert admin.get(path).json()["labels"] == {"env": "production"}
+    changed = {**admin.get(path).json(), "labels": {"env": "test"}}
+    assert refusal(admin.patch(path, changed)) == (400, "ATTRIBUTE_READ_ONLY")
 
 
 @each("kind", ["hosts", "clusters"])

@@ -46,6 +46,13 @@ def test_a_repeat_stores_nothing_and_gets_the_first_answer(agent: ApiClient, pro
     assert Event.objects.filter(event_type="HOST_ROLLBACK").count() == 1
 
 
+def test_a_late_repeat_does_not_restore_earlier_labels(agent: ApiClient, project: Project) -> None:
+    earlier, later = measured(labels={"env": "test"}), measured(labels={"env": "production"})
+    for body, key in ((earlier, "1"), (later, "2"), (earlier, "1")):
+        assert send(agent, project, body, key).status_code == 202
+    assert Host.objects.get().labels == {"env": "production"}
+
+
 def test_a_repeat_is_answered_when_its_times_are_too_old_by_then(agent: ApiClient, project: Project) -> None:
     with time_machine.travel(clock.now(), tick=False) as traveller:
         host = bodies.host(

@@ -1,5 +1,6 @@
 """Agent reports: what is accepted, what is refused, all or nothing."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 import time_machine
 
 from accesslist.models import Project
+from automation.labels import RESERVED_NAMES
 from automation.models import Agent, Database, Host, Reading
 from events.models import Event, Signal
 from events.types import EVENT_TYPES
@@ -17,6 +19,8 @@ from tests.each import each
 # Ahead of the present: nonces from before the tests began are not taken.
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
 pytestmark = pytest.mark.django_db
+WRONG_VALUES: list[Any] = [None, 1, True, [], {}, "", "v" * 256, "a\nb", "a\x00b", "\x7f", "\u2028"]
+"""Of labels."""
 
 
 def sample(**changes: Any) -> dict[str, Any]:
@@ -102,6 +106,29 @@ def test_an_empty_array_of_databases_says_that_there_are_none(
     assert Database.objects.count() == left
 
 
+def test_labels_are_shown_with_each_host_of_the_report_until_they_are_removed(
+    agent: ApiClient, reader: ApiClient, project: Project
+) -> None:
+    def shown() -> list[Any]:
+        return [one.get("labels") for one in reader.get(f"/groups/{project.id}/hosts").json()["results"]]
+
+    two = [host(hostname="a"), host(hostname="b")]
+    labels = {"n" * 63: "v" * 255, "_": " ", "ENV": "pröduction = 1", "env": "x"}
+    many = {f"l{number}": "x" for number in range(16)}
+    for sent, hosts, now in (
+        ({}, two, [None, None]),
+        ({"labels": labels}, two, [labels, labels]),
+        ({}, two, [labels, labels]),
+        ({"labels": None}, two, [labels, labels]),
+        ({"labels": many}, two[1:], [labels, many]),
+        ({"labels": {}}, two[:1], [None, many]),
+        ({"labels": {}}, two, [None, None]),
+    ):
+        answer = agent.report(project.id, {**report(*hosts), **sent})
+        assert answer.status_code == 202
+        assert shown() == now
+
+
 @each(
     ("given", "stored"),
     [
@@ -130,6 +157,22 @@ def test_values_are_kept_in_the_metrics_base_unit(
         (report(version=1.0), "version", "INVALID_ATTRIBUTE"),
         (report(hosts={}), "hosts", "INVALID_ATTRIBUTE"),
         (report(more=1), "more", "INVALID_ATTRIBUTE"),
+        (report(labels=[]), "labels", "INVALID_ATTRIBUTE"),
+        (report(labels="env=x"), "labels", "INVALID_ATTRIBUTE"),
+        (report(labels={f"l{number}": "x" for number in range(17)}), "labels", "INVALID_ATTRIBUTE"),
+        (report(labels={"": "x"}), 'labels.""', "INVALID_ATTRIBUTE"),
+        (report(labels={"a-b": "x"}), "labels.a-b", "INVALID_ATTRIBUTE"),
+        (report(labels={"1a": "x"}), "labels.1a", "INVALID_ATTRIBUTE"),
+        (report(labels={"é": "x"}), "labels.é", "INVALID_ATTRIBUTE"),
+        (report(labels={"a\n": "x"}), "labels.a\n", "INVALID_ATTRIBUTE"),
+        (report(labels={"n" * 64: "x"}), f"labels.{'n' * 64}", "INVALID_ATTRIBUTE"),
+        (report(labels={"n" * 200: "x"}), f"labels.{'n' * 100}", "INVALID_ATTRIBUTE"),
+        (report(labels={"__address__": "x"}), "labels.__address__", "INVALID_ATTRIBUTE"),
+        *((report(labels={name: "x"}), f"labels.{name}", "INVALID_ATTRIBUTE") for name in RESERVED_NAMES),
+        *(
+            (report(labels={"good": "x", "env": value}), "labels.env", "INVALID_ATTRIBUTE")
+            for value in WRONG_VALUES
+        ),
         (report(host(hostname="-a")), "hosts[0].hostname", "INVALID_ATTRIBUTE"),
         (report(host(hostname="a" * 64)), "hosts[0].hostname", "INVALID_ATTRIBUTE"),
         (report(host(hostname="fe80::1%eth0")), "hosts[0].hostname", "INVALID_ATTRIBUTE"),
@@ -186,6 +229,16 @@ def test_a_wrong_field_refuses_the_whole_report(
     assert (answer.status_code, answer.json()["errorCode"]) == (400, code)
     assert [bad["field"] for bad in answer.json()["badFields"]] == [field]
     assert not any(model.objects.exists() for model in (Host, Agent, Reading, Event, Signal))
+
+
+@each(("labels", "field"), [({"\udcff": "x"}, "labels"), ({"env": "\ud800"}, "labels.env")])
+def test_labels_that_are_no_text_are_refused(
+    agent: ApiClient, project: Project, labels: dict[str, str], field: str
+) -> None:
+    answer = agent.report(project.id, json.dumps(report(host(), labels=labels)))
+    assert answer.status_code == 400
+    assert [bad["field"] for bad in answer.json()["badFields"]] == [field]
+    assert not Host.objects.exists()
 
 
 def test_every_wrong_field_is_named_at_once(agent: ApiClient, project: Project) -> None:

@@ -89,6 +89,7 @@ def ingest(
     agent_type: AgentType = AgentType.MONITORING,
     version: str = "1.0",
     leases: LeaseRequest | None = None,
+    labels: Mapping[str, str] | None = None,
     now: datetime | None = None,
 ) -> None:
     """Take a report of an agent; at `now` it was measured as well."""
@@ -102,6 +103,7 @@ def ingest(
         events=events,
         processes=processes,
         leases=leases,
+        labels=labels,
     )
     report_ingest(group_id=project.id, report=report, actor=AGENT, now=now or clock.now())
 

@@ -69,6 +69,7 @@ class MongoWatch:
             PUBLIC_KEY=agent.public_key,
             PRIVATE_KEY=agent.private_key,
             MONGODB=members.seed,
+            LABELS="env=production region=eu-west-1",
         )
 
     def hosts(self) -> dict[int, dict[str, Any]]:
@@ -153,6 +154,7 @@ def test_every_member_is_reported_with_its_type_and_measurements(
     assert min(measured()["CONNECTIONS"]) >= 1
     host = watch.hosts()[primary.port]
     assert (host["version"], host["replicaSetName"]) == ("6.0.5", "rs0")
+    assert host["labels"] == {"env": "production", "region": "eu-west-1"}
     databases = watch.scenario.owner.get(f"{watch.scenario.path}/hosts/{host['id']}/databases")["results"]
     assert "shop" in {one["databaseName"] for one in databases}
 

@@ -350,7 +350,7 @@ def test_a_failover_closes_no_primary_when_the_standby_is_promoted(
     config = make_config(project, eventTypeName="NO_PRIMARY")
 
     def report(engine: PostgreSQL) -> Sequence[Any]:
-        for body in bodies_of(list(asked(engine).values()), hostname="agent1", version="1.0"):
+        for body in bodies_of(list(asked(engine).values()), hostname="agent1", version="1.0", labels={}):
             answer = agent.report(project.id, json.loads(body))
             assert answer.status_code == 202, answer.content
         evaluate()

@@ -79,9 +79,9 @@ def job(name: str, platform: RunningPlatform, group: str, password: str = PASSWO
     return {"job_name": name, "http_sd_configs": [discovery]}
 
 
-def report(owner: ProcessCaller, group: str, *hosts: dict[str, Any]) -> None:
+def report(owner: ProcessCaller, group: str, *hosts: dict[str, Any], **changes: Any) -> None:
     """A report of an agent."""
-    owner.report(group, bodies.report(*hosts))
+    owner.report(group, bodies.report(*hosts, **changes))
 
 
 def test_it_lists_the_projects_hosts_with_their_labels(running: RunningPlatform, tmp_path: Path) -> None:
@@ -90,9 +90,12 @@ def test_it_lists_the_projects_hosts_with_their_labels(running: RunningPlatform,
     scraper = {"username": USERNAME, "password": PASSWORD, "listenAddress": "0.0.0.0:9100"}
     owner.post(f"/groups/{group['id']}/integrations/SCRAPER", scraper)
     member = {"clusterName": "orders", "replicaSetName": "orders_0", "typeName": "REPLICA_PRIMARY"}
-    report(owner, group["id"], bodies.host(hostname="127.0.0.2", **member), bodies.host(hostname="::1"))
+    labels = {"env": "prödüction = 1", "_": " ", "N" * 63: "v" * 255}
+    hosts = [bodies.host(hostname="127.0.0.2", **member), bodies.host(hostname="::1")]
+    report(owner, group["id"], *hosts)
+    report(owner, group["id"], *hosts[:1], labels=labels)
     common = {"group_id": group["id"], "group_name": "päyments", "org_id": group["orgId"], "job": "databases"}
-    first = {**common, "process_port": "27017", "cl_name": "orders", "rs_nm": "orders_0"}
+    first = {**common, "process_port": "27017", "cl_name": "orders", "rs_nm": "orders_0", **labels}
     expected = [
         ("127.0.0.2:9100", {**first, "instance": "127.0.0.2:9100"}),
         ("[::1]:9100", {**common, "process_port": "27017", "instance": "[::1]:9100"}),

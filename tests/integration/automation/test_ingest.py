@@ -1,5 +1,6 @@
 """What an agent's report leaves behind, and what that costs."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from operator import sub
@@ -12,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
-from automation.models import Agent, Database, Host, ProcessStatus, Reading
+from automation.models import Agent, Database, Host, HostLease, ProcessStatus, Reading
 from automation.reports import EventReport, HostReport, ProcessReport, Report
 from automation.services.ingest import report_ingest
 from events.models import Event, Signal
@@ -109,6 +110,32 @@ def test_databases_replaced_on_one_host_stay_on_another(project: Project) -> Non
     assert Database.objects.get(name="y").pk == kept
 
 
+def test_labels_of_hosts_are_those_of_the_last_report_that_has_labels(project: Project) -> None:
+    first, second = host_report("a"), host_report("b")
+
+    def stored() -> list[Any]:
+        return list(Host.objects.order_by("hostname").values_list("labels", flat=True))
+
+    ingest(project, first, second, labels={"env": "production", "region": "eu"})
+    assert stored() == [{"env": "production", "region": "eu"}] * 2
+    ingest(project, first, labels={"env": "test"})
+    ingest(project, first, second)
+    assert stored() == [{"env": "test"}, {"env": "production", "region": "eu"}]
+    ingest(project, first, labels={})
+    assert stored() == [None, {"env": "production", "region": "eu"}]
+
+
+def test_a_host_that_another_agent_watches_keeps_its_labels(project: Project) -> None:
+    now = clock.now()
+    host = host_report("a")
+    ingest(project, host, labels={"env": "production"}, now=now)
+    HostLease.objects.create(
+        group=project, hostname="a", port=27017, token="newer", since=now, created=now - MINUTE
+    )
+    ingest(project, replace(host, lease="older"), labels={"env": "late"}, now=now)
+    assert Host.objects.get().labels == {"env": "production"}
+
+
 def test_a_process_is_what_was_last_said_of_it(project: Project) -> None:
     first, second = clock.now(), clock.now() + MINUTE
     failed = ProcessReport(name="orders_1", hostname="db1", goal_version=2, error="no disk\nleft")
@@ -124,7 +151,14 @@ def test_a_process_is_what_was_last_said_of_it(project: Project) -> None:
 class TestCost:
     """Statements do not grow with what a report holds; heartbeats touch no index."""
 
-    def statements(self, project: Project, *hosts: HostReport, events: int = 0, processes: int = 0) -> int:
+    def statements(
+        self,
+        project: Project,
+        *hosts: HostReport,
+        events: int = 0,
+        processes: int = 0,
+        labels: Mapping[str, str] | None = None,
+    ) -> int:
         """How many a report takes."""
         seen = [
             EventReport(event_type=EventType.HOST_ROLLBACK, hostname=f"h{number}", port=27017)
@@ -132,7 +166,7 @@ class TestCost:
         ]
         named = [process_report(f"p{number}") for number in range(processes)]
         with CaptureQueriesContext(connection) as queries:
-            ingest(project, *hosts, events=seen, processes=named)
+            ingest(project, *hosts, events=seen, processes=named, labels=labels)
         return len(queries)
 
     def hosts(self, count: int, prefix: str = "h", *, reachable: bool = True) -> list[HostReport]:
@@ -184,14 +218,31 @@ class TestCost:
         ingest(project, host)
         ingest(project, steady)
         assert self.statements(project, steady) == 7 + len(["savepoint", "release"])
+        ingest(project, steady, labels={"env": "x"})
+        assert self.statements(project, steady, labels={"env": "x"}) == 7 + len(["savepoint", "release"])
+
+    def test_labels_cost_a_statement_when_they_change_however_many_hosts(self, project: Project) -> None:
+        one, many = self.hosts(1, "one"), self.hosts(200)
+        for hosts in (one, many):
+            ingest(project, *hosts)
+            unlabelled = self.statements(project, *hosts)
+            for labels, more in (({}, 0), ({"env": "x"}, 1), ({"env": "x"}, 0), ({"a": "b"}, 1), ({}, 1)):
+                assert self.statements(project, *hosts, labels=labels) == unlabelled + more
+                assert all(
+                    stored == (labels or None)
+                    for stored in Host.objects.filter(
+                        hostname__in=[host.address.hostname for host in hosts]
+                    ).values_list("labels", flat=True)
+                )
 
     @pytest.mark.django_db(transaction=True)
     @pytest.mark.parametrize("table", ["automation_host", "automation_agent"])
     def test_heartbeats_touch_no_index(self, project: Project, table: str) -> None:
-        ingest(project, *self.hosts(200), now=clock.now())
+        labels = {"env": "production"}
+        ingest(project, *self.hosts(200), labels=labels, now=clock.now())
         for minute in range(1, 21):
             before = self.updates(table)
-            ingest(project, *self.hosts(200), now=clock.now() + minute * MINUTE)
+            ingest(project, *self.hosts(200), labels=labels, now=clock.now() + minute * MINUTE)
             changed, moved, without_index = map(sub, self.updates(table), before)
             assert changed >= 1
             # A row that stays in its page touches no index, because no indexed column changes. How many rows

@@ -1,6 +1,7 @@
 """What a scraper learns of hosts."""
 
 from automation.addresses import Address
+from automation.labels import RESERVED_NAMES
 from integrations.discovery import Process, target_groups
 from opsapi.api.principal import Group
 from tests.each import each
@@ -22,6 +23,18 @@ def test_a_host_has_its_exporter_and_its_labels() -> None:
 def test_what_is_not_known_is_left_out() -> None:
     (found,) = target_groups([Process(Address("db1", 27017))], group=GROUP, exporter_port=1)
     assert found["labels"] == {**COMMON, "process_port": "27017"}
+
+
+def test_labels_of_the_agent_are_added_and_replace_none() -> None:
+    stored = {"env": "production", "group_id": "forged", "rs_nm": "forged"}
+    (found,) = target_groups([Process(Address("db1", 27017), labels=stored)], group=GROUP, exporter_port=1)
+    assert found["labels"] == {**COMMON, "process_port": "27017", "env": "production"}
+
+
+def test_all_labels_of_service_discovery_are_reserved() -> None:
+    process = Process(Address("db1.example.com", 27017), "orders", "orders_0")
+    (found,) = target_groups([process], group=GROUP, exporter_port=9216)
+    assert found["labels"].keys() == RESERVED_NAMES
 
 
 @each(

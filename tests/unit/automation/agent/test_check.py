@@ -34,6 +34,7 @@ def settings(tmp_path: Path) -> Settings:
         private_key=PRIVATE,
         postgresql=(),
         mongodb=[f"mongodb://127.0.0.1:{_unused_port()}"],
+        labels={},
         interval=60,
         spool_dir=tmp_path,
         hostname="agent1",
@@ -221,6 +222,12 @@ def test_a_spool_that_is_a_file(settings: Settings) -> None:
     path.touch()
     _, lines = lines_of(replace(settings, spool_dir=path))
     assert "SPOOL_DIR" in failed(lines)[-1]
+
+
+def test_the_labels_are_shown_if_there_are_any(settings: Settings) -> None:
+    _, lines = lines_of(replace(settings, labels={"env": "production", "region": "eu-west-1"}))
+    assert lines[-2] == "ok      labels of all hosts: env=production region=eu-west-1"
+    assert not any("labels of" in line for line in lines_of(settings)[1])
 
 
 def test_each_fault_of_the_settings_is_a_line() -> None:

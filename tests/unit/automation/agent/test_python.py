@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 import automation.agent
+from automation import labels
 from opsapi import hostnames
 from tests.each import each
 
 ROOT = Path(automation.agent.__file__).parent
-MODULES = [*sorted(ROOT.rglob("*.py")), Path(hostnames.__file__)]
+MODULES = [*sorted(ROOT.rglob("*.py")), Path(hostnames.__file__), Path(labels.__file__)]
 
 
 @each("path", MODULES, ids=lambda path: path.stem)
@@ -21,7 +22,7 @@ def test_its_modules_are_python_39_with_late_annotations(path: Path) -> None:
     assert late or not uses_annotations
 
 
-def test_it_loads_neither_django_nor_anything_of_the_platform_but_host_names() -> None:
+def test_it_loads_neither_django_nor_anything_of_the_platform_but_host_names_and_labels() -> None:
     code = (
         "import sys, automation.agent.__main__;"
         "print(*sorted(name for name in sys.modules if name.split('.')[0] in"
@@ -29,4 +30,4 @@ def test_it_loads_neither_django_nor_anything_of_the_platform_but_host_names() -
         " and not name.startswith('automation.agent')))"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert answer.stdout.split() == ["automation", "opsapi", "opsapi.hostnames"]
+    assert answer.stdout.split() == ["automation", "automation.labels", "opsapi", "opsapi.hostnames"]

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 from automation.agent.addresses import ServerAddress
 from automation.agent.engine import HostReading, Sample
@@ -40,9 +41,9 @@ def reading(number: int = 0, *samples: Sample) -> HostReading:
     )
 
 
-def bodies(*readings: HostReading) -> list[bytes]:
+def bodies(*readings: HostReading, **changes: Any) -> list[bytes]:
     """The reports of a round."""
-    return list(bodies_of(readings, hostname="agent1", version="0.1.0"))
+    return list(bodies_of(readings, **{"hostname": "agent1", "version": "0.1.0", "labels": {}, **changes}))
 
 
 def read(body: bytes) -> Report:
@@ -86,17 +87,47 @@ def test_a_batch_is_no_larger_than_the_platform_takes() -> None:
 
 
 def test_unknown_metrics_are_left_out() -> None:
-    (body,) = bodies_of(
-        [reading(0, sample("NEW"), sample("OLD"))], hostname="a", version="1", unknown={"NEW"}
-    )
+    (body,) = bodies(reading(0, sample("NEW"), sample("OLD")), unknown={"NEW"})
     assert [one["metricName"] for one in json.loads(body)["hosts"][0]["measurements"]] == ["OLD"]
 
 
 def test_a_host_bears_the_lease_under_which_it_was_asked() -> None:
     leases = {reading(0).address: "first"}
-    (body,) = bodies_of([reading(0), reading(1)], hostname="a", version="1", lease_of=leases.get)
+    (body,) = bodies(reading(0), reading(1), lease_of=leases.get)
     assert [host.lease for host in read(body).hosts] == ["first", None]
     assert ["lease" in host for host in json.loads(body)["hosts"]] == [True, False]
+
+
+@each("labels", [{}, {"env": "production", "_region2": "é=1"}])
+def test_every_report_of_a_round_has_the_labels_also_without_any(labels: dict[str, str]) -> None:
+    found = bodies(*map(reading, range(MOST_HOSTS + 1)), labels=labels)
+    assert [read(body).labels for body in found] == [labels, labels]
+    assert [read(body).labels for body in bodies(labels=labels)] == [labels]
+
+
+def test_labels_that_an_older_platform_refuses_go_alone_and_later_reports_have_none() -> None:
+    (body,) = bodies(reading(0, sample("NEW"), sample("OLD")), labels={"env": "production"})
+    reduced, unknown = without(body, ["hosts[0].measurements[0].metricName", "labels"])
+    assert reduced is not None
+    assert "labels" not in json.loads(reduced)
+    assert unknown == {"NEW", "labels"}
+    assert [one["metricName"] for one in json.loads(reduced)["hosts"][0]["measurements"]] == ["OLD"]
+    only, unknown = without(body, ["labels"])
+    assert only is not None
+    assert json.loads(only)["hosts"] == json.loads(body)["hosts"]
+    assert unknown == {"labels"}
+    (later,) = bodies(reading(), labels={"env": "production"}, unknown=unknown)
+    assert "labels" not in json.loads(later)
+    assert without(later, ["labels"]) == (None, frozenset())
+
+
+def test_a_refused_label_goes_alone() -> None:
+    (body,) = bodies(reading(), labels={"env": "production", "region": "eu"})
+    reduced, unknown = without(body, ["labels.env"])
+    assert reduced is not None
+    assert (read(reduced).labels, unknown) == ({"region": "eu"}, frozenset())
+    assert json.loads(reduced)["hosts"] == json.loads(body)["hosts"]
+    assert without(body, ["labels.zone"]) == (None, frozenset())
 
 
 def test_a_refused_measurement_goes_with_all_of_its_name() -> None:
@@ -135,8 +166,7 @@ def test_a_refused_host_takes_no_other_with_it() -> None:
 
 @each("name", ["version", "replicaSetName", "clusterName", "uptimeSeconds", "databases", "lease"])
 def test_a_refused_field_that_a_host_need_not_have_goes_alone(name: str) -> None:
-    found = [reading(0, sample("OLD"))]
-    (body,) = bodies_of(found, hostname="agent1", version="0.1.0", lease_of=lambda _: "first")
+    (body,) = bodies(reading(0, sample("OLD")), lease_of=lambda _: "first")
     reduced, unknown = without(body, [f"hosts[0].{name}"])
     assert reduced is not None
     (before,), (after,) = json.loads(body)["hosts"], json.loads(reduced)["hosts"]

@@ -15,6 +15,7 @@ from automation.agent import client as answering
 from automation.agent import sender as sending
 from automation.agent.client import LONGEST_WAIT, Client, Unreachable, _retry_after, clock_words
 from automation.agent.digest import NoChallenge
+from automation.agent.report import bodies_of
 from automation.agent.sender import Sender
 from automation.agent.spool import Spool, Waiting
 from tests.each import each
@@ -247,6 +248,30 @@ def test_metrics_that_an_older_platform_does_not_know_are_left_out(
         report(1, "OLD").replace(b", ", b",").replace(b": ", b":"),
     )
     assert set(sender.unknown) == {"NEW"}
+
+
+def test_labels_that_an_older_platform_does_not_know_are_left_out(
+    sender: Sender, spool: Spool, platform: FakePlatform
+) -> None:
+    (body,) = bodies_of([], hostname="agent1", version="1", labels={"env": "production"})
+    platform.say((400, {}, {"badFields": [{"field": "labels"}]}), (202, {}, {}))
+    send(sender, spool, body)
+    ((_, taken),) = platform.taken
+    without = {name: value for name, value in json.loads(body).items() if name != "labels"}
+    assert json.loads(taken) == without
+    assert set(sender.unknown) == {"labels"}
+
+
+def test_waiting_reports_keep_their_labels_when_the_setting_changes(
+    sender: Sender, spool: Spool, platform: FakePlatform
+) -> None:
+    made: list[bytes] = []
+    for labels in ({"env": "test"}, {"env": "production"}, {}):
+        made.extend(bodies_of([], hostname="agent1", version="1", labels=labels))
+    platform.say((503, {}, {}), (202, {}, {}))
+    send(sender, spool, *made)
+    assert [body for _, body in platform.taken] == made
+    assert [json.loads(body)["labels"] for body in made] == [{"env": "test"}, {"env": "production"}, {}]
 
 
 def test_a_refusal_that_never_ends_ends(

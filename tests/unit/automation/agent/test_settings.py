@@ -1,5 +1,6 @@
 """Settings of the agent: read whole, or refused with a line for each fault."""
 
+import json
 import os
 import re
 import threading
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from automation.agent.settings import NAMES, SettingsError, read_settings
+from automation.labels import RESERVED_NAMES
 from tests.each import each
 
 GOOD = {
@@ -78,6 +80,56 @@ def test_it_refuses_a_wrong_value_and_names_the_setting(name: str, value: str) -
 @each("interval", ["2", "180"])
 def test_the_bounds_of_the_interval_are_allowed(interval: str) -> None:
     assert read_settings({**GOOD, "OPSAPI_AGENT_INTERVAL": interval}).interval == int(interval)
+
+
+@each(
+    ("text", "labels"),
+    [
+        ("", {}),
+        ("env=production", {"env": "production"}),
+        ("  env=production\tregion=eu-west-1 ", {"env": "production", "region": "eu-west-1"}),
+        ("_a1=x=y= B=é", {"_a1": "x=y=", "B": "é"}),
+        (f"{'n' * 63}={'v' * 255}", {"n" * 63: "v" * 255}),
+        (" ".join(f"l{number}=x" for number in range(16)), {f"l{number}": "x" for number in range(16)}),
+    ],
+)
+def test_labels_are_pairs_separated_by_blanks(text: str, labels: dict[str, str], tmp_path: Path) -> None:
+    assert read_settings({**GOOD, "OPSAPI_AGENT_LABELS": text}).labels == labels
+    listed = f"OPSAPI_AGENT_LABELS = {json.dumps(text.split())}"
+    assert read_settings(GOOD, config(tmp_path, listed)).labels == labels
+
+
+def test_without_the_setting_there_are_no_labels() -> None:
+    assert read_settings(GOOD).labels == {}
+
+
+@each(
+    ("text", "told"),
+    [
+        ("env-name=production", "the name of env-name must have 1 to 63"),
+        ("1env=production", "the name of 1env must have 1 to 63"),
+        (f"{'n' * 64}=x", "the name of number 1 must have 1 to 63"),
+        ("=x", "the name of number 1 must have 1 to 63"),
+        ("env=x __env=y", "the name of __env must not begin with two underscores"),
+        *((f"{name}=x", f"the name of {name} is a label of service discovery") for name in RESERVED_NAMES),
+        ("env=", "the value of env must have 1 to 255 characters"),
+        (f"env={'v' * 256}", "the value of env must have 1 to 255 characters"),
+        ("env=a\x01b", "the value of env must not contain control characters"),
+        ("env=a\x7fb", "the value of env must not contain control characters"),
+        ("env=a\udcffb", "the value of env must not contain control characters"),
+        ("env=x env=y", "the label env twice"),
+        ("env=x secret-word", "number 2 must be NAME=VALUE"),
+        ("env=x mongodb://u:secret-word@db1/?a=b", "the name of number 2 must have 1 to 63"),
+        ("env=x region=secret-word\x01", "the value of region must not contain control characters"),
+        (" ".join(f"l{number}=x" for number in range(17)), "17 labels: at most 16"),
+    ],
+)
+def test_a_wrong_label_is_named_with_the_reason_and_nothing_secret(text: str, told: str) -> None:
+    (line,) = faults({**GOOD, "OPSAPI_AGENT_LABELS": text})
+    assert line.startswith("OPSAPI_AGENT_LABELS has ")
+    assert told in line
+    assert line.isprintable()
+    assert "secret-word" not in line
 
 
 @each(

@@ -1,0 +1,40 @@
+"""Labels that agents give to the hosts of their reports: allowed names and values. Pure.
+
+Prometheus shows them next to the labels of service discovery, so the names are names of Prometheus
+(https://prometheus.io/docs/concepts/data_model/). The agent imports this module too: it runs on Python 3.9.
+"""
+
+from __future__ import annotations
+
+import re
+
+MOST_LABELS = 16
+LONGEST_VALUE = 255
+
+NAME_PATTERN = "[a-zA-Z_][a-zA-Z0-9_]{0,62}"
+RESERVED_NAMES = frozenset({"group_id", "group_name", "org_id", "process_port", "cl_name", "rs_nm"})
+"""The labels that service discovery computes."""
+
+_RESERVED_PREFIX = "__"
+# Also line separators, and lone surrogates, which are not text.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def name_fault(name: str) -> str | None:
+    """Return why the name is not allowed; None if it is allowed."""
+    if not re.fullmatch(NAME_PATTERN, name):
+        return "must have 1 to 63 letters a-z and A-Z, digits and underscores, and not begin with a digit"
+    if name.startswith(_RESERVED_PREFIX):
+        return "must not begin with two underscores, which Prometheus reserves"
+    if name in RESERVED_NAMES:
+        return "is a label of service discovery; choose another name"
+    return None
+
+
+def value_fault(value: str) -> str | None:
+    """Return why the value is not allowed; None if it is allowed."""
+    if not 1 <= len(value) <= LONGEST_VALUE:
+        return f"must have 1 to {LONGEST_VALUE} characters"
+    if _CONTROL.search(value):
+        return "must not contain control characters"
+    return None
