@@ -34,6 +34,7 @@ Maintenance
   backup               write a backup of the database to a directory
   restore              restore a backup into a new installation
   rotate_encryption    encrypt all stored secrets with the newest key
+  upgrade_database     move the embedded database to a new major version of PostgreSQL
   move_measurements    move measurements of an older version at once
 
 {COMMAND} <command> --help explains a command. {COMMAND} --version prints the version.

@@ -1,6 +1,7 @@
 """The database cluster on disk: created once as a whole, configured again at every start."""
 
 import os
+import re
 import shutil
 import signal
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.layout import DATABASE, PORT, ROLE, SOCKET_NAME, Layout
 from opsapi.embedded.owner import Owner
 from opsapi.libc import dying_with_parent
+from opsapi.program import COMMAND
 
 SUPERUSER = "postgres"
 # Collation and case rules come from the server, so that the files can move to another system.
@@ -68,24 +70,43 @@ class DatabaseCluster:
         with self.owner.acting():
             return (self.layout.cluster / "PG_VERSION").exists()
 
+    def version(self) -> int | None:
+        """Return the major version of PostgreSQL that created the files; None without files."""
+        if not self.exists():
+            return None
+        with self.owner.acting():
+            return int((self.layout.cluster / "PG_VERSION").read_text())
+
     def require_version(self) -> None:
-        """Refuse files of another major version of PostgreSQL.
+        """Refuse files of another major version of PostgreSQL, and an interrupted upgrade.
 
         Raises:
-            EmbeddedDatabaseError: another version created the files.
+            EmbeddedDatabaseError: another version created the files, or an upgrade moved them aside.
         """
-        if not self.exists():
-            return
-        with self.owner.acting():
-            version = (self.layout.cluster / "PG_VERSION").read_text().strip()
-        command = [str(self.binaries / "postgres"), "--version"]
-        with Popen(command, stdout=PIPE, text=True) as shown:  # noqa: S603 our own binary
-            ours = shown.communicate()[0].split()[-1].partition(".")[0]
-        if version != ours:
+        version, ours = self.version(), self.program_version()
+        if version is None:
+            if old := self.kept_files():
+                raise EmbeddedDatabaseError(
+                    f"the upgrade of the database was interrupted, and its files are in {old}: run"
+                    f" {COMMAND} upgrade_database again"
+                )
+        elif version != ours:
             raise EmbeddedDatabaseError(
-                f"{self.layout.cluster} was created by PostgreSQL {version}, but PostgreSQL {ours} is "
-                f"installed: start PostgreSQL {version}, back up, and restore with PostgreSQL {ours}"
+                f"{self.layout.cluster} was created by PostgreSQL {version}, but PostgreSQL {ours} is"
+                f" installed: run {COMMAND} upgrade_database"
             )
+
+    def program_version(self) -> int:
+        """Return the major version of the server program."""
+        command = [str(self.binaries / "postgres"), "--version"]
+        with Popen(command, stdout=PIPE, text=True) as shown:  # noqa: S603 a server program
+            return int(re.findall(r"\d+", shown.communicate()[0])[0])
+
+    def kept_files(self) -> Path | None:
+        """Return the files that the newest upgrade kept, if there was an upgrade."""
+        with self.owner.acting():
+            kept = [path for path in self.layout.home.glob("data.*") if path.suffix[1:].isdigit()]
+        return max(kept, key=lambda path: int(path.suffix[1:]), default=None)
 
     def create(self) -> None:
         """Create the cluster with role and database in a temporary directory, and move it to its path.
@@ -103,7 +124,7 @@ class DatabaseCluster:
         self._run("postgres", *single, text=FIRST_STATEMENTS)
         with self.owner.acting():
             draft.rename(self.layout.cluster)
-            _sync(self.layout.home)
+            sync_directory(self.layout.home)
 
     def configure(self) -> None:
         """Write the three configuration files.
@@ -179,7 +200,8 @@ def _list_item(value: str) -> str:
     return f'"{value}"'
 
 
-def _sync(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
+    """Sync the entries of a directory to the disk (fsync)."""
     number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(number)

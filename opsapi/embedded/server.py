@@ -32,9 +32,11 @@ class Server:
     Start it from the main thread: the server shuts down when that thread ends.
     """
 
-    def __init__(self, layout: Layout, *, durable: bool = True) -> None:
+    def __init__(self, layout: Layout, *, durable: bool = True, binaries: Path | None = None) -> None:
+        """`binaries`: the directory of other server programs than the installed ones."""
         self.layout = layout
         self._durable = durable
+        self._binaries = binaries
         self._owner: Owner | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._log: ServerLog | None = None
@@ -53,9 +55,10 @@ class Server:
             EmbeddedDatabaseError, ImproperlyConfigured: they are not usable.
         """
         self._owner = owner = server_owner()
-        owner.require_access(find_binaries() / "postgres")
+        binaries = self._binaries or find_binaries()
+        owner.require_access(binaries / "postgres")
         self._prepare_directories(owner)
-        DatabaseCluster(self.layout, owner, find_binaries(), self._durable).require_version()
+        DatabaseCluster(self.layout, owner, binaries, self._durable).require_version()
 
     def start(self) -> None:
         """End the processes of an earlier start, create the cluster if it is missing, and start the server.
@@ -66,7 +69,7 @@ class Server:
             EmbeddedDatabaseError, ImproperlyConfigured: the server cannot be started.
         """
         self.check()
-        owner, binaries = server_owner(), find_binaries()
+        owner, binaries = server_owner(), self._binaries or find_binaries()
         with owner.acting():
             ServerProcesses(self.layout, binaries / "postgres").end()
         cluster = DatabaseCluster(self.layout, owner, binaries, self._durable)

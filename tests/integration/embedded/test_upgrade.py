@@ -1,0 +1,116 @@
+"""A data directory of PostgreSQL 15 becomes a data directory of the installed version, or stays as it is."""
+
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
+
+from opsapi.embedded import EmbeddedDatabaseError
+from opsapi.embedded import cluster as cluster_module
+from opsapi.embedded import upgrade as upgrade_module
+from opsapi.embedded.layout import Layout
+from opsapi.embedded.server import Server
+from opsapi.embedded.upgrade import upgrade
+from tests.integration.embedded.conftest import MakeServer
+from tests.integration.embedded.sql import ask, tell
+
+OLD = 15
+OLD_PROGRAMS = Path(f"/usr/lib/postgresql/{OLD}/bin")
+# PostgreSQL 15 has no locales of its own.
+_INITDB = ("--username=postgres", "--auth=peer", "--encoding=UTF8", "--locale=C", "--no-instructions")
+_FILLED = """
+CREATE TABLE host (id bigserial PRIMARY KEY, name text NOT NULL, labels jsonb) PARTITION BY RANGE (id);
+CREATE TABLE host_1 PARTITION OF host FOR VALUES FROM (0) TO (1000);
+CREATE UNIQUE INDEX host_name ON host (lower(name), id);
+INSERT INTO host (name, labels) SELECT 'db' || n, '{"env": "production"}' FROM generate_series(1, 100) AS n;
+"""
+
+pytestmark = pytest.mark.postgresql
+
+
+@pytest.fixture
+def old(parent: Path, make_server: MakeServer, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    """A filled database of the old version, whose server is stopped."""
+    layout = Layout(parent / "var")
+    monkeypatch.setattr(cluster_module, "INITDB", _INITDB)
+    server = Server(layout, durable=False, binaries=OLD_PROGRAMS)
+    server.start()
+    server.wait_ready()
+    tell(layout, _FILLED)
+    server.stop()
+    monkeypatch.undo()
+    return layout
+
+
+def _content(layout: Layout) -> tuple[int, int, str]:
+    return (
+        ask(layout, "SELECT count(*) FROM host WHERE labels ->> 'env' = 'production'"),
+        ask(layout, "SELECT nextval('host_id_seq')"),
+        ask(layout, "SELECT current_setting('server_version_num')")[:2],
+    )
+
+
+def test_the_installed_version_serves_everything_and_the_old_files_are_kept(
+    old: Layout, make_server: MakeServer, settings: Settings
+) -> None:
+    server, kept = make_server(old.data_dir), old.home / f"data.{OLD}"
+    with pytest.raises(EmbeddedDatabaseError, match=f"PostgreSQL {OLD}.* upgrade_database"):
+        server.check()
+    settings.OPSAPI_EMBEDDED_DATABASE, settings.OPSAPI_DATA_DIR = True, old.data_dir
+    call_command("upgrade_database")
+    assert (kept / "PG_VERSION").read_text() == f"{OLD}\n"
+    assert not (old.data_dir / "upgrade").exists()
+    server.start()
+    server.wait_ready()
+    assert _content(old) == (100, 101, "18")
+    assert ask(old, "SELECT reltuples FROM pg_class WHERE relname = 'host_1'") == 100
+
+
+def test_an_upgrade_that_ended_between_its_renames_is_repeated(
+    old: Layout, make_server: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, rename = make_server(old.data_dir), Path.rename
+
+    def killed(path: Path, target: Path) -> Path:
+        if target == old.cluster:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            upgrade(old, durable=False)
+    # A start would otherwise create an empty database.
+    with pytest.raises(EmbeddedDatabaseError, match="interrupted"):
+        server.start()
+    upgrade(old, durable=False)
+    server.start()
+    server.wait_ready()
+    assert _content(old) == (100, 101, "18")
+
+
+def test_a_dump_that_fails_leaves_the_old_files_as_they_are(
+    old: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = old.data_dir / "nowhere"
+    with pytest.raises(EmbeddedDatabaseError, match="nowhere"):
+        upgrade(old, missing, durable=False)
+    with monkeypatch.context() as patched:
+        patched.setattr(upgrade_module, "ENVIRONMENT", {"PGOPTIONS": "-c nonsense=1"})
+        with pytest.raises(EmbeddedDatabaseError, match=r"pg_dump failed: .*nonsense"):
+            upgrade(old, durable=False)
+    assert sorted(path.name for path in old.home.iterdir()) == ["data"]
+    assert (old.cluster / "PG_VERSION").read_text() == f"{OLD}\n"
+
+
+def test_files_of_the_installed_version_are_not_upgraded(server: Server) -> None:
+    with pytest.raises(EmbeddedDatabaseError, match="nothing to upgrade"):
+        upgrade(server.layout, durable=False)
+    assert sorted(path.name for path in server.layout.home.iterdir()) == ["data"]
+
+
+def test_a_database_of_the_operator_is_left_alone(settings: Settings) -> None:
+    settings.OPSAPI_EMBEDDED_DATABASE = False
+    with pytest.raises(CommandError, match="DATABASE_URL"):
+        call_command("upgrade_database")
