@@ -9,6 +9,7 @@ from accesslist.models import Project
 from alerting.models import Alert, Notification
 from alerting.services.configs import alert_config_set_enabled
 from automation.reports import EventReport
+from events.choices import SignalKind
 from events.models import Event, Signal
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
@@ -132,3 +133,32 @@ def test_an_ending_closes_what_the_platform_saw_a_moment_later(
     ingest(project, events=[up(created)], now=START)
     evaluate(START + SECOND)
     assert statuses(config) == ["CLOSED"]
+
+
+def test_alerts_that_open_when_they_end_are_notified_in_the_order_of_their_ends(project: Project) -> None:
+    configs = [
+        make_config(
+            project,
+            notifications=DELAYED,
+            eventTypeName="TOO_FEW_HEALTHY_MEMBERS",
+            threshold={"operator": "LESS_THAN", "threshold": healthy},
+        )
+        for healthy in range(1, 9)  # the order of so many ids is hardly ever that of the ends
+    ]
+    Signal.objects.bulk_create(
+        Signal(
+            created=START + healthy * 10 * MINUTE,
+            group_id=project.id,
+            kind=SignalKind.HOSTS.value,
+            payload={
+                "hosts": [],
+                "replicaSets": [
+                    {"replicaSetName": "rs0", "primaries": 1, "healthy": healthy, "unhealthy": 1}
+                ],
+            },
+        )
+        for healthy in range(9)
+    )
+    evaluate(START + 90 * MINUTE)
+    openings = Notification.objects.order_by("subject", "sequence")
+    assert [opening.alert.config_id for opening in openings] == [config.id for config in configs]
