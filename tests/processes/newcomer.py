@@ -4,7 +4,6 @@ import html
 import re
 import secrets
 import shlex
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,10 +23,10 @@ _COMMAND = re.compile(r'<pre[^>]* id="command-\d"[^>]*>(.*?)</pre>', re.DOTALL)
 
 
 @contextmanager
-def second_terminal(platform: RunningPlatform, directory: Path) -> Iterator[Terminal]:
-    """A terminal in the clone, next to the one in which the platform runs."""
+def second_terminal(platform: RunningPlatform, directory: Path, at: Path = ROOT) -> Iterator[Terminal]:
+    """A terminal in the clone, or at another directory, next to the one in which the platform runs."""
     directory.mkdir(exist_ok=True)
-    terminal = Terminal(directory, environment=platform.environment, at=ROOT)
+    terminal = Terminal(directory, environment=platform.environment, at=at)
     try:
         yield terminal
     finally:
@@ -54,9 +53,32 @@ def type_document(document: Path, terminal: Terminal, platform: RunningPlatform)
 
 
 def here(text: str, platform: RunningPlatform) -> str:
-    """What the documents say, at the places of this run."""
-    text = text.strip().replace(".venv/bin/python", sys.executable)
+    """What the documents say, with the program and the port of this run."""
+    text = text.strip().replace(".venv/bin/python manage.py", shlex.join(platform.program))
     return text.replace("127.0.0.1:8000", f"127.0.0.1:{platform.port}")
+
+
+def assert_quickstart(printed: list[str], everything: str) -> None:
+    """Each block of the quickstart printed what the text says, and the receiver got every notification."""
+    assert re.findall(r"(?m)^(alert\.\w+ \w+) (\S*)$", everything) == [
+        ("alert.inform ALERT_CONFIG_TESTED_AUDIT", ""),
+        ("alert.open HOST_DOWN", "db1.example.com:27017"),
+        ("alert.acknowledge HOST_DOWN", "db1.example.com:27017"),
+        ("alert.close HOST_DOWN", "db1.example.com:27017"),
+    ]
+    _, root, _, agent, config, test, down, opened, acknowledged, up, closed, log, _ = printed
+    assert '"appName": "Ops API"' in root
+    assert agent == ""
+    assert '"webhookUrl": "http://127.0.0.1' in config
+    assert "secret of our own" not in config
+    assert '"DELIVERED"' in test
+    assert '"hosts":1' in down
+    assert '"hosts":1' in up
+    assert '"status": "OPEN"' in opened
+    assert '"acknowledgementComment": "Replacing the disk"' in acknowledged
+    assert '"status": "CLOSED"' in closed
+    for event_type in ("GROUP_CREATED", "ALERT_CONFIG_ADDED_AUDIT", "NEW_HOST", "HOST_DOWN", "HOST_UP"):
+        assert event_type in log
 
 
 def login_page_commands(platform: RunningPlatform) -> list[str]:

@@ -12,11 +12,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import requests
-from requests.auth import HTTPDigestAuth
 
 from opsapi import VERSION
 from tests.built_site import built_site
+from tests.processes.newcomer import (
+    QUICKSTART,
+    assert_quickstart,
+    log_in,
+    second_terminal,
+    server_environment,
+    set_up,
+    type_document,
+)
 from tests.processes.platform import ROOT, RunningPlatform, installation
 
 pytestmark = pytest.mark.processes
@@ -91,20 +98,15 @@ def test_the_wheel_has_the_packages_and_no_tests(wheel: Path) -> None:
     assert {name for name in names if name.startswith("opsapi/files/site/")} == pages
 
 
-def test_one_command_starts_it_and_the_first_steps_work(installed: RunningPlatform) -> None:
+def test_one_command_starts_it_and_the_quickstart_works(installed: RunningPlatform, tmp_path: Path) -> None:
+    installed.environment |= server_environment(QUICKSTART)
     installed.start()
-    assert f"{installed.base_url}/admin/setup/#" in installed.output
     assert (installed.data_dir / "postgres").is_dir()
     assert not list(Path.cwd().iterdir())  # nothing is written to the current directory
-    key = installed.manage("bootstrap", "ada", "--export")
-    assert key.returncode == 0, key.stderr
-    public, private = (word.partition("=")[2].strip("'") for word in key.stdout.split()[-2:])
-    root = requests.get(
-        f"{installed.base_url}/api/public/v1.0", auth=HTTPDigestAuth(public, private), timeout=60
-    )
-    assert (root.status_code, root.json()["appName"]) == (200, "Ops API")
-    login = installed.get("/admin/login/")
-    assert login.status_code == 200
+    password = set_up(installed)
+    with second_terminal(installed, installed.directory / "terminal", tmp_path) as terminal:
+        assert_quickstart(type_document(QUICKSTART, terminal, installed), terminal.text)
+    assert log_in(installed, "ada", password) == 302
     assert installed.get("/agents/v1.0/opsapi-agent.pyz").status_code == 200
     documents = installed.get("/docs/")
     assert (documents.status_code, documents.headers["Content-Type"].split(";")[0]) == (200, "text/html")
