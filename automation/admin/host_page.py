@@ -93,9 +93,8 @@ def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:
         f"{time_words(host.last_report)}, {ago_words(host.last_report, now)}" if host.last_report else "never"
     )
     if host.labels:
-        facts.append(
-            ("Labels", Cell(" ".join(f"{name}={host.labels[name]}" for name in sorted(host.labels))))
-        )
+        labels = ", ".join(f"{name}={value}" for name, value in sorted(host.labels.items()))
+        facts.append(("Labels", Cell(labels)))
     return [*facts, ("Last report", Cell(last))]
 
 
