@@ -12,6 +12,7 @@ from automation.labels import (
     NAME_PATTERN,
     RESERVED_NAMES,
     name_fault,
+    size_fault,
     value_fault,
 )
 from automation.metrics import MEASURED_UNITS
@@ -78,12 +79,14 @@ class Labels(WithExample, serializers.DictField):
         ]
         if bad:
             raise InvalidField(*bad)
+        if fault := size_fault(data):
+            raise invalid(fault)
         return dict(data)
 
 
 def _label_fault(name: str, value: Any) -> str | None:
     if fault := name_fault(name):
-        return f"is not the name of a label: it {fault}"
+        return f"the name {fault}"
     return value_fault(value) if isinstance(value, str) else "must be a string"
 
 

@@ -7,9 +7,12 @@ Prometheus shows them next to the labels of service discovery, so the names are 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 MOST_LABELS = 16
 LONGEST_VALUE = 255
+LARGEST_LABELS = 1024
+"""The most bytes that all names and values have together, in UTF-8: each host stores its labels."""
 
 NAME_PATTERN = "[a-zA-Z_][a-zA-Z0-9_]{0,62}"
 RESERVED_NAMES = frozenset({"group_id", "group_name", "org_id", "process_port", "cl_name", "rs_nm"})
@@ -20,6 +23,14 @@ _RESERVED_PREFIX = "__"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
+def size_fault(labels: Mapping[str, str]) -> str | None:
+    """Return why labels with allowed names and values are too large together; None if they are allowed."""
+    size = sum(len(f"{name}{value}".encode()) for name, value in labels.items())
+    if size > LARGEST_LABELS:
+        return f"must have names and values of at most {LARGEST_LABELS} bytes together"
+    return None
+
+
 def name_fault(name: str) -> str | None:
     """Return why the name is not allowed; None if it is allowed."""
     if not re.fullmatch(NAME_PATTERN, name):
@@ -27,7 +38,7 @@ def name_fault(name: str) -> str | None:
     if name.startswith(_RESERVED_PREFIX):
         return "must not begin with two underscores, which Prometheus reserves"
     if name in RESERVED_NAMES:
-        return "is a label of service discovery; choose another name"
+        return "is reserved for service discovery: choose another name"
     return None
 
 

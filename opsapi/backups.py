@@ -208,8 +208,9 @@ def _run(program: Path, *options: str) -> None:
         check=False,
     )
     if done.returncode:
-        first = next(iter(done.stderr.strip().splitlines()), f"status {done.returncode}")
-        words = first.removeprefix(f"{program.name}: ").removeprefix("error: ")
+        lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        fault = next((line for line in lines if "error: " in line), lines[0])
+        words = fault.removeprefix(f"{program.name}: ").removeprefix("error: ")
         raise BackupError(f"{program.name} failed: {words}")
 
 

@@ -3,6 +3,7 @@
 import os
 import secrets
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -21,7 +22,9 @@ def make_private_directory(path: Path) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+            path.chmod(0o711 if os.geteuid() == 0 else 0o700)  # whatever the umask is
     except OSError as error:
         raise ImproperlyConfigured(f"{path}: the directory cannot be created: {error.strerror}") from None
 
@@ -67,7 +70,8 @@ def _make(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         _link(draft, path)
-        _sync_directory(path.parent)
+        # After a power failure, the database may contain texts encrypted with the key.
+        sync_directory(path.parent)
     finally:
         draft.unlink()
 
@@ -79,8 +83,8 @@ def _link(draft: Path, path: Path) -> None:
         return  # Another process was faster: its secret counts.
 
 
-def _sync_directory(path: Path) -> None:
-    """Sync the directory: after a power failure, the database may contain texts encrypted with the key."""
+def sync_directory(path: Path) -> None:
+    """Sync the names in a directory, so that they survive a power failure (fsync)."""
     number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(number)

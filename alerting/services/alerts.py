@@ -119,6 +119,7 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
     for ids in batches(sorted({*changes.values, *changes.ends}), WRITTEN_AT_ONCE):
         locked = Alert.objects.filter(Among("id", ids)).order_by("id").select_for_update()
         ending += [alert for alert in locked if alert.id in changes.ends]
+    # Alerts that open only now are notified in the order of their ends.
     ending.sort(key=lambda alert: changes.ends[alert.id].signal.pk)
     _keep_values(changes.values)
     for alert in ending:

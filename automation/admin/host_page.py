@@ -94,7 +94,7 @@ def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:
     )
     if host.labels:
         labels = ", ".join(f"{name}={value}" for name, value in sorted(host.labels.items()))
-        facts.append(("Labels", Cell(labels)))
+        facts.append(("Labels from its agent", Cell(labels)))
     return [*facts, ("Last report", Cell(last))]
 
 

@@ -78,15 +78,10 @@ def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, froze
     is removed alone; any other fault of a host removes the whole host. The body is None if the fault concerns
     the whole report or an unknown path, or if nothing was removed.
     """
-    document, names = json.loads(body), list(bad_fields)
     try:
-        others = [name for name in names if not _label_removed(document, name)]
-        if names and not others:
-            return _json(document), frozenset(names) & {_LABELS}
-        reduced, unknown = _without(document, others)
+        return _without(json.loads(body), bad_fields)
     except (IndexError, KeyError):
         return None, frozenset()
-    return reduced, unknown | (frozenset(names) & {_LABELS})
 
 
 def without_measurements(body: bytes) -> bytes:
@@ -97,21 +92,16 @@ def without_measurements(body: bytes) -> bytes:
     return _json(document)
 
 
-def _label_removed(document: Document, name: str) -> bool:
-    found = _LABEL_FIELD.fullmatch(name)
-    if found is None:
-        return False
-    owner, key = (document[_LABELS], found[1]) if found[1] else (document, _LABELS)
-    del owner[key]
-    return True
-
-
 def _without(document: Document, bad_fields: Iterable[str]) -> tuple[bytes | None, frozenset[str]]:
     hosts = document["hosts"]
     unknown: set[str] = set()
     refused: set[int] = set()
     optional: list[tuple[Document, str]] = []
     for name in bad_fields:
+        if label := _label(document, name):
+            optional.append(label)
+            unknown |= {name} & {_LABELS}
+            continue
         found = _FIELD.fullmatch(name)
         if found is None:
             return None, frozenset(unknown)
@@ -127,9 +117,15 @@ def _without(document: Document, bad_fields: Iterable[str]) -> tuple[bytes | Non
             refused.add(id(owner))
     if not refused and not optional:
         return None, frozenset()
-    for host, name in optional:
-        host.pop(name, None)
-    document["hosts"] = [host for host in hosts if id(host) not in refused]
+    for owner, name in optional:
+        owner.pop(name, None)
+    _remove(document, refused, unknown)
+    return _json(document), frozenset(unknown)
+
+
+def _remove(document: Document, refused: Collection[int], unknown: Collection[str]) -> None:
+    """Remove hosts, databases and measurements by the `id` of their objects, and metrics by name."""
+    document["hosts"] = [host for host in document["hosts"] if id(host) not in refused]
     for host in document["hosts"]:
         if "databases" in host:
             host["databases"] = [database for database in host["databases"] if id(database) not in refused]
@@ -139,7 +135,20 @@ def _without(document: Document, bad_fields: Iterable[str]) -> tuple[bytes | Non
             for measurement in owner["measurements"]
             if id(measurement) not in refused and measurement["metricName"] not in unknown
         ]
-    return _json(document), frozenset(unknown)
+
+
+def _label(document: Document, field: str) -> tuple[Document, str] | None:
+    """The owner and the name of a label, or of all labels; None if the field is another one.
+
+    Raises KeyError if the report does not have the label.
+    """
+    found = _LABEL_FIELD.fullmatch(field)
+    if found is None:
+        return None
+    owner, name = (document[_LABELS], found[1]) if found[1] else (document, _LABELS)
+    if name not in owner:
+        raise KeyError(name)
+    return owner, name
 
 
 def _owners(document: Document) -> Iterator[Document]:

@@ -121,7 +121,8 @@ class Sender:
         reductions = self._reductions.get(waiting.name, 0)
         reduced, unknown = without(body, answer.bad_fields) if answer.status == 400 else (None, frozenset())
         if fresh := unknown - self._unknown:
-            log.warning("the platform does not know these metrics or fields: %s", ", ".join(sorted(fresh)))
+            names = ", ".join(sorted(fresh))
+            log.warning("this older platform does not know %s: restart the agent after you upgrade it", names)
             self._unknown |= fresh
         if reduced is None or reductions >= _MOST_REDUCTIONS:
             log.error("the platform rejects report %s, which is dropped: %s", waiting.key, answer.detail)

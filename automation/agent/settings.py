@@ -18,7 +18,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from automation.labels import MOST_LABELS, name_fault, value_fault
+from automation.labels import MOST_LABELS, name_fault, size_fault, value_fault
 from opsapi.hostnames import canonical_hostname
 
 PREFIX = "OPSAPI_AGENT_"
@@ -107,14 +107,16 @@ def _labels(text: str) -> Mapping[str, str]:
         # Anything else could be a misplaced secret.
         printed = name if is_pair and _PRINTED_NAME.fullmatch(name) else f"number {place}"
         if not is_pair:
-            raise ValueError(f"has a wrong label: {printed} must be NAME=VALUE, without blanks")
+            raise ValueError(f"has a wrong label, {printed}: write NAME=VALUE without blanks")
         if fault := name_fault(name):
-            raise ValueError(f"has a wrong label: the name of {printed} {fault}")
+            raise ValueError(f"has a wrong label, {printed}: its name {fault}")
         if fault := value_fault(value):
-            raise ValueError(f"has a wrong label: the value of {printed} {fault}")
+            raise ValueError(f"has a wrong label, {printed}: its value {fault}")
         if name in labels:
             raise ValueError(f"has the label {name} twice")
         labels[name] = value
+    if fault := size_fault(labels):
+        raise ValueError(fault)
     return labels
 
 

@@ -78,7 +78,8 @@ class HostDocument(Resource):
     labels = ShownMap(
         child=serializers.CharField(),
         required=False,
-        help_text="Labels from the agent. Absent without labels.",
+        help_text="Names and values that the agent gives its hosts, such as the environment. Service"
+        " discovery adds them to the labels of the target. Absent if the host has none.",
         example={"env": "production"},
     )
     created = ShownTime()

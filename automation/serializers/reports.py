@@ -291,7 +291,8 @@ class ReportDocument(Document):
     version = Text(max_length=50)
     labels = Labels(
         required=False,
-        help_text="Replace the labels of all hosts of the report; `{}` removes them. If left out, they stay.",
+        help_text="Labels of all hosts of the report, value by name. They replace the stored labels; `{}`"
+        " removes these. Without the field, they stay.",
     )
     hosts = ListOf(ReportedHostDocument(), max_length=10_000, required=False)
     events = ListOf(ReportedEventDocument(), max_length=10_000, required=False)

@@ -166,11 +166,9 @@ def hosts_update(
 def labels_replace(*, hosts: Iterable[Host], labels: Mapping[str, str]) -> None:
     """Replace the labels of the hosts. Only hosts with other labels are written."""
     wanted = dict(labels) or None
-    changed = [host for host in hosts if host.labels != wanted]
-    for host in changed:
-        host.labels = wanted
+    changed = [host.id for host in hosts if host.labels != wanted]
     if changed:
-        Host.objects.filter(Among("id", [host.id for host in changed])).update(labels=wanted)
+        Host.objects.filter(Among("id", changed)).update(labels=wanted)
 
 
 def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> None:

@@ -1,6 +1,5 @@
 """The database cluster on disk: created once as a whole, configured again at every start."""
 
-import os
 import re
 import shutil
 import signal
@@ -15,6 +14,7 @@ from opsapi.embedded.layout import DATABASE, PORT, ROLE, SOCKET_NAME, Layout
 from opsapi.embedded.owner import Owner
 from opsapi.libc import dying_with_parent
 from opsapi.program import COMMAND
+from opsapi.secret_files import sync_directory
 
 SUPERUSER = "postgres"
 # Collation and case rules come from the server, so that the files can move to another system.
@@ -52,6 +52,7 @@ SETTINGS = {
 }
 # For tests: a crash of the machine may lose data, a crash of the server does not.
 NOT_DURABLE = {"fsync": "off", "full_page_writes": "off"}
+_VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
 # The server reads variables such as PGPORT, so it gets its own environment.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
@@ -71,11 +72,18 @@ class DatabaseCluster:
             return (self.layout.cluster / "PG_VERSION").exists()
 
     def version(self) -> int | None:
-        """Return the major version of PostgreSQL that created the files; None without files."""
+        """Return the major version of PostgreSQL that created the files; None without files.
+
+        Raises:
+            EmbeddedDatabaseError: the files are damaged.
+        """
         if not self.exists():
             return None
         with self.owner.acting():
-            return int((self.layout.cluster / "PG_VERSION").read_text())
+            text = (self.layout.cluster / "PG_VERSION").read_text()
+        if not text.strip().isdecimal():
+            raise EmbeddedDatabaseError(f"{self.layout.cluster / 'PG_VERSION'} is damaged: restore a backup")
+        return int(text)
 
     def require_version(self) -> None:
         """Refuse files of another major version of PostgreSQL, and an interrupted upgrade.
@@ -85,9 +93,9 @@ class DatabaseCluster:
         """
         version, ours = self.version(), self.program_version()
         if version is None:
-            if old := self.kept_files():
+            if self.was_moved():
                 raise EmbeddedDatabaseError(
-                    f"the upgrade of the database was interrupted, and its files are in {old}: run"
+                    f"the upgrade of the database was interrupted, and its files are in {self.moved}: run"
                     f" {COMMAND} upgrade_database again"
                 )
         elif version != ours:
@@ -97,16 +105,27 @@ class DatabaseCluster:
             )
 
     def program_version(self) -> int:
-        """Return the major version of the server program."""
-        command = [str(self.binaries / "postgres"), "--version"]
-        with Popen(command, stdout=PIPE, text=True) as shown:  # noqa: S603 a server program
-            return int(re.findall(r"\d+", shown.communicate()[0])[0])
+        """Return the major version of the server program.
 
-    def kept_files(self) -> Path | None:
-        """Return the files that the newest upgrade kept, if there was an upgrade."""
+        Raises:
+            EmbeddedDatabaseError: the program cannot run.
+        """
+        program = self.binaries / "postgres"
+        with Popen([str(program), "--version"], stdout=PIPE, stderr=STDOUT, text=True) as shown:  # noqa: S603 a server program
+            said = shown.communicate()[0]
+        if version := _VERSION.search(said):
+            return int(version[1])
+        raise EmbeddedDatabaseError(f"{program} cannot run: {said.strip()[:200]}")
+
+    @property
+    def moved(self) -> Path:
+        """The path of the old files while an upgrade exchanges them for the new files."""
+        return self.layout.home / "data.moved"
+
+    def was_moved(self) -> bool:
+        """Whether an upgrade has moved the files, and was interrupted."""
         with self.owner.acting():
-            kept = [path for path in self.layout.home.glob("data.*") if path.suffix[1:].isdigit()]
-        return max(kept, key=lambda path: int(path.suffix[1:]), default=None)
+            return self.moved.exists()
 
     def create(self) -> None:
         """Create the cluster with role and database in a temporary directory, and move it to its path.
@@ -198,12 +217,3 @@ def _quoted(value: str) -> str:
 def _list_item(value: str) -> str:
     """Return an item of a list setting, quoted because of spaces. The layout allows no double quotes."""
     return f'"{value}"'
-
-
-def sync_directory(directory: Path) -> None:
-    """Sync the entries of a directory to the disk (fsync)."""
-    number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

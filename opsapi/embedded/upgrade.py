@@ -1,28 +1,46 @@
 """Moves the database to the installed major version of PostgreSQL, by a dump and a restore.
 
-The old files stay as they are until the new files are complete. Two renames then exchange them. An upgrade
-that was interrupted at any point is repeated from the beginning.
+The old files stay as they are until the new files are complete. Renames then exchange them:
+
+    data ─► data.moved      the new files ─► data      data.moved ─► data.17
+
+An upgrade that was interrupted at any point is repeated: before the second rename from the beginning,
+afterwards with the last rename.
 """
 
 import logging
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.binaries import find_binaries
-from opsapi.embedded.cluster import ENVIRONMENT, SUPERUSER, DatabaseCluster, sync_directory
+from opsapi.embedded.cluster import ENVIRONMENT, SUPERUSER, DatabaseCluster
 from opsapi.embedded.layout import ROLE, Layout
 from opsapi.embedded.owner import server_owner
 from opsapi.embedded.server import Server
-from opsapi.secret_files import make_private_directory
+from opsapi.secret_files import make_private_directory, sync_directory
 
 log = logging.getLogger("opsapi.embedded")
 
 # Where packages of Debian install a version.
 _SYSTEM_PROGRAMS = "/usr/lib/postgresql/{}/bin"
+_RESTORE = ("--no-owner", "--no-privileges", "--no-tablespaces", "--exit-on-error")
+
+
+@dataclass(frozen=True)
+class _Apart(Layout):
+    """The same files with the socket of `apart`, which no process of the platform connects to."""
+
+    apart: Layout
+
+    @property
+    def socket_dir(self) -> Path:
+        return self.apart.socket_dir
 
 
 def upgrade(layout: Layout, programs: Path | None = None, *, durable: bool = True) -> Path:
@@ -36,67 +54,113 @@ def upgrade(layout: Layout, programs: Path | None = None, *, durable: bool = Tru
             disk is full. The old files are unchanged.
     """
     cluster = DatabaseCluster(layout, server_owner(), find_binaries(), durable)
-    _undo_interrupted(cluster)
-    version = cluster.version()
-    if version is None:
-        raise EmbeddedDatabaseError(f"{layout.cluster} does not exist: there is no database to upgrade")
-    if version == cluster.program_version():
-        raise EmbeddedDatabaseError(
-            f"there is nothing to upgrade: PostgreSQL {version} created {layout.cluster} and is installed"
-        )
-    old_programs, new_programs = _old_programs(version, programs), cluster.binaries
+    _refuse_foreign(cluster)
     # Inside the data directory, so that the files can be renamed.
     draft = Layout(layout.data_dir / "upgrade")
-    shutil.rmtree(draft.data_dir, ignore_errors=True)
+    _remove(draft)
+    if cluster.was_moved():
+        if cluster.exists():
+            return _keep_moved(cluster)
+        _rename(cluster, cluster.moved, layout.cluster)
+    version, kept = _old_version(cluster)
+    if kept.exists():
+        raise EmbeddedDatabaseError(f"{kept} exists, from an earlier upgrade: remove it or move it away")
+    old_programs, new_programs = _old_programs(cluster, version, programs), cluster.binaries
     make_private_directory(draft.data_dir)
     try:
         dump = draft.data_dir / "database.dump"
         dump.touch(mode=0o600)
         log.info("reading the database of PostgreSQL %d", version)
-        with _running(Server(layout, durable=durable, binaries=old_programs)):
+        old = _Apart(layout.data_dir, draft)
+        with _running(Server(old, durable=durable, binaries=old_programs)):
             # Of the old version: a new pg_dump may not know the server's newest minor version.
-            _run(old_programs / "pg_dump", layout, "--format=custom", f"--file={dump}")
+            _run(old_programs / "pg_dump", old, "--format=custom", f"--file={dump}")
         log.info("writing the database for PostgreSQL %d", cluster.program_version())
         with _running(Server(draft, durable=durable)):
-            options = ("--no-owner", "--no-privileges", "--exit-on-error")
-            _run(new_programs / "pg_restore", draft, *options, str(dump))
+            _run(new_programs / "pg_restore", draft, *_RESTORE, str(dump))
             _run(new_programs / "vacuumdb", draft, "--analyze-only", "--quiet", role=SUPERUSER)
-        return _exchange(cluster, draft, version)
+        return _exchange(cluster, draft)
     finally:
-        shutil.rmtree(draft.data_dir, ignore_errors=True)
-        if draft.socket_dir != draft.home:
-            shutil.rmtree(draft.socket_dir, ignore_errors=True)
+        _remove(draft)
 
 
-def _undo_interrupted(cluster: DatabaseCluster) -> None:
-    """Move the old files back if an upgrade ended between its two renames."""
-    old = cluster.kept_files()
-    if old and not cluster.exists():
-        with cluster.owner.acting():
-            old.rename(cluster.layout.cluster)
-            sync_directory(cluster.layout.home)
+def _refuse_foreign(cluster: DatabaseCluster) -> None:
+    """Refuse a data directory in which another user could replace files that root writes.
+
+    Refuse also a directory of the server that is a mount point: files cannot be renamed across it.
+    """
+    data_dir, home = cluster.layout.data_dir, cluster.layout.home
+    found = data_dir.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise EmbeddedDatabaseError(
+            f"{data_dir} belongs to another user, or other users can write to it: run this command as the"
+            " user of the platform"
+        )
+    if home.exists() and home.stat().st_dev != found.st_dev:
+        raise EmbeddedDatabaseError(
+            f"{home} is on another disk than {data_dir}: mount the disk at {data_dir}"
+        )
 
 
-def _old_programs(version: int, programs: Path | None) -> Path:
+def _old_version(cluster: DatabaseCluster) -> tuple[int, Path]:
+    """Return the version of the old files, and the path that keeps them."""
+    version = cluster.version()
+    if version is None:
+        raise EmbeddedDatabaseError(
+            f"{cluster.layout.cluster} does not exist: there is no database to upgrade"
+        )
+    if version == cluster.program_version():
+        raise EmbeddedDatabaseError(
+            f"there is nothing to upgrade: {cluster.layout.cluster} is of PostgreSQL {version}, as installed"
+        )
+    return version, cluster.layout.home / f"data.{version}"
+
+
+def _old_programs(cluster: DatabaseCluster, version: int, programs: Path | None) -> Path:
     directory = programs or Path(_SYSTEM_PROGRAMS.format(version))
     for program in ("postgres", "pg_dump"):
         if not (directory / program).is_file():
             raise EmbeddedDatabaseError(
                 f"{directory / program} does not exist: install the package postgresql-{version}, or name the"
-                f" directory of the programs of PostgreSQL {version}"
+                " directory of its programs with --old-programs"
             )
+    found = replace(cluster, binaries=directory).program_version()
+    if found != version:
+        raise EmbeddedDatabaseError(
+            f"{directory} has the programs of PostgreSQL {found}: name those of PostgreSQL {version} with"
+            " --old-programs"
+        )
     return directory.resolve()
 
 
-def _exchange(cluster: DatabaseCluster, draft: Layout, version: int) -> Path:
-    kept = cluster.layout.home / f"data.{version}"
-    if kept.exists():
-        raise EmbeddedDatabaseError(f"{kept} exists, from an earlier upgrade: remove it or move it away")
+def _exchange(cluster: DatabaseCluster, draft: Layout) -> Path:
+    _rename(cluster, cluster.layout.cluster, cluster.moved)
+    try:
+        _rename(cluster, draft.cluster, cluster.layout.cluster)
+    except OSError:
+        _rename(cluster, cluster.moved, cluster.layout.cluster)
+        raise
+    return _keep_moved(cluster)
+
+
+def _keep_moved(cluster: DatabaseCluster) -> Path:
     with cluster.owner.acting():
-        cluster.layout.cluster.rename(kept)
-        draft.cluster.rename(cluster.layout.cluster)
-        sync_directory(cluster.layout.home)
+        version = int((cluster.moved / "PG_VERSION").read_text())
+    kept = cluster.layout.home / f"data.{version}"
+    _rename(cluster, cluster.moved, kept)
     return kept
+
+
+def _rename(cluster: DatabaseCluster, path: Path, new: Path) -> None:
+    with cluster.owner.acting():
+        path.rename(new)
+        sync_directory(cluster.layout.home)
+
+
+def _remove(draft: Layout) -> None:
+    shutil.rmtree(draft.data_dir, ignore_errors=True)
+    if draft.socket_dir != draft.home:
+        shutil.rmtree(draft.socket_dir, ignore_errors=True)
 
 
 @contextmanager
@@ -112,12 +176,7 @@ def _running(server: Server) -> Iterator[None]:
 def _run(program: Path, layout: Layout, *options: str, role: str = ROLE) -> None:
     """Run a program against the running server of `layout`."""
     at = layout.django_database()
-    to = [
-        f"--host={at['HOST']}",
-        f"--port={at['PORT']}",
-        f"--username={role}",
-        f"--dbname={at['NAME']}",
-    ]
+    to = [f"--host={at['HOST']}", f"--port={at['PORT']}", f"--username={role}", f"--dbname={at['NAME']}"]
     done = subprocess.run(  # noqa: S603 our own programs and arguments
         [program, *to, "--no-password", *options],
         env=ENVIRONMENT,
@@ -127,6 +186,7 @@ def _run(program: Path, layout: Layout, *options: str, role: str = ROLE) -> None
     )
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        fault = next((line for line in lines if "error: " in line), lines[0])
         raise EmbeddedDatabaseError(
-            f"{program.name} failed: {lines[0].removeprefix(f'{program.name}: error: ')}"
+            f"{program.name} failed: {fault.removeprefix(f'{program.name}: error: ')}"
         )

@@ -188,7 +188,7 @@ def test_a_host_s_page_shows_the_labels_of_its_agent(console: Client, project: P
     assert "Labels" not in _page(console, page_of(host))
     make_host(project, "db2", labels={"region": "<b>", "env": "production"})
     page = _page(console, page_of(Host.objects.get(hostname="db2")))
-    assert "<dt>Labels</dt><dd>env=production, region=&lt;b&gt;</dd>" in page
+    assert "<dt>Labels from its agent</dt><dd>env=production, region=&lt;b&gt;</dd>" in page
 
 
 def test_a_name_stands_above_its_page_as_it_is(console: Client, project: Project) -> None:

@@ -160,6 +160,7 @@ def test_values_are_kept_in_the_metrics_base_unit(
         (report(labels=[]), "labels", "INVALID_ATTRIBUTE"),
         (report(labels="env=x"), "labels", "INVALID_ATTRIBUTE"),
         (report(labels={f"l{number}": "x" for number in range(17)}), "labels", "INVALID_ATTRIBUTE"),
+        (report(labels={f"l{number}": "ü" * 64 for number in range(8)}), "labels", "INVALID_ATTRIBUTE"),
         (report(labels={"": "x"}), 'labels.""', "INVALID_ATTRIBUTE"),
         (report(labels={"a-b": "x"}), "labels.a-b", "INVALID_ATTRIBUTE"),
         (report(labels={"1a": "x"}), "labels.1a", "INVALID_ATTRIBUTE"),

@@ -45,7 +45,7 @@ class Command(BaseCommand):
         except (EmbeddedDatabaseError, ImproperlyConfigured, StartError) as error:
             raise CommandError(str(error)) from None
         except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}") from None
+            raise CommandError(f"{error.filename or settings.OPSAPI_DATA_DIR}: {error.strerror}") from None
         finally:
             lock.release()
         self.stdout.write(f"The database is upgraded. The old files are in {kept}.")

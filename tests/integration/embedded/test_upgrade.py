@@ -1,5 +1,6 @@
 """A data directory of PostgreSQL 15 becomes a data directory of the installed version, or stays as it is."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,13 @@ from pytest_django import Settings
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded import cluster as cluster_module
 from opsapi.embedded import upgrade as upgrade_module
+from opsapi.embedded.binaries import find_binaries
+from opsapi.embedded.cluster import DatabaseCluster
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
 from opsapi.embedded.upgrade import upgrade
-from tests.integration.embedded.conftest import MakeServer
+from tests.each import each
+from tests.integration.embedded.conftest import MakeServer, only_root
 from tests.integration.embedded.sql import ask, tell
 
 OLD = 15
@@ -43,12 +47,23 @@ def old(parent: Path, make_server: MakeServer, monkeypatch: pytest.MonkeyPatch) 
     return layout
 
 
-def _content(layout: Layout) -> tuple[int, int, str]:
+def _content(layout: Layout) -> tuple[int, int]:
     return (
         ask(layout, "SELECT count(*) FROM host WHERE labels ->> 'env' = 'production'"),
         ask(layout, "SELECT nextval('host_id_seq')"),
-        ask(layout, "SELECT current_setting('server_version_num')")[:2],
     )
+
+
+def _killed_after(renames: int) -> Callable[..., None]:
+    """`_rename` of a process that is killed after so many renames."""
+    left = iter(range(renames))
+
+    def rename(cluster: DatabaseCluster, path: Path, new: Path) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        path.rename(new)
+
+    return rename
 
 
 def test_the_installed_version_serves_everything_and_the_old_files_are_kept(
@@ -63,45 +78,70 @@ def test_the_installed_version_serves_everything_and_the_old_files_are_kept(
     assert not (old.data_dir / "upgrade").exists()
     server.start()
     server.wait_ready()
-    assert _content(old) == (100, 101, "18")
+    assert _content(old) == (100, 101)
     assert ask(old, "SELECT reltuples FROM pg_class WHERE relname = 'host_1'") == 100
 
 
+@pytest.mark.parametrize("renames", [0, 1, 2])
 def test_an_upgrade_that_ended_between_its_renames_is_repeated(
-    old: Layout, make_server: MakeServer, monkeypatch: pytest.MonkeyPatch
+    old: Layout, make_server: MakeServer, monkeypatch: pytest.MonkeyPatch, renames: int
 ) -> None:
-    server, rename = make_server(old.data_dir), Path.rename
-
-    def killed(path: Path, target: Path) -> Path:
-        if target == old.cluster:
-            raise KeyboardInterrupt
-        return rename(path, target)
-
+    server = make_server(old.data_dir)
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "rename", killed)
+        patched.setattr(upgrade_module, "_rename", _killed_after(renames))
         with pytest.raises(KeyboardInterrupt):
             upgrade(old, durable=False)
-    # A start would otherwise create an empty database.
-    with pytest.raises(EmbeddedDatabaseError, match="interrupted"):
-        server.start()
-    upgrade(old, durable=False)
+    if renames == 1:
+        # A start would otherwise create an empty database.
+        with pytest.raises(EmbeddedDatabaseError, match="interrupted"):
+            server.start()
+    kept = upgrade(old, durable=False)
+    assert sorted(path.name for path in old.home.glob("data*")) == ["data", kept.name]
     server.start()
     server.wait_ready()
-    assert _content(old) == (100, 101, "18")
+    assert _content(old) == (100, 101)
 
 
 def test_a_dump_that_fails_leaves_the_old_files_as_they_are(
     old: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    missing = old.data_dir / "nowhere"
-    with pytest.raises(EmbeddedDatabaseError, match="nowhere"):
-        upgrade(old, missing, durable=False)
     with monkeypatch.context() as patched:
         patched.setattr(upgrade_module, "ENVIRONMENT", {"PGOPTIONS": "-c nonsense=1"})
         with pytest.raises(EmbeddedDatabaseError, match=r"pg_dump failed: .*nonsense"):
             upgrade(old, durable=False)
     assert sorted(path.name for path in old.home.iterdir()) == ["data"]
     assert (old.cluster / "PG_VERSION").read_text() == f"{OLD}\n"
+
+
+@each("wrong", ["missing", "of another version", "broken"])
+def test_programs_other_than_those_of_the_old_version_are_refused(
+    old: Layout, settings: Settings, parent: Path, wrong: str
+) -> None:
+    directory = find_binaries() if wrong == "of another version" else parent / wrong
+    if wrong == "broken":
+        directory.mkdir()
+        for name in ("postgres", "pg_dump"):
+            (directory / name).write_text("#!/bin/sh\necho a library is missing\n")
+            (directory / name).chmod(0o755)
+    settings.OPSAPI_EMBEDDED_DATABASE, settings.OPSAPI_DATA_DIR = True, old.data_dir
+    with pytest.raises(CommandError, match=str(directory)):
+        call_command("upgrade_database", old_programs=directory)
+    assert not (old.data_dir / "upgrade").exists()
+
+
+@only_root
+def test_root_does_not_write_where_another_user_could_replace_files(old: Layout) -> None:
+    old.data_dir.chmod(0o777)
+    with pytest.raises(EmbeddedDatabaseError, match=str(old.data_dir)):
+        upgrade(old, durable=False)
+
+
+def test_files_that_an_earlier_upgrade_kept_are_not_replaced(old: Layout) -> None:
+    kept = old.home / f"data.{OLD}"
+    kept.mkdir()
+    with pytest.raises(EmbeddedDatabaseError, match=str(kept)):
+        upgrade(old, durable=False)
+    assert not list(kept.iterdir())
 
 
 def test_files_of_the_installed_version_are_not_upgraded(server: Server) -> None:
