@@ -13,7 +13,7 @@ workers take over the work of a dead worker within three seconds.
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import psycopg
 from django.conf import settings
@@ -47,8 +47,8 @@ GATHER_SECONDS = 0.02
 """The least seconds between the starts of two steps, so that work that arrives together is done together."""
 GATHER_MORE_SECONDS = 0.1
 GATHER_MORE = range(2, 16)
-"""GATHER_MORE_SECONDS applies after a step with this amount of work: more is on its way, and ten items
-cost a step hardly more than one."""
+"""GATHER_MORE_SECONDS applies after an evaluation of this many signals: more are on their way, and ten cost
+hardly more than one. Deliveries do not wait: a small claim can be all that free slots allow."""
 POLL_SECONDS = 1.0
 """The longest delay after a lost wake-up, and the precision of due times."""
 HEARTBEAT_SECONDS = 15.0
@@ -112,7 +112,7 @@ class Worker:
         """
         stop_within = stop_within or self._stopping.wait
         threads = [
-            threading.Thread(target=self._repeat, args=(self._evaluate, self._signals), name="evaluate"),
+            threading.Thread(target=self._evaluate_repeatedly, name="evaluate"),
             threading.Thread(target=self._every, args=(HOUSE_SECONDS, _keep_house), name="keep-house"),
             # In a thread of its own, so that a heartbeat timeout is notified on time.
             threading.Thread(
@@ -151,6 +151,9 @@ class Worker:
         if work != Work.SIGNALS:
             self._messages.wake()
 
+    def _evaluate_repeatedly(self) -> None:
+        self._repeat(self._evaluate, self._signals, gather_more=GATHER_MORE)
+
     def _evaluate(self) -> int:
         """Evaluate signals, and open alerts once per POLL_SECONDS, however many signals wait."""
         now, began = clock.now(), time.monotonic()
@@ -162,7 +165,7 @@ class Worker:
 
     def _deliver(self) -> None:
         """Deliver until stopped; running requests then have a few seconds to end."""
-        self._repeat(self._courier.step, self._messages, self._courier.pause)
+        self._repeat(self._courier.step, self._messages, pause=self._courier.pause)
         self._guarded(self._courier.finish)
         connection.close()
 
@@ -173,7 +176,12 @@ class Worker:
         return False
 
     def _repeat(
-        self, step: Step, wakeups: Wakeups, pause: Callable[[float], float] = lambda longest: longest
+        self,
+        step: Step,
+        wakeups: Wakeups,
+        *,
+        pause: Callable[[float], float] = lambda longest: longest,
+        gather_more: Container[int] = (),
     ) -> None:
         """Repeat a step; without work, wait for a wake-up, the poll interval or `pause`."""
         while not self._stopping.is_set():
@@ -181,7 +189,7 @@ class Worker:
             found = self._guarded(step)
             if not found:
                 wakeups.wait(seen, pause(POLL_SECONDS))
-            gather = GATHER_MORE_SECONDS if found in GATHER_MORE else GATHER_SECONDS
+            gather = GATHER_MORE_SECONDS if found in gather_more else GATHER_SECONDS
             self._stopping.wait(began + gather - time.monotonic())
         connection.close()
 

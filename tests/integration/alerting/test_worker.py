@@ -96,7 +96,7 @@ def test_steps_begin_apart_so_that_what_comes_close_together_is_done_together(
     monkeypatch.setattr("alerting.worker.time", SimpleNamespace(monotonic=lambda: next(times)))
     monkeypatch.setattr(worker._stopping, "wait", wait)
     monkeypatch.setattr(connection, "close", lambda: None)
-    worker._repeat(step, worker._signals)
+    worker._repeat(step, worker._signals, gather_more=worker_module.GATHER_MORE)
     # Of the second step more time has passed already.
     assert waited == [round(gather - 0.005, 3), round(gather - 0.5, 3)]
 
