@@ -13,6 +13,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Generator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
 from opsapi.program import importing
 from opsapi.secret_files import secret_from_file
+from tests.shared import first_alone
 
 MARK = "OPSAPI_TEST_DATA_DIR"
 # A developer may have set these, and OPSAPI_*, for a real installation: the run must not touch that one.
@@ -82,8 +84,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """In each process of the run; garbage collections of the tests pass over all test modules."""
-    with importing():
+    """In each process of the run; garbage collections of the tests pass over all test modules.
+
+    In a new checkout the first worker compiles the modules for all: that takes longer than their import.
+    """
+    with first_alone("collection") if "PYTEST_XDIST_WORKER" in os.environ else nullcontext(), importing():
         return (yield)
 
 

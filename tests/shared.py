@@ -1,8 +1,9 @@
-"""What the first process of a test run makes for all of its processes."""
+"""What the first process of a test run makes or does for all of its processes."""
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -22,3 +23,18 @@ def made_once(name: str, make: Callable[[Path], object]) -> Path:
             make(directory)
             done.touch()
     return directory
+
+
+@contextmanager
+def first_alone(name: str) -> Iterator[None]:
+    """The first process that comes is alone in the block of this name; the others enter once it has left."""
+    left = run_directory() / f"{name}.left"
+    with left.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not left.exists():
+            try:
+                yield
+            finally:
+                left.touch()
+            return
+    yield

@@ -120,7 +120,8 @@ class TestPages:
         destination = make_destination(project)
         make_waiting(destination)
         pages = (DESTINATIONS, page_of(destination), f"{NOTIFICATIONS}?waiting_for={destination.id}")
-        shown(console, DESTINATIONS)  # what a session asks once
+        for url in pages:
+            shown(console, url)  # what a session and a process ask once
         few = [statements(url) for url in pages]
         for _ in range(5):
             make_waiting(destination)

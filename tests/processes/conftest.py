@@ -25,9 +25,12 @@ def prepared() -> Iterator[RunningPlatform]:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def running() -> Iterator[RunningPlatform]:
-    """A started one, for all tests that leave it as it is."""
+    """A started one, for the tests of a module that leave it as it is.
+
+    A start takes as much CPU time as four minutes of waiting for the end of the run.
+    """
     with prepared_installation() as made:
         made.start()
         yield made
