@@ -1,6 +1,7 @@
 """Our gunicorn alone, with an application that needs no database: it starts in a second or two."""
 
 import os
+import resource
 import socket
 import ssl
 import subprocess
@@ -85,6 +86,17 @@ def web_server(
     finally:
         process.terminate()
         process.wait(_STOP_SECONDS)
+
+
+@contextmanager
+def many_files() -> Iterator[None]:
+    """In the block, this process can open as many files as the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def get(path: str, *, close: bool = False) -> bytes:
