@@ -82,15 +82,23 @@ def test_another_address_is_answered_beside_a_caller_whose_connections_hang(
     assert server.answers(INNOCENT)
 
 
+@pytest.mark.parametrize(
+    ("theirs", "other"),
+    [(("127.0.0.1", ""), (INNOCENT, "")), ((PROXY, "192.0.2.1"), (PROXY, "192.0.2.2"))],
+    ids=["directly", "behind a proxy"],
+)
 def test_another_address_is_answered_beside_a_caller_whose_requests_take_long(
-    server: WebServer, held: ExitStack
+    server: WebServer, held: ExitStack, theirs: tuple[str, str], other: tuple[str, str]
 ) -> None:
-    theirs = [held.enter_context(server.connect()) for _ in range(2 * THREADS)]
-    for connection in theirs:
-        connection.sendall(get("/wait"))
-    assert server.answers(INNOCENT)
-    assert _answer(held.enter_context(server.connect(INNOCENT)), "/go") == b""
-    for connection in theirs:
+    (address, client), (other_address, other_client) = theirs, other
+    waiting = [held.enter_context(server.connect(address)) for _ in range(2 * THREADS)]
+    for connection in waiting:
+        connection.sendall(get(f"/wait?{client}", client=client))
+    for path, body in {"/small": SMALL, f"/go?{client}": b""}.items():
+        connection = held.enter_context(server.connect(other_address))
+        connection.sendall(get(path, client=other_client))
+        assert _body(connection) == body
+    for connection in waiting:
         assert _body(connection) == b""
 
 

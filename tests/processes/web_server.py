@@ -99,10 +99,14 @@ def many_files() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def get(path: str, *, close: bool = False) -> bytes:
-    """A GET as it goes over the wire."""
-    end = b"Connection: close\r\n\r\n" if close else b"\r\n"
-    return b"GET " + path.encode() + b" HTTP/1.1\r\nHost: localhost\r\n" + end
+def get(path: str, *, close: bool = False, client: str = "") -> bytes:
+    """A GET as it goes over the wire, from a proxy if `client` is the address of its client."""
+    headers = [
+        "Host: localhost",
+        *["Connection: close"] * close,
+        *[f"X-Forwarded-For: {client}"] * bool(client),
+    ]
+    return "\r\n".join([f"GET {path} HTTP/1.1", *headers, "", ""]).encode()
 
 
 def everything(connection: socket.socket) -> bytes:
