@@ -189,6 +189,7 @@ def test_one_address_has_so_many_requests_at_a_time_and_others_are_answered(tmp_
         refused = session.get(url)
         other = requests.get(url, verify=str(lonely.certificate), headers={"Host": NAME}, timeout=60)
     assert (refused.headers["Retry-After"], refused.headers["Content-Type"]) == ("5", "application/json")
+    assert refused.headers["Connection"] == "close"
     assert refused.json() == ApiError(ErrorCode.RATE_LIMITED, "5").document() | {
         "error": 429,
         "reason": "Too Many Requests",
