@@ -18,7 +18,7 @@ from opsapi import metric_files
 from opsapi.encryption import newest_key
 from opsapi.hostnames import host_and_port
 from opsapi.libc import die_with, return_large_blocks
-from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE
+from opsapi.supervisor.listener import BACKLOG, LISTENER_VARIABLE, READY_VARIABLE
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
 try:
@@ -40,7 +40,7 @@ workers = settings.OPSAPI_WORKERS
 threads = settings.OPSAPI_THREADS
 # Connections, not requests: most of them wait in the event loop. Lower if the limit of open files is lower.
 worker_connections = 4000
-backlog = 1024
+backlog = BACKLOG
 timeout = 30
 graceful_timeout = 3
 keepalive = 15

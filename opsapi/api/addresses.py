@@ -28,6 +28,11 @@ def client_address(request: HttpRequest) -> Address | None:
     return _way_back(request)[-1]
 
 
+def forwarded_address(peer: Address | None, forwarded_for: str) -> Address | None:
+    """Return what `client_address` returns, from the peer and the value of X-Forwarded-For."""
+    return _hops(peer, forwarded_for)[-1]
+
+
 def forwarded_value(request: HttpRequest, header: str) -> str:
     """Return the value that the outermost trusted proxy wrote into a header; empty without such a proxy.
 
@@ -78,8 +83,12 @@ def is_trusted_proxy(address: Address | None) -> bool:
 
 def _way_back(request: HttpRequest) -> list[Address | None]:
     """Return the peer and the hops before it, each as a trusted proxy wrote it, the peer first."""
-    way = [peer_address(request)]
-    hops = request.headers.get("X-Forwarded-For", "").split(",")
+    return _hops(peer_address(request), request.headers.get("X-Forwarded-For", ""))
+
+
+def _hops(peer: Address | None, forwarded_for: str) -> list[Address | None]:
+    way = [peer]
+    hops = forwarded_for.split(",")
     while is_trusted_proxy(way[-1]) and hops:
         hop = _hop(hops.pop().strip())
         if hop is None:

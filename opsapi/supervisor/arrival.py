@@ -24,6 +24,7 @@ _REQUEST_LINE = re.compile(rb"[^\r\n]* HTTP/\d\.\d")
 _LENGTH = re.compile(rb"(?im)^content-length:[ \t]*(\d{1,18})[ \t]*\r$")
 _CHUNKED = re.compile(rb"(?im)^transfer-encoding:[^\r\n]*\r$")
 _CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,15}")
+_FORWARDED_FOR = re.compile(rb"(?im)^x-forwarded-for:([^\r\n]*)")
 _EXPECT = re.compile(rb"(?im)^expect:[ \t]*100-continue[ \t]*\r\n")
 
 
@@ -75,6 +76,10 @@ class Arrival:
         self._chunk_at -= removed
         self._end = None if self._end is None else self._end - removed
         return True
+
+    def forwarded_for(self) -> str:
+        """Return the value of X-Forwarded-For; values of repeated headers are joined by commas."""
+        return b",".join(_FORWARDED_FOR.findall(self.data[: self._body_at])).decode("latin-1")
 
     def deadline(self) -> float:
         """Return the time at which to give up, on the clock of `began`. Larger bodies get more time."""

@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Hashable
 from typing import Generic, TypeVar
 
-from opsapi.api.addresses import address_of, counted_range, is_trusted_proxy
+from opsapi.api.addresses import address_of, counted_range, forwarded_address, is_trusted_proxy
 from opsapi.supervisor.web_connection import WebConnection
 
 
@@ -54,6 +54,14 @@ def largest(conns: Collection[WebConnection]) -> WebConnection | None:
     for conn in conns:
         held[conn.caller] += conn.held
     return max(conns, key=lambda conn: (held[conn.caller], conn.held), default=None)
+
+
+def turn_of(conn: WebConnection) -> Hashable:
+    """Return who takes turns with a complete request: its caller, or the client of a trusted proxy."""
+    if conn.caller is not conn:
+        return conn.caller
+    address = forwarded_address(address_of(conn.client[0]), conn.arrival.forwarded_for())
+    return conn if is_trusted_proxy(address) else counted_range(address)
 
 
 def _caller(conn: WebConnection) -> Hashable:

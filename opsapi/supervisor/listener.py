@@ -15,7 +15,9 @@ PATIENCE_SECONDS = 3.0
 LISTENER_VARIABLE = "OPSAPI_LISTENER_FD"
 READY_VARIABLE = "OPSAPI_READY_FD"
 PAUSE = 0.05
-BACKLOG = 1024
+# Connections that wait to be accepted; net.core.somaxconn limits them, too. The system drops further
+# connections, and their clients try again only after a second.
+BACKLOG = 4096
 
 
 def listen(host: str, port: int) -> socket.socket:

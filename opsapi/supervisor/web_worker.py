@@ -26,7 +26,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from opsapi.supervisor.answer import GoneError
 from opsapi.supervisor.arrival import HEAD_SECONDS, LONGEST_REQUEST, ArrivalState
-from opsapi.supervisor.callers import Callers, CallerTurns, largest, most_connections
+from opsapi.supervisor.callers import Callers, CallerTurns, largest, most_connections, turn_of
 from opsapi.supervisor.web_connection import CheckedReader, ConnectionPhase, WebConnection
 from opsapi.supervisor.web_refusals import refusal, status_of
 
@@ -91,12 +91,13 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def enqueue_req(self, conn: WebConnection) -> None:
         """Give a complete request a thread when it is its caller's turn. Runs in the event loop."""
-        self.turns.add(conn.caller, conn)
+        conn.turn = turn_of(conn)
+        self.turns.add(conn.turn, conn)
         self._give_threads()
 
     def finish_request(self, conn: WebConnection, answered: "Future[object]") -> None:
         """Continue with a connection after a thread served its request. Runs in the event loop."""
-        self.turns.done(conn.caller)
+        self.turns.done(conn.turn)
         self._give_threads()
         keeps_alive = answered.exception() is None and bool(answered.result())
         conn.answered(keeps_alive=keeps_alive)

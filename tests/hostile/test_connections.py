@@ -1,8 +1,10 @@
 """The web server and callers who open many connections, send slowly, or do not read: others are answered."""
 
 import io
+import os
 import resource
 import select
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,7 +19,7 @@ from tests.eventually import eventually
 from tests.hostile.budget import LONG
 from tests.processes.answers import LARGE, PART, PARTS, SMALL
 from tests.processes.certificates import make_certificate
-from tests.processes.web_server import PATIENCE, WebServer, everything, get, web_server
+from tests.processes.web_server import PATIENCE, WebServer, everything, get, many_files, web_server
 
 pytestmark = pytest.mark.processes
 
@@ -41,11 +43,8 @@ STALLS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _files() -> Iterator[None]:
-    """As many open files as this process may have."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with many_files():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -83,16 +82,39 @@ def test_another_address_is_answered_beside_a_caller_whose_connections_hang(
     assert server.answers(INNOCENT)
 
 
+@pytest.mark.parametrize(
+    ("theirs", "other"),
+    [(("127.0.0.1", ""), (INNOCENT, "")), ((PROXY, "192.0.2.1"), (PROXY, "192.0.2.2"))],
+    ids=["directly", "behind a proxy"],
+)
 def test_another_address_is_answered_beside_a_caller_whose_requests_take_long(
-    server: WebServer, held: ExitStack
+    server: WebServer, held: ExitStack, theirs: tuple[str, str], other: tuple[str, str]
 ) -> None:
-    theirs = [held.enter_context(server.connect()) for _ in range(2 * THREADS)]
-    for connection in theirs:
-        connection.sendall(get("/wait"))
-    assert server.answers(INNOCENT)
-    assert _answer(held.enter_context(server.connect(INNOCENT)), "/go") == b""
-    for connection in theirs:
+    (address, client), (other_address, other_client) = theirs, other
+    waiting = [held.enter_context(server.connect(address)) for _ in range(2 * THREADS)]
+    for connection in waiting:
+        connection.sendall(get(f"/wait?{client}", client=client))
+    for path, body in {"/small": SMALL, f"/go?{client}": b""}.items():
+        connection = held.enter_context(server.connect(other_address))
+        connection.sendall(get(path, client=other_client))
+        assert _body(connection) == body
+    for connection in waiting:
         assert _body(connection) == b""
+
+
+def test_connections_that_come_faster_than_they_are_accepted_wait_instead_of_being_dropped(
+    tmp_path: Path, held: ExitStack
+) -> None:
+    most = int(Path("/proc/sys/net/core/somaxconn").read_text())
+    with web_server(tmp_path) as server:
+        worker = server.worker
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            for _ in range(min(most, MANY + 100)):
+                held.enter_context(server.connect())
+        finally:
+            os.kill(worker, signal.SIGCONT)
+        assert server.answers(INNOCENT)
 
 
 def test_an_address_that_has_too_many_connections_loses_those_that_are_idle_the_longest(

@@ -8,18 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.deployment import ENVIRONMENT, HOME, NGINX, PYTHON, environment, read_unit
-from tests.documents import DEPLOY
+from tests.documents import DEPLOY, blocks
 from tests.eventually import eventually
 from tests.processes.certificates import make_certificate
 from tests.processes.platform import ROOT, free_port
 
 NAME = "ops.example.com"
+GUIDE = ROOT / "docs" / "how-to" / "deploy.md"
 STOP_SECONDS = 120.0
 _WRAPPER = """\
 {user}daemon off;
 pid {home}/nginx.pid;
 error_log stderr;
-events {{}}
+{connections}
 http {{
     access_log off;
     client_body_temp_path {home}/body;
@@ -67,7 +68,8 @@ class Deployed:
         """nginx with the shipped file, at the ports and with the certificate of this run."""
         conf = self.directory / "nginx.conf"
         user = "user root root;\n" if os.geteuid() == 0 else ""
-        conf.write_text(_WRAPPER.format(user=user, home=self.directory))
+        connections = nginx_block("worker_connections")
+        conf.write_text(_WRAPPER.format(user=user, home=self.directory, connections=connections))
         (self.directory / "site.conf").write_text(_replaced(NGINX, self._nginx_places()))
         with self.log_of("nginx").open("wb") as log:
             process = subprocess.Popen(["nginx", "-p", str(self.directory), "-c", str(conf)], stderr=log)
@@ -97,11 +99,18 @@ class Deployed:
             "server 127.0.0.1:8000 ": f"server 127.0.0.1:{self.web_port} ",
             "listen 80;": f"listen 127.0.0.1:{self.plain_port};",
             "listen [::]:80;": "",
-            "listen 443 ssl http2;": f"listen 127.0.0.1:{self.port} ssl http2;",
-            "listen [::]:443 ssl http2;": "",
+            "listen 443 ssl http2 ": f"listen 127.0.0.1:{self.port} ssl http2 ",
+            "listen [::]:443 ssl http2 backlog=4096;": "",
             f"/etc/nginx/tls/{NAME}.crt": str(self.certificate),
             f"/etc/nginx/tls/{NAME}.key": str(self._key),
         }
+
+
+def nginx_block(directive: str) -> str:
+    """The lines that the guide has for nginx and that contain the directive."""
+    found = (block.text for block in blocks(GUIDE) if block.language == "nginx")
+    (lines,) = (text for text in found if directive in text)
+    return lines
 
 
 def _bare_environment() -> dict[str, str]:

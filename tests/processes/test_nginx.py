@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,15 @@ from opsapi.api.links import AGENTS, PUBLIC
 from opsapi.embedded.layout import Layout
 from tests.database import copy_migrated
 from tests.deployment import NGINX
-from tests.documents import ROOT, blocks
 from tests.eventually import eventually
+from tests.hostile.budget import LONG
 from tests.processes import deployed
 from tests.processes.certificates import make_certificate
 from tests.processes.deployed import NAME, Deployed
+from tests.processes.web_server import PATIENCE, many_files
 from tests.shared import run_directory
 
 SERVER = Layout(run_directory())
-GUIDE = ROOT / "docs" / "how-to" / "deploy.md"
 WEB_NAME = "web.internal.example.com"
 """In the certificate of web machines, as the guide has it."""
 START_SECONDS = 240.0
@@ -41,6 +42,15 @@ MOST = 256
 """Requests of one address at a time, of the shipped file."""
 CLIENT = "127.0.0.2"
 """Where our requests come from, beside the proxy's own 127.0.0.1."""
+MANY = 3000 if LONG else 1000
+"""More than nginx takes in all as packages set it up."""
+_HEAD = f"HTTP/1.1\r\nHost: {NAME}\r\n"
+STALLS: dict[str, str | None] = {
+    "stops in the head": f"GET {PUBLIC} {_HEAD}X: ",
+    "stops in the body": f"POST {PUBLIC}/groups {_HEAD}Content-Length: 9\r\n\r\n{{",
+}
+if LONG:
+    STALLS |= {"says nothing": None, "reads nothing": f"GET /api/schema {_HEAD}\r\n" * 6}
 
 pytestmark = [pytest.mark.processes, pytest.mark.nginx]
 
@@ -173,17 +183,29 @@ def test_one_address_has_so_many_requests_at_a_time_and_others_are_answered(tmp_
     lonely = Deployed(tmp_path, "postgresql://nobody@127.0.0.1:1/nothing")
     with lonely.nginx(), ExitStack() as held, _session(lonely) as session:
         for _ in range(MOST):
-            held.enter_context(_half_a_request(lonely))
+            held.enter_context(_stalled(lonely, STALLS["stops in the body"], CLIENT))
         url = f"{lonely.url}{PUBLIC}"
         eventually(lambda: session.get(url).status_code == 429)
         refused = session.get(url)
         other = requests.get(url, verify=str(lonely.certificate), headers={"Host": NAME}, timeout=60)
     assert (refused.headers["Retry-After"], refused.headers["Content-Type"]) == ("5", "application/json")
+    assert refused.headers["Connection"] == "close"
     assert refused.json() == ApiError(ErrorCode.RATE_LIMITED, "5").document() | {
         "error": 429,
         "reason": "Too Many Requests",
     }
     assert other.status_code == 503, "no web process, which it has been asked for"
+
+
+@pytest.mark.parametrize("start", STALLS.values(), ids=STALLS)
+def test_another_address_is_answered_beside_a_caller_whose_connections_hang(
+    site: Deployed, client: requests.Session, start: str | None
+) -> None:
+    with many_files(), ExitStack() as held:
+        for _ in range(MANY):
+            held.enter_context(_stalled(site, start))
+        answer = client.get(f"{site.url}/health/live", timeout=PATIENCE)
+    assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -204,20 +226,24 @@ def test_it_speaks_tls_to_web_machines_as_the_guide_says(
         assert session.get(f"{made.url}/health/live").status_code == status
 
 
-def _half_a_request(site: Deployed) -> ssl.SSLSocket:
-    """From CLIENT; nginx waits for the rest of its body."""
-    context = ssl.create_default_context(cafile=str(site.certificate))
-    plain = socket.create_connection(("127.0.0.1", site.port), 60, (CLIENT, 0))
-    connection = context.wrap_socket(plain, server_hostname=NAME)
-    connection.sendall(
-        f"POST {PUBLIC}/groups HTTP/1.1\r\nHost: {NAME}\r\nContent-Length: 9\r\n\r\n{{".encode()
-    )
+def _stalled(site: Deployed, start: str | None, address: str = "127.0.0.1") -> socket.socket:
+    """A connection that sends and reads nothing after `start`; without it, not even TLS begins."""
+    plain = socket.create_connection(("127.0.0.1", site.port), 60, (address, 0))
+    if start is None:
+        return plain
+    connection = _context(site.certificate).wrap_socket(plain, server_hostname=NAME)
+    connection.sendall(start.encode())
     return connection
+
+
+@cache
+def _context(certificate: Path) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(certificate))
 
 
 def _with_tls_behind(path: Path, certificate: Path) -> Path:
     """The shipped file, changed as the guide says."""
-    (lines,) = (block.text for block in blocks(GUIDE) if block.language == "nginx")
+    lines = deployed.nginx_block("proxy_ssl_verify ")
     assert f" {WEB_NAME};" in lines
     ours = lines.replace("/etc/nginx/tls/web-ca.crt", str(certificate))
     text = NGINX.read_text().replace("proxy_pass http:", "proxy_pass https:")

@@ -1,6 +1,7 @@
 """Our gunicorn alone, with an application that needs no database: it starts in a second or two."""
 
 import os
+import resource
 import socket
 import ssl
 import subprocess
@@ -87,10 +88,25 @@ def web_server(
         process.wait(_STOP_SECONDS)
 
 
-def get(path: str, *, close: bool = False) -> bytes:
-    """A GET as it goes over the wire."""
-    end = b"Connection: close\r\n\r\n" if close else b"\r\n"
-    return b"GET " + path.encode() + b" HTTP/1.1\r\nHost: localhost\r\n" + end
+@contextmanager
+def many_files() -> Iterator[None]:
+    """In the block, this process can open as many files as the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def get(path: str, *, close: bool = False, client: str = "") -> bytes:
+    """A GET as it goes over the wire, from a proxy if `client` is the address of its client."""
+    headers = [
+        "Host: localhost",
+        *["Connection: close"] * close,
+        *[f"X-Forwarded-For: {client}"] * bool(client),
+    ]
+    return "\r\n".join([f"GET {path} HTTP/1.1", *headers, "", ""]).encode()
 
 
 def everything(connection: socket.socket) -> bytes:

@@ -106,6 +106,22 @@ def test_the_body_is_still_found_after_the_expectation_was_taken(field: bytes, b
 
 
 @each(
+    ("request_", "expected"),
+    [
+        (b"X-Forwarded-For: 192.0.2.1\r\n\r\n", " 192.0.2.1"),
+        (b"x-forwarded-for:192.0.2.1\r\nX-Forwarded-For:192.0.2.2\r\n\r\n", "192.0.2.1,192.0.2.2"),
+        (b"Content-Length: 29\r\n\r\n\r\nX-Forwarded-For: 192.0.2.1\r\n", ""),
+        (b"Forwarded: for=192.0.2.1\r\n\r\n", ""),
+        (b"X-Forwarded-For: 192.0.2.1\r\n", ""),
+    ],
+)
+def test_the_client_of_a_proxy_is_read_from_a_complete_head(request_: bytes, expected: str) -> None:
+    arrival = Arrival(0.0)
+    arrival.add(HEAD + request_)
+    assert arrival.forwarded_for() == expected
+
+
+@each(
     ("request_", "seconds"),
     [
         (b"", HEAD_SECONDS),
