@@ -1,7 +1,10 @@
 """Fairness between the callers of a web worker: their connections, their memory, and their turns for threads.
 
-Each caller has a limit of connections. If connections or memory run short, the caller with most of them loses
-some. Callers take turns for threads, and no caller gets all threads.
+Each caller, an address range, has a limit of connections. If connections or memory run short, the caller with
+most of them loses some. Behind a trusted proxy each connection is a caller of its own.
+
+Requesters take turns for threads, and none gets all threads: a requester is the caller, or the client that a
+trusted proxy names.
 """
 
 import resource
@@ -10,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Hashable
 from typing import Generic, TypeVar
 
-from opsapi.api.addresses import address_of, counted_range, forwarded_address, is_trusted_proxy
+from opsapi.api.addresses import Address, address_of, counted_range, forwarded_address, is_trusted_proxy
 from opsapi.supervisor.web_connection import WebConnection
 
 
@@ -25,7 +28,7 @@ class Callers:
 
     def add(self, conn: WebConnection) -> None:
         """Add a connection, and set its `caller`."""
-        conn.caller = _caller(conn)
+        conn.caller = _counted(conn, address_of(conn.client[0]))
         self._connections.setdefault(conn.caller, set()).add(conn)
 
     def remove(self, conn: WebConnection) -> None:
@@ -56,53 +59,49 @@ def largest(conns: Collection[WebConnection]) -> WebConnection | None:
     return max(conns, key=lambda conn: (held[conn.caller], conn.held), default=None)
 
 
-def turn_of(conn: WebConnection) -> Hashable:
-    """Return who takes turns with a complete request: its caller, or the client of a trusted proxy."""
-    if conn.caller is not conn:
-        return conn.caller
-    address = forwarded_address(address_of(conn.client[0]), conn.arrival.forwarded_for())
-    return conn if is_trusted_proxy(address) else counted_range(address)
+def requester_of(conn: WebConnection) -> Hashable:
+    """Return the requester of a complete request: the caller, or the client that a trusted proxy names."""
+    return _counted(conn, forwarded_address(address_of(conn.client[0]), conn.arrival.forwarded_for()))
 
 
-def _caller(conn: WebConnection) -> Hashable:
-    """The caller of a connection: its address range. Behind a trusted proxy, each connection counts alone."""
-    address = address_of(conn.client[0])
+def _counted(conn: WebConnection, address: Address | None) -> Hashable:
+    """Return the range of the address; a trusted proxy counts as one for each connection."""
     return conn if is_trusted_proxy(address) else counted_range(address)
 
 
 Waiting = TypeVar("Waiting")
 
 
-class CallerTurns(Generic[Waiting]):
-    """Requests that wait for a thread. Callers take turns; each caller's requests stay in order."""
+class Turns(Generic[Waiting]):
+    """Requests that wait for a thread. Requesters take turns; the requests of each stay in order."""
 
     def __init__(self, threads: int) -> None:
-        """One caller gets at most three quarters of the threads."""
+        """One requester gets at most three quarters of the threads."""
         self._most = threads - threads // 4
         self._queues: dict[Hashable, deque[Waiting]] = {}
         self._served: Counter[Hashable] = Counter()
         self._free = threads
 
-    def add(self, caller: Hashable, request: Waiting) -> None:
-        """Add a request behind the other requests of its caller."""
-        self._queues.setdefault(caller, deque()).append(request)
+    def add(self, requester: Hashable, request: Waiting) -> None:
+        """Add a request behind the other requests of its requester."""
+        self._queues.setdefault(requester, deque()).append(request)
 
     def take(self) -> Waiting | None:
         """Return the next request for a free thread; None without a request or a free thread."""
-        may = (caller for caller in self._queues if self._served[caller] < self._most)
-        if not self._free or (caller := next(may, None)) is None:
+        may = (requester for requester in self._queues if self._served[requester] < self._most)
+        if not self._free or (requester := next(may, None)) is None:
             return None
-        queue = self._queues.pop(caller)
+        queue = self._queues.pop(requester)
         request = queue.popleft()
         if queue:
-            self._queues[caller] = queue  # Behind the other callers.
-        self._served[caller] += 1
+            self._queues[requester] = queue  # Behind the other requesters.
+        self._served[requester] += 1
         self._free -= 1
         return request
 
-    def done(self, caller: Hashable) -> None:
+    def done(self, requester: Hashable) -> None:
         """Count the thread of a served request as free."""
-        self._served -= Counter((caller,))  # Removes callers without requests.
+        self._served -= Counter((requester,))  # Removes requesters without requests.
         self._free += 1
 
 

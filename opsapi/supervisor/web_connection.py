@@ -92,7 +92,7 @@ class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
     arrival: Arrival
     until: float
     caller: Hashable
-    turn: Hashable
+    requester: Hashable
     phase: ConnectionPhase | None = None
     answer: PendingAnswer | None = None
     keeps_alive: bool = False

@@ -2,7 +2,7 @@
 
 In gunicorn's own worker, a thread reads its request from the socket and writes the response to it, so a few
 slow clients occupy all threads. Here the event loop collects each request (`arrival`), with deadlines. A
-complete request gets a thread when it is its caller's turn (`callers`). The event loop sends the part of a
+complete request gets a thread when it is its requester's turn (`callers`). The event loop sends the part of a
 response that the client does not read at once (`answer`). The number of connections is limited, in total and
 by address. At the limit, the connections that have waited longest are closed.
 """
@@ -26,7 +26,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from opsapi.supervisor.answer import GoneError
 from opsapi.supervisor.arrival import HEAD_SECONDS, LONGEST_REQUEST, ArrivalState
-from opsapi.supervisor.callers import Callers, CallerTurns, largest, most_connections, turn_of
+from opsapi.supervisor.callers import Callers, Turns, largest, most_connections, requester_of
 from opsapi.supervisor.web_connection import CheckedReader, ConnectionPhase, WebConnection
 from opsapi.supervisor.web_refusals import refusal, status_of
 
@@ -62,7 +62,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self.watched: dict[ConnectionPhase, dict[WebConnection, None]] = {
             phase: {} for phase in ConnectionPhase
         }
-        self.turns = CallerTurns[WebConnection](self.cfg.threads)
+        self.turns = Turns[WebConnection](self.cfg.threads)
         self.held = 0
         self.swept = self.stopping_since = 0.0
         self.paused = -math.inf
@@ -90,14 +90,14 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self._welcome(client, address, listener)
 
     def enqueue_req(self, conn: WebConnection) -> None:
-        """Give a complete request a thread when it is its caller's turn. Runs in the event loop."""
-        conn.turn = turn_of(conn)
-        self.turns.add(conn.turn, conn)
+        """Give a complete request a thread when it is its requester's turn. Runs in the event loop."""
+        conn.requester = requester_of(conn)
+        self.turns.add(conn.requester, conn)
         self._give_threads()
 
     def finish_request(self, conn: WebConnection, answered: "Future[object]") -> None:
         """Continue with a connection after a thread served its request. Runs in the event loop."""
-        self.turns.done(conn.turn)
+        self.turns.done(conn.requester)
         self._give_threads()
         keeps_alive = answered.exception() is None and bool(answered.result())
         conn.answered(keeps_alive=keeps_alive)

@@ -100,7 +100,7 @@ class Deployed:
             "listen 80;": f"listen 127.0.0.1:{self.plain_port};",
             "listen [::]:80;": "",
             "listen 443 ssl http2 ": f"listen 127.0.0.1:{self.port} ssl http2 ",
-            "listen [::]:443 ssl http2 backlog=4096;": "",
+            "listen [::]:443 ssl http2 backlog=4096 sndbuf=256k;": "",
             f"/etc/nginx/tls/{NAME}.crt": str(self.certificate),
             f"/etc/nginx/tls/{NAME}.key": str(self._key),
         }

@@ -101,11 +101,11 @@ def many_files() -> Iterator[None]:
 
 def get(path: str, *, close: bool = False, client: str = "") -> bytes:
     """A GET as it goes over the wire, from a proxy if `client` is the address of its client."""
-    headers = [
-        "Host: localhost",
-        *["Connection: close"] * close,
-        *[f"X-Forwarded-For: {client}"] * bool(client),
-    ]
+    headers = ["Host: localhost"]
+    if close:
+        headers.append("Connection: close")
+    if client:
+        headers.append(f"X-Forwarded-For: {client}")
     return "\r\n".join([f"GET {path} HTTP/1.1", *headers, "", ""]).encode()
 
 

@@ -1,17 +1,17 @@
 """Whose request gets the next thread."""
 
-from opsapi.supervisor.callers import CallerTurns
+from opsapi.supervisor.callers import Turns
 
 
-def waiting(threads: int, *requests: str) -> CallerTurns[str]:
+def waiting(threads: int, *requests: str) -> Turns[str]:
     """Requests that came in this order; the first letter is the caller."""
-    turns = CallerTurns[str](threads)
+    turns = Turns[str](threads)
     for request in requests:
         turns.add(request[0], request)
     return turns
 
 
-def taken(turns: CallerTurns[str]) -> list[str]:
+def taken(turns: Turns[str]) -> list[str]:
     """What gets a thread now, in the order of turns."""
     return [request for request in iter(turns.take, None) if request]
 
@@ -48,4 +48,4 @@ def test_a_single_thread_is_for_everybody() -> None:
 
 
 def test_without_requests_nothing_is_returned() -> None:
-    assert CallerTurns[str](1).take() is None
+    assert Turns[str](1).take() is None
