@@ -3,7 +3,6 @@
 import os
 import secrets
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -22,8 +21,9 @@ def make_private_directory(path: Path) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700)
+        existed = path.is_dir()
+        path.mkdir(mode=0o700, exist_ok=True)
+        if not existed:
             path.chmod(0o711 if os.geteuid() == 0 else 0o700)  # whatever the umask is
     except OSError as error:
         raise ImproperlyConfigured(f"{path}: the directory cannot be created: {error.strerror}") from None

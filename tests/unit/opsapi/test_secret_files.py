@@ -27,6 +27,15 @@ def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
     assert (tmp_path / "new").stat().st_mode & 0o777 == (0o711 if os.geteuid() == 0 else 0o700)
 
 
+def test_the_mode_does_not_depend_on_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o177)
+    try:
+        secret_from_file(tmp_path / "new" / "secret")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == (0o711 if os.geteuid() == 0 else 0o700)
+
+
 def test_an_existing_directory_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     secret_from_file(tmp_path / "secret")
@@ -67,5 +76,6 @@ def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
 
 def test_a_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ImproperlyConfigured, match=r"file/below: the directory cannot be created"):
-        secret_from_file(tmp_path / "file" / "below" / "secret")
+    for path in ("file", "file/below"):
+        with pytest.raises(ImproperlyConfigured, match=f"{path}: the directory cannot be created"):
+            secret_from_file(tmp_path / path / "secret")
