@@ -45,8 +45,8 @@ logger = logging.getLogger("opsapi.worker")
 
 GATHER_SECONDS = 0.02
 """The least seconds between the starts of two steps, so that work that arrives together is done together."""
-GATHER_MORE_SECONDS = 0.1
-GATHER_MORE = range(2, 16)
+GATHER_MORE_SECONDS = 0.05
+GATHER_MORE = range(3, 16)
 """GATHER_MORE_SECONDS applies after an evaluation of this many signals: more are on their way, and ten cost
 hardly more than one. Deliveries do not wait: a small claim can be all that free slots allow."""
 POLL_SECONDS = 1.0

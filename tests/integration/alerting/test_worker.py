@@ -71,7 +71,8 @@ def test_a_notice_wakes_those_whose_work_it_names(work: str, signals: int, messa
     ("found", "gather"),
     [
         (1, worker_module.GATHER_SECONDS),
-        (2, worker_module.GATHER_MORE_SECONDS),
+        (2, worker_module.GATHER_SECONDS),
+        (3, worker_module.GATHER_MORE_SECONDS),
         (15, worker_module.GATHER_MORE_SECONDS),
         (16, worker_module.GATHER_SECONDS),
     ],
