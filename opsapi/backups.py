@@ -25,7 +25,7 @@ from django.db.migrations.loader import MigrationLoader
 from opsapi import VERSION
 from opsapi.clock import wire_time
 from opsapi.embedded import EmbeddedDatabaseError
-from opsapi.embedded.binaries import find_binaries
+from opsapi.embedded.binaries import client_failure, find_binaries
 from opsapi.encrypted_columns import used_key_ids
 from opsapi.encryption import known_key_ids
 
@@ -200,18 +200,9 @@ def _run(program: Path, *options: str) -> None:
     arguments, environment = DatabaseClient.settings_to_cmd_args_env(connection.settings_dict, ["--dbname"])
     options_given = connection.settings_dict["OPTIONS"]
     others = {_VARIABLES[name]: str(value) for name, value in options_given.items() if name in _VARIABLES}
-    done = subprocess.run(  # noqa: S603 a program of PostgreSQL with our own arguments
-        [program, "--no-password", *arguments[1:], *options],
-        env={**os.environ, **others, **(environment or {})},
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-        fault = next((line for line in lines if "error: " in line), lines[0])
-        words = fault.removeprefix(f"{program.name}: ").removeprefix("error: ")
-        raise BackupError(f"{program.name} failed: {words}")
+    variables = {**os.environ, **others, **(environment or {})}
+    if fault := client_failure(program, *arguments[1:], *options, environment=variables):
+        raise BackupError(fault)
 
 
 def _program(name: str, at_least: int) -> tuple[Path, int]:

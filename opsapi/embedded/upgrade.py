@@ -11,14 +11,13 @@ afterwards with the last rename.
 import logging
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opsapi.embedded import EmbeddedDatabaseError
-from opsapi.embedded.binaries import find_binaries
+from opsapi.embedded.binaries import client_failure, find_binaries
 from opsapi.embedded.cluster import ENVIRONMENT, SUPERUSER, DatabaseCluster
 from opsapi.embedded.layout import ROLE, Layout
 from opsapi.embedded.owner import server_owner
@@ -177,16 +176,5 @@ def _run(program: Path, layout: Layout, *options: str, role: str = ROLE) -> None
     """Run a program against the running server of `layout`."""
     at = layout.django_database()
     to = [f"--host={at['HOST']}", f"--port={at['PORT']}", f"--username={role}", f"--dbname={at['NAME']}"]
-    done = subprocess.run(  # noqa: S603 our own programs and arguments
-        [program, *to, "--no-password", *options],
-        env=ENVIRONMENT,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-        fault = next((line for line in lines if "error: " in line), lines[0])
-        raise EmbeddedDatabaseError(
-            f"{program.name} failed: {fault.removeprefix(f'{program.name}: error: ')}"
-        )
+    if fault := client_failure(program, *to, *options, environment=ENVIRONMENT):
+        raise EmbeddedDatabaseError(fault)
