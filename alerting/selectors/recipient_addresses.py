@@ -44,7 +44,7 @@ class RecipientAddress:
 
 @dataclass(frozen=True, slots=True)
 class RecipientAddresses:
-    """The addresses of a notification, without repetition. `nobody` is the reason if there is no address.
+    """The addresses of a notification, without repetition. `nobody` is the reason for an empty list.
 
     `cut`: there are more people than MOST_RECIPIENTS_OF_ONE, and the list ends there.
     """

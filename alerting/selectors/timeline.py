@@ -45,7 +45,7 @@ class TimelineConfig:
 class AlertTimeline:
     """Past and future entries by time, and notifications, newest first.
 
-    `nobody` is the reason why nobody was notified, None if somebody was or will be notified. `not_notified`:
+    `nobody` is the reason why there is no notification; None if there is a notification. `not_notified`:
     settings of the configuration without a notification. `entries_left_out`: the number of entries after the
     first FIRST_ENTRIES. `more_events`, `more_notifications`: the number of further rows in the log.
     `threshold` is the threshold of the configuration, if there is one and the reader may see it.

@@ -143,7 +143,7 @@ def test_alerts_that_open_when_they_end_are_notified_in_the_order_of_their_ends(
             eventTypeName="TOO_FEW_HEALTHY_MEMBERS",
             threshold={"operator": "LESS_THAN", "threshold": healthy},
         )
-        for healthy in range(1, 9)  # the order of so many ids is hardly ever that of the ends
+        for healthy in range(1, 9)  # eight ids are hardly ever in the order of the ends
     ]
     Signal.objects.bulk_create(
         Signal(
