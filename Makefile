@@ -3,9 +3,11 @@ SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Only the format `docker` has health checks.
+IMAGE_BUILD = podman build --format docker --file deploy/container/Containerfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test faults check format bench wheel demo docs pictures screenshots lock openapi reference
+.PHONY: help install install-dev run test faults check format bench wheel image demo docs pictures screenshots lock openapi reference
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,7 +71,12 @@ site/index.html: $(VENV)/.installed-dev $(shell find docs/ tools/pictures.py dep
 	@rm -rf site && mv site.new site
 
 wheel: install-dev docs ## build the package and its source archive in dist/
+	@rm -rf dist
 	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(BIN)/python -m hatchling build
+
+image: wheel ## build the container images localhost/opsapi and localhost/opsapi-database (needs podman)
+	$(IMAGE_BUILD) --tag localhost/opsapi --target platform .
+	$(IMAGE_BUILD) --tag localhost/opsapi-database --target database .
 
 demo: install ## add demonstration data to the running installation
 	@$(BIN)/python manage.py demo

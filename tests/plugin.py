@@ -30,10 +30,11 @@ MARK = "OPSAPI_TEST_DATA_DIR"
 # A developer may have set these, and OPSAPI_*, for a real installation: the run must not touch that one.
 FOREIGN = ("DATABASE_URL", "SECRET_KEY", "EMAIL_URL", "PGHOSTADDR", "PGOPTIONS", "PGSERVICE")
 REQUIRE = "OPSAPI_TEST_REQUIRE"
-PROGRAMS = frozenset({"chromium", "mongod", "postgresql", "prometheus", "nginx", "systemd"})
+PROGRAMS = frozenset({"chromium", "container", "mongod", "postgresql", "prometheus", "nginx", "systemd"})
 """Programs that tests are marked with."""
 
 FIRST = (
+    "tests/processes/test_container.py",
     "tests/processes/test_killed_workers.py",
     "tests/browser/test_pages.py",
     "tests/processes/test_how_to.py",

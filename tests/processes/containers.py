@@ -1,0 +1,134 @@
+"""Containers of the images that `make image` builds, run by Debian's podman as root."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.processes.platform import ROOT
+
+IMAGE = "localhost/opsapi"
+HARDENED = ("--read-only", "--tmpfs", "/tmp", "--cap-drop", "all", "--security-opt", "no-new-privileges")  # noqa: S108
+"""As compose.yaml runs the platform."""
+_BASE = "docker.io/library/debian:bookworm-slim"
+_CERTIFICATES = "/mnt/certificates.pem"
+# podman cannot work where both versions of control groups are mixed, or no process may raise its limits.
+_OWN_CGROUPS = (
+    "umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && echo && exec sleep infinity"
+)
+_ENGINE = """
+[containers]
+cgroups = "disabled"
+default_ulimits = ["nofile=10000:10000", "nproc=10000:10000"]
+[network]
+network_config_dir = {networks}
+"""
+_STORAGE = """
+[storage]
+driver = "overlay"
+graphroot = {images}
+runroot = {state}
+"""
+
+
+class Podman:
+    """podman with images, volumes and networks of its own in `directory`."""
+
+    def __init__(self, directory: Path, namespace: int) -> None:
+        """`namespace` is a process whose mounts podman sees."""
+        self._directory = directory
+        self._command = ["nsenter", f"--target={namespace}", "--mount", f"--wdns={ROOT}"]
+        engine, storage = directory / "containers.conf", directory / "storage.conf"
+        engine.write_text(_ENGINE.format(networks=json.dumps(str(directory / "networks"))))
+        storage.write_text(
+            _STORAGE.format(
+                images=json.dumps(str(directory / "images")), state=json.dumps(str(directory / "state"))
+            )
+        )
+        self.environment: Mapping[str, str] = {
+            **os.environ,
+            "CONTAINERS_CONF": str(engine),
+            "CONTAINERS_STORAGE_CONF": str(storage),
+        }
+
+    def command(self, program: str, *arguments: str) -> list[str]:
+        """The command line that runs `podman` or `podman-compose`; it needs `environment`."""
+        return [*self._command, program, *arguments]
+
+    def run(self, program: str, *arguments: str, check: bool = True, **variables: str) -> str:
+        """Run `podman` or `podman-compose`, and return what it wrote to stdout and stderr."""
+        done = subprocess.run(
+            self.command(program, *arguments),
+            env={**self.environment, **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert not check or done.returncode == 0, done.stdout
+        return done.stdout
+
+    def build(self) -> None:
+        """Call `make image`, on a base of Debian's own packages and with this machine's package indexes."""
+        base = self._directory / "base.tar"
+        subprocess.run(
+            ["mmdebstrap", "--variant=minbase", "--quiet", "bookworm", base, "http://deb.debian.org/debian"],
+            check=True,
+        )
+        self.run("podman", "import", "--quiet", str(base), _BASE)
+        options = ["--isolation=chroot", "--pull=never", *self._indexes()]
+        build = self.command("podman", "build", "--format=docker", "--file=deploy/container/Containerfile")
+        done = subprocess.run(
+            ["make", "image", f"IMAGE_BUILD={' '.join([*build, *options])}"],
+            cwd=ROOT,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+
+    def _indexes(self) -> list[str]:
+        """The options that give a build the configuration of pip, with the directories that it names."""
+        listed = subprocess.run(
+            [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
+        )
+        values: dict[str, str] = {}
+        for line in listed.stdout.splitlines():
+            key, _, value = line.partition("=")
+            # The environment comes first, and wins.
+            values.setdefault(key.rpartition(".")[2], str(ast.literal_eval(value)))
+        mounts = set()
+        if certificates := values.get("cert"):
+            mounts.add(f"--volume={Path(certificates).resolve()}:{_CERTIFICATES}:ro")
+            values["cert"] = _CERTIFICATES
+        for word in " ".join(values.values()).split():
+            # The pages of an index may link to files next to its directory.
+            path = Path(word.removeprefix("file://")).parent if word.startswith("file://") else Path(word)
+            if path.is_dir() and path.is_absolute():
+                mounts.add(f"--volume={path}:{path}:ro")
+        settings = self._directory / "pip.conf"
+        lines = ["[global]", *(f"{name} = {text}" for name, text in values.items())]
+        settings.write_text("".join(f"{line}\n" for line in lines))
+        return [*sorted(mounts), f"--volume={settings}:/etc/pip.conf:ro"]
+
+
+@contextmanager
+def engine(directory: Path) -> Iterator[Podman]:
+    """An engine in `directory`, which must be empty; it ends with all of its containers."""
+    command = ["unshare", "--mount", "--propagation=private", "sh", "-c", _OWN_CGROUPS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as namespace:
+        assert namespace.stdout is not None
+        assert namespace.stdout.read(1) == b"\n"
+        made = Podman(directory, namespace.pid)
+        try:
+            yield made
+        finally:
+            made.run("podman", "rm", "--all", "--force", "--time=10", check=False)
+            made.run("podman", "network", "prune", "--force", check=False)
+            namespace.kill()

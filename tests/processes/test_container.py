@@ -1,0 +1,120 @@
+"""`deploy/container/`: the images, built from Debian's packages and the wheel, and run by podman."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+import requests
+from requests.auth import HTTPDigestAuth
+
+from opsapi.api.links import PUBLIC
+from tests.eventually import eventually
+from tests.processes.containers import HARDENED, IMAGE, Podman, engine
+from tests.processes.newcomer import log_in, set_up
+from tests.processes.platform import RunningPlatform, free_port, installation
+
+pytestmark = [pytest.mark.processes, pytest.mark.container]
+COMPOSE = "deploy/container/compose.yaml"
+
+
+@pytest.fixture(scope="module")
+def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
+    """podman with both images."""
+    directory = tmp_path_factory.mktemp("podman")
+    with engine(directory) as made:
+        made.build()
+        yield made
+    shutil.rmtree(directory)  # half a gigabyte
+
+
+@pytest.fixture
+def contained(podman: Podman) -> Iterator[RunningPlatform]:
+    """A platform in a container named `opsapi`, with nothing set but the port at which it is reached."""
+    with installation() as platform:
+        volume = f"data-{platform.port}:/var/lib/opsapi"
+        published = f"127.0.0.1:{platform.port}:8000"
+        public = f"--env=OPSAPI_PUBLIC_URL={platform.base_url}"
+        options = ["--rm", "--name=opsapi", f"--publish={published}", f"--volume={volume}", public]
+        platform.program = podman.command("podman", "run", *HARDENED, *options, IMAGE)
+        platform.environment = dict(podman.environment)
+        yield platform
+
+
+def test_the_platform_runs_without_root_on_a_read_only_file_system(
+    podman: Podman, contained: RunningPlatform
+) -> None:
+    contained.start()
+    assert podman.run("podman", "exec", "opsapi", "id", "--user").strip() == "10001"
+    assert "Read-only file system" in podman.run(
+        "podman", "exec", "opsapi", "touch", "/opt/opsapi/x", check=False
+    )
+    podman.run("podman", "healthcheck", "run", "opsapi")
+    podman.run("podman", "exec", "opsapi", "opsapi", "backup", "/var/lib/opsapi/backup")
+    assert contained.stop() == 0
+
+
+def test_a_new_container_finds_the_data_of_the_old(contained: RunningPlatform) -> None:
+    contained.start()
+    password = set_up(contained)
+    assert contained.stop() == 0
+    contained.start()
+    assert log_in(contained, "ada", password) == 302
+
+
+def test_the_health_check_fails_if_nothing_answers(podman: Podman) -> None:
+    check = ["run", "--rm", "--entrypoint=python", IMAGE, "/usr/local/bin/healthcheck"]
+    failed = subprocess.run(
+        podman.command("podman", *check), env=podman.environment, capture_output=True, check=False
+    )
+    assert failed.returncode == 1
+
+
+class Compose:
+    """The services of compose.yaml, reached at a port of their own."""
+
+    def __init__(self, podman: Podman) -> None:
+        self._podman = podman
+        self._address = f"127.0.0.1:{free_port()}"
+
+    def up(self) -> None:
+        """Start all services, and wait until the platform is ready."""
+        self._call("up", "-d")
+        eventually(self._is_ready, 240.0, message="ready")
+
+    def down(self) -> None:
+        """Remove the containers, and keep the volumes."""
+        self._call("down")
+
+    def status(self, public_key: str, private_key: str) -> int:
+        """The status of an API call with this key."""
+        auth = HTTPDigestAuth(public_key, private_key)
+        return requests.get(f"http://{self._address}{PUBLIC}/groups", auth=auth, timeout=60).status_code
+
+    def _call(self, *arguments: str) -> None:
+        self._podman.run("podman-compose", "--file", COMPOSE, *arguments, PUBLISH=self._address)
+
+    def _is_ready(self) -> bool:
+        try:
+            return requests.get(f"http://{self._address}/health/ready", timeout=60).status_code == 200
+        except requests.RequestException:
+            return False
+
+
+def test_compose_runs_the_platform_on_a_postgresql_that_keeps_its_data(podman: Podman) -> None:
+    compose = Compose(podman)
+    compose.up()
+    name = podman.run(
+        "podman", "ps", "--filter=label=com.docker.compose.service=platform", "--format={{.Names}}"
+    )
+    exec_ = ["exec", name.strip()]
+    created = podman.run("podman", *exec_, "opsapi", "bootstrap", "--access-list", "0.0.0.0/0")
+    key = re.findall(r"(?m)^(?:public|private) key +(\S+)$", created)
+    podman.run("podman", *exec_, "opsapi", "backup", "/var/lib/opsapi/backup")
+    refused = podman.run("podman", *exec_, "psql", "-h", "/run/postgresql", "-U", "postgres", check=False)
+    assert "Peer authentication failed" in refused
+    compose.down()
+    compose.up()
+    assert compose.status(*key) == 200
+    compose.down()
