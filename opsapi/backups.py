@@ -25,7 +25,7 @@ from django.db.migrations.loader import MigrationLoader
 from opsapi import VERSION
 from opsapi.clock import wire_time
 from opsapi.embedded import EmbeddedDatabaseError
-from opsapi.embedded.binaries import client_failure, find_binaries
+from opsapi.embedded.cluster import client_failure, find_binaries
 from opsapi.encrypted_columns import used_key_ids
 from opsapi.encryption import known_key_ids
 

@@ -15,10 +15,9 @@ from collections import ChainMap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from automation.agent.addresses import ServerAddress
 from automation.agent.check import check
 from automation.agent.client import TIMEOUT_SECONDS, Client
-from automation.agent.engine import DatabaseEngine
+from automation.agent.engine import DatabaseEngine, ServerAddress
 from automation.agent.faults import log_unforeseen
 from automation.agent.leases import Leases
 from automation.agent.mongodb.engine import MongoDB

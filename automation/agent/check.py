@@ -18,13 +18,12 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from automation.agent.client import Client, PlatformAnswer, Unreachable, clock_words
-from automation.agent.digest import NoChallenge
+from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreachable, clock_words
+from automation.agent.engine import CONNECT_SECONDS, CheckStep, connection_steps
 from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.postgresql import MISSING
 from automation.agent.settings import PREFIX, Settings, SettingsError
 from automation.agent.spool import check_owner
-from automation.agent.steps import CONNECT_SECONDS, CheckStep, connection_steps
 
 MOST_SKEW = timedelta(minutes=5)
 """Maximum clock difference between this machine and the platform."""

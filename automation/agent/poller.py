@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from automation.agent.addresses import ServerAddress
-from automation.agent.engine import DatabaseEngine, HostReading, HostToPoll
+from automation.agent.engine import DatabaseEngine, HostReading, HostToPoll, ServerAddress
 from automation.agent.faults import log_unforeseen
 
 MOST_SPREAD = 5.0

@@ -8,8 +8,7 @@ import threading
 import time
 from collections.abc import Collection
 
-from automation.agent.client import Client, PlatformAnswer, Unreachable, clock_words
-from automation.agent.digest import NoChallenge
+from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreachable, clock_words
 from automation.agent.faults import log_unforeseen
 from automation.agent.report import without, without_measurements
 from automation.agent.spool import Spool, Waiting

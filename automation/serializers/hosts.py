@@ -1,4 +1,4 @@
-"""Hosts and their databases as the API shows and accepts them."""
+"""Hosts, their databases and clusters as the API shows and accepts them."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -8,11 +8,20 @@ from urllib.parse import quote
 from django.db.models import Case, F, Value, When
 from rest_framework import serializers
 
-from automation.choices import Granularity, HostType
+from automation.choices import ClusterType, Granularity, HostType
 from automation.fields import Hostname, Port
 from automation.models import Host
 from opsapi.api.documents import AN_ID, ANOTHER_ID, LinkDocument, self_link
-from opsapi.api.fields import ShownChoice, ShownFlag, ShownId, ShownMap, ShownNumber, ShownText, ShownTime
+from opsapi.api.fields import (
+    ShownChoice,
+    ShownFlag,
+    ShownId,
+    ShownList,
+    ShownMap,
+    ShownNumber,
+    ShownText,
+    ShownTime,
+)
 from opsapi.api.links import Links
 from opsapi.api.resources import Facts, Resource
 
@@ -143,3 +152,33 @@ class DatabaseDocument(Resource):
 def database_path(host: Host, name: str) -> str:
     """Return the path of the database in the API."""
     return f"{host_path(host)}/databases/{quote(name, safe='')}"
+
+
+class ClusterDocument(Resource):
+    """The hosts that agents report with the same cluster name."""
+
+    path = "/groups/{groupId}/clusters/{id}"
+    relations = {"group": "/groups/{groupId}"}
+
+    id = ShownId()
+    groupId = ShownId(source="group_id", example=ANOTHER_ID)
+    clusterName = ShownText(source="name", example="orders")
+    typeName = ShownChoice(
+        [cluster_type.value for cluster_type in ClusterType],
+        source="type_name",
+        required=False,
+        help_text="Absent until a host reports whether it is a member of a replica set or shard.",
+        example=ClusterType.SHARDED_REPLICA_SET.value,
+    )
+    replicaSetNames = ShownList(
+        child=serializers.CharField(), source="replica_set_names", example=["rs0", "rs1"]
+    )
+    shardNames = ShownList(child=serializers.CharField(), source="shard_names", example=["shard0", "shard1"])
+    replicaSetName = ShownText(
+        source="only_replica_set_name", required=False, help_text="Only if there is exactly one."
+    )
+    shardName = ShownText(source="only_shard_name", required=False, help_text="Only if there is exactly one.")
+    lastHeartbeat = ShownTime(
+        source="last_report", required=False, help_text="Time of the last report of one of its hosts."
+    )
+    links = LinkDocument(many=True)

@@ -9,7 +9,7 @@ from automation.measurement_query import SeriesQuery
 from automation.metric_spec import Engine, MetricKind
 from automation.metrics import MEASURED_UNITS, Metric, allowed_units, base_unit
 from automation.models import Host
-from automation.series import MetricSeries
+from automation.selectors.measurements import MetricSeries
 from automation.units import Unit
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument, self_link
 from opsapi.clock import wire_time

@@ -14,7 +14,7 @@ from automation.models import HostLease, Watcher
 from automation.reports import HostReport, LeaseRequest, Report, Samples
 from automation.rules import leases as rules
 from automation.rules.leases import Ask, Key, Lease, Shares, lease_end, shares_given_back
-from automation.selectors.leases import leases_named
+from automation.selectors.agents import leases_named
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.batches import ROWS_AT_ONCE

@@ -27,7 +27,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.content_security import DOCS
 from opsapi.api.errors import ApiError
 from opsapi.api.handler import only_read, plain_answer
-from opsapi.metrics import exposition
+from opsapi.metric_series import exposition
 
 DOCUMENT = Path(__file__).with_name("openapi.json")
 """The OpenAPI document. `make check` fails if it does not match the routes."""

@@ -1,18 +1,26 @@
-"""The root resource (endpoint 16), and the error catalogue."""
+"""The platform's own resources: the root (endpoint 16), the error catalogue, and health checks."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.conf import settings
+from django.db import Error, connection, transaction
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from opsapi.api.catalogue import CATALOGUE, ErrorCode
 from opsapi.api.documents import Document, LinkDocument, self_link
+from opsapi.api.errors import UNAVAILABLE_RETRY_SECONDS
 from opsapi.api.links import link
 from opsapi.api.paging import PlainRows
-from opsapi.api.permissions import ANY_KEY
+from opsapi.api.permissions import ANY_KEY, OPEN
 from opsapi.api.query import LISTING, PAGING
-from opsapi.api.registry import root_links
 from opsapi.api.views import ApiViewSet
+from opsapi.apps import readiness, root_links
+from opsapi.postgresql.base import this_connection
+from opsapi.postgresql.faults import database_fault, unapplied_migrations
 
 APP_NAME = "Ops API"
 
@@ -78,3 +86,99 @@ class ErrorCodeViewSet(ApiViewSet):
             for code, spec in CATALOGUE.items()
         ]
         return self.list(PlainRows(rows), lambda row: row)
+
+
+_LONGEST_STATEMENT = "3s"
+_WRITES_COUNT_FOR = 1.0
+"""A successful write is not repeated for this many seconds, because anybody can ask at any rate."""
+# Like every change, the lock is written to the table and to PostgreSQL's log; no row changes.
+_WRITE = "SELECT FROM django_migrations LIMIT 1 FOR UPDATE"
+# On a full disk, a table with free space still accepts rows. This writes 1 MB to the disk and removes it.
+_MEMORY = "SET LOCAL work_mem = '64kB'"
+_FILL = """
+    SELECT max(length(line)) FROM (
+        SELECT n, repeat(md5(n::text), 32) AS line FROM generate_series(1, 1024) AS n ORDER BY n
+    ) AS sorted
+"""
+
+
+class HealthDocument(Document):
+    """The state, and what is missing if it is not ok."""
+
+    example = {"ok": True}
+
+    ok = serializers.BooleanField()
+    missing = serializers.DictField(
+        child=serializers.CharField(), required=False, help_text="Failed checks with their causes."
+    )
+
+
+class HealthViewSet(ApiViewSet):
+    """`/health/live` and `/health/ready`."""
+
+    authentication_classes = []
+    access = {"live": OPEN, "ready": OPEN}
+    answers = {"live": HealthDocument, "ready": HealthDocument}
+    also_answers = {"ready": {503: HealthDocument}}
+    linked = False
+
+    def live(self, request: Request) -> Response:
+        """200 while the process answers."""
+        return Response({"ok": True})
+
+    def ready(self, request: Request) -> Response:
+        """200 if the database accepts writes and is migrated and a worker runs, otherwise 503."""
+        missing = _missing()
+        if not missing:
+            return Response({"ok": True})
+        retry = {"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)}
+        return Response({"ok": False, "missing": missing}, status=503, headers=retry)
+
+
+class WriteTrial:
+    """Checks whether a report can be stored: a database that refuses writes still answers reads."""
+
+    def __init__(self) -> None:
+        self._succeeded = float("-inf")
+
+    def forget(self) -> None:
+        """Check again at the next call."""
+        self._succeeded = float("-inf")
+
+    def run(self) -> None:
+        """Write, unless a write succeeded within the last second.
+
+        Raises:
+            Error: of Django, if the write fails.
+        """
+        if time.monotonic() - self._succeeded < _WRITES_COUNT_FOR:
+            return
+        with _in_time(), connection.cursor() as cursor:
+            for statement in (_WRITE, _MEMORY, _FILL):
+                cursor.execute(statement)
+        self._succeeded = time.monotonic()
+
+
+write_trial = WriteTrial()
+
+
+def _missing() -> dict[str, str]:
+    try:
+        with _in_time():
+            if unapplied_migrations():
+                return {"migrations": "not all migrations are applied"}
+            found = {name: check() for name, check in readiness().items()}
+        write_trial.run()
+    except Error as error:
+        fault = database_fault(error)
+        return {"database": fault.words if fault else "not usable"}
+    return {name: fault for name, fault in found.items() if fault}
+
+
+@contextmanager
+def _in_time() -> Iterator[None]:
+    """Run the block in a transaction that can be repeated, with a time limit for each statement."""
+    with this_connection().written_twice_without_harm(), transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = '{_LONGEST_STATEMENT}'")
+        yield

@@ -13,11 +13,18 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
 from rest_framework import serializers
 
-from opsapi.api.components import HEADERS, SECURITY, refusal, refusal_headers, responses, success_headers
+from opsapi.api.components import (
+    HEADERS,
+    SECURITY,
+    refusal,
+    refusal_headers,
+    refusals_of,
+    responses,
+    success_headers,
+)
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.permissions import OPEN
 from opsapi.api.query import EVERYWHERE, Parameter
-from opsapi.api.refusals import refusals_of
 from opsapi.api.shapes import nullable
 from opsapi.api.views import ApiViewSet
 from opsapi.ids import ID_PATTERN

@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opsapi.embedded import EmbeddedDatabaseError
-from opsapi.embedded.binaries import client_failure, find_binaries
-from opsapi.embedded.cluster import ENVIRONMENT, SUPERUSER, DatabaseCluster
+from opsapi.embedded.cluster import ENVIRONMENT, SUPERUSER, DatabaseCluster, client_failure, find_binaries
 from opsapi.embedded.layout import ROLE, Layout
 from opsapi.embedded.owner import server_owner
 from opsapi.embedded.server import Server

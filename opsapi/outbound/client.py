@@ -22,11 +22,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.response import HTTPResponse
 from urllib3.util import parse_url
 
-from opsapi.outbound.deadline import BoundedSocket, Deadline
 from opsapi.outbound.errors import OutboundError, OutboundReason
-from opsapi.outbound.guard import Address, refused
-from opsapi.outbound.pool import IDLE_SECONDS, POOL, OpenConnection
-from opsapi.outbound.resolver import resolve
+from opsapi.outbound.guard import Address, refused, resolve
+from opsapi.outbound.pool import IDLE_SECONDS, POOL, BoundedSocket, Deadline, OpenConnection
 from opsapi.outbound.trust import Purpose, trusting
 
 logger = logging.getLogger(__name__)

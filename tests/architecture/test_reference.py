@@ -10,7 +10,7 @@ from django.core.management import call_command
 from prometheus_client.metrics_core import Metric
 
 from automation.agent.settings import NAMES, PREFIX
-from opsapi.api.registry import metrics
+from opsapi.apps import metrics
 from opsapi.environment import READ
 from opsapi.metric_series import COUNTED, DECLARED, SeriesType
 from tests.client import ApiClient

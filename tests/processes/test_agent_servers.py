@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from automation.agent.addresses import ServerAddress
+from automation.agent.engine import ServerAddress
 from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.mongodb.connection import read
 from automation.agent.mongodb.host import MongoHost

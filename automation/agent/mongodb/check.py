@@ -7,18 +7,22 @@ from collections.abc import Generator, Iterable, Iterator
 
 from pymongo.errors import OperationFailure, PyMongoError
 
-from automation.agent.addresses import ServerAddress
-from automation.agent.mongodb.commands import NOT_FOUND, REFUSALS, Command, Document, all_of, ask_hello
+from automation.agent.engine import CheckStep, ServerAddress, connection_steps
 from automation.agent.mongodb.connection import (
     ANSWER_SECONDS,
+    NOT_FOUND,
+    REFUSALS,
+    Command,
+    Document,
     MongoAccess,
     MongoSession,
+    all_of,
+    ask_hello,
     read,
     without_secrets,
 )
 from automation.agent.mongodb.topology import members_of_set
 from automation.agent.settings import PREFIX
-from automation.agent.steps import CheckStep, connection_steps
 
 MOST_SERVERS = 100
 """Maximum number of servers to try per connection string; a replica set has at most 50 members."""

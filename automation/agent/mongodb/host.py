@@ -12,22 +12,24 @@ from typing import Any, Callable
 
 from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 
-from automation.agent.addresses import ServerAddress
-from automation.agent.engine import Sample
+from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample, ServerAddress
 from automation.agent.faults import log_unforeseen, printable
-from automation.agent.mongodb.commands import (
+from automation.agent.mongodb.connection import (
+    ANSWER_SECONDS,
     DATABASES,
     DIAGNOSTICS,
     OPLOG,
     REFUSALS,
     SHARDS,
     Command,
+    MongoAccess,
+    MongoSession,
     ask_hello,
     is_router,
+    probe,
     sections_of,
     sizes_of,
 )
-from automation.agent.mongodb.connection import ANSWER_SECONDS, MongoAccess, MongoSession, probe
 from automation.agent.mongodb.metrics import (
     DATABASE,
     OF_DATABASES,
@@ -39,7 +41,6 @@ from automation.agent.mongodb.metrics import (
 )
 from automation.agent.mongodb.topology import NamedServers, members_of_cluster
 from automation.agent.rates import NumbersAt, Why, values_of
-from automation.agent.turns import MOST_DATABASES, DatabaseTurns
 
 log = logging.getLogger("opsapi.agent")
 

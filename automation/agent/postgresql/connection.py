@@ -15,8 +15,7 @@ from psycopg import errors, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 
-from automation.agent.addresses import ServerAddress, address_of
-from automation.agent.steps import CONNECT_SECONDS
+from automation.agent.engine import CONNECT_SECONDS, ServerAddress, address_of
 
 STATEMENT_SECONDS = 2
 ANSWER_SECONDS = 5.0

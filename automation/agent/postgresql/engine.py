@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from automation.agent.addresses import ServerAddress
-from automation.agent.engine import HostReading, joined
+from automation.agent.engine import HostReading, ServerAddress, joined
 from automation.agent.faults import Problems, log_unforeseen
 from automation.agent.postgresql.connection import PostgresAccess, read
 from automation.agent.postgresql.host import ROLE, Hello, PostgresAnswer, PostgresHost

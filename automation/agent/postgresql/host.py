@@ -11,12 +11,11 @@ from typing import Callable
 
 import psycopg
 
-from automation.agent.engine import Sample
+from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample
 from automation.agent.faults import log_unforeseen, printable
 from automation.agent.postgresql.connection import ANSWER_SECONDS, PostgresAccess, PostgresSession, Row
 from automation.agent.postgresql.metrics import DEAD_ROWS, RESET, SERVER, SIZE, SOURCES, MetricQuery
 from automation.agent.rates import Numbers, NumbersAt, Why, values_of
-from automation.agent.turns import MOST_DATABASES, DatabaseTurns
 
 MOST_CONNECTED = 20
 """Number of databases whose dead rows are counted: each takes its own session."""

@@ -7,8 +7,8 @@ from django.core.management.base import BaseCommand, CommandError
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.validation import validate_schema
 
+from opsapi.api.bodies import render
 from opsapi.api.pages import DOCUMENT
-from opsapi.api.renderers import render
 from opsapi.api.schema import openapi_document
 
 

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opsapi import strict_json
+from opsapi.api.bodies import read_body, read_json_object, render
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.api.parsers import read_body, read_json_object
-from opsapi.api.renderers import render
 from opsapi.strict_json import MAX_DEPTH, MAX_MARKS
 from tests.each import each
 

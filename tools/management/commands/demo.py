@@ -10,8 +10,7 @@ from opsapi.api.errors import ApiError
 from opsapi.console.path import CONSOLE_PATH
 from opsapi.management.database_command import DatabaseCommand
 from opsapi.program import COMMAND
-from tools.demo.fill import UNWATCHED, AlreadyFilledError, FilledDemo, WorkWaitsError, demo_fill
-from tools.demo.timeline import OWNER
+from tools.demo.timeline import OWNER, UNWATCHED, AlreadyFilledError, FilledDemo, WorkWaitsError, demo_fill
 
 
 class Command(DatabaseCommand):
