@@ -9,7 +9,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from opsapi.api.catalogue import CATALOGUE, ErrorCode
+from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document
 from opsapi.api.errors import ApiError, BadField
 from opsapi.api.permissions import Access, Where
@@ -186,7 +186,7 @@ def refusals_of(
         codes.add(ErrorCode.INVALID_ATTRIBUTE)  # A Host that is not allowed.
     found: dict[int, list[ErrorCode]] = {}
     for code in sorted(codes, key=list(ErrorCode).index):
-        found.setdefault(CATALOGUE[code].status, []).append(code)
+        found.setdefault(code.status, []).append(code)
     return found
 
 
@@ -202,7 +202,7 @@ def _of_path(identifiers: Mapping[str, ErrorCode], path_parameters: Iterable[str
         if name in identifiers:
             yield identifiers[name]
             subject = identifiers[name].removeprefix("INVALID_").removesuffix("_ID")
-            yield ErrorCode(f"{subject}_NOT_FOUND")
+            yield ErrorCode[f"{subject}_NOT_FOUND"]
 
 
 def _of_body(body: type[Document] | list[type[Document]] | None) -> Iterator[ErrorCode]:

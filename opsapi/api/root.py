@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from opsapi.api.catalogue import CATALOGUE, ErrorCode
+from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument, self_link
 from opsapi.api.errors import UNAVAILABLE_RETRY_SECONDS
 from opsapi.api.links import link
@@ -48,7 +48,7 @@ class ErrorCodeDocument(Document):
     example = {
         "errorCode": ErrorCode.GROUP_NOT_FOUND.value,
         "status": 404,
-        "message": CATALOGUE[ErrorCode.GROUP_NOT_FOUND].message,
+        "message": ErrorCode.GROUP_NOT_FOUND.message,
     }
 
     errorCode = serializers.CharField()
@@ -82,8 +82,7 @@ class ErrorCodeViewSet(ApiViewSet):
     def index(self, request: Request) -> Response:
         """List the errors of the API."""
         rows = [
-            {"errorCode": code.value, "status": spec.status, "message": spec.message}
-            for code, spec in CATALOGUE.items()
+            {"errorCode": code.value, "status": code.status, "message": code.message} for code in ErrorCode
         ]
         return self.list(PlainRows(rows), lambda row: row)
 
