@@ -170,8 +170,7 @@ def build_commit(configured: str, root: Path) -> str:
 
     Git is not run: it may be absent, and it refuses a checkout of another owner.
 
-    Raises:
-        ImproperlyConfigured: `configured` is not 40 hex digits.
+    Raises: ImproperlyConfigured: `configured` is not 40 hex digits.
     """
     if configured:
         if not COMMIT.fullmatch(configured.lower()):

@@ -50,8 +50,7 @@ def read_json(
     Without them, the parser returns infinity or an integer for numbers beyond a double. Bytes come from
     clients and are limited to MAX_DEPTH and MAX_MARKS; a text was checked when it was stored.
 
-    Raises:
-        ValueError: the fault, as a text for clients.
+    Raises: ValueError: the fault, as a text for clients.
     """
     if isinstance(body, bytes):
         _check_structure(body)

@@ -17,8 +17,7 @@ def write_json(document: Any, *, pretty: bool = False) -> bytes:
     PostgreSQL stores the double 1e22 in jsonb as 10000000000000000000000, and returns an integer that orjson
     cannot write. Such integers are written as doubles again.
 
-    Raises:
-        TypeError: a value is not JSON.
+    Raises: TypeError: a value is not JSON.
     """
     options = orjson.OPT_INDENT_2 if pretty else 0
     try:

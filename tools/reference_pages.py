@@ -62,8 +62,7 @@ class Entry:
 def entries(text: str) -> Iterator[Entry]:
     """The entries of `.env.example` in order.
 
-    Raises:
-        ValueError: a line that has none of the three forms, or a setting without a comment.
+    Raises: ValueError: a line that has none of the three forms, or a setting without a comment.
     """
     entry = Entry("")
     for line in text.partition("\n\n")[2].splitlines():

@@ -34,8 +34,7 @@ class LargeBodies:
     def taking(self, size: int) -> Iterator[None]:
         """Run the block with a body of `size` bytes.
 
-        Raises:
-            ApiError: RATE_LIMITED with Retry-After, if the other large bodies leave no room.
+        Raises: ApiError: RATE_LIMITED with Retry-After, if the other large bodies leave no room.
         """
         if size <= LARGE_BODY:
             yield
@@ -76,11 +75,7 @@ class StrictJSONParser(BaseParser):
 
 
 def check_media_type(request: HttpRequest) -> None:
-    """Require `application/json`, in UTF-8 if a charset is named.
-
-    Raises:
-        ApiError: UNSUPPORTED_MEDIA_TYPE.
-    """
+    """Require `application/json`, in UTF-8 if a charset is named. Raises ApiError: UNSUPPORTED_MEDIA_TYPE."""
     charset = (request.content_params or {}).get("charset", "utf-8").lower()
     if request.content_type != "application/json" or charset not in {"utf-8", "utf8"}:
         raise ApiError(ErrorCode.UNSUPPORTED_MEDIA_TYPE)
@@ -91,8 +86,7 @@ def read_body(request: HttpRequest, limit: int) -> bytes:
 
     The request keeps the body, because it may be repeated (`opsapi.api.middleware.PassingFaults`).
 
-    Raises:
-        ApiError: REQUEST_TOO_LARGE, before anything is parsed; INVALID_JSON for an incomplete body.
+    Raises: ApiError: REQUEST_TOO_LARGE, before anything is parsed; INVALID_JSON for an incomplete body.
     """
     if (kept := getattr(request, _KEPT, None)) is not None:
         return bytes(kept)
@@ -111,11 +105,7 @@ def read_body(request: HttpRequest, limit: int) -> bytes:
 
 
 def read_json_object(body: bytes) -> JsonObject:
-    """Return the JSON object in the body.
-
-    Raises:
-        ApiError: INVALID_JSON with the fault.
-    """
+    """Return the JSON object in the body. Raises ApiError: INVALID_JSON with the fault."""
     document = _read_json(body)
     if not isinstance(document, dict):
         raise ApiError(ErrorCode.INVALID_JSON, "it must be a JSON object")
@@ -125,8 +115,7 @@ def read_json_object(body: bytes) -> JsonObject:
 def read_json_array(body: bytes) -> list[Any]:
     """Return the JSON array in the body, for routes that accept several documents.
 
-    Raises:
-        ApiError: INVALID_JSON with the fault.
+    Raises: ApiError: INVALID_JSON with the fault.
     """
     documents = _read_json(body)
     if not isinstance(documents, list):

@@ -169,8 +169,7 @@ class Document(serializers.Serializer[Any]):
     def read(self, data: Mapping[str, Any]) -> Values:
         """Return the values by `source`. Fields that are left out are absent, unless they have a default.
 
-        Raises:
-            ApiError: with every wrong field in `badFields`, in the documented order.
+        Raises: ApiError: with every wrong field in `badFields`, in the documented order.
         """
         try:
             return self.run_validation(data)
@@ -180,11 +179,7 @@ class Document(serializers.Serializer[Any]):
             raise ApiError.of_fields(named) from None
 
     def run_validation(self, data: Any = _ABSENT) -> Values:
-        """As `read`, for a document inside another.
-
-        Raises:
-            InvalidField: with the wrong fields.
-        """
+        """As `read`, for a document inside another. Raises InvalidField: with the wrong fields."""
         if not isinstance(data, Mapping):
             raise invalid("must be an object")
         data = self._each_once(data)
@@ -296,9 +291,8 @@ def _sample_of(field: Any) -> Any:
 def read_array(document: Document, items: Sequence[Any]) -> list[Values]:
     """Return the values of each document of an array. Paths of faults begin with the position, `[0].name`.
 
-    Raises:
-        ApiError: MISSING_ATTRIBUTE for an empty array, INVALID_ATTRIBUTE for an array that is too long, or
-            the wrong fields of all documents in `badFields`.
+    Raises: ApiError: MISSING_ATTRIBUTE for an empty array, INVALID_ATTRIBUTE for an array that is too long,
+    or the wrong fields of all documents in `badFields`.
     """
     if not items:
         raise ApiError.of_fields([BadField("[0]", ErrorCode.MISSING_ATTRIBUTE, "is required")])

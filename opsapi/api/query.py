@@ -149,9 +149,8 @@ def read_query(
 
     Parameters that are headers are read from `headers`. Unknown parameters are ignored.
 
-    Raises:
-        ApiError: with every wrong parameter in `badFields`; a repeated parameter is named once for each kind
-            of fault.
+    Raises: ApiError: with every wrong parameter in `badFields`; a repeated parameter is named once for each
+    kind of fault.
     """
     found: dict[str, Any] = {}
     bad: list[BadField] = []

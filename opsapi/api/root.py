@@ -147,8 +147,7 @@ class WriteTrial:
     def run(self) -> None:
         """Write, unless a write succeeded within the last second.
 
-        Raises:
-            Error: of Django, if the write fails.
+        Raises: Error: of Django, if the write fails.
         """
         if time.monotonic() - self._succeeded < _WRITES_COUNT_FOR:
             return

@@ -137,8 +137,7 @@ class ApiViewSet(ViewSet):
 
         `stored`: the current document, whose read-only fields can be sent back.
 
-        Raises:
-            ApiError: INVALID_JSON, or the code of the first wrong field, with all in `badFields`.
+        Raises: ApiError: INVALID_JSON, or the code of the first wrong field, with all in `badFields`.
         """
         document = cast(type[Document], self.bodies[self.action])
         with document.within(stored=stored, **context) as reader:

@@ -27,8 +27,7 @@ def find_binaries() -> Path:
 
     An import of the package would create directories and print warnings.
 
-    Raises:
-        EmbeddedDatabaseError: the package is not installed for this machine.
+    Raises: EmbeddedDatabaseError: the package is not installed for this machine.
     """
     spec = importlib.util.find_spec(PACKAGE)
     for place in (spec.submodule_search_locations or []) if spec else []:
@@ -119,8 +118,7 @@ class DatabaseCluster:
     def version(self) -> int | None:
         """Return the major version of PostgreSQL that created the files; None without files.
 
-        Raises:
-            EmbeddedDatabaseError: the files are damaged.
+        Raises: EmbeddedDatabaseError: the files are damaged.
         """
         if not self.exists():
             return None
@@ -133,8 +131,7 @@ class DatabaseCluster:
     def require_version(self) -> None:
         """Refuse files of another major version of PostgreSQL, and an interrupted upgrade.
 
-        Raises:
-            EmbeddedDatabaseError: another version created the files, or an upgrade moved them aside.
+        Raises: EmbeddedDatabaseError: another version created the files, or an upgrade moved them aside.
         """
         version, ours = self.version(), self.program_version()
         if version is None:
@@ -152,8 +149,7 @@ class DatabaseCluster:
     def program_version(self) -> int:
         """Return the major version of the server program.
 
-        Raises:
-            EmbeddedDatabaseError: the program cannot run.
+        Raises: EmbeddedDatabaseError: the program cannot run.
         """
         program = self.binaries / "postgres"
         with Popen([str(program), "--version"], stdout=PIPE, stderr=STDOUT, text=True) as shown:  # noqa: S603 a server program
@@ -175,8 +171,7 @@ class DatabaseCluster:
     def create(self) -> None:
         """Create the cluster with role and database in a temporary directory, and move it to its path.
 
-        Raises:
-            EmbeddedDatabaseError: with the last output line of initdb or the server.
+        Raises: EmbeddedDatabaseError: with the last output line of initdb or the server.
         """
         draft = self.layout.home / "data.new"
         with self.owner.acting():

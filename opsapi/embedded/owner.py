@@ -47,8 +47,7 @@ class Owner:
     def require_access(self, path: Path) -> None:
         """Require that the owner can enter all directories on the way to `path`.
 
-        Raises:
-            EmbeddedDatabaseError: with the first directory that the owner cannot enter, and its mode.
+        Raises: EmbeddedDatabaseError: with the first directory that the owner cannot enter, and its mode.
         """
         with self.acting():
             for directory in reversed(path.absolute().parents):
@@ -59,8 +58,7 @@ class Owner:
 def server_owner() -> Owner:
     """Return the user that runs the server: the current user, or for root a system user, created if missing.
 
-    Raises:
-        EmbeddedDatabaseError: the user does not exist and cannot be created.
+    Raises: EmbeddedDatabaseError: the user does not exist and cannot be created.
     """
     if os.geteuid() == 0:
         return _system_user()

@@ -86,8 +86,7 @@ class ServerProcesses:
     def alive(self) -> frozenset[int]:
         """Return the process IDs of the server and its children, including orphans.
 
-        Raises:
-            EmbeddedDatabaseError: a PostgreSQL other than `binary` runs in the data directory.
+        Raises: EmbeddedDatabaseError: a PostgreSQL other than `binary` runs in the data directory.
         """
         home = self.layout.home.resolve()
         found = {int(entry.name): _program(entry) for entry in Path("/proc").iterdir() if _is_in(entry, home)}
@@ -106,8 +105,7 @@ class ServerProcesses:
     def end(self) -> None:
         """End the processes of an earlier start, and wait for them.
 
-        Raises:
-            EmbeddedDatabaseError: a process survives SIGKILL.
+        Raises: EmbeddedDatabaseError: a process survives SIGKILL.
         """
         for signum, seconds in PATIENCE:
             receivers = self._receivers(signum)
@@ -198,8 +196,7 @@ class Server:
 
         Other failures to start may be temporary.
 
-        Raises:
-            EmbeddedDatabaseError, ImproperlyConfigured: they are not usable.
+        Raises: EmbeddedDatabaseError, ImproperlyConfigured: they are not usable.
         """
         self._owner = owner = server_owner()
         binaries = self._binaries or find_binaries()
@@ -212,8 +209,7 @@ class Server:
 
         The server may still be recovering when this returns.
 
-        Raises:
-            EmbeddedDatabaseError, ImproperlyConfigured: the server cannot be started.
+        Raises: EmbeddedDatabaseError, ImproperlyConfigured: the server cannot be started.
         """
         self.check()
         owner, binaries = server_owner(), self._binaries or find_binaries()
@@ -231,8 +227,7 @@ class Server:
     def wait_ready(self, give_up: Callable[[], bool] = lambda: False) -> None:
         """Return when the server accepts connections or `give_up()` is true. Recovery may take long.
 
-        Raises:
-            EmbeddedDatabaseError: the server ended first; with its last output.
+        Raises: EmbeddedDatabaseError: the server ended first; with its last output.
         """
         began = logged = time.monotonic()
         while not self._is_ready() and not give_up():
@@ -302,8 +297,7 @@ class Server:
 def _make_owned(directory: Path, owner: Owner) -> None:
     """Create `directory` with mode 0700 for the owner.
 
-    Raises:
-        EmbeddedDatabaseError: it cannot be created, or belongs to another user.
+    Raises: EmbeddedDatabaseError: it cannot be created, or belongs to another user.
     """
     try:
         directory.mkdir(mode=0o700, exist_ok=True)

@@ -108,8 +108,7 @@ def post(
     `owner` names the destination with its project and credentials. Its connection is kept for its next
     request, and other requests cannot use it. Without `owner` the connection is closed.
 
-    Raises:
-        OutboundError: there is no response. The log has the details, without path and credentials.
+    Raises: OutboundError: there is no response. The log has the details, without path and credentials.
     """
     request = _Request(_parse(url), body, headers, body_limit, owner)
     deadline = Deadline(total_timeout)

@@ -68,9 +68,8 @@ def _is_public(address: Address) -> bool:
 def resolve(host: str, port: int, timeout: float) -> list[Address]:
     """Return the addresses of a name or of an IP address, without duplicates, in the order of the resolver.
 
-    Raises:
-        socket.gaierror: the name is invalid or has no address. TimeoutError: the resolver did not answer
-            within `timeout` seconds.
+    Raises: socket.gaierror: the name is invalid or has no address. TimeoutError: the resolver did not answer
+    within `timeout` seconds.
     """
     found: Future[list[Address]] = Future()
     # A separate thread: a resolver that hangs blocks only this look-up.

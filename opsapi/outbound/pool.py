@@ -29,11 +29,7 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Return the seconds left, always more than 0.
-
-        Raises:
-            TimeoutError: no time is left.
-        """
+        """Return the seconds left, always more than 0. Raises TimeoutError: no time is left."""
         left = self._end - time.monotonic()
         if left <= 0:
             raise TimeoutError("the deadline has passed")
@@ -50,8 +46,7 @@ class BoundedSocket:
     It has the methods that `http.client` and urllib3 use of a connected socket. `deadline` is replaced for
     each exchange. `written`: the receiver may have read a part of the current request.
 
-    Raises:
-        TimeoutError: any operation that the deadline ends.
+    Raises: TimeoutError: any operation that the deadline ends.
     """
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:

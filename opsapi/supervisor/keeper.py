@@ -34,11 +34,7 @@ class Child:
         self._stdout = stdout
 
     def start(self) -> None:
-        """Start the command. Call this in the main thread.
-
-        Raises:
-            OSError: it cannot be started.
-        """
+        """Start the command. Call this in the main thread. Raises OSError: it cannot be started."""
         self.process = subprocess.Popen(  # noqa: S603 our own commands
             self._command,
             env=self._environment,
@@ -83,11 +79,7 @@ class Kept(Protocol):
     """A process that can be kept running."""
 
     def start(self) -> None:
-        """Start it.
-
-        Raises:
-            OSError, EmbeddedDatabaseError: it cannot be started.
-        """
+        """Start it. Raises OSError, EmbeddedDatabaseError: it cannot be started."""
 
     def poll(self) -> int | None:
         """Return the exit status if it has ended, otherwise None."""

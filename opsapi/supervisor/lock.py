@@ -23,11 +23,7 @@ class DirectoryLock:
         self._file: int | None = None
 
     def acquire(self) -> None:
-        """Acquire the lock.
-
-        Raises:
-            StartError: another process holds it, or the directory is not writable.
-        """
+        """Acquire the lock. Raises StartError: another process holds it, or the directory is not writable."""
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:

@@ -107,10 +107,8 @@ class Platform:
 
         A database or a preparation that dies is started again.
 
-        Raises:
-            StartError, EmbeddedDatabaseError, ImproperlyConfigured: the settings or the machine prevent the
-                start.
-            SystemExit: the preparation failed, and has written the reason.
+        Raises: StartError, EmbeddedDatabaseError, ImproperlyConfigured: the settings or the machine prevent
+        the start. SystemExit: the preparation failed, and has written the reason.
         """
         check_tls(self._plan.certificate, self._plan.key)
         make_private_directory(self._plan.data_dir)

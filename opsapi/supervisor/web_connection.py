@@ -73,8 +73,7 @@ class PendingAnswer:
     def sendall(self, data: bytes) -> None:
         """Send the next part, in a thread. The head is sent together with the first part of the body.
 
-        Raises:
-            GoneError: the response cannot be sent.
+        Raises: GoneError: the response cannot be sent.
         """
         while self.held > AHEAD:
             self._wait()
@@ -101,8 +100,7 @@ class PendingAnswer:
 
         Return the event of the socket to wait for; 0 if everything is sent.
 
-        Raises:
-            GoneError: the response cannot be sent. All later calls raise it, too.
+        Raises: GoneError: the response cannot be sent. All later calls raise it, too.
         """
         if self._gone:
             raise self._gone
@@ -172,8 +170,7 @@ class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]  # gunicorn has no 
         A complete request needs no more bytes. A request that only counts as complete is refused without
         its missing bytes (`opsapi.supervisor.arrival`).
 
-        Raises:
-            NoMoreData: all pieces were returned, as if the client had closed the connection.
+        Raises: NoMoreData: all pieces were returned, as if the client had closed the connection.
         """
         size = min(max(size_hint or 0, self.mxchunk), self.max_body_chunk)
         piece, self._arrived = bytes(self._arrived[:size]), self._arrived[size:]
@@ -189,11 +186,7 @@ class CheckedReader:
         self._reader = reader
 
     def read(self, size: int) -> bytes:
-        """Read at most `size` bytes.
-
-        Raises:
-            NoMoreData: the body is malformed.
-        """
+        """Read at most `size` bytes. Raises NoMoreData: the body is malformed."""
         try:
             return bytes(self._reader.read(size))
         except ParseException as error:
@@ -302,11 +295,7 @@ class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
         return self.answer.flush() if self.answer else 0
 
     def hang_up(self, until: float) -> None:
-        """Close our side, and wait for the client's side until then.
-
-        Raises:
-            OSError: the client has gone.
-        """
+        """Close our side, and wait for the client's side until then. Raises OSError: the client has gone."""
         self.until = until
         self.sock.setblocking(False)
         self.sock.shutdown(socket.SHUT_WR)

@@ -316,8 +316,7 @@ class FilledDemo:
 def demo_fill(*, now: datetime) -> FilledDemo:
     """Add three weeks up to `now`, most of all the last day, to whatever is there.
 
-    Raises:
-        AlreadyFilledError, WorkWaitsError; ApiError, if a name of the demonstration is in use.
+    Raises: AlreadyFilledError, WorkWaitsError; ApiError, if a name of the demonstration is in use.
     """
     if User.objects.filter(username_key=username_key(OWNER)).exists():
         raise AlreadyFilledError

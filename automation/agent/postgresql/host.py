@@ -328,10 +328,7 @@ class _PostgresDatabases:
 
 
 def read_hello(row: Row, identifier: object, *, has_standbys: bool) -> Hello:
-    """The server's description, converted to the types of `Hello`.
-
-    Raises: ValueError: no version.
-    """
+    """The server's description, converted to the types of `Hello`. Raises ValueError: no version."""
     version, number, uptime = printable(row.get("version")), row.get("number"), row.get("uptime")
     if version is None or not isinstance(number, int):
         raise ValueError("the server does not report its version")
