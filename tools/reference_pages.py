@@ -31,7 +31,6 @@ def code(text: str) -> str:
 
 
 def codes(texts: Iterable[str], separator: str = ", ") -> str:
-    """Each text as code."""
     return separator.join(code(text) for text in texts)
 
 

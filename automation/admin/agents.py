@@ -308,7 +308,6 @@ class AgentAdmin(ConsoleAdmin):
         css = {"all": ["console/overview.css", "console/fleet.css"]}
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """Adds the hosts it watches."""
         return {**super().page_context(request, row), **agent_context(row, clock.now())}
 
     def get_urls(self) -> list[URLPattern]:
@@ -339,12 +338,10 @@ class AgentAdmin(ConsoleAdmin):
 
     @admin.display(description="state")
     def state(self, agent: Agent) -> SafeString:
-        """Whether the agent reports."""
         return badge(*agent_state(agent))
 
     @admin.display(description="hosts")
     def hosts(self, agent: Agent) -> SafeString:
-        """The hosts it reports."""
         return link(list_url(Host, reported_by__id__exact=agent.id), "Reported hosts")
 
     @admin.display(description="alerts")
@@ -359,7 +356,6 @@ class AgentAdmin(ConsoleAdmin):
 
     @admin.display(description="last report", ordering="last_report")
     def reported(self, agent: Agent) -> SafeString | str:
-        """Time since the last report."""
         return ago(agent.last_report)
 
 

@@ -253,7 +253,6 @@ class DataFilter(ChoiceFilter):
     offered = (("none", "No data"), ("current", "Current"))
 
     def chosen(self, rows: QuerySet[Host], value: str) -> QuerySet[Host]:
-        """Hosts without data, or all others."""
         unknown = without_data(clock.now())
         return rows.filter(unknown) if value == "none" else rows.exclude(unknown)
 
@@ -331,19 +330,16 @@ class HostAdmin(ConsoleAdmin):
         css = {"all": ["console/overview.css", "console/fleet.css"]}
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """Adds measurements, alerts, events and related hosts."""
         visible_scope, wanted = operator_of(request).visible_scope(), request.GET.get("metric", "")
         shown = host_context(row, visible_scope, wanted=wanted, now=clock.now())
         return {**super().page_context(request, row), **shown}
 
     @admin.display(description="host", ordering="hostname")
     def address(self, host: Host) -> str | SafeString | None:
-        """Hostname and port."""
         return short(str(host))
 
     @admin.display(description="state")
     def state(self, host: Host) -> SafeString:
-        """Up, down or no data."""
         return badge(*host_state(host, clock.now()))
 
     @admin.display(description="version", ordering="version")
@@ -359,7 +355,6 @@ class HostAdmin(ConsoleAdmin):
 
     @admin.display(description="last report", ordering="last_report")
     def reported(self, host: Host) -> SafeString | str:
-        """Time since the last report."""
         return ago(host.last_report)
 
 

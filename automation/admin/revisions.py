@@ -165,7 +165,6 @@ class AutomationRevisionAdmin(ConsoleAdmin):
         return ", ".join(f"{count} {status.lower()}" for status, count in revision.changes.items()) or EMPTY
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """Adds the changes."""
         return {**super().page_context(request, row), **revision_context(row)}
 
     @admin.display(description="document")

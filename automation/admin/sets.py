@@ -36,12 +36,10 @@ class MemberInline(ConsoleInline):
 
     @admin.display(description="host")
     def host(self, host: Host) -> SafeString:
-        """The host, linked to its page."""
         return link(page_url(host), host)
 
     @admin.display(description="state")
     def state(self, host: Host) -> SafeString:
-        """Up, down or no data."""
         return badge(*host_state(host, clock.now()))
 
     @admin.display(description="version")
@@ -51,7 +49,6 @@ class MemberInline(ConsoleInline):
 
     @admin.display(description="last report")
     def reported(self, host: Host) -> SafeString | str:
-        """Time since the last report."""
         return ago(host.last_report)
 
 
@@ -73,14 +70,12 @@ class ClusterAdmin(ConsoleAdmin):
     empty_text = "No clusters yet. Clusters appear when agents report hosts with a cluster name."
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """Loads the hosts."""
         found = members_now("cluster_id", [cluster.id for cluster in rows], clock.now())
         for cluster in rows:
             cluster.members_now = found.get(cluster.id, MembersNow())
 
     @admin.display(description="state")
     def state(self, cluster: Any) -> SafeString:
-        """Number of hosts that are down or unknown."""
         return badge(*cluster_state(cluster.members_now, clock.now()))
 
     @admin.display(description="replica sets")
@@ -90,12 +85,10 @@ class ClusterAdmin(ConsoleAdmin):
 
     @admin.display(description="alerts")
     def alerts(self, cluster: Cluster) -> SafeString:
-        """Alerts about the cluster."""
         return alerts_about(cluster.name, cluster.group_id)
 
     @admin.display(description="hosts")
     def hosts(self, cluster: Any) -> int:
-        """Number of hosts."""
         return int(cluster.members_now.hosts)
 
 
@@ -127,34 +120,28 @@ class ReplicaSetAdmin(ConsoleAdmin):
     empty_text = "No replica sets yet. Replica sets appear when agents report hosts with a replica set name."
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """Loads the members."""
         found = members_now("replica_set_id", [replica_set.id for replica_set in rows], clock.now())
         for replica_set in rows:
             replica_set.members_now = found.get(replica_set.id, MembersNow())
 
     @admin.display(description="state")
     def state(self, replica_set: Any) -> SafeString:
-        """The worst known state."""
         return badge(*set_state(replica_set, replica_set.members_now, clock.now()))
 
     @admin.display(description="alerts")
     def alerts(self, replica_set: ReplicaSet) -> SafeString:
-        """Alerts about the replica set."""
         return alerts_about(replica_set.name, replica_set.group_id)
 
     @admin.display(description="primaries")
     def known_primaries(self, replica_set: Any) -> int:
-        """The current primaries."""
         return int(replica_set.members_now.known.primaries)
 
     @admin.display(description="healthy")
     def known_healthy(self, replica_set: Any) -> int:
-        """Members reported as healthy."""
         return int(replica_set.members_now.known.healthy)
 
     @admin.display(description="unhealthy")
     def known_unhealthy(self, replica_set: Any) -> int:
-        """Members reported as unhealthy."""
         return int(replica_set.members_now.known.unhealthy)
 
     @admin.display(description="unknown")

@@ -51,7 +51,6 @@ def cluster_state(members: MembersNow, now: datetime) -> State:
 
 
 def agent_state(agent: Agent) -> State:
-    """Whether an agent reports."""
     return ("silent", Tone.BAD) if agent.down else ("reporting", Tone.GOOD)
 
 

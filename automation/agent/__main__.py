@@ -73,7 +73,6 @@ class AgentProcess:
     """The program: this thread runs rounds of polls, another thread sends the reports."""
 
     def __init__(self, settings: Settings, engines: Sequence[DatabaseEngine], spool: Spool) -> None:
-        """Work starts with `run`."""
         self._settings, self._engines, self._spool = settings, engines, spool
         self._stop = threading.Event()
         self._sender = Sender(_client(settings), spool)

@@ -206,11 +206,9 @@ class _Connections(urllib.request.HTTPSHandler, urllib.request.HTTPHandler):
                 found.shutdown(socket.SHUT_RDWR)
 
     def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        """Without TLS."""
         return self.do_open(self._kept(http.client.HTTPConnection), request)
 
     def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        """With TLS."""
         return self.do_open(self._kept(http.client.HTTPSConnection), request)
 
     def _kept(self, kind: type[http.client.HTTPConnection]) -> Any:

@@ -19,7 +19,6 @@ class Problems:
     """Logs a problem once: when it starts, changes or ends."""
 
     def __init__(self) -> None:
-        """Starts without problems."""
         self._known: dict[object, str] = {}
 
     def report(self, about: object, problem: str, line: str) -> None:
@@ -35,7 +34,6 @@ class Problems:
                 del self._known[next(iter(self._known))]
 
     def forget(self, *about: object) -> None:
-        """Forget these problems."""
         for subject in about:
             self._known.pop(subject, None)
 

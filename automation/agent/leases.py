@@ -106,7 +106,6 @@ class Leases:
             self._take(answer)
 
     def watches(self, host: ServerAddress) -> bool:
-        """Whether this agent watches the host."""
         return self._is_alone or self._held is None or host in self._held
 
     def lease_of(self, host: ServerAddress) -> str | None:

@@ -33,7 +33,6 @@ class Sender:
     """
 
     def __init__(self, client: Client, spool: Spool) -> None:
-        """Work starts with `start`."""
         self._client, self._spool = client, spool
         self._wake, self._stop = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
@@ -48,7 +47,6 @@ class Sender:
         return self._unknown
 
     def start(self) -> None:
-        """Start to send."""
         self._thread.start()
 
     def wake(self) -> None:

@@ -45,7 +45,6 @@ class Waiting:
 
     @property
     def key(self) -> str:
-        """Its Idempotency-Key."""
         return self.name[16:48]
 
 
@@ -85,7 +84,6 @@ class Spool:
         os.close(self._lock)
 
     def __len__(self) -> int:
-        """Number of waiting reports."""
         with self._guard:
             return len(self._sizes) + len(self._unwritten)
 

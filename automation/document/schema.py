@@ -59,7 +59,6 @@ def is_host(text: str) -> bool:
 
 
 def is_write_concern(text: str) -> bool:
-    """Whether the text is `majority` or digits."""
     return text == "majority" or (text.isascii() and text.isdecimal())
 
 

@@ -59,7 +59,6 @@ class ExactInteger(int):
     text: str
 
     def __new__(cls, text: str) -> "ExactInteger":
-        """Creates the number from its digits."""
         number = super().__new__(cls, text)
         number.text = text
         return number

@@ -70,7 +70,6 @@ def present_measurements(
     *,
     database: str | None = None,
 ) -> JsonObject:
-    """Return the document of measurements."""
     return {
         "groupId": host.group_id,
         "hostId": host.id,
@@ -93,7 +92,6 @@ def _present_series(series: MetricSeries) -> JsonObject:
 
 
 def present_metric(metric: Metric) -> JsonObject:
-    """Return the document of a metric."""
     spec = metric.spec
     return {
         "metricName": metric.value,

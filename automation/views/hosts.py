@@ -94,7 +94,6 @@ class HostViewSet(OfHost):
     host: Facts
 
     def load(self) -> None:
-        """The host of the path."""
         if self.kwargs.keys() & {"host_id", "host_name"}:
             self.host = self.found_host(HostDocument.first(self.host_of_path()))
 
@@ -135,7 +134,6 @@ class OfDatabase(OfHost):
     host: Host
 
     def load(self) -> None:
-        """The host of the path, and its database."""
         self.host = self.found_host(self.host_of_path().first())
         name = self.kwargs.get("database_name")
         if name is not None and not has_database(self.host, name):
@@ -216,7 +214,6 @@ class ClusterViewSet(ApiViewSet):
     cluster: Facts
 
     def load(self) -> None:
-        """The cluster of the path."""
         if "cluster_id" in self.kwargs:
             cluster_id = self.kwargs["cluster_id"]
             cluster = ClusterDocument.first(clusters_of(self.group.id).filter(id=cluster_id))

@@ -70,7 +70,6 @@ class StrictJSONParser(BaseParser):
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> JsonObject:
-        """See `read_json_object`."""
         return read_json_object(stream.read())
 
 
@@ -166,7 +165,6 @@ class DocumentRenderer(BaseRenderer):
 
     @staticmethod
     def write(document: Any, *, pretty: bool) -> bytes:
-        """Return the document as UTF-8 JSON."""
         return render(document, pretty=pretty)
 
 
@@ -174,9 +172,7 @@ class OneRepresentation(BaseContentNegotiation):
     """Always the same representation, for any Accept header: every client must be able to read errors."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
-        """Return the strict parser."""
         return parsers[0]
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
-        """Return the JSON renderer."""
         return renderers[0], renderers[0].media_type

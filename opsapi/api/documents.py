@@ -162,7 +162,6 @@ class Document(serializers.Serializer[Any]):
 
     @classmethod
     def sample(cls) -> Mapping[str, Any]:
-        """Return an example of the document."""
         fields = cls().fields.items()
         return cls.example or without_nulls((name, _sample_of(field)) for name, field in fields)
 

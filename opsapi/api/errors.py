@@ -36,7 +36,6 @@ class BadField:
         return BadField(f"{prefix}{joint}{self.field}", self.code, self.message, self.allowed)
 
     def document(self) -> JsonObject:
-        """Return the fault as an entry of `badFields`."""
         shown: JsonObject = {"field": self.field, "message": self.message}
         if self.allowed:
             shown["allowed"] = list(self.allowed)
@@ -70,11 +69,9 @@ class ApiError(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
         return self.code.status
 
     def document(self) -> JsonObject:
-        """Return the error document."""
         shown: JsonObject = {
             "error": self.status,
             "reason": HTTPStatus(self.status).phrase,

@@ -68,7 +68,6 @@ def read_choice(allowed: Sequence[str]) -> Callable[[str], str]:
 
 
 def read_identifier(text: str) -> str:
-    """Read an identifier."""
     if not is_id(text):
         raise ValueError("must be 24 lower-case hex characters")
     return text

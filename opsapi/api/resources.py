@@ -38,7 +38,6 @@ class Resource(Document):
 
     @classmethod
     def sample(cls) -> Mapping[str, Any]:
-        """Return an example of the document."""
         facts = super().sample()
         if cls.example:
             return facts

@@ -151,13 +151,11 @@ class DeclaredSchema(AutoSchema):
         return text.partition("\n")[0].rstrip(".")
 
     def get_override_parameters(self) -> list[Any]:
-        """Return the declared query parameters and headers."""
         declared = (*EVERYWHERE, *self._api_view.parameters.get(self._action, ()))
         named = _PATH_PARAMETER.findall(self.path)
         return [*[_of_path(name) for name in named], *[_described(parameter) for parameter in declared]]
 
     def get_request_serializer(self) -> Any:
-        """Return the declared body."""
         body = self._api_view.bodies.get(self._action)
         return body[0](many=True) if isinstance(body, list) else body
 
@@ -242,6 +240,5 @@ class PublishedGenerator(SchemaGenerator):
 
 @lru_cache(maxsize=1)
 def openapi_document() -> JsonObject:
-    """Return the document of this build."""
     document: JsonObject = PublishedGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # its constructor
     return document

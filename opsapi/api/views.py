@@ -173,7 +173,6 @@ class ApiViewSet(ViewSet):
 
     @property
     def http_request(self) -> HttpRequest:
-        """The request of Django."""
         request: HttpRequest = self.request._request
         return request
 
@@ -216,7 +215,6 @@ class UnknownPath(ApiViewSet):
         self.refuse(request)
 
     def refuse(self, request: Request, **_: Any) -> NoReturn:
-        """Raise the 404."""
         raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path)
 
 

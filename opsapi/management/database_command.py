@@ -48,9 +48,7 @@ class DisabledCommand(BaseCommand):
     requires_system_checks = ()
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Accepts any arguments."""
         super().run_from_argv(argv[:2])
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Refuses to run."""
         raise CommandError(self.help)

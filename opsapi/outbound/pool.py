@@ -54,7 +54,6 @@ class BoundedSocket:
         self.begin(deadline)
 
     def begin(self, deadline: Deadline) -> None:
-        """Start another exchange."""
         self.deadline = deadline
         self.written = False
 
@@ -122,7 +121,6 @@ class OpenConnection:
     is_new: bool = True
 
     def close(self) -> None:
-        """Close the connection."""
         self.http.close()
 
 
@@ -159,12 +157,10 @@ class Pool:
         self._time()
 
     def close_idle(self) -> None:
-        """Close connections that were idle too long."""
         now = self.clock()
         self._close(lambda until: until <= now)
 
     def close_all(self) -> None:
-        """Close all idle connections of this process."""
         self._close(lambda _: True)
 
     def forget(self) -> None:

@@ -41,5 +41,4 @@ class EmailBackend(smtp.EmailBackend):
 
     @property
     def ssl_context(self) -> ssl.SSLContext:
-        """The context of this process."""
         return trusting(Purpose.MAIL_SERVER)

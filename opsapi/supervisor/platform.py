@@ -87,7 +87,6 @@ class PlatformPlan:
 
     @property
     def address(self) -> str:
-        """The URL of the platform."""
         return f"{'https' if self.certificate else 'http'}://{host_and_port(*self.bind)}/"
 
 

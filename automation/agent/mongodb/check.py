@@ -31,7 +31,6 @@ _GRANT = 'db.getSiblingDB("admin").grantRolesToUser(USER, ["clusterMonitor"])'
 
 
 def mongodb_steps(connection_strings: Iterable[str]) -> Iterator[CheckStep]:
-    """Try the servers of all connection strings."""
     for number, text in enumerate(connection_strings, 1):
         try:
             access = read(text)

@@ -57,7 +57,6 @@ SHARDS = Command("listShards", {"listShards": 1})
 
 
 def sizes_of(database: str) -> Command:
-    """The sizes of a database."""
     return Command("dbStats", {"dbStats": 1}, database)
 
 
@@ -175,7 +174,6 @@ class MongoSession:
     """
 
     def __init__(self, address: ServerAddress, options: PoolOptions) -> None:
-        """Does not connect yet."""
         self._pool = Pool(address, options)
         self._pool.ready()
 
@@ -191,7 +189,6 @@ class MongoSession:
             )
 
     def close(self) -> None:
-        """Close the connection."""
         self._pool.close()
 
 

@@ -340,7 +340,6 @@ class MongoDB:
         return target.look
 
     def sets(self) -> Mapping[ServerAddress, str]:
-        """The replica set of each member."""
         return {
             address: name for deployment in self._deployments for address, name in deployment.sets().items()
         }
@@ -379,7 +378,6 @@ class MongoDB:
         }
 
     def close(self) -> None:
-        """Stop all background work."""
         for deployment in self._deployments:
             deployment.close()
 

@@ -115,7 +115,6 @@ class MongoHost:
             return MongoAnswer(self.address, hello, problem=self._brief(error))
 
     def close(self) -> None:
-        """Close the connection."""
         if self._session is not None:
             self._session.close()
             self._session = None

@@ -12,7 +12,6 @@ from automation.agent.settings import PREFIX
 
 
 def postgresql_steps(uris: Iterable[str]) -> Iterator[CheckStep]:
-    """Try the servers of all connection URIs."""
     for number, text in enumerate(uris, 1):
         try:
             found = read(text)

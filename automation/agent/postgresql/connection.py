@@ -110,12 +110,10 @@ class PostgresSession:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection has ended."""
         return self._connection.closed
 
     @property
     def database(self) -> str:
-        """The database of the session."""
         return self._connection.info.dbname
 
     def row(self, statement: str, *parameters: object) -> Row:
@@ -128,7 +126,6 @@ class PostgresSession:
         return self._connection.execute(statement.encode(), parameters or None).fetchall()
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
         self._socket.close()
 

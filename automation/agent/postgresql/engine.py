@@ -45,7 +45,6 @@ class PostgreSQL:
         self._warned: set[str] = set()
 
     def targets(self) -> Sequence[PostgresHost]:
-        """All servers."""
         return list(self._hosts.values())
 
     def look(self, target: PostgresHost) -> None:

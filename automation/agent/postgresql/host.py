@@ -120,7 +120,6 @@ class PostgresHost:
             return PostgresAnswer(reachable=True, hello=hello, problem=self._access.explain(error))
 
     def close(self) -> None:
-        """Close the session."""
         if self._session is not None:
             self._session.close()
             self._session = None

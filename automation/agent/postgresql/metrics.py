@@ -44,7 +44,6 @@ class MetricQuery:
         )
 
     def statement(self, columns: Mapping[str, str]) -> str:
-        """The statement for the given columns."""
         selected = ", ".join(f"({expression})::float8 AS {name}" for name, expression in columns.items())
         return f"SELECT {selected} {self.origin}"
 

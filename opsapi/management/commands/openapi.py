@@ -18,7 +18,6 @@ class Command(BaseCommand):
     help = "Write opsapi/api/openapi.json; with --check, only check that it is current."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """With `--check`, nothing is written."""
         parser.add_argument("--check", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -27,7 +27,6 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the directory of the backup."""
         parser.add_argument("directory", type=Path, metavar="DIR", help="the directory that `backup` wrote")
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -25,7 +25,6 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the directory of the old programs."""
         parser.add_argument(
             "--old-programs",
             type=Path,

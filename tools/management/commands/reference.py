@@ -20,7 +20,6 @@ class Command(BaseCommand):
     help = "Write docs/reference; with --check, only check that it is current."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """`--check` writes nothing."""
         parser.add_argument("--check", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
