@@ -28,9 +28,10 @@ def any_agent_exists() -> bool:
     return Agent.objects.exists()
 
 
-def agents_of(group_id: str) -> QuerySet[Agent]:
-    """Return the agents of a project, by type and hostname."""
-    return Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
+def agents_of(group_id: str, agent_type: str | None = None) -> QuerySet[Agent]:
+    """Return the agents of a project, of one type or of all, by type and hostname."""
+    agents = Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
+    return agents if agent_type is None else agents.filter(agent_type=agent_type)
 
 
 def agents_named(group_id: str, agent_type: AgentType, hostname: str) -> QuerySet[Agent]:

@@ -36,9 +36,15 @@ SELECT {", ".join(_COLUMNS)} FROM automation_host
 """  # noqa: S608 - contains only our own names
 
 
-def hosts_of(group_id: str) -> QuerySet[Host]:
-    """Return the hosts of a project, by hostname and port."""
-    return Host.objects.filter(group_id=group_id).order_by(Lower("hostname"), "port")
+def hosts_of(group_id: str, *, cluster_id: str | None = None) -> QuerySet[Host]:
+    """Return the hosts of a project, or of one of its clusters, by hostname and port."""
+    hosts = Host.objects.filter(group_id=group_id).order_by(Lower("hostname"), "port")
+    return hosts if cluster_id is None else hosts.filter(cluster=cluster_id)
+
+
+def host_with_id(host_id: str, *, group_id: str) -> QuerySet[Host]:
+    """Return the host of a project with this id: at most one row."""
+    return hosts_of(group_id).filter(id=host_id)
 
 
 def host_at(address: Address | None, *, group_id: str) -> QuerySet[Host]:

@@ -121,6 +121,11 @@ def clusters_of(group_id: str) -> QuerySet[Cluster]:
     )
 
 
+def cluster_with_id(cluster_id: str, *, group_id: str) -> QuerySet[Cluster]:
+    """Return the cluster of a project with this id, as `clusters_of`: at most one row."""
+    return clusters_of(group_id).filter(id=cluster_id)
+
+
 def _distinct(hosts: QuerySet[Host], column: str) -> ArraySubquery:
     known = hosts.filter(**{f"{column}__isnull": False})
     return ArraySubquery(known.order_by(column).values(column).distinct())

@@ -70,7 +70,7 @@ class AgentViewSet(ApiViewSet):
 
     def of_type(self, request: Request, group_id: str, agent_type: str) -> Response:
         """List agents of a type by hostname."""
-        return self.list_of(AgentDocument, agents_of(self.group.id).filter(agent_type=agent_type))
+        return self.list_of(AgentDocument, agents_of(self.group.id, agent_type))
 
     def retrieve(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:
         """Get an agent: its hosts, and the metrics that it reports of them or the reason why not."""

@@ -9,9 +9,9 @@ from automation.addresses import read_address
 from automation.choices import HostType
 from automation.measurement_query import PARAMETERS, read_series_query
 from automation.models import Host
-from automation.selectors.hosts import databases_of, has_database, host_at, hosts_of
+from automation.selectors.hosts import databases_of, has_database, host_at, host_with_id, hosts_of
 from automation.selectors.measurements import measured_series, measurement_retention
-from automation.selectors.replica_sets import clusters_of
+from automation.selectors.replica_sets import cluster_with_id, clusters_of
 from automation.serializers.hosts import (
     ClusterDocument,
     DatabaseDocument,
@@ -55,7 +55,7 @@ class OfHost(ApiViewSet):
     def host_of_path(self) -> QuerySet[Host]:
         """The host of the path: at most one row."""
         if "host_id" in self.kwargs:
-            return hosts_of(self.group.id).filter(id=self.kwargs["host_id"])
+            return host_with_id(self.kwargs["host_id"], group_id=self.group.id)
         return host_at(read_address(self.kwargs["host_name"]), group_id=self.group.id)
 
     def found_host(self, host: T | None) -> T:
@@ -99,8 +99,7 @@ class HostViewSet(OfHost):
 
     def index(self, request: Request, group_id: str) -> Response:
         """List hosts by name and port."""
-        hosts, cluster_id = hosts_of(self.group.id), self.query["clusterId"]
-        return self.list_of(HostDocument, hosts if cluster_id is None else hosts.filter(cluster=cluster_id))
+        return self.list_of(HostDocument, hosts_of(self.group.id, cluster_id=self.query["clusterId"]))
 
     def create(self, request: Request, group_id: str) -> Response:
         """Add a host before an agent reports it."""
@@ -216,7 +215,7 @@ class ClusterViewSet(ApiViewSet):
     def load(self) -> None:
         if "cluster_id" in self.kwargs:
             cluster_id = self.kwargs["cluster_id"]
-            cluster = ClusterDocument.first(clusters_of(self.group.id).filter(id=cluster_id))
+            cluster = ClusterDocument.first(cluster_with_id(cluster_id, group_id=self.group.id))
             self.cluster = get_or_404(cluster, ErrorCode.CLUSTER_NOT_FOUND, cluster_id, self.group.id)
 
     def index(self, request: Request, group_id: str) -> Response:
