@@ -21,9 +21,8 @@ from automation.choices import AgentType
 from automation.models import Agent, Host
 from automation.reports import Samples
 from automation.selectors.agents import agent_state, known_agents
-from automation.selectors.hosts import host_state
+from automation.selectors.hosts import host_state, replica_set_state, replica_sets_there
 from automation.selectors.measurements import MeasuredReport, measurements_of_reports, newest_measurements
-from automation.selectors.replica_sets import replica_set_state, replica_sets_there
 from events.choices import SignalKind
 from events.models import Signal
 from events.types import EventType, Target

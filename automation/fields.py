@@ -22,7 +22,7 @@ from opsapi.api.documents import InvalidField, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.fields import OneOf, Text, Whole, WithExample, path_name
 from opsapi.hostnames import LONGEST_NAME, canonical_hostname
-from opsapi.strict_json import UNKEPT_TEXT, is_kept
+from opsapi.wire_json import UNKEPT_TEXT, is_kept
 
 
 class Hostname(Text):

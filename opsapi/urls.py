@@ -4,8 +4,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
-from opsapi.api.pages import docs_page, metrics_page, schema_page
-from opsapi.api.root import ErrorCodeViewSet, HealthViewSet, RootViewSet
+from opsapi.api.root import ErrorCodeViewSet, HealthViewSet, RootViewSet, docs_page, metrics_page, schema_page
 from opsapi.api.views import UnknownPath, route
 from opsapi.console.path import CONSOLE_PATH, DOCUMENTS_PATH, SETUP_PATH
 from opsapi.static_files import missing_page

@@ -10,8 +10,7 @@ from typing import Any
 
 from alerting.rules.thresholds import MetricThreshold, ThresholdMode, ThresholdOperator, limit_of
 from alerting.rules.transition import ConfigView
-from automation.metric_spec import BOTH, MONGODB, POSTGRESQL, Engine
-from automation.metrics import Metric
+from automation.metrics import BOTH, MONGODB, POSTGRESQL, Engine, Metric
 from automation.units import Unit
 from events.types import EventType
 

@@ -25,7 +25,7 @@ from alerting.services.locks import project_lock
 from alerting.services.notifications import notifications_drop, notifications_unsilence
 from automation.models import Agent, Cluster, Host
 from automation.selectors.agents import agent_state
-from automation.selectors.replica_sets import (
+from automation.selectors.hosts import (
     clusters_emptied,
     last_of_cluster,
     last_of_replica_set,

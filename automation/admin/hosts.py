@@ -16,8 +16,7 @@ from automation.admin.states import host_state, with_behind
 from automation.choices import Granularity
 from automation.forms import HostForm, NewHostForm
 from automation.measurement_query import SeriesQuery, bucket_start, span_of
-from automation.metric_spec import MetricSubject
-from automation.metrics import Metric, base_unit, by_subject
+from automation.metrics import Metric, MetricSubject, base_unit, by_subject
 from automation.models import Agent, Database, Host
 from automation.quantities import best_unit, quantity_of, unit_words
 from automation.rules.heartbeats import unheard_for

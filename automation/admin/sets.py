@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from automation.admin.states import alerts_about, cluster_state, host_state, set_state, with_behind
 from automation.models import Cluster, Host, ReplicaSet
-from automation.selectors.replica_sets import MembersNow, members_now
+from automation.selectors.hosts import MembersNow, members_now
 from opsapi import clock
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import ago, badge, link, project, short_field

@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 from automation.choices import HostType
 from automation.models import Agent, Host, ReplicaSet
 from automation.rules.heartbeats import unheard_for
-from automation.selectors.replica_sets import MembersNow
+from automation.selectors.hosts import MembersNow
 from opsapi.clock import age_words
 from opsapi.console.admin_urls import list_url_named
 from opsapi.console.display import EMPTY, link

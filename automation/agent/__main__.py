@@ -24,9 +24,8 @@ from automation.agent.mongodb.engine import MongoDB
 from automation.agent.poller import Choice, Poller, PollRound
 from automation.agent.postgresql import MISSING
 from automation.agent.report import bodies_of, measurements_in
-from automation.agent.sender import Sender
+from automation.agent.sender import Sender, Spool, SpoolInUse
 from automation.agent.settings import PREFIX, Settings, SettingsError, read_settings
-from automation.agent.spool import Spool, SpoolInUse
 from opsapi import VERSION
 
 log = logging.getLogger("opsapi.agent")

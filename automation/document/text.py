@@ -16,8 +16,7 @@ import orjson
 from automation.document.sections import pointer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
-from opsapi.strict_json import UNKEPT_TEXT, is_kept, read_json
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import UNKEPT_TEXT, JsonObject, is_kept, read_json
 
 Path = tuple[str | int, ...]
 

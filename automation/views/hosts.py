@@ -9,22 +9,27 @@ from automation.addresses import read_address
 from automation.choices import HostType
 from automation.measurement_query import PARAMETERS, read_series_query
 from automation.models import Host
-from automation.selectors.hosts import databases_of, has_database, host_at, host_with_id, hosts_of
+from automation.selectors.hosts import (
+    cluster_with_id,
+    clusters_of,
+    databases_of,
+    has_database,
+    host_at,
+    host_with_id,
+    hosts_of,
+)
 from automation.selectors.measurements import measured_series, measurement_retention
-from automation.selectors.replica_sets import cluster_with_id, clusters_of
 from automation.serializers.hosts import (
+    METRIC_ROWS,
     ClusterDocument,
     DatabaseDocument,
     HostChange,
     HostDocument,
+    MeasurementsDocument,
+    MetricDocument,
     NewHost,
     database_path,
     host_path,
-)
-from automation.serializers.measurements import (
-    METRIC_ROWS,
-    MeasurementsDocument,
-    MetricDocument,
     present_measurements,
 )
 from automation.services.hosts import host_change, host_create, host_delete

@@ -14,8 +14,7 @@ from rest_framework.request import Request
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, rate_limited
-from opsapi.strict_json import read_json
-from opsapi.wire_json import JsonObject, write_json
+from opsapi.wire_json import JsonObject, read_json, write_json
 
 LARGE_BODY = 1024 * 1024
 """Bodies with more bytes are large: parsed, they take many times their size."""

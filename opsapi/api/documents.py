@@ -18,8 +18,7 @@ from rest_framework import serializers
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
-from opsapi.strict_json import UNKEPT_TEXT, is_kept
-from opsapi.wire_json import without_nulls
+from opsapi.wire_json import UNKEPT_TEXT, is_kept, without_nulls
 
 _ARRAYS = (serializers.ListField, serializers.ListSerializer)
 

@@ -19,7 +19,7 @@ from opsapi.api.documents import A_TIME, AN_ID, InvalidField, invalid
 from opsapi.api.errors import MOST_FAULTS, BadField
 from opsapi.hostnames import canonical_hostname
 from opsapi.ids import ID_PATTERN, is_id
-from opsapi.strict_json import UNKEPT_TEXT, is_kept
+from opsapi.wire_json import UNKEPT_TEXT, is_kept
 
 MAX_INTEGER = 2_147_483_647
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

@@ -14,7 +14,7 @@ from opsapi.apps import metrics
 from opsapi.environment import READ
 from opsapi.metric_series import COUNTED, DECLARED, SeriesType
 from tests.client import ApiClient
-from tools.reference_pages import entries
+from tools.management.commands.reference import entries
 
 ROOT: Path = settings.BASE_DIR
 PACKAGES = ("opsapi", "events", "accesslist", "automation", "integrations", "alerting")

@@ -8,7 +8,7 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.validation import validate_schema
 
 from opsapi.api.bodies import render
-from opsapi.api.pages import DOCUMENT
+from opsapi.api.root import DOCUMENT
 from opsapi.api.schema import openapi_document
 
 

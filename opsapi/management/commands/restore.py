@@ -17,7 +17,7 @@ from opsapi.embedded.server import Server
 from opsapi.program import START
 from opsapi.secret_files import make_private_directory
 from opsapi.supervisor import StartError
-from opsapi.supervisor.lock import DirectoryLock
+from opsapi.supervisor.platform import DirectoryLock
 
 
 class Command(BaseCommand):

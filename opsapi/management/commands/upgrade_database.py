@@ -12,7 +12,7 @@ from opsapi.embedded.layout import Layout
 from opsapi.embedded.upgrade import upgrade
 from opsapi.program import START
 from opsapi.supervisor import StartError
-from opsapi.supervisor.lock import DirectoryLock
+from opsapi.supervisor.platform import DirectoryLock
 
 
 class Command(BaseCommand):

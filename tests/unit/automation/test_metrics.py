@@ -1,7 +1,6 @@
 """Metrics: the whole list, written out by hand, each with its base unit, kind, engines and meaning."""
 
-from automation.metric_spec import Engine, MetricKind, MetricSubject
-from automation.metrics import Metric, allowed_units, base_unit, by_subject
+from automation.metrics import Engine, Metric, MetricKind, MetricSubject, allowed_units, base_unit, by_subject
 from automation.units import Unit
 from tests.each import each
 
