@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from automation.access import WRITE_HOSTS
-from automation.admin.states import host_state, with_behind
+from automation.admin.states import HostColumns, host_state
 from automation.choices import Granularity
 from automation.forms import HostForm, NewHostForm
 from automation.measurement_query import SeriesQuery, bucket_start, span_of
@@ -33,7 +33,7 @@ from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words, parse_time, time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import list_url, page_url
-from opsapi.console.display import Context, ago, badge, link, project, short
+from opsapi.console.display import Context, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.widgets import Cell, Panel, Plot, host_panels
@@ -257,7 +257,7 @@ class DataFilter(ChoiceFilter):
 
 
 @admin.register(Host)
-class HostAdmin(ConsoleAdmin):
+class HostAdmin(HostColumns, ConsoleAdmin):
     """Hosts with their last reported state."""
 
     section = Section.FLEET
@@ -337,24 +337,11 @@ class HostAdmin(ConsoleAdmin):
     def address(self, host: Host) -> str | SafeString | None:
         return short(str(host))
 
-    @admin.display(description="state")
-    def state(self, host: Host) -> SafeString:
-        return badge(*host_state(host, clock.now()))
-
-    @admin.display(description="version", ordering="version")
-    def shown_version(self, host: Host) -> str:
-        """The version, marked if another host runs a newer version of the same series."""
-        return with_behind(host.version, behind=host.version_behind)
-
     @admin.display(description="replica set", ordering="replica_set_name")
     def set_name(self, host: Host) -> str | SafeString | None:
         """The replica set, linked to its page."""
         name = short(host.replica_set_name)
         return link(page_url(host.replica_set), name) if host.replica_set else name
-
-    @admin.display(description="last report", ordering="last_report")
-    def reported(self, host: Host) -> SafeString | str:
-        return ago(host.last_report)
 
 
 @admin.register(Database)

@@ -57,7 +57,8 @@ def read_challenge(headers: Iterable[str]) -> Challenge:
     offered = [found for header in headers for found in _digests(header[:_LONGEST])]
     for algorithm in _ALGORITHMS:
         for parameters in offered:
-            usable = {"realm", "nonce"} <= parameters.keys() and "auth" in _listed(parameters.get("qop", ""))
+            offers = {word.strip() for word in parameters.get("qop", "").lower().split(",")}
+            usable = {"realm", "nonce"} <= parameters.keys() and "auth" in offers
             if usable and parameters.get("algorithm", "MD5").upper() == algorithm:
                 opaque = parameters.get("opaque")
                 return Challenge(parameters["realm"], parameters["nonce"], algorithm, opaque)
@@ -110,10 +111,6 @@ def _digests(header: str) -> list[dict[str, str]]:
         if scheme == "digest":
             found.append({})
     return found
-
-
-def _listed(text: str) -> list[str]:
-    return [item.strip().lower() for item in text.split(",")]
 
 
 def _quoted(text: str) -> str:

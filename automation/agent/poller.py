@@ -44,10 +44,6 @@ Choice = Callable[[ServerAddress], bool]
 """Whether this agent watches a host."""
 
 
-def _all(_: Sequence[ServerAddress]) -> Choice:
-    return lambda _: True
-
-
 class _Failed:
     """The answer of a poll that raised an exception."""
 
@@ -75,7 +71,9 @@ class Poller:
         self._waiting: set[ServerAddress] = set()
         self._number = itertools.count()
 
-    def round(self, choose: Callable[[Sequence[ServerAddress]], Choice] = _all) -> PollRound:
+    def round(
+        self, choose: Callable[[Sequence[ServerAddress]], Choice] = lambda _: lambda _: True
+    ) -> PollRound:
         """Poll the hosts of this agent, and return the answers that arrive in time.
 
         A host that is still being polled is skipped. `choose` gets all hosts and returns which of them this

@@ -18,7 +18,7 @@ import stat
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -190,17 +190,11 @@ class Spool:
             raise
 
     def _sync(self) -> None:
-        with _opened(self._directory) as descriptor:
+        descriptor = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC)
+        try:
             os.fsync(descriptor)
-
-
-@contextlib.contextmanager
-def _opened(directory: Path) -> Iterator[int]:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def check_owner(directory: Path) -> None:
@@ -338,7 +332,9 @@ class Sender:
             if all(field.endswith(".timestamp") for field in answer.bad_fields):
                 # The platform lists only some of many faults. The clocks differ, and hosts must not look down
                 # because of that.
-                self._report_clock(answer)
+                if answer.date is not None:
+                    clock = clock_words(answer.date)
+                    log.error("the clock of this machine is %s: correct it, for example with NTP", clock)
                 reduced = without_measurements(body)
         self._reductions[waiting.name] = reductions + 1
         try:
@@ -352,12 +348,6 @@ class Sender:
     def _done(self, waiting: Waiting) -> None:
         self._reductions.pop(waiting.name, None)
         self._spool.remove(waiting)
-
-    def _report_clock(self, answer: PlatformAnswer) -> None:
-        if answer.date is not None:
-            log.error(
-                "the clock of this machine is %s: correct it, for example with NTP", clock_words(answer.date)
-            )
 
     def _fails(self, why: str) -> None:
         if why != self._failure:

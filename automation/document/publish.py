@@ -40,7 +40,7 @@ def document_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> l
 def rule_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> list[BadField]:
     """Violated rules between fields or with the stored document; at most MOST_FAULTS."""
     faults = chain(
-        unique_names(document, "databaseVersions", _written_name),
+        unique_names(document, "databaseVersions", lambda version: text(version, "name")),
         bits_faults(document, stored),
         log_rotations(document),
         unique_names(document, "processes", process_name),
@@ -62,10 +62,6 @@ def unique_names(
             yield _fault([array, index, "name"], "is used by another item")
         if name is not None:
             seen.add(name)
-
-
-def _written_name(item: Section) -> str | None:
-    return text(item, "name")
 
 
 def known_versions(document: Section) -> Iterator[BadField]:

@@ -236,9 +236,6 @@ def side_by_side(old: str, new: str) -> list[LinePair] | None:
             rows.append(LinePair(LineKind.LEFT_OUT, None, None))
         for tag, old_from, old_to, new_from, new_to in group:
             kind = LineKind.SAME if tag == "equal" else LineKind.CHANGED
-            rows.extend(_rows(kind, lines[0][old_from:old_to], lines[1][new_from:new_to]))
+            pairs = zip_longest(lines[0][old_from:old_to], lines[1][new_from:new_to])
+            rows.extend(LinePair(kind, left, right) for left, right in pairs)
     return rows
-
-
-def _rows(kind: LineKind, old: list[str], new: list[str]) -> Iterator[LinePair]:
-    return (LinePair(kind, left, right) for left, right in zip_longest(old, new))

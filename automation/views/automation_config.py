@@ -42,19 +42,14 @@ from opsapi.api.bodies import DocumentRenderer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.permissions import ANY_KEY
-from opsapi.api.query import LISTING, PRETTY, Parameter, asks_for, read_flag
+from opsapi.api.query import LISTING, PRETTY, asks_for, flag_parameter
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role, Scope
 from opsapi.wire_json import JsonObject
 
 MAX_DOCUMENT = 16 * 1024 * 1024
-DRY_RUN = Parameter(
-    "dryRun",
-    read_flag,
-    False,
-    {"type": "boolean", "default": False},
-    "Validate the configuration and return the effects, without publishing it.",
-    allowed=("true", "false"),
+DRY_RUN = flag_parameter(
+    "dryRun", "Validate the configuration and return the effects, without publishing it."
 )
 _LONGEST_NUMBER = 9  # Digits. The column does not hold every number of ten digits.
 

@@ -163,7 +163,8 @@ class DeclaredSchema(AutoSchema):
         """Return the declared response with its status, and other responses that are not refusals."""
         status = self._api_view.statuses.get(self._action, 200)
         answer = self._api_view.answers.get(self._action)
-        shown = OpenApiResponse(description="No body.") if answer is None else self._document_of(answer)
+        shown = _list_of(answer[0]) if isinstance(answer, list) else answer
+        shown = shown or OpenApiResponse(description="No body.")
         return {status: shown, **self._api_view.also_answers.get(self._action, {})}
 
     def is_deprecated(self) -> bool:
@@ -183,9 +184,6 @@ class DeclaredSchema(AutoSchema):
             responses.setdefault(str(number), refusal(number, codes))
         self.resolve_serializer(ErrorDocument, "response")
         return operation
-
-    def _document_of(self, answer: Any) -> Any:
-        return _list_of(answer[0]) if isinstance(answer, list) else answer
 
     @property
     def _action(self) -> str:

@@ -190,7 +190,8 @@ class DatabaseCluster:
 
         A file that is already correct is not written: on a full disk, writing could only empty it.
         """
-        sockets = _list_item(str(self.layout.socket_dir))
+        # An item of a list, quoted because of spaces. The layout allows no double quotes.
+        sockets = f'"{self.layout.socket_dir}"'
         settings = {**SETTINGS, "unix_socket_directories": sockets, **self._durability()}
         users = sorted({self.owner.name, "root"})
         files = {
@@ -252,8 +253,3 @@ class DatabaseCluster:
 def _quoted(value: str) -> str:
     """Return a string for postgresql.conf (PostgreSQL 19.1.2)."""
     return "'" + value.replace("'", "''") + "'"
-
-
-def _list_item(value: str) -> str:
-    """Return an item of a list setting, quoted because of spaces. The layout allows no double quotes."""
-    return f'"{value}"'

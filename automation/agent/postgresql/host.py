@@ -205,7 +205,8 @@ class PostgresHost:
             except psycopg.Error as error:
                 if session.is_lost:
                     raise
-                self._databases.notes[metric, name] = (_why(error), self._access.explain(error))
+                why = Why.REFUSED if error.sqlstate == _REFUSED else Why.FAILED
+                self._databases.notes[metric, name] = (why, self._access.explain(error))
             else:
                 self._databases.reported.add(metric)
                 yield Sample(metric, number, taken)
@@ -373,7 +374,3 @@ def _not_reset(before: NumbersAt | None, now: NumbersAt) -> NumbersAt | None:
 def _is_wrong(error: psycopg.Error) -> bool:
     """Whether the server does not know or refuses the query, so that repeating it is pointless."""
     return (error.sqlstate or "").startswith(_WRONG_STATEMENT)
-
-
-def _why(error: psycopg.Error) -> Why:
-    return Why.REFUSED if error.sqlstate == _REFUSED else Why.FAILED

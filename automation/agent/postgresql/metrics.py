@@ -213,6 +213,3 @@ SERVER = (
 
 SIZE, DEAD_ROWS = "DATABASE_STORAGE_SIZE", "PG_DEAD_ROWS"
 """The metrics of a database, every ten minutes. Only a primary counts dead rows."""
-
-OF_THE_MACHINE = ("SYSTEM_", "DISK_PARTITION_", "SWAP_")
-"""Prefixes of metrics that PostgreSQL does not have: its statistics do not include the machine."""
