@@ -263,7 +263,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Raises CommandError for a fault in .env.example, or with --check a page that is not current."""
-        import_module(settings.ROOT_URLCONF)  # and with it all that declares settings and series
+        for name in (settings.ROOT_URLCONF, "opsapi.api.middleware"):
+            import_module(name)  # Together they import all modules that declare settings and series.
         directory: Path = settings.BASE_DIR / "docs" / "reference"
         pages = {directory / name: _MADE + text for name, text in _pages().items()}
         if options["check"]:
