@@ -1,4 +1,4 @@
-"""Files of the pages, by whitenoise, and the documents at `/docs/`, which are open to everybody.
+"""Static files of the pages, served by whitenoise, and the documents at `/docs/`, which need no login.
 
 `make docs` builds the documents as a site, and the package contains it.
 """
@@ -48,7 +48,7 @@ _NOT_BUILT = ErrorPage(
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # whitenoise has no types
-    """The middleware of whitenoise, which also has the documents.
+    """The middleware of whitenoise, which also serves the documents.
 
     It answers 404 for a file that was removed after the start. `make docs` replaces the documents while the
     platform runs, so their sizes are read at each request.
@@ -65,7 +65,7 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # whitenoise has
             self.add_files(str(SITE), prefix=DOCUMENTS_PATH)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """The file of the path, or what the next middleware answers."""
+        """Return the file of the path, or the answer of the next middleware."""
         path = request.path_info
         known = self.files.get(path)
         if path.startswith(DOCUMENTS_PATH) and isinstance(known, StaticFile):
@@ -78,7 +78,7 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # whitenoise has
 
     @staticmethod
     def serve(static_file: StaticFile | Redirect, request: HttpRequest) -> HttpResponseBase:
-        """The file; while an upgrade replaces files below a running process, some are gone: 404."""
+        """Return the file, or 404 for a file that an upgrade has removed while the platform runs."""
         try:
             answer: HttpResponseBase = WhiteNoiseMiddleware.serve(static_file, request)
         except FileNotFoundError:

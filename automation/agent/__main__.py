@@ -18,7 +18,7 @@ from pathlib import Path
 from automation.agent.check import check
 from automation.agent.client import TIMEOUT_SECONDS, Client
 from automation.agent.engine import DatabaseEngine, ServerAddress
-from automation.agent.faults import log_unforeseen
+from automation.agent.faults import log_unexpected
 from automation.agent.leases import Leases
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.poller import Choice, Poller, PollRound
@@ -133,7 +133,7 @@ class AgentProcess:
             together = ChainMap(*(dict(engine.sets()) for engine in self._engines))
             self._leases.ask(hosts, metrics, together)
         except Exception as error:  # An error in our code must not stop the monitoring.
-            log_unforeseen("leases", error)
+            log_unexpected("leases", error)
         return self._leases.watches
 
     def _round(self) -> PollRound:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from automation.agent.engine import DatabaseEngine, HostReading, HostToPoll, ServerAddress
-from automation.agent.faults import log_unforeseen
+from automation.agent.faults import log_unexpected
 
 MOST_SPREAD = 5.0
 """Seconds over which the polls of a round are spread."""
@@ -118,7 +118,7 @@ class Poller:
         try:
             found = engine.learn(target, answer)
         except Exception as error:  # The answer of a server must not stop the agent.
-            log_unforeseen(target.address, error)
+            log_unexpected(target.address, error)
             return
         for fresh in found:
             if fresh.address not in self._known:
@@ -147,14 +147,14 @@ class Poller:
                 thread.start()
             except RuntimeError as error:  # The system allows no more threads.
                 self._running.discard(target.address)
-                log_unforeseen(target.address, error)
+                log_unexpected(target.address, error)
 
     def _ask(self, engine: DatabaseEngine, target: HostToPoll, ask: Callable[[], Any]) -> None:
         answer: Any = _Failed()
         try:
             answer = ask()
         except Exception as error:  # Otherwise a host without an answer would never be polled again.
-            log_unforeseen(target.address, error)
+            log_unexpected(target.address, error)
         finally:
             self._answers.put((engine, target, answer))
 
@@ -164,7 +164,7 @@ def _of(engine: DatabaseEngine, ask: Callable[[], Sequence[Any]]) -> Sequence[An
     try:
         return ask()
     except Exception as error:  # The other engines continue.
-        log_unforeseen(type(engine).__name__, error)
+        log_unexpected(type(engine).__name__, error)
         return ()
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreachable, clock_words
-from automation.agent.faults import log_unforeseen
+from automation.agent.faults import log_unexpected
 from automation.agent.report import without, without_measurements
 
 log = logging.getLogger("opsapi.agent")
@@ -286,7 +286,7 @@ class Sender:
                 self._fails(f"the spool cannot be read: {error.strerror}")
                 wait = 0.0
             except Exception as error:  # An error in our code must not stop the reports.
-                log_unforeseen("sender", error)
+                log_unexpected("sender", error)
                 wait = pause
             if wait is None:
                 pause = FIRST_PAUSE

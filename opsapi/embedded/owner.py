@@ -91,7 +91,7 @@ def _make_system_user() -> Owner:
     useradd = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if useradd is None:
         raise EmbeddedDatabaseError(
-            f"PostgreSQL does not run as root and there is no useradd: make a system user named"
+            f"PostgreSQL does not run as root and there is no useradd: create a system user named"
             f" {SYSTEM_USER}, or run as an ordinary user"
         )
     options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
@@ -107,7 +107,7 @@ def _make_system_user() -> Owner:
     except KeyError:
         reason = (created.stderr.strip().splitlines() or [f"exit status {created.returncode}"])[-1]
         raise EmbeddedDatabaseError(
-            f"PostgreSQL does not run as root and the system user {SYSTEM_USER} cannot be made: {reason}"
+            f"PostgreSQL does not run as root and the system user {SYSTEM_USER} cannot be created: {reason}"
         ) from None
 
 

@@ -64,6 +64,6 @@ def passes(error: Exception) -> bool:
 
 
 def unapplied_migrations() -> int:
-    """How many migrations are still to be applied."""
+    """Return the number of migrations that are not applied yet."""
     executor = MigrationExecutor(connection)
     return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))

@@ -223,7 +223,7 @@ _ACTIONS: Mapping[int, Callable[[World], None]] = {
 
 
 def play_day(world: World) -> None:
-    """Let all happen in order: reports, actions, and what the worker makes of them."""
+    """Play all reports and actions in order, and the work of the worker after each."""
     last = dict.fromkeys(AGENTS, _FIRST_REPORT)
     for ago in (_FIRST_REPORT, *sorted(MOMENTS | _ACTIONS.keys(), reverse=True)):
         world.moment = world.ago(ago)

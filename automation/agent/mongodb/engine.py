@@ -10,7 +10,7 @@ from typing import Callable
 from weakref import WeakKeyDictionary
 
 from automation.agent.engine import HostReading, ServerAddress, joined
-from automation.agent.faults import Problems, log_unforeseen, printable, shown
+from automation.agent.faults import Problems, log_unexpected, printable, shown
 from automation.agent.mongodb.connection import MongoAccess, check, read, without_secrets
 from automation.agent.mongodb.host import MongoAnswer, MongoHost
 from automation.agent.mongodb.topology import (
@@ -303,7 +303,7 @@ class Deployment:
                     log.warning("OPSAPI_AGENT_MONGODB: a connection string %s", error)
                 before = str(error)
             except Exception as error:  # The name will be resolved again.
-                log_unforeseen("OPSAPI_AGENT_MONGODB: a name of mongodb+srv", error)
+                log_unexpected("OPSAPI_AGENT_MONGODB: a name of mongodb+srv", error)
             else:
                 return
             self._stopped.wait(LOOK_UP_AGAIN)

@@ -13,7 +13,7 @@ from typing import Any, Callable
 from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 
 from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample, ServerAddress
-from automation.agent.faults import log_unforeseen, printable
+from automation.agent.faults import log_unexpected, printable
 from automation.agent.mongodb.connection import (
     ANSWER_SECONDS,
     DATABASES,
@@ -104,14 +104,14 @@ class MongoHost:
             hello, note = self._hello()
         except Exception as error:  # An error in our code is logged with the host and affects no other host.
             if not isinstance(error, (OSError, PyMongoError)):
-                log_unforeseen(self.address, error)
+                log_unexpected(self.address, error)
             self.close()  # The next poll first checks whether anything listens.
             return MongoAnswer(self.address, problem=self._brief(error))
         try:
             return then(hello, note)
         except Exception as error:
             if not isinstance(error, PyMongoError):
-                log_unforeseen(self.address, error)
+                log_unexpected(self.address, error)
             return MongoAnswer(self.address, hello, problem=self._brief(error))
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from automation.agent.engine import HostReading, ServerAddress, joined
-from automation.agent.faults import Problems, log_unforeseen
+from automation.agent.faults import Problems, log_unexpected
 from automation.agent.postgresql.connection import PostgresAccess, read
 from automation.agent.postgresql.host import ROLE, Hello, PostgresAnswer, PostgresHost
 from automation.agent.rates import Why
@@ -88,7 +88,7 @@ class PostgreSQL:
             try:
                 reading = self._reading(address, answer)
             except Exception as error:  # A failure affects no other server.
-                log_unforeseen(address, error)
+                log_unexpected(address, error)
             else:
                 readings.extend([reading] if reading else [])
         return readings

@@ -12,7 +12,7 @@ from typing import Callable
 import psycopg
 
 from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample
-from automation.agent.faults import log_unforeseen, printable
+from automation.agent.faults import log_unexpected, printable
 from automation.agent.postgresql.connection import ANSWER_SECONDS, PostgresAccess, PostgresSession, Row
 from automation.agent.postgresql.metrics import DEAD_ROWS, RESET, SERVER, SIZE, SOURCES, MetricQuery
 from automation.agent.rates import Numbers, NumbersAt, Why, values_of
@@ -109,13 +109,13 @@ class PostgresHost:
         except psycopg.Error as error:
             return PostgresAnswer(reachable=self._access.lets_in(error), problem=self._access.explain(error))
         except Exception as error:  # An error in our code is logged with the host and affects no other host.
-            log_unforeseen(self.address, error)
+            log_unexpected(self.address, error)
             return PostgresAnswer(reachable=False, problem=type(error).__name__)
         try:
             return self._measured(session, hello)
         except Exception as error:
             if not isinstance(error, psycopg.Error):
-                log_unforeseen(self.address, error)
+                log_unexpected(self.address, error)
                 return PostgresAnswer(reachable=True, hello=hello, problem=type(error).__name__)
             return PostgresAnswer(reachable=True, hello=hello, problem=self._access.explain(error))
 
@@ -270,7 +270,7 @@ class _MetricReader:
     def problems(self) -> Iterator[str]:
         """The log text about missing metrics."""
         if self.refused:
-            yield f"refused for want of {ROLE}: {', '.join(sorted(self.refused))}"
+            yield f"refused without {ROLE}: {', '.join(sorted(self.refused))}"
         for section, problem in self._failed.items():
             yield f"{section}: {problem}"
 

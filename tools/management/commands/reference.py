@@ -100,7 +100,8 @@ def settings_page(example: Path) -> str:
 def _compare(written: list[str]) -> None:
     if len(set(written)) != len(written) or set(written) != READ.keys():
         twice = {name for name in written if written.count(name) > 1}
-        raise ValueError(f".env.example: what is read differs by {sorted({*written} ^ READ.keys() | twice)}")
+        wrong = sorted({*written} ^ READ.keys() | twice)
+        raise ValueError(f".env.example: these settings are missing, unknown or repeated: {wrong}")
 
 
 def _settings_table(found: Iterable[Entry]) -> str:
