@@ -1,6 +1,7 @@
 """The observations of signals and of the current fleet: read from the database for the rules."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -56,7 +57,7 @@ class _KnownFleet:
     """Resources named by signals that still exist: hosts by address, agents and measurements."""
 
     hosts: Mapping[str, tuple[str, int]]
-    agents: Set[tuple[str, str]]
+    agents: AbstractSet[tuple[str, str]]
     measured: Mapping[tuple[str, int | str], Samples]
 
     def has_host(self, state: Payload) -> bool:
