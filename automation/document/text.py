@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import zip_longest
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import orjson
 
@@ -42,7 +42,7 @@ class ExactNumber(Decimal):
     __slots__ = ("text",)
     text: str
 
-    def __new__(cls, text: str) -> "ExactNumber":
+    def __new__(cls, text: str) -> Self:
         """Raises ValueError for a number that cannot be kept."""
         try:
             number = super().__new__(cls, text)
@@ -57,7 +57,7 @@ class ExactInteger(int):
 
     text: str
 
-    def __new__(cls, text: str) -> "ExactInteger":
+    def __new__(cls, text: str) -> Self:
         number = super().__new__(cls, text)
         number.text = text
         return number
