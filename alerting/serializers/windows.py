@@ -1,19 +1,60 @@
 """Maintenance windows as the API shows and accepts them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
+from rest_framework import serializers
+
+from alerting.rules.matchers import fields_for
+from alerting.rules.recurrence import (
+    MAX_RRULE_LENGTH,
+    parse_rrule,
+    recurrence_fault,
+    recurrence_of,
+    time_zone,
+)
+from alerting.serializers.config_parts import MOST_MATCHERS, MatcherDocument
 from events.types import ALERT_CATEGORIES, Category
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import ANOTHER_ID, LinkDocument, Values
+from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, Values
 from opsapi.api.errors import BadField
-from opsapi.api.fields import DateTime, ListOf, OneOf, ShownId, ShownTime, VisibleText
+from opsapi.api.fields import DateTime, ListOf, OneOf, ShownId, ShownTime, Text, VisibleText
 from opsapi.api.resources import Resource
 from opsapi.clock import parse_time
 
 ENDS_TOO_EARLY = BadField(
     "endDate", ErrorCode.MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE, "must be later than startDate"
 )
+
+
+class RecurrenceDocument(Document):
+    """How a window repeats. In a request, `{}` means that it occurs once."""
+
+    rrule = Text(
+        max_length=MAX_RRULE_LENGTH,
+        help_text="RRULE of RFC 5545, section 3.3.10, with FREQ, INTERVAL, COUNT, UNTIL, WKST and BYDAY; "
+        "if FREQ is MONTHLY or YEARLY, also with BYMONTHDAY and BYMONTH.",
+        example="FREQ=WEEKLY;BYDAY=SU",
+    )
+    timeZone = Text(
+        max_length=64,
+        help_text="Name in the IANA time zone database; every occurrence starts at the same time there.",
+        example="Europe/Berlin",
+    )
+
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
+        """Both parts are known."""
+        for name, parse in (("rrule", parse_rrule), ("timeZone", time_zone)):
+            if name in values:
+                try:
+                    parse(values[name])
+                except ValueError as error:
+                    yield BadField(name, ErrorCode.INVALID_ATTRIBUTE, str(error))
+
+    def run_validation(self, data: Any = serializers.empty) -> Values:
+        """The values; none for an empty object."""
+        return {} if data == {} else super().run_validation(data)
 
 
 class WindowDocument(Resource):
@@ -47,24 +88,70 @@ class WindowDocument(Resource):
         help_text="Categories of event types, without duplicates.",
         example=[Category.HOST.value, Category.REPLICA_SET.value],
     )
+    recurrence = RecurrenceDocument(
+        required=False,
+        help_text="If left out, the window occurs once; otherwise startDate and endDate are its first "
+        "occurrence.",
+    )
+    matchers = ListOf(
+        MatcherDocument(),
+        max_length=MOST_MATCHERS,
+        clearable=True,
+        required=False,
+        help_text="The window mutes only targets that match all of them. The fields must be fields of all "
+        "alertTypeNames.",
+    )
     description = VisibleText(max_length=1000, single_line=False, required=False, example="new disks")
     links = LinkDocument(many=True, read_only=True)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """The window ends after it starts, whichever of the two is stored already."""
-        if bad & {"startDate", "endDate"}:
-            return
+        """The window ends after it starts, and its other fields fit, whichever of them are stored already."""
         stored = self.context.get("stored") or {}
-        start = values.get("start") or _moment(stored.get("startDate"))
-        end = values.get("end") or _moment(stored.get("endDate"))
-        if start and end and end <= start:
-            yield ENDS_TOO_EARLY
+        yield from window_faults(
+            start=None if "startDate" in bad else values.get("start") or _moment(stored.get("startDate")),
+            end=None if "endDate" in bad else values.get("end") or _moment(stored.get("endDate")),
+            alert_types=values.get("alert_types") or stored.get("alertTypeNames", ()),
+            recurrence=None if "recurrence" in bad else values.get("recurrence", stored.get("recurrence")),
+            matchers=() if "matchers" in bad else values.get("matchers", stored.get("matchers")),
+        )
 
 
 class WindowChange(WindowDocument):
     """A change of a window; missing fields stay."""
 
     is_change = True
+
+
+def window_faults(
+    *,
+    start: datetime | None,
+    end: datetime | None,
+    alert_types: Iterable[str],
+    recurrence: Mapping[str, str] | None,
+    matchers: Sequence[Mapping[str, str]] | None,
+) -> Iterator[BadField]:
+    """Yield the faults between the valid fields of a window; a field that is missing or invalid is None."""
+    if start and end:
+        if end <= start:
+            yield ENDS_TOO_EARLY
+        elif recurrence and (fault := recurrence_fault(start, end, recurrence_of(recurrence))):
+            yield BadField(fault[0], ErrorCode.INVALID_ATTRIBUTE, fault[1])
+    for category in map(Category, alert_types):
+        allowed = [field.value for field in fields_for(category)]
+        if matchers and not allowed:
+            message = (
+                f"{category.value} alerts have no fields to match: only HOST, REPLICA_SET and CLUSTER do"
+            )
+            yield BadField("matchers", ErrorCode.INVALID_ATTRIBUTE, message)
+            continue
+        for place, matcher in enumerate(matchers or ()):
+            if matcher["fieldName"] not in allowed:
+                yield BadField(
+                    f"matchers[{place}].fieldName",
+                    ErrorCode.INVALID_ENUM_VALUE,
+                    f"is not a field of {category.value} alerts",
+                    allowed,
+                )
 
 
 def _moment(text: str | None) -> datetime | None:

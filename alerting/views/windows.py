@@ -4,7 +4,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alerting.access import READ, WRITE
-from alerting.selectors.windows import windows_of
+from alerting.selectors.windows import not_over, windows_of
 from alerting.serializers.windows import WindowChange, WindowDocument
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi.api.catalogue import ErrorCode
@@ -49,7 +49,7 @@ class WindowViewSet(ApiViewSet):
         """List windows that are not over, in the order of their start."""
         windows = windows_of(self.group.id)
         if not self.query["includeExpired"]:
-            windows = windows.filter(end__gt=self.now)
+            windows = windows.filter(not_over(self.now))
         return self.list_of(WindowDocument, windows)
 
     def create(self, request: Request, group_id: str) -> Response:

@@ -19,7 +19,8 @@ from alerting.rules import claim_order, delivery_policy, destination_health
 from alerting.rules.claim_order import Candidate, RunningRequest
 from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Silence, repeat_due
 from alerting.rules.destination_health import PROBED_AFTER, Health
-from alerting.rules.windows import WindowSpan, covering
+from alerting.rules.matchers import MatchSubject
+from alerting.rules.windows import WindowRule, covering
 from alerting.selectors.due_notifications import due_of
 from alerting.selectors.notified_receivers import Notified
 from alerting.services import notification_rows
@@ -48,7 +49,7 @@ class MemoryStore:
         self.settings: list[NotificationSetting] = []
         self.places: dict[str, Destination] = {}
         self.down: dict[str, UnreachableHost] = {}
-        self.windows: dict[str, list[WindowSpan]] = {}
+        self.windows: dict[str, list[WindowRule]] = {}
         self.tries: dict[str, list[tuple[int, str | None, datetime]]] = {}
         self.sequence = 0
 
@@ -157,7 +158,7 @@ class MemoryStore:
 
     def window(self, project: int, number: int, end: datetime, now: datetime) -> None:
         """`window_create`."""
-        span = WindowSpan(id=str(number), start=now, end=end)
+        span = WindowRule(id=str(number), start=now, end=end)
         self.windows.setdefault(f"{project:024x}", []).append(span)
 
     def window_gone(self, project: int, number: int, now: datetime) -> None:
@@ -352,13 +353,13 @@ class MemoryStore:
         ]
         first = one.first_attempt
         lapsed = [ended for _, reason, ended in self.tries.get(one.id, ()) if reason == NO_OUTCOME]
-        window = covering(self.windows.get(str(one.group_id), ()), now)
+        active = covering(self.windows.get(str(one.group_id), ()), now, MatchSubject())
         return replace(
             due_of(one, alert),
             addressed=bool(one.destination) and place == one.destination,
             was_notified=any(row.destination in (one.destination, "") for row in received),
             lapsed_for_good=sum(first is not None and ended >= first for ended in lapsed) >= LAPSES_AT_MOST,
-            silence=Silence(window.id, window.end) if window else None,
+            silence=Silence(active.window.id, active.until) if active else None,
         )
 
     def _named(self, one: Notification) -> tuple[str, str]:
