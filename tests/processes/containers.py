@@ -16,6 +16,9 @@ HARDENED = ("--read-only", "--tmpfs", "/tmp", "--cap-drop", "all", "--security-o
 """As compose.yaml runs the platform."""
 _BASE = "docker.io/library/debian:bookworm-slim"
 _CERTIFICATES = "/mnt/certificates.pem"
+_INDEX_SETTINGS = frozenset(
+    {"cert", "extra-index-url", "find-links", "index-url", "no-index", "trusted-host"}
+)
 # podman cannot work where both versions of control groups are mixed, or no process may raise its limits.
 _OWN_CGROUPS = (
     "umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && echo && exec sleep infinity"
@@ -94,15 +97,17 @@ class Podman:
         assert done.returncode == 0, done.stdout
 
     def _indexes(self) -> list[str]:
-        """The options that give a build the configuration of pip, with the directories that it names."""
+        """The options that give a build pip's package indexes, with the directories that they name."""
         listed = subprocess.run(
             [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
         )
         values: dict[str, str] = {}
         for line in listed.stdout.splitlines():
             key, _, value = line.partition("=")
-            # The environment comes first, and wins.
-            values.setdefault(key.rpartition(".")[2], str(ast.literal_eval(value)))
+            name = key.rpartition(".")[2]
+            if name in _INDEX_SETTINGS:
+                # The environment comes first, and wins.
+                values.setdefault(name, str(ast.literal_eval(value)))
         mounts = set()
         if certificates := values.get("cert"):
             mounts.add(f"--volume={Path(certificates).resolve()}:{_CERTIFICATES}:ro")
