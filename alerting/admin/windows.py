@@ -68,7 +68,7 @@ class WindowStateFilter(ChoiceFilter):
 
     def chosen(self, rows: Rows, value: str) -> Rows:
         """Windows in the state."""
-        return rows.filter(in_state(WindowState(value), clock.now()))
+        return rows.filter(in_state(rows, WindowState(value), clock.now()))
 
 
 @admin.register(MaintenanceWindow)

@@ -5,26 +5,32 @@ RFC 5545, a local time that a change of the clock skips means the time as much l
 time that occurs twice means the first, and all occurrences have the same exact duration (section 3.8.5.3).
 
 dateutil expands the rules. Only some parts are accepted: with them dateutil has few days to try, and no rule
-takes long to expand, however far from its start.
+takes long to expand, however far from its start. A rule that never occurs is refused before dateutil searches
+for its first day.
 """
 
+import calendar
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from functools import lru_cache
+from importlib import resources
 from itertools import islice
 from typing import Any, Final, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from dateutil import rrule
 
 MOST_DURATION: Final = timedelta(days=31)
 MAX_RRULE_LENGTH: Final = 200
+TIME_ZONES: Final = tuple(sorted(resources.files("tzdata").joinpath("zones").read_text("utf-8").split()))
+"""The names of the IANA time zone database: the same on every machine."""
 _YEARS = range(1970, 2200)
 _MOST_INTERVAL = _MOST_COUNT = 366
 _MONTHS = 12
+_WEEKS_OF_A_MONTH = 5
 _FREQUENCIES: Mapping[str, int] = {
     "DAILY": rrule.DAILY,
     "WEEKLY": rrule.WEEKLY,
@@ -50,12 +56,9 @@ _DAYS: Mapping[str, rrule.weekday] = {
 _DAY = re.compile(r"([+-]?[0-9]{1,2})?(MO|TU|WE|TH|FR|SA|SU)", re.ASCII)
 _UNTIL = re.compile(r"[0-9]{8}(T[0-9]{6}Z)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,3}", re.ASCII)
-_LAST_OCCURRENCE = (
-    timedelta(days=40),
-    timedelta(days=400),
-    timedelta(days=366 * 13),
-    timedelta(days=366 * 300),
-)
+_LEAP_YEAR = 2000
+_SEARCHED_FOR_THE_LAST = (timedelta(days=40), timedelta(days=400), timedelta(days=366 * 300))
+"""How long before UNTIL the last occurrence is searched for, in turn: few occurrences are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +90,22 @@ class _Rule:
     options: Mapping[str, Any]
     """Keywords of dateutil's rrule."""
 
-    def of(self, first: datetime, dtstart: datetime) -> rrule.rrule:
+    def of(self, first: datetime, dtstart: datetime, *, interval: int | None = None) -> rrule.rrule:
         """The rule of a window that starts at `first`, from `dtstart` on; both in local time without zone."""
         return rrule.rrule(
             _FREQUENCIES[self.frequency],
             dtstart=dtstart,
-            interval=self.interval,
+            interval=interval or self.interval,
             **{**self.options, **self._implied(first)},
         )
+
+    def occurs(self, first: datetime) -> bool:
+        """Whether any day fits: a month that it names has a day that it names."""
+        options = {**self.options, **self._implied(first)}
+        lengths = [
+            calendar.monthrange(_LEAP_YEAR, month)[1] for month in options.get("bymonth", range(1, 13))
+        ]
+        return any(abs(day) <= max(lengths) for day in options.get("bymonthday", (1,)))
 
     def _implied(self, first: datetime) -> Mapping[str, Any]:
         """The days that follow from the start if the rule names none (RFC 5545, section 3.3.10)."""
@@ -113,10 +124,9 @@ def time_zone(name: str) -> ZoneInfo:
     Raises:
         ValueError: there is none; the text is for the author of the name.
     """
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError("is not a time zone of the IANA database, such as Europe/Berlin") from None
+    if name not in TIME_ZONES:
+        raise ValueError("is not a time zone of the IANA database, such as Europe/Berlin")
+    return ZoneInfo(name)
 
 
 @lru_cache(maxsize=1024)
@@ -142,19 +152,39 @@ def parse_rrule(text: str) -> _Rule:
         raise ValueError("COUNT and UNTIL exclude each other")
     if "UNTIL" in parts:
         _until(parts["UNTIL"], UTC)
+    options = _options(parts, frequency)
+    _check_numbered_days(options)
     return _Rule(
         frequency=frequency,
         interval=_whole("INTERVAL", parts, _MOST_INTERVAL) or 1,
         count=_whole("COUNT", parts, _MOST_COUNT),
         until=parts.get("UNTIL"),
-        options=_options(parts, frequency),
+        options=options,
     )
+
+
+def _check_numbered_days(options: Mapping[str, Any]) -> None:
+    """Refuse combinations that hardly ever or never occur, such as the fifth Monday on the 1st.
+
+    dateutil takes "every Monday and the first Sunday" as days that are both.
+    """
+    days = options.get("byweekday", ())
+    numbers = [abs(day.n) for day in days if day.n]
+    if 0 < len(numbers) < len(days):
+        raise ValueError("BYDAY must number all days or none")
+    if numbers and "bymonthday" in options:
+        raise ValueError("BYDAY with numbers and BYMONTHDAY exclude each other")
+    if numbers and "bymonth" in options and max(numbers) > _WEEKS_OF_A_MONTH:
+        raise ValueError("BYDAY numbers the days of a month, 1 to 5, if BYMONTH is given")
 
 
 def occurrences(
     start: datetime, end: datetime, recurrence: Recurrence | None, *, after: datetime
 ) -> Iterator[Occurrence]:
-    """Yield the occurrences of a window that end after a time, in order; without recurrence at most one."""
+    """Yield the occurrences of a window that end after a time, in order; without recurrence at most one.
+
+    Two occurrences that a change of the clock moves to the same time are one.
+    """
     if end > after:
         yield Occurrence(start, end)
     if recurrence is None:
@@ -165,31 +195,27 @@ def occurrences(
     until = _until(rule.until, zone) if rule.until else None
     # A day more than the difference of any two clocks.
     earliest = _local(after - duration - timedelta(days=2), zone)
+    before = start
     for local in rule.of(first, _aligned(rule, first, earliest)):
         begins = local.replace(tzinfo=zone).astimezone(UTC)
         if (last and local > last) or (until and begins > until) or local.year > _YEARS[-1]:
             return
-        if local > first and begins + duration > after:
+        if local > first and begins > before and begins + duration > after:
             yield Occurrence(begins, begins + duration)
+        before = max(before, begins)
 
 
-def last_end(start: datetime, end: datetime, recurrence: Recurrence | None) -> datetime | None:
-    """The end of the last occurrence of a window that recurs; None if the window never ends."""
-    if recurrence is None:
-        return end
-    rule = parse_rrule(recurrence.rrule)
-    if rule.count:
-        local = _last_local(recurrence.rrule, _local(start, ZoneInfo(recurrence.time_zone)))
-        until = local.replace(tzinfo=ZoneInfo(recurrence.time_zone)).astimezone(UTC) if local else start
-    elif rule.until:
-        until = _until(rule.until, ZoneInfo(recurrence.time_zone))
+def last_end(start: datetime, end: datetime, recurrence: Recurrence) -> datetime | None:
+    """The end of the last occurrence; None if the window never ends."""
+    rule, zone = parse_rrule(recurrence.rrule), ZoneInfo(recurrence.time_zone)
+    if rule.until:
+        until = _until(rule.until, zone)
+    elif last := _last_local(recurrence.rrule, _local(start, zone)):
+        until = last.replace(tzinfo=zone).astimezone(UTC)
     else:
         return None
-    for before in _LAST_OCCURRENCE:
-        found = list(occurrences(start, end, recurrence, after=max(until - before, start)))
-        if found:
-            return found[-1].end
-    return end
+    searched = (occurrences(start, end, recurrence, after=until - time) for time in _SEARCHED_FOR_THE_LAST)
+    return next((found[-1].end for found in map(list, searched) if found), end)
 
 
 def recurrence_fault(start: datetime, end: datetime, recurrence: Recurrence) -> tuple[str, str] | None:
@@ -204,12 +230,13 @@ def recurrence_fault(start: datetime, end: datetime, recurrence: Recurrence) -> 
 def _first_fault(start: datetime, recurrence: Recurrence) -> tuple[str, str] | None:
     rule, zone = parse_rrule(recurrence.rrule), ZoneInfo(recurrence.time_zone)
     first = _local(start, zone)
-    match = next(iter(rule.of(first, first)), None)
-    if match is None or match.year > _YEARS[-1]:
+    if not rule.occurs(first):
         return "recurrence.rrule", "never occurs"
+    # INTERVAL does not count before the first occurrence.
+    match = next(iter(rule.of(first, first, interval=1)), None)
     if match != first:
-        occurs = match.replace(tzinfo=zone).isoformat()
-        return "startDate", f"must be the first occurrence of recurrence.rrule; the next is {occurs}"
+        named = f"; the next is {match.replace(tzinfo=zone).isoformat()}" if match else ""
+        return "startDate", f"must be the first occurrence of recurrence.rrule{named}"
     if rule.until and start > _until(rule.until, zone):
         return "recurrence.rrule", "UNTIL must not be before startDate"
     return None
@@ -283,15 +310,15 @@ def _last_local(text: str, first: datetime) -> datetime | None:
 
 def _until(text: str, zone: tzinfo) -> datetime:
     """The last time at which an occurrence may start. A date includes its whole local day."""
-    if _UNTIL.fullmatch(text):
-        with suppress(ValueError, OverflowError):
-            moment = datetime.strptime(text[:15], "%Y%m%dT%H%M%S" if "T" in text else "%Y%m%d").replace(
-                tzinfo=UTC
+    if _UNTIL.fullmatch(text) and int(text[:4]) in _YEARS:
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(text)
+            return (
+                moment if moment.tzinfo else datetime.combine(moment, time(23, 59, 59), zone).astimezone(UTC)
             )
-            if "T" in text:
-                return moment
-            return datetime.combine(moment.date(), time(23, 59, 59), zone).astimezone(UTC)
-    raise ValueError("UNTIL must be a date or a UTC time, as 20261231 or 20261231T230000Z")
+    raise ValueError(
+        f"UNTIL must be a date or a UTC time, as 20261231 or 20261231T230000Z, up to {_YEARS[-1]}"
+    )
 
 
 def _options(parts: Mapping[str, str], frequency: str) -> Mapping[str, Any]:

@@ -88,20 +88,19 @@ class ActiveWindow(NamedTuple):
     until: datetime
 
 
-def covering(windows: Iterable[WindowRule], moment: datetime, subject: MatchSubject) -> ActiveWindow | None:
-    """Of the windows of an alert's category, the active window that mutes its subject and ends last.
+def active_windows(windows: Iterable[WindowRule], moment: datetime) -> list[ActiveWindow]:
+    """The windows with an occurrence in effect, the last to end first."""
+    current = ((window, next(window.occurrences(moment), None)) for window in windows)
+    active = [ActiveWindow(window, found.end) for window, found in current if found and found.start <= moment]
+    return sorted(active, key=lambda found: (found.until, found.window.id), reverse=True)
+
+
+def muting(active: Iterable[ActiveWindow], subject: MatchSubject) -> ActiveWindow | None:
+    """Of the active windows of an alert's category, in their order, the first that mutes its subject.
 
     Delivery, the preview of a window and the pages of the console all use it.
     """
-    active = (_active(window, moment) for window in windows if window.mutes(subject))
-    return max(
-        (found for found in active if found), key=lambda found: (found.until, found.window.id), default=None
-    )
-
-
-def _active(window: WindowRule, moment: datetime) -> ActiveWindow | None:
-    current = next(window.occurrences(moment), None)
-    return ActiveWindow(window, current.end) if current and current.start <= moment else None
+    return next((found for found in active if found.window.mutes(subject)), None)
 
 
 NOUNS: Mapping[Category, tuple[str, str]] = {

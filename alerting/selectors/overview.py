@@ -86,7 +86,7 @@ def windows_ahead(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[Ma
     """Active maintenance windows, and windows that begin within seven days, in the order of their start."""
     rows = MaintenanceWindow.objects.filter(not_over(now), start__lt=now + _AHEAD, group__deleted=None)
     seen = in_visible_scope(rows, visible_scope).select_related("group").order_by("start", "id")
-    once = first_rows(seen.filter(recurrence=None))
+    once = first_rows(seen.filter(recurrence__isnull=True))
     again = [
         (current.start, row)
         for row in seen.filter(recurrence__isnull=False)[:MOST_COUNTED]

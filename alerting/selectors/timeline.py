@@ -14,7 +14,7 @@ from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.timeline import TimelineEntry, TimelineEntryKind, cut, in_order, window_entries
 from alerting.rules.timeline_notifications import TimelineNotification, coming_entry, notification_entries
 from alerting.rules.transition import ConfigView
-from alerting.rules.windows import WindowRule, covering
+from alerting.rules.windows import WindowRule, active_windows, muting
 from alerting.rules.wording import condition_words
 from alerting.selectors.acknowledgements import alert_acknowledgement
 from alerting.selectors.config_views import config_view
@@ -185,7 +185,7 @@ def _pending_notifications(read: _Read) -> Iterator[TimelineEntry]:
 
 
 def _silence(read: _Read, at: datetime) -> Silence | None:
-    active = covering(read.windows, at, read.subject)
+    active = muting(active_windows(read.windows, at), read.subject)
     return Silence(active.window.id, active.until) if active else None
 
 

@@ -13,14 +13,21 @@ from accesslist.models import Project
 from alerting.choices import AlertStatus
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.rules.delivery_policy import Silence
-from alerting.rules.matchers import Matcher, MatcherField, MatchSubject, subject_of
-from alerting.rules.windows import MuteCounts, MuteExtent, WindowRule, WindowState, covering, window_rule
+from alerting.rules.matchers import MatcherField, MatchSubject, subject_of
+from alerting.rules.windows import (
+    ActiveWindow,
+    MuteCounts,
+    MuteExtent,
+    WindowRule,
+    WindowState,
+    active_windows,
+    muting,
+    window_rule,
+)
 from automation.models import Agent, Cluster, Host, ReplicaSet
 from events.models import Event
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi.api.resources import Facts
-
-_MOST_RECURRING = 10_000
 
 
 def windows_of(group_id: str) -> QuerySet[MaintenanceWindow]:
@@ -34,16 +41,15 @@ def not_over(now: datetime) -> Q:
     return Q(end__gt=now) | recurs & (Q(last_end=None) | Q(last_end__gt=now))
 
 
-def in_state(state: WindowState, now: datetime) -> Q:
-    """The windows in a state. Python decides for windows that recur."""
-    recurring = MaintenanceWindow.objects.filter(recurrence__isnull=False)[:_MOST_RECURRING]
-    once = {
-        WindowState.PENDING: Q(start__gt=now),
-        WindowState.ACTIVE: Q(start__lte=now, end__gt=now),
-        WindowState.EXPIRED: Q(end__lte=now),
-    }
-    found = [window.id for window in recurring if window.rule.state(now) is state]
-    return Q(once[state], recurrence=None) | Q(id__in=found)
+def in_state(windows: QuerySet[MaintenanceWindow], state: WindowState, now: datetime) -> Q:
+    """The windows in a state. Of those that recur and have begun, Python finds those in effect."""
+    if state is WindowState.EXPIRED:
+        return ~not_over(now)
+    begun = Q(recurrence__isnull=False, start__lte=now) & not_over(now)
+    found = [row.id for row in windows.filter(begun) if row.rule.state(now) is WindowState.ACTIVE]
+    if state is WindowState.ACTIVE:
+        return Q(recurrence__isnull=True, start__lte=now, end__gt=now) | Q(id__in=found)
+    return Q(start__gt=now) | begun & ~Q(id__in=found)
 
 
 def windows_in_effect(now: datetime) -> QuerySet[MaintenanceWindow]:
@@ -57,15 +63,15 @@ def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, Mai
     One query, however many alerts, and one more if a window selects hosts by their type.
     """
     groups = {alert.group_id for alert in alerts}
-    rows = windows_in_effect(now).filter(group_id__in=groups) if groups else ()
+    rows = list(windows_in_effect(now).filter(group_id__in=groups)) if groups else []
     windows = {row.id: row for row in rows}
-    rules = _by_category((window.group_id, window.alert_types, window.rule) for window in windows.values())
-    subjects = _subjects(_matchers(rules), {alert.id: alert.facts for alert in alerts})
+    active = _active_by_category(((row.group_id, row.alert_types, row.rule) for row in rows), now)
+    subjects = _subjects(active, {alert.id: alert.facts for alert in alerts})
     found = (
-        (alert.id, covering(rules.get((alert.group_id, category_of(alert)), ()), now, subjects[alert.id]))
+        (alert.id, muting(active.get((alert.group_id, category_of(alert)), ()), subjects[alert.id]))
         for alert in alerts
     )
-    return {alert_id: windows[active.window.id] for alert_id, active in found if active is not None}
+    return {alert_id: windows[by.window.id] for alert_id, by in found if by is not None}
 
 
 def rules_since_start(alert: Alert, *, most: int) -> tuple[list[WindowRule], MatchSubject]:
@@ -75,8 +81,7 @@ def rules_since_start(alert: Alert, *, most: int) -> tuple[list[WindowRule], Mat
         not_over(alert.created), alert_types__contains=[category_of(alert)]
     )
     rules = [window.rule for window in windows[:most]]
-    matchers = [matcher for rule in rules for matcher in rule.matchers]
-    return rules, _subjects(matchers, {alert.id: alert.facts})[alert.id]
+    return rules, subjects_of(rules, {alert.id: alert.facts})[alert.id]
 
 
 def category_of(alert: Alert) -> str:
@@ -104,32 +109,31 @@ def silences_of(notifications: Collection[Notification], *, now: datetime) -> di
         rows = cursor.fetchall()
     # Read last, and without a lock: deleting a project locks its windows first.
     live = set(Project.objects.filter(id__in={row[1] for row in rows}).values_list("id", flat=True))
-    rules = _by_category((row[1], row[2], _rule_of(row)) for row in rows if row[1] in live)
-    matchers = _matchers(rules)
-    facts = _facts(notifications) if matchers else {name: {} for name in categories}
-    subjects = _subjects(matchers, facts)
+    active = _active_by_category(((row[1], row[2], _rule_of(row)) for row in rows if row[1] in live), now)
+    by_matchers = any(found.window.matchers for windows in active.values() for found in windows)
+    facts = _facts(notifications) if by_matchers else {name: {} for name in categories}
+    subjects = _subjects(active, facts)
     found = {
-        notification.id: covering(
-            rules.get((notification.group_id or "", categories[notification.id]), ()),
-            now,
+        notification.id: muting(
+            active.get((notification.group_id or "", categories[notification.id]), ()),
             subjects[notification.id],
         )
         for notification in notifications
         if notification.id in categories
     }
-    return {name: Silence(active.window.id, active.until) for name, active in found.items() if active}
+    return {name: Silence(by.window.id, by.until) for name, by in found.items() if by}
 
 
-_Rules = Mapping[tuple[str, str], Sequence[WindowRule]]
-"""The windows by project and category."""
+_Active = Mapping[tuple[str, str], Sequence[ActiveWindow]]
+"""Active windows by project and category."""
 
 
-def _by_category(rows: Iterable[tuple[str, Collection[str], WindowRule]]) -> _Rules:
+def _active_by_category(rows: Iterable[tuple[str, Collection[str], WindowRule]], now: datetime) -> _Active:
     rules: dict[tuple[str, str], list[WindowRule]] = {}
     for group_id, categories, rule in rows:
         for category in categories:
             rules.setdefault((group_id, category), []).append(rule)
-    return rules
+    return {key: active_windows(found, now) for key, found in rules.items()}
 
 
 def _rule_of(row: Sequence[Any]) -> WindowRule:
@@ -144,14 +148,17 @@ def _rule_of(row: Sequence[Any]) -> WindowRule:
     )
 
 
-def _matchers(rules: _Rules) -> list[Matcher]:
-    return [matcher for found in rules.values() for rule in found for matcher in rule.matchers]
+def _subjects(active: _Active, facts: Mapping[str, Facts]) -> dict[str, MatchSubject]:
+    return subjects_of((found.window for windows in active.values() for found in windows), facts)
 
 
-def _subjects(matchers: Iterable[Matcher], facts: Mapping[str, Facts]) -> dict[str, MatchSubject]:
-    """The subjects of alerts or notifications for these matchers; `facts` by their id."""
+def subjects_of(windows: Iterable[WindowRule], facts: Mapping[str, Facts]) -> dict[str, MatchSubject]:
+    """The subjects of alerts or notifications for the matchers of these windows; `facts` by their id.
+
+    The type of a host is read only if a matcher asks for it.
+    """
     types: dict[str, str] = {}
-    if any(matcher.field is MatcherField.TYPE_NAME for matcher in matchers):
+    if any(matcher.field is MatcherField.TYPE_NAME for window in windows for matcher in window.matchers):
         ids = {found["hostId"] for found in facts.values() if "hostId" in found}
         types = dict(Host.objects.filter(id__in=ids).values_list("id", "type_name"))
     return {

@@ -20,7 +20,7 @@ from alerting.rules.claim_order import Candidate, RunningRequest
 from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Silence, repeat_due
 from alerting.rules.destination_health import PROBED_AFTER, Health
 from alerting.rules.matchers import MatchSubject
-from alerting.rules.windows import WindowRule, covering
+from alerting.rules.windows import WindowRule, active_windows, muting
 from alerting.selectors.due_notifications import due_of
 from alerting.selectors.notified_receivers import Notified
 from alerting.services import notification_rows
@@ -353,7 +353,7 @@ class MemoryStore:
         ]
         first = one.first_attempt
         lapsed = [ended for _, reason, ended in self.tries.get(one.id, ()) if reason == NO_OUTCOME]
-        active = covering(self.windows.get(str(one.group_id), ()), now, MatchSubject())
+        active = muting(active_windows(self.windows.get(str(one.group_id), ()), now), MatchSubject())
         return replace(
             due_of(one, alert),
             addressed=bool(one.destination) and place == one.destination,

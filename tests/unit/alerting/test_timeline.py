@@ -15,7 +15,7 @@ from alerting.rules.timeline import (
     settled_at,
     window_entries,
 )
-from alerting.rules.windows import WindowRule, covering
+from alerting.rules.windows import WindowRule, active_windows, muting
 from tests.each import each
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
@@ -99,7 +99,7 @@ def test_the_window_that_ends_last_holds_back(entry: datetime, held_by: str | No
         WindowRule(id="long", start=NOW, end=NOW + 2 * HOUR),
         WindowRule(id="short", start=NOW, end=NOW + HOUR),
     ]
-    found = covering(windows, entry, MatchSubject())
+    found = muting(active_windows(windows, entry), MatchSubject())
     assert (found.window.id if found else None) == held_by
 
 
