@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 from importlib import resources
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -304,7 +304,8 @@ def _last_local(text: str, first: datetime) -> datetime | None:
     rule = parse_rrule(text)
     if rule.count is None:
         return None
-    found = list(islice(rule.of(first, first), rule.count))
+    starts = takewhile(lambda start: start.year <= _YEARS[-1], rule.of(first, first))
+    found = list(islice(starts, rule.count))
     return found[-1] if found else first
 
 

@@ -46,7 +46,7 @@ class MatcherDocument(Document):
         return [BadField("value", ErrorCode.INVALID_ATTRIBUTE, message, [f"1 to {LAST_PORT}"])]
 
     def _stored(self) -> Sequence[Mapping[str, Any]]:
-        """The stored matchers of the configuration."""
+        """The stored matchers of the configuration or window."""
         stored: Mapping[str, Any] = self.context.get("stored") or {}
         matchers: Sequence[Mapping[str, Any]] = stored.get("matchers", ())
         return matchers

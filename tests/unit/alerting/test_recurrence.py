@@ -8,10 +8,10 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 import pytest
+from dateutil import rrule as dateutil
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from alerting.rules import recurrence as module
 from alerting.rules.recurrence import (
     TIME_ZONES,
     Occurrence,
@@ -465,7 +465,7 @@ def test_it_occurs_as_trying_every_day_says(
     ]
     until = first + timedelta(days=365 * YEARS)
     expected = [moment for moment in expected if moment < until]
-    actual = []
+    actual: list[datetime] = []
     for occurrence in occurrences(first, first + timedelta(seconds=1), recurrence, after=since):
         if occurrence.start >= until or len(actual) > 3_000:
             break
@@ -479,7 +479,7 @@ def test_no_rule_tries_many_days(rule: Rule, day: date, years: int) -> None:
     recurrence = Recurrence(rule.text, BERLIN)
     tried = 0
 
-    class Counted(module.rrule.rrule):  # type: ignore[misc]  # dateutil is not typed
+    class Counted(dateutil.rrule):
         def _iter(self) -> Iterator[datetime]:
             nonlocal tried
             for found in super()._iter():
@@ -487,7 +487,7 @@ def test_no_rule_tries_many_days(rule: Rule, day: date, years: int) -> None:
                 yield found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module.rrule, "rrule", Counted)
+        patch.setattr(dateutil, "rrule", Counted)
         recurrence_fault(start, start + HOUR, recurrence)
         next(occurrences(start, start + HOUR, recurrence, after=start + timedelta(days=365 * years)), None)
     assert tried < 800
