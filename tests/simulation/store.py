@@ -14,7 +14,14 @@ from typing import Any, TypeVar
 
 from alerting import delivery
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
-from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
+from alerting.models import (
+    Alert,
+    Destination,
+    MaintenanceWindow,
+    Notification,
+    NotificationSetting,
+    UnreachableHost,
+)
 from alerting.rules import claim_order, delivery_policy, destination_health
 from alerting.rules.claim_order import Candidate, RunningRequest
 from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Silence, repeat_due
@@ -156,10 +163,10 @@ class MemoryStore:
             if one.destination not in waiting:
                 self._insert(notification_rows.notified_row(one, kind, now, version=now.isoformat()))
 
-    def window(self, project: int, number: int, end: datetime, now: datetime) -> None:
+    def window(self, project: int, number: int, columns: Mapping[str, Any], now: datetime) -> None:
         """`window_create`."""
-        span = WindowRule(id=str(number), start=now, end=end)
-        self.windows.setdefault(f"{project:024x}", []).append(span)
+        row = MaintenanceWindow(id=str(number), **columns)
+        self.windows.setdefault(f"{project:024x}", []).append(row.rule)
 
     def window_gone(self, project: int, number: int, now: datetime) -> None:
         """`window_delete` and `notifications_unsilence`."""
@@ -353,7 +360,8 @@ class MemoryStore:
         ]
         first = one.first_attempt
         lapsed = [ended for _, reason, ended in self.tries.get(one.id, ()) if reason == NO_OUTCOME]
-        active = muting(active_windows(self.windows.get(str(one.group_id), ()), now), MatchSubject())
+        windows = active_windows(self.windows.get(str(one.group_id), ()), now)
+        active = muting(windows, MatchSubject(hostname=f"db{alert.target_key}"))
         return replace(
             due_of(one, alert),
             addressed=bool(one.destination) and place == one.destination,
