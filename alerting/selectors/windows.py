@@ -42,7 +42,7 @@ def not_over(now: datetime) -> Q:
 
 
 def in_state(windows: QuerySet[MaintenanceWindow], state: WindowState, now: datetime) -> Q:
-    """The windows in a state. Of those that recur and have begun, Python finds those in effect."""
+    """The windows in a state. Python finds the active windows that recur."""
     if state is WindowState.EXPIRED:
         return ~not_over(now)
     begun = Q(recurrence__isnull=False, start__lte=now) & not_over(now)
@@ -53,7 +53,7 @@ def in_state(windows: QuerySet[MaintenanceWindow], state: WindowState, now: date
 
 
 def windows_in_effect(now: datetime) -> QuerySet[MaintenanceWindow]:
-    """The windows of all projects that have begun and are not over; those that recur may be in between."""
+    """The windows of all projects that have begun and are not over; a recurring window may be in between."""
     return MaintenanceWindow.objects.filter(not_over(now), start__lte=now)
 
 

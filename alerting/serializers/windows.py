@@ -2,9 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
-
-from rest_framework import serializers
 
 from alerting.rules.matchers import fields_for
 from alerting.rules.recurrence import (
@@ -29,32 +26,33 @@ ENDS_TOO_EARLY = BadField(
 
 
 class RecurrenceDocument(Document):
-    """How a window repeats. In a request, `{}` means that it occurs once."""
+    """How a window repeats: both fields. In a request, an empty object means that the window occurs once."""
 
     rrule = Text(
         max_length=MAX_RRULE_LENGTH,
+        required=False,
         help_text="RRULE of RFC 5545, section 3.3.10, with FREQ, INTERVAL, COUNT, UNTIL, WKST and BYDAY; "
-        "if FREQ is MONTHLY or YEARLY, also with BYMONTHDAY and BYMONTH.",
+        "if FREQ is MONTHLY or YEARLY, also with BYMONTHDAY and BYMONTH. FREQ is DAILY, WEEKLY, MONTHLY or "
+        "YEARLY.",
         example="FREQ=WEEKLY;BYDAY=SU",
     )
     timeZone = Text(
         max_length=64,
+        required=False,
         help_text="Name in the IANA time zone database; every occurrence starts at the same time there.",
         example="Europe/Berlin",
     )
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """Both parts are known."""
+        """Both parts are given and known, or none."""
         for name, parse in (("rrule", parse_rrule), ("timeZone", time_zone)):
             if name in values:
                 try:
                     parse(values[name])
                 except ValueError as error:
                     yield BadField(name, ErrorCode.INVALID_ATTRIBUTE, str(error))
-
-    def run_validation(self, data: Any = serializers.empty) -> Values:
-        """The values; none for an empty object."""
-        return {} if data == {} else super().run_validation(data)
+            elif (values or bad) and name not in bad:
+                yield BadField(name, ErrorCode.MISSING_ATTRIBUTE, "is required")
 
 
 class WindowDocument(Resource):
@@ -72,13 +70,13 @@ class WindowDocument(Resource):
         source="start",
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_START_DATE,
         help_text="Inclusive; can be in the past.",
-        example="2026-11-28T22:00:00Z",
+        example="2026-11-29T01:00:00Z",
     )
     endDate = DateTime(
         source="end",
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_END_DATE,
         help_text="Exclusive; must be later than startDate.",
-        example="2026-11-29T02:00:00Z",
+        example="2026-11-29T03:00:00Z",
     )
     alertTypeNames = ListOf(
         OneOf([category.value for category in ALERT_CATEGORIES]),
@@ -98,8 +96,8 @@ class WindowDocument(Resource):
         max_length=MOST_MATCHERS,
         clearable=True,
         required=False,
-        help_text="The window mutes only targets that match all of them. The fields must be fields of all "
-        "alertTypeNames.",
+        help_text="If left out, the window mutes all targets; otherwise only targets that match all "
+        "matchers. Each field must be a field of all alertTypeNames.",
     )
     description = VisibleText(max_length=1000, single_line=False, required=False, example="new disks")
     links = LinkDocument(many=True, read_only=True)

@@ -52,7 +52,7 @@ def window_change(
 
     Raises:
         ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime;
-            MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE or INVALID_ATTRIBUTE, when another change made the
+            MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE or INVALID_ATTRIBUTE, when another change left the
             fields unfit for each other.
     """
     actor_lock_shared(actor)

@@ -55,7 +55,16 @@ def test_a_window_has_its_recurrence_and_its_matchers(admin: ApiClient, project:
     assert admin.get(path_of(project)).json()["results"] == [{**window, "links": window["links"][:1]}]
 
 
-@each("absent", [{}, {"recurrence": None, "matchers": None}, {"recurrence": {}, "matchers": []}], ids=str)
+@each(
+    "absent",
+    [
+        {},
+        {"recurrence": None, "matchers": None},
+        {"recurrence": {}, "matchers": []},
+        {"recurrence": {"rrule": None}},
+    ],
+    ids=str,
+)
 def test_without_them_a_window_occurs_once_for_all_targets(
     admin: ApiClient, project: Project, absent: dict[str, Any]
 ) -> None:
