@@ -11,14 +11,21 @@ from alerting.rules.recurrence import (
     recurrence_of,
     time_zone,
 )
+from alerting.selectors.alerts import alert_rows
+from alerting.selectors.window_preview import MOST_NAMED, MOST_OCCURRENCES, WindowPreview
+from alerting.serializers.alerts import AlertDocument, present_alert
 from alerting.serializers.config_parts import MOST_MATCHERS, MatcherDocument
+from automation.selectors.hosts import hosts_of
+from automation.serializers.hosts import HostDocument
 from events.types import ALERT_CATEGORIES, Category
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, Values
 from opsapi.api.errors import BadField
-from opsapi.api.fields import DateTime, ListOf, OneOf, ShownId, ShownTime, Text, VisibleText
+from opsapi.api.fields import DateTime, ListOf, OneOf, ShownId, ShownNumber, ShownTime, Text, VisibleText
+from opsapi.api.links import Links
 from opsapi.api.resources import Resource
-from opsapi.clock import parse_time
+from opsapi.clock import parse_time, wire_time
+from opsapi.wire_json import JsonObject
 
 ENDS_TOO_EARLY = BadField(
     "endDate", ErrorCode.MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE, "must be later than startDate"
@@ -120,6 +127,37 @@ class WindowChange(WindowDocument):
     is_change = True
 
 
+class OccurrenceDocument(Document):
+    """One period of a window."""
+
+    startDate = ShownTime()
+    endDate = ShownTime(help_text="Exclusive.")
+
+
+class MutedHostsDocument(Document):
+    """The muted hosts, by name."""
+
+    totalCount = ShownNumber(help_text="Number of all muted hosts.")
+    results = HostDocument(many=True, help_text=f"The first {MOST_NAMED}.")
+
+
+class MutedAlertsDocument(Document):
+    """The open alerts that the window mutes during its occurrences, newest first."""
+
+    totalCount = ShownNumber(help_text="Number of all these alerts.")
+    results = AlertDocument(many=True, help_text=f"The first {MOST_NAMED}.")
+
+
+class WindowPreviewDocument(Document):
+    """The effect of a window that is not saved."""
+
+    occurrences = OccurrenceDocument(
+        many=True, help_text=f"The occurrences that have not ended, at most {MOST_OCCURRENCES}."
+    )
+    hosts = MutedHostsDocument(help_text="None if HOST is not among alertTypeNames.")
+    alerts = MutedAlertsDocument()
+
+
 def window_faults(
     *,
     start: datetime | None,
@@ -154,3 +192,23 @@ def window_faults(
 
 def _moment(text: str | None) -> datetime | None:
     return parse_time(text) if text else None
+
+
+def present_preview(preview: WindowPreview, links: Links, *, group_id: str, now: datetime) -> JsonObject:
+    """The document of a preview."""
+    hosts = map(HostDocument.facts, HostDocument.rows(hosts_of(group_id).filter(id__in=preview.hosts.ids)))
+    alerts = alert_rows(preview.alerts.ids)
+    found = [alerts[alert_id] for alert_id in preview.alerts.ids if alert_id in alerts]
+    return {
+        "occurrences": [
+            {"startDate": wire_time(start), "endDate": wire_time(end)} for start, end in preview.occurrences
+        ],
+        "hosts": {
+            "totalCount": preview.hosts.count,
+            "results": [HostDocument.present(host, links) for host in hosts],
+        },
+        "alerts": {
+            "totalCount": preview.alerts.count,
+            "results": [present_alert(row, links, now=now) for row in found],
+        },
+    }
