@@ -9,7 +9,7 @@ import orjson
 from django.db import connection
 
 from alerting.models import AlertConfig
-from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
+from alerting.rules.matchers import Matcher, matcher_of
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
 from alerting.selectors.scopes import CONCERNED, concerned_parameters
@@ -46,7 +46,7 @@ def config_view(config: AlertConfig) -> ConfigView:
     return ConfigView(
         id=config.id,
         event_type=EventType(config.event_type),
-        matchers=tuple(_matcher(matcher) for matcher in config.matchers),
+        matchers=tuple(matcher_of(matcher) for matcher in config.matchers),
         metric_threshold=_metric_threshold(_text(metric_threshold)) if metric_threshold else None,
         threshold=_threshold(_text(threshold)) if threshold else None,
         is_global=config.group_id is None,
@@ -77,11 +77,7 @@ _cached = lru_cache(maxsize=10_000)
 
 @_cached
 def _matchers(stored: str) -> tuple[Matcher, ...]:
-    return tuple(_matcher(matcher) for matcher in orjson.loads(stored))
-
-
-def _matcher(stored: Mapping[str, Any]) -> Matcher:
-    return Matcher(MatcherField(stored["fieldName"]), MatcherOperator(stored["operator"]), stored["value"])
+    return tuple(matcher_of(matcher) for matcher in orjson.loads(stored))
 
 
 @_cached
