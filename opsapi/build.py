@@ -31,7 +31,7 @@ def _git_directory(dot_git: Path) -> Path:
     """Return `.git`, or the directory in the file `.git` of a worktree (gitrepository-layout(5))."""
     if dot_git.is_dir():
         return dot_git
-    return (dot_git.parent / dot_git.read_text().removeprefix("gitdir:").strip()).resolve()
+    return (dot_git.parent / dot_git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()).resolve()
 
 
 def _checked_out(git: Path) -> str:
@@ -51,7 +51,7 @@ def _resolve(git: Path, reference: str) -> str:
 
 
 def _packed(packed: Path, reference: str) -> str:
-    for line in packed.read_text().splitlines():
+    for line in packed.read_text(encoding="utf-8").splitlines():
         commit, _, name = line.partition(" ")
         if name == reference:
             return commit

@@ -93,7 +93,7 @@ def sync_directory(path: Path) -> None:
 
 
 def _read(path: Path) -> str:
-    with path.open() as file:
+    with path.open(encoding="utf-8") as file:
         mode = os.fstat(file.fileno()).st_mode
         if mode & 0o077:
             raise ImproperlyConfigured(

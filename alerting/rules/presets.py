@@ -6,7 +6,7 @@ Presets are offered and only added on request. Presets for machines and agents b
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from alerting.rules.thresholds import MetricThreshold, ThresholdMode, ThresholdOperator, limit_of
 from alerting.rules.transition import ConfigView
@@ -78,7 +78,7 @@ class Preset(StrEnum):
     spec: PresetSpec
 
     # Any: for a type checker, a look-up such as `Preset("NO_PRIMARY")` passes through here as well.
-    def __new__(cls, row: Any) -> "Preset":
+    def __new__(cls, row: Any) -> Self:
         """Create the member of a row."""
         member = str.__new__(cls, row.name)
         member._value_ = row.name

@@ -135,7 +135,7 @@ class AgentProcess:
             metrics = [(engine.role, engine.why_missing()) for engine in self._engines]
             together = ChainMap(*(dict(engine.sets()) for engine in self._engines))
             self._leases.ask(hosts, metrics, together)
-        except Exception as error:  # An error in our code must not stop the monitoring.
+        except Exception as error:  # noqa: BLE001 - an error in our code must not stop the monitoring.
             log_unforeseen("leases", error)
         return self._leases.watches
 

@@ -120,7 +120,7 @@ class Poller:
             return
         try:
             found = engine.learn(target, answer)
-        except Exception as error:  # The answer of a server must not stop the agent.
+        except Exception as error:  # noqa: BLE001 - the answer of a server must not stop the agent.
             log_unforeseen(target.address, error)
             return
         for fresh in found:
@@ -156,7 +156,7 @@ class Poller:
         answer: Any = _Failed()
         try:
             answer = ask()
-        except Exception as error:  # Otherwise a host without an answer would never be polled again.
+        except Exception as error:  # noqa: BLE001 - otherwise a host without an answer would never be polled again.
             log_unforeseen(target.address, error)
         finally:
             self._answers.put((engine, target, answer))
@@ -166,7 +166,7 @@ def _of(engine: DatabaseEngine, ask: Callable[[], Sequence[Any]]) -> Sequence[An
     """The hosts of an engine; none if the engine fails."""
     try:
         return ask()
-    except Exception as error:  # The other engines continue.
+    except Exception as error:  # noqa: BLE001 - the other engines continue.
         log_unforeseen(type(engine).__name__, error)
         return ()
 

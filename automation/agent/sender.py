@@ -86,7 +86,7 @@ class Sender:
             except OSError as error:
                 self._fails(f"the spool cannot be read: {error.strerror}")
                 wait = 0.0
-            except Exception as error:  # An error in our code must not stop the reports.
+            except Exception as error:  # noqa: BLE001 - an error in our code must not stop the reports.
                 log_unforeseen("sender", error)
                 wait = pause
             if wait is None:

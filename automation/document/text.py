@@ -6,7 +6,7 @@ Valid JSON can contain values that cannot be kept, such as NUL characters. Readi
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import orjson
 
@@ -40,7 +40,7 @@ class ExactNumber(Decimal):
     __slots__ = ("text",)
     text: str
 
-    def __new__(cls, text: str) -> "ExactNumber":
+    def __new__(cls, text: str) -> Self:
         """Raises ValueError for a number that cannot be kept."""
         try:
             number = super().__new__(cls, text)
@@ -55,7 +55,7 @@ class ExactInteger(int):
 
     text: str
 
-    def __new__(cls, text: str) -> "ExactInteger":
+    def __new__(cls, text: str) -> Self:
         """Creates the number from its digits."""
         number = super().__new__(cls, text)
         number.text = text

@@ -185,6 +185,6 @@ def _refuse_foreign(directory: Path, owner: Owner) -> None:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text().splitlines()
+        return path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except FileNotFoundError:
         return []

@@ -55,7 +55,7 @@ def entries(text: str) -> Iterator[Entry]:
 
 def page(example: Path) -> str:
     """The page. Raises ValueError when the example does not have exactly the settings that are read."""
-    found = list(entries(example.read_text()))
+    found = list(entries(example.read_text(encoding="utf-8")))
     _compare([name for entry in found for name in entry.defaults])
     sections = [
         f"\n## {title[:1].upper()}{title[1:]}\n\n{_section(group)}"

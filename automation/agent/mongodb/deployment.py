@@ -301,7 +301,7 @@ class Deployment:
                 if str(error) != before:
                     log.warning("OPSAPI_AGENT_MONGODB: a connection string %s", error)
                 before = str(error)
-            except Exception as error:  # The name will be resolved again.
+            except Exception as error:  # noqa: BLE001 - the name will be resolved again.
                 log_unforeseen("OPSAPI_AGENT_MONGODB: a name of mongodb+srv", error)
             else:
                 return

@@ -101,14 +101,14 @@ class MongoHost:
         """Ask `hello` and the rest. Returns an answer, whatever happens."""
         try:
             hello, note = self._hello()
-        except Exception as error:  # An error in our code is logged with the host and affects no other host.
+        except Exception as error:  # noqa: BLE001 - an error in our code is logged and affects no other host
             if not isinstance(error, (OSError, PyMongoError)):
                 log_unforeseen(self.address, error)
             self.close()  # The next poll first checks whether anything listens.
             return MongoAnswer(self.address, problem=self._brief(error))
         try:
             return then(hello, note)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as above
             if not isinstance(error, PyMongoError):
                 log_unforeseen(self.address, error)
             return MongoAnswer(self.address, hello, problem=self._brief(error))

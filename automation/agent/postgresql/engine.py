@@ -89,7 +89,7 @@ class PostgreSQL:
         for address, answer in fresh.items():
             try:
                 reading = self._reading(address, answer)
-            except Exception as error:  # A failure affects no other server.
+            except Exception as error:  # noqa: BLE001 - a failure affects no other server.
                 log_unforeseen(address, error)
             else:
                 readings.extend([reading] if reading else [])

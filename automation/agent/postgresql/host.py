@@ -109,16 +109,16 @@ class PostgresHost:
             session, hello = self._hello()
         except psycopg.Error as error:
             return PostgresAnswer(reachable=self._access.lets_in(error), problem=self._access.explain(error))
-        except Exception as error:  # An error in our code is logged with the host and affects no other host.
+        except Exception as error:  # noqa: BLE001 - an error in our code is logged and affects no other host
             log_unforeseen(self.address, error)
             return PostgresAnswer(reachable=False, problem=type(error).__name__)
         try:
             return self._measured(session, hello)
-        except Exception as error:
-            if not isinstance(error, psycopg.Error):
-                log_unforeseen(self.address, error)
-                return PostgresAnswer(reachable=True, hello=hello, problem=type(error).__name__)
+        except psycopg.Error as error:
             return PostgresAnswer(reachable=True, hello=hello, problem=self._access.explain(error))
+        except Exception as error:  # noqa: BLE001 - as above
+            log_unforeseen(self.address, error)
+            return PostgresAnswer(reachable=True, hello=hello, problem=type(error).__name__)
 
     def close(self) -> None:
         """Close the session."""
