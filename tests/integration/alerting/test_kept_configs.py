@@ -241,9 +241,12 @@ def test_a_row_in_the_place_of_an_older_version_is_seen(project: Project) -> Non
     AlertConfig.objects.update(enabled=True)  # the first place of a row is never free again
     before = place_of(config)
     assert kept(project)[config.id].matchers == ()
-    for _ in range(2):
+    # When a place becomes free depends on what else PostgreSQL does.
+    for _ in range(50):
         write_unnoticed(config, project)
         vacuum()
+        if place_of(config) == before:
+            break
     assert place_of(config) == before
     assert [matcher.value for matcher in kept(project)[config.id].matchers] == ["elsewhere"]
 
