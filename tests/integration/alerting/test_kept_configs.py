@@ -233,37 +233,6 @@ def test_nothing_is_evaluated_while_a_configuration_is_written(project: Project)
     assert not Signal.objects.exists()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_row_in_the_place_of_an_older_version_is_seen(project: Project) -> None:
-    config = make_config(project)
-    AlertConfig.objects.exclude(id=config.id).delete()
-    vacuum("FULL")
-    AlertConfig.objects.update(enabled=True)  # the first place of a row is never free again
-    before = place_of(config)
-    assert kept(project)[config.id].matchers == ()
-    # When a place becomes free depends on what else PostgreSQL does.
-    for _ in range(50):
-        write_unnoticed(config, project)
-        vacuum()
-        if place_of(config) == before:
-            break
-    assert place_of(config) == before
-    assert [matcher.value for matcher in kept(project)[config.id].matchers] == ["elsewhere"]
-
-
-def vacuum(option: str = "") -> None:
-    """Free the places of versions that nobody can see."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"VACUUM {option} alerting_alertconfig")
-
-
-def place_of(config: AlertConfig) -> str:
-    """The place of the row in the table."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT ctid::text FROM alerting_alertconfig WHERE id = %s", [config.id])
-        return str(cursor.fetchone()[0])
-
-
 def test_without_a_change_no_configuration_is_read_again(tagged: Project) -> None:
     make_config(tagged)
     make_config(tagged, eventTypeName="HOST_RECOVERING")
