@@ -62,8 +62,7 @@ from alerting.services.recipients import recipients_replace
 from integrations.choices import ENDS, FOLLOWING, ChannelType, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.messages import Message
-from integrations.outcome import Outcome
-from integrations.retry import next_attempt
+from integrations.outcome import Outcome, next_attempt
 from opsapi.encryption import CannotDecryptError
 from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER

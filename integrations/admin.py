@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from integrations.access import WRITE
 from integrations.forms import IntegrationForm, NewIntegrationForm, read_integration
 from integrations.models import Integration
-from integrations.services.integrations import integration_create, integration_delete, integration_put
+from integrations.services import integration_create, integration_delete, integration_put
 from integrations.types import INTEGRATION_TYPES
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import project

@@ -14,7 +14,7 @@ from accesslist.forms import InProjectForm
 from integrations.choices import SecretKind
 from integrations.fields import Field, FieldSet
 from integrations.redaction import Secrets
-from integrations.serializers.integrations import IntegrationDocument
+from integrations.serializers import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
 from opsapi.console.fields import CLEAR, SecretInput
 from opsapi.console.forms import ConsoleForm, themed

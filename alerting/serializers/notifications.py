@@ -19,7 +19,7 @@ from alerting.selectors.notification_settings import setting_secrets, team_name
 from alerting.serializers.notification_faults import Given, faults_of
 from integrations.channels.email import EMAIL
 from integrations.redaction import Secrets
-from integrations.serializers.secrets import SecretDocument, SecretDocumentExtension
+from integrations.serializers import SecretDocument, SecretDocumentExtension
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, Document, InvalidField, Values, invalid
 from opsapi.api.errors import BadField

@@ -12,7 +12,7 @@ from alerting.choices import NotificationStatus
 from alerting.models import Notification, NotificationAttempt
 from alerting.rules.delivery_policy import NO_OUTCOME
 from integrations.choices import DeliveryStatus
-from integrations.retry import RETRIES_LAST
+from integrations.outcome import RETRIES_LAST
 from opsapi.fields import Among
 
 LEASE = timedelta(seconds=30)

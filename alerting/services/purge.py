@@ -31,7 +31,7 @@ from automation.services.purge import fleet_purge
 from events.models import Signal
 from events.types import EVENT_TYPES, Target
 from integrations.choices import MessageKind
-from integrations.services.integrations import integrations_purge
+from integrations.services import integrations_purge
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import delete_batch
 

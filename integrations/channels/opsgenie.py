@@ -12,13 +12,15 @@ from functools import partial
 from urllib.parse import quote
 
 from integrations.channels.base import EVERY_KIND, Channel, ChannelField, token
-from integrations.channels.http import in_header, origin_of, regional_base_url
-from integrations.channels.incidents import (
+from integrations.channels.http import (
     SOURCE,
     ServiceRequest,
     deliver_incident,
     document_text,
+    in_header,
+    origin_of,
     place,
+    regional_base_url,
 )
 from integrations.choices import ChannelType, MessageKind, Region
 from integrations.fields import region_form

@@ -13,8 +13,7 @@ from functools import partial
 from django.conf import settings
 
 from integrations.channels.base import EVERY_KIND, Channel, token
-from integrations.channels.http import origin_of
-from integrations.channels.incidents import SOURCE, ServiceRequest, deliver_incident, place
+from integrations.channels.http import SOURCE, ServiceRequest, deliver_incident, origin_of, place
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message, printable
 from opsapi.clock import wire_time

@@ -14,7 +14,7 @@ from integrations.channels.base import Channel, ChannelField, DeliveryError, tok
 from integrations.channels.http import deliver_over_http, in_header, origin_of
 from integrations.choices import ChannelType, DeliveryFault
 from integrations.messages import Message, printable
-from integrations.retry import parse_retry_after
+from integrations.outcome import parse_retry_after
 from opsapi.api.fields import Text
 from opsapi.batches import batches
 from opsapi.wire_json import JsonObject

@@ -13,8 +13,7 @@ from urllib.parse import quote
 from django.conf import settings
 
 from integrations.channels.base import EVERY_KIND, Channel, DeliveryError, token
-from integrations.channels.http import origin_of
-from integrations.channels.incidents import SOURCE, ServiceRequest, deliver_json, document_text
+from integrations.channels.http import SOURCE, ServiceRequest, deliver_json, document_text, origin_of
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message, joined, printable
 

@@ -18,8 +18,7 @@ from integrations import channels
 from integrations.channels import CHANNELS
 from integrations.channels.base import Channel
 from integrations.models import Integration
-from integrations.scraper import SCRAPER
-from integrations.types import INTEGRATION_TYPES
+from integrations.types import INTEGRATION_TYPES, SCRAPER
 from opsapi.api.schema import openapi_document
 from opsapi.environment import READ
 

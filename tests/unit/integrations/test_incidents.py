@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from integrations.channels import http
-from integrations.channels.incidents import ServiceRequest, deliver_incident, document_text, place
+from integrations.channels.http import ServiceRequest, deliver_incident, document_text, place
 from opsapi.outbound import OutboundResponse
 from tests.each import each
 from tests.unit.integrations.messages import NOW, make_message
