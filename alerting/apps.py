@@ -20,9 +20,8 @@ class AlertingConfig(AppConfig):
     def ready(self) -> None:
         """Signal handlers need the models, which are loaded only now."""
         from alerting import handlers  # noqa: PLC0415 - see above
-        from alerting.host_panel import alerts_of_host  # noqa: PLC0415
         from alerting.metrics import alerting_metrics  # noqa: PLC0415
-        from alerting.panels import alerting_widgets  # noqa: PLC0415
+        from alerting.panels import alerting_widgets, alerts_of_host  # noqa: PLC0415
         from alerting.selectors.overview import workers_seen  # noqa: PLC0415
 
         self.metrics = [alerting_metrics]

@@ -33,9 +33,8 @@ from alerting.rules.delivery_policy import (
     decide_delivery,
     drop_reason,
 )
-from alerting.selectors.credentials import NoCredentialsError, credentials_for, settings_of
-from alerting.selectors.due_notifications import due_of, held_against
-from alerting.selectors.notified_receivers import notified_destinations
+from alerting.selectors.due_notifications import due_of, held_against, notified_destinations
+from alerting.selectors.notification_settings import NoCredentialsError, credentials_for, settings_of
 from alerting.selectors.windows import silences_of
 from alerting.services.destinations import (
     NamedDestination,
@@ -56,9 +55,12 @@ from alerting.services.leases import (
     leases_change,
     leases_finish,
 )
-from alerting.services.notification_rows import notifications_insert, redirected_row
-from alerting.services.notifications import schedule_follow_ups
-from alerting.services.recipients import recipients_replace
+from alerting.services.notifications import (
+    notifications_insert,
+    recipients_replace,
+    redirected_row,
+    schedule_follow_ups,
+)
 from integrations.choices import ENDS, FOLLOWING, ChannelType, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.messages import Message

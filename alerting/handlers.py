@@ -6,7 +6,7 @@ from typing import Any
 
 from accesslist.models import Project
 from alerting.services.config_coverage import global_configs_retag
-from alerting.services.presets import default_configs_create
+from alerting.services.configs import default_configs_create
 from alerting.services.purge import (
     agent_alerting_end,
     cluster_alerting_end,

@@ -10,8 +10,7 @@ from django.urls import reverse
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
-from alerting.rules.message_words import alert_facts, alert_headline, event_facts, facts_of_test
-from alerting.rules.wording import target_of
+from alerting.rules.wording import alert_facts, alert_headline, event_facts, facts_of_test, target_of
 from alerting.selectors.alerts import alert_rows
 from alerting.selectors.config_views import config_view
 from alerting.serializers.alerts import present_alert

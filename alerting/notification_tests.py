@@ -16,8 +16,12 @@ from alerting.messages import message_of_test
 from alerting.models import AlertConfig, NotificationSetting
 from alerting.rules.delivery_policy import SECRETS_UNREADABLE
 from alerting.selectors.configs import config_found
-from alerting.selectors.credentials import NoCredentialsError, address_config, setting_credentials
-from alerting.selectors.notification_settings import type_of
+from alerting.selectors.notification_settings import (
+    NoCredentialsError,
+    address_config,
+    setting_credentials,
+    type_of,
+)
 from alerting.selectors.recipient_addresses import addresses_of
 from events.facts import EventFacts
 from events.models import Event

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from django.contrib import admin
 
-from alerting.admin.alert_actions import is_active
 from alerting.admin.notifications import RESEND
+from alerting.choices import ACTIVE
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.presentation import ENTRY_BADGES, alert_badge, alert_words, notification_badge, window_name
 from alerting.rules.delivery_policy import muted_by
@@ -127,7 +127,7 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
 def _age(alert: Alert, now: datetime) -> str:
     """`3 h ago`; for an ended alert also its duration."""
     began = ago_words(alert.created, now)
-    if is_active(alert, now) or alert.resolved is None:
+    if alert.status in ACTIVE or alert.resolved is None:
         return began
     return f"{began}, lasted {age_words(alert.resolved - alert.created)}"
 

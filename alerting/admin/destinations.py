@@ -1,4 +1,4 @@
-"""Destinations in the console: their health, their waiting notifications, and the action that sends now."""
+"""Destinations in the console, with unreachable hosts, evaluation turns and workers."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from unfold.decorators import display
 
 from alerting.access import WRITE, WRITE_GLOBAL
 from alerting.choices import DestinationState
-from alerting.models import Destination, Notification
+from alerting.models import Destination, EvaluationTurn, Notification, UnreachableHost, WorkerHeartbeat
 from alerting.presentation import (
     DESTINATION_LABELS,
     DESTINATION_WORDS,
@@ -28,10 +28,11 @@ from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
 from opsapi.console.actions import Action, ActionCall
 from opsapi.console.admin_urls import page_url
-from opsapi.console.display import Context, ago, link, project, short
+from opsapi.console.display import Context, ago, link, project, short, short_field
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.first_rows import first_rows
+from opsapi.program import COMMAND
 
 _TROUBLED = (DestinationState.FAILING, DestinationState.SLOWED)
 
@@ -199,3 +200,42 @@ def _turn(notification: Notification, now: datetime) -> str:
     if notification.lease_token is not None:
         return "being sent"
     return f"in {age_words(notification.due - now)}" if notification.due > now else "next"
+
+
+@admin.register(UnreachableHost)
+class UnreachableHostAdmin(ConsoleAdmin):
+    """Hosts that accept no connections; their destinations wait."""
+
+    section = Section.PLATFORM
+    icon = "sms_failed"
+
+    list_display = [short_field("host"), "failures", "since", "next_try"]
+    search_fields = ["host"]
+    ordering = ["-since"]
+    fields = ["host", "failures", "since", "next_try"]
+    empty_text = "All hosts are reachable. A host is listed here when a message cannot connect to it."
+
+
+@admin.register(EvaluationTurn)
+class EvaluationTurnAdmin(ConsoleAdmin):
+    """The last evaluation of each project's signals."""
+
+    list_display = ["group_id", "served"]
+    ordering = ["served"]
+    fields = ["group_id", "served"]
+    empty_text = "No signals have been evaluated yet."
+
+
+@admin.register(WorkerHeartbeat)
+class WorkerHeartbeatAdmin(ConsoleAdmin):
+    """Workers with the time they were last seen."""
+
+    section = Section.PLATFORM
+    icon = "engineering"
+
+    list_display = [short_field("name"), "seen"]
+    ordering = ["-seen"]
+    fields = ["name", "seen"]
+    empty_text = (
+        f"No worker has ever run, so alerts are not evaluated. Start a worker with {COMMAND} run_worker."
+    )

@@ -15,7 +15,7 @@ from unfold.decorators import display
 from alerting.access import WRITE
 from alerting.choices import NotificationStatus
 from alerting.models import Destination, MaintenanceWindow, Notification, NotificationAttempt
-from alerting.notification_types.sentences import recipient_words
+from alerting.notification_types import recipient_words
 from alerting.presentation import ATTEMPT_TONES, alert_words, notification_badge, window_name
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.state import NotificationState

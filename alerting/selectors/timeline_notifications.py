@@ -8,7 +8,7 @@ from django.db.models import OuterRef, QuerySet
 
 from alerting.choices import NotificationStatus
 from alerting.models import Alert, Notification, NotificationAttempt
-from alerting.notification_types.sentences import recipient_words
+from alerting.notification_types import recipient_words
 from alerting.rules.timeline_notifications import Attempt, TimelineNotification
 from alerting.selectors.recipients import Origin, origins_of
 from alerting.selectors.timeline_events import FIRST, NEWEST

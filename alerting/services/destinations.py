@@ -23,8 +23,12 @@ from alerting.rules.destination_health import (
     last_connections,
     probe_gap,
 )
-from alerting.selectors.credentials import ChannelCredentials, NoCredentialsError, setting_credentials
-from alerting.selectors.notification_settings import type_of
+from alerting.selectors.notification_settings import (
+    ChannelCredentials,
+    NoCredentialsError,
+    setting_credentials,
+    type_of,
+)
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType
 from integrations.outcome import Outcome

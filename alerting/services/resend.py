@@ -9,9 +9,8 @@ from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
 from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.rules.delivery_policy import drop_reason
-from alerting.selectors.credentials import credentials_gone, setting_of
 from alerting.selectors.due_notifications import held_against
-from alerting.selectors.notification_settings import stands_for_people
+from alerting.selectors.notification_settings import credentials_gone, setting_of, stands_for_people
 from alerting.services.alerts import alert_facts
 from alerting.services.locks import config_lock_shared
 from alerting.services.notifications import notifications_drop, notifications_retry_now

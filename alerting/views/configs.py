@@ -1,4 +1,4 @@
-"""Endpoints 3, 4, 8 to 10 and the other routes of alert configurations, of projects and global ones."""
+"""Endpoints 3, 4, 8 to 10 and the other routes of alert configurations and presets."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -11,8 +11,9 @@ from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.choices import AlertStatus
 from alerting.models import AlertConfig
 from alerting.notification_tests import alert_config_test, notification_of, tests_throttle
+from alerting.rules.presets import Preset, presets_of
 from alerting.selectors.alerts import AlertRows
-from alerting.selectors.configs import alert_config, config_found, configs_of
+from alerting.selectors.configs import alert_config, config_found, configs_of, configs_of_presets
 from alerting.selectors.recipient_addresses import unreachable
 from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument, present_alert
 from alerting.serializers.configs import (
@@ -24,15 +25,25 @@ from alerting.serializers.configs import (
     MatcherFieldsDocument,
     config_document,
 )
-from alerting.serializers.testing import AlertConfigTestDocument, present_tests
+from alerting.serializers.notification_log import AlertConfigTestDocument, present_tests
+from alerting.serializers.presets import (
+    PresetDocument,
+    PresetsMadeDocument,
+    PresetsRequest,
+    present_existing,
+    present_preset,
+)
 from alerting.services.configs import (
     alert_config_create,
     alert_config_delete,
     alert_config_replace,
     alert_config_update,
+    presets_create,
 )
+from automation.metric_spec import Engine
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, PAGING, Parameter, read_identifier
 from opsapi.api.resources import Facts
@@ -213,3 +224,41 @@ class GlobalAlertConfigViewSet(AnyConfigViewSet):
     identifiers = {"global_config_id": ErrorCode.INVALID_GLOBAL_ALERT_CONFIG_ID}
     id_name = "global_config_id"
     among = GLOBAL_ALERTS
+
+
+class PresetViewSet(ApiViewSet):
+    """`/groups/{id}/alertConfigs/presets`, under the roles of alert configurations."""
+
+    access = {name: AlertConfigViewSet.access[name] for name in ("index", "create")}
+    parameters = {"index": LISTING}
+    bodies = {"create": PresetsRequest}
+    answers = {"index": [PresetDocument], "create": PresetsMadeDocument}
+    statuses = {"create": 201}
+    refusals = {"create": [ErrorCode.LIMIT_REACHED]}
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """List all presets, and whether the project has them."""
+        there = configs_of_presets(self.group.id)
+        rows = PlainRows([present_preset(preset, there.get(preset)) for preset in Preset])
+        return self.list(rows, lambda row: row)
+
+    def create(self, request: Request, group_id: str) -> Response:
+        """Add all or some presets of an engine. Existing presets are listed and not added again."""
+        asked = self.body()
+        every = [preset.value for preset in presets_of(Engine(asked["engine"]))]
+        done = presets_create(
+            group_id=self.group.id,
+            presets=[Preset(name) for name in asked.get("presets", every)],
+            actor=self.actor,
+            now=self.now,
+        )
+        configs = configs_of(self.group.id).filter(id__in=[config.id for config in done.created])
+        facts = map(AlertConfigDocument.facts, AlertConfigDocument.rows(configs))
+        created = [AlertConfigDocument.present(fact, self.links) for fact in facts]
+        document = {
+            "results": created,
+            "totalCount": len(created),
+            "existing": present_existing(done.existing),
+        }
+        path = f"/groups/{self.group.id}/alertConfigs/presets"
+        return Response({**document, "links": self.links.related(path, {})})

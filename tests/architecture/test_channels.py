@@ -10,8 +10,7 @@ import pytest
 from django.conf import settings
 
 from alerting.choices import PeopleType
-from alerting.config_form.kinds import KINDS
-from alerting.config_form.labels import LABELS
+from alerting.forms.config_inputs import KINDS, LABELS
 from alerting.models import Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from integrations import channels

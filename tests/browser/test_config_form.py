@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from accesslist.models import Project
-from alerting.config_form.kinds import KINDS, event_kinds
-from alerting.config_form.labels import label_of
+from alerting.forms.config_inputs import KINDS, event_kinds, label_of
 from alerting.models import AlertConfig
 from alerting.serializers.configs import config_facts
 from automation.metrics import Metric

@@ -20,11 +20,10 @@ from alerting.rules.claim_order import Candidate, RunningRequest
 from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Silence, repeat_due
 from alerting.rules.destination_health import PROBED_AFTER, Health
 from alerting.rules.windows import WindowSpan, covering
-from alerting.selectors.due_notifications import due_of
-from alerting.selectors.notified_receivers import Notified
-from alerting.services import notification_rows
+from alerting.selectors.due_notifications import Notified, due_of
 from alerting.services.claims import AT_ONCE, UNDECIDED_AT_ONCE
 from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED, leased_at
+from alerting.services.notifications import alert_row, notified_row, redirected_row
 from integrations.choices import ENDS, FOLLOWING, OPEN_KINDS, MessageKind
 from integrations.messages import Message
 from integrations.outcome import Outcome
@@ -88,7 +87,7 @@ class MemoryStore:
         for setting in self.settings:
             if setting.config_id == group:
                 due = now + setting.delay
-                row = notification_rows.alert_row(setting, MessageKind.OPEN, alert, due=due, now=now)
+                row = alert_row(setting, MessageKind.OPEN, alert, due=due, now=now)
                 self._insert(row)
         return alert_id
 
@@ -99,7 +98,7 @@ class MemoryStore:
             if row.status == PENDING and row.lease_token is None:
                 self._drop(row)
         for one in self._notified(alert_id):
-            self._insert(notification_rows.notified_row(one, MessageKind.CLOSE, now))
+            self._insert(notified_row(one, MessageKind.CLOSE, now))
 
     def _drop(self, row: Notification) -> None:
         """`notifications_drop`."""
@@ -153,7 +152,7 @@ class MemoryStore:
         }
         for one in self._notified(alert_id, or_in_progress=False):
             if one.destination not in waiting:
-                self._insert(notification_rows.notified_row(one, kind, now, version=now.isoformat()))
+                self._insert(notified_row(one, kind, now, version=now.isoformat()))
 
     def window(self, project: int, number: int, end: datetime, now: datetime) -> None:
         """`window_create`."""
@@ -398,7 +397,7 @@ class MemoryStore:
             )
         if one.perhaps_received and one.destination:
             if self.finish(one, status=NotificationStatus.FAILED.value, reason=one.reason or NO_ANSWER):
-                self._insert(notification_rows.redirected_row(one, place, url, now))
+                self._insert(redirected_row(one, place, url, now))
             return
         moved = {"first_attempt": None} if one.destination else {}
         self.finish(one, destination=place, recipient=url, reason=one.reason, **moved)
@@ -474,7 +473,7 @@ class MemoryStore:
             return
         kind = MessageKind.UPDATE
         number = sum(row.kind == kind for row in rows)
-        self._insert(notification_rows.alert_row(setting, kind, alert, due=due, now=now, number=number))
+        self._insert(alert_row(setting, kind, alert, due=due, now=now, number=number))
 
     def _record_destinations(self, ended: Sequence[tuple[str, datetime, Outcome]], now: datetime) -> None:
         """`destinations_record`."""

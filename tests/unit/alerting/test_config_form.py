@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from alerting.config_form.documents import document_of, stored_secrets, typed_of
-from alerting.config_form.inputs import InputKind
-from alerting.config_form.kinds import (
+from alerting.forms.config_documents import document_of, stored_secrets, typed_of
+from alerting.forms.config_inputs import (
     KINDS,
     MATCHER_INPUTS,
     NOTIFICATION_INPUTS,
     THRESHOLD_INPUTS,
+    InputKind,
     config_inputs,
     event_kinds,
     notification_kinds,

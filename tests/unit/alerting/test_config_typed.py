@@ -2,10 +2,16 @@
 
 from typing import Any
 
-from alerting.config_form.faults import InputFault, faults_of
-from alerting.config_form.inputs import Input, InputKind
-from alerting.config_form.rows import renumbered, rows_of
-from alerting.config_form.values import number_text, texts_of, value_of
+from alerting.forms.config_documents import (
+    InputFault,
+    faults_of,
+    number_text,
+    renumbered,
+    rows_of,
+    texts_of,
+    value_of,
+)
+from alerting.forms.config_inputs import Input, InputKind
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import BadField
 from tests.each import each

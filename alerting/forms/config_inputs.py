@@ -1,20 +1,87 @@
-"""Which inputs belong to which type of event and of notification.
+"""The inputs of the form of an alert configuration, and which types of events and notifications have them.
 
-This follows from the tables `EVENT_TYPES` and `NOTIFICATION_TYPES` and from the API's documents. The page and
-its script read it from here.
+They follow from the API's request schemas and from the tables `EVENT_TYPES` and `NOTIFICATION_TYPES`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
-from alerting.config_form.inputs import Input, InputKind, inputs_of
-from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.notification_types.base import NotificationType
+from rest_framework import serializers
+
+from alerting.notification_types import NOTIFICATION_TYPES, NotificationType
 from alerting.rules.matchers import fields_for
 from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
 from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument
 from alerting.serializers.notifications import DOCUMENTS
 from events.types import EVENT_TYPES, EventTypeSpec, Needs
+from opsapi.api.documents import Document
+from opsapi.api.fields import Flag, ListOf, Number, OneOf, Text, Whole
+
+Field = serializers.Field[Any, Any, Any, Any]
+
+
+class InputKind(StrEnum):
+    """How a value is entered; the values appear in the page."""
+
+    TEXT = "text"
+    WHOLE = "whole"
+    NUMBER = "number"
+    FLAG = "flag"
+    CHOICE = "choice"
+    CHOICES = "choices"
+    LINES = "lines"
+    SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input; `name` is the wire name.
+
+    `choices` are the allowed values of a closed set. `ticked` is the initial value of a FLAG.
+    """
+
+    name: str
+    kind: InputKind
+    choices: tuple[str, ...] = ()
+    ticked: bool = False
+
+
+def inputs_of(
+    document: Document, *, secrets: Iterable[str] = (), leave_out: Iterable[str] = ()
+) -> tuple[Input, ...]:
+    """The inputs for a document, in its order: every writable field, with some exceptions."""
+    hidden, left_out = frozenset(secrets), frozenset(leave_out)
+    return tuple(
+        input_of(name, field, secret=name in hidden)
+        for name, field in document.fields.items()
+        if not field.read_only and name not in left_out
+    )
+
+
+def input_of(name: str, field: Field, *, secret: bool = False) -> Input:
+    """The kind of input for a field."""
+    kind = InputKind.SECRET if secret else _kind(field)
+    return Input(name, kind, _choices(field), field.default is True)
+
+
+def _kind(field: Field) -> InputKind:
+    if isinstance(field, ListOf):
+        return InputKind.LINES if isinstance(field.child, Text) else InputKind.CHOICES
+    kinds = (
+        (Flag, InputKind.FLAG),
+        (OneOf, InputKind.CHOICE),
+        (Whole, InputKind.WHOLE),
+        (Number, InputKind.NUMBER),
+    )
+    return next((kind for form, kind in kinds if isinstance(field, form)), InputKind.TEXT)
+
+
+def _choices(field: Field) -> tuple[str, ...]:
+    asked = field.child if isinstance(field, ListOf) else field
+    return tuple(asked.allowed) if isinstance(asked, OneOf) else ()
+
 
 _IDENTITY = ("typeName", "id")
 _PARTS = ("matchers", "metricThreshold", "threshold", "notifications")
@@ -135,3 +202,39 @@ FLAGS = frozenset(
     row_input.input.name for row_input in NOTIFICATION_INPUTS if row_input.input.kind is InputKind.FLAG
 )
 """The inputs that are checkboxes."""
+
+
+LABELS: Mapping[str, str] = {
+    "eventTypeName": "Event type",
+    "enabled": "Enabled",
+    "forAllGroups": "All projects",
+    "groupIds": "Projects",
+    "tags": "Only projects with one of these tags, one per line",
+    "matchers": "Matchers",
+    "fieldName": "Field",
+    "operator": "Operator",
+    "value": "Value",
+    "metricThreshold": "Metric threshold",
+    "metricName": "Metric",
+    "mode": "Mode",
+    "threshold": "Threshold",
+    "units": "Units",
+    "notifications": "Notifications",
+    "typeName": "Type",
+    "delayMin": "Delay in minutes",
+    "intervalMin": "Minutes between reminders",
+    **{field.name: field.label for kind in NOTIFICATION_TYPES.values() for field in kind.fields},
+}
+
+
+def label_of(name: str) -> str:
+    """The label of an input; `name` may be a path, whose last step counts."""
+    last = name.rpartition(".")[2]
+    return LABELS.get(last, last)
+
+
+def place_of(name: str) -> str:
+    """The name of a row or part in a sentence, such as `Notifications 2` for `notifications[1]`."""
+    part, _, place = name.partition("[")
+    number = place.partition("]")[0]
+    return f"{label_of(part)} {int(number) + 1}" if number.isdecimal() else label_of(part)

@@ -8,10 +8,9 @@ from django import forms
 from django.utils.functional import cached_property
 from unfold.widgets import CHECKBOX_CLASSES
 
-from alerting.forms.configs.offers import writable_projects
 from alerting.models import AlertConfig
 from alerting.rules.presets import Preset, presets_of
-from alerting.selectors.configs import configs_of_presets
+from alerting.selectors.configs import configs_of_presets, writable_projects
 from automation.metric_spec import Engine
 from opsapi.console.admin_urls import page_url
 from opsapi.console.forms import ConsoleForm

@@ -1,23 +1,26 @@
-"""The inputs of the configuration form as Django fields: they accept everything, the API validates."""
+"""The configuration form's inputs as Django fields, which accept everything: the API validates."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from unfold import widgets
 
-from alerting.config_form.inputs import Input, InputKind
-from alerting.config_form.kinds import (
+from alerting.forms.config_documents import Typed
+from alerting.forms.config_inputs import (
     KINDS,
     MATCHER_INPUTS,
     NOTIFICATION_INPUTS,
     THRESHOLD_INPUTS,
     EventKind,
+    Input,
+    InputKind,
+    RowInput,
     event_kinds,
+    label_of,
     notification_kinds,
 )
-from alerting.config_form.labels import label_of
-from alerting.config_form.rows import Typed
 from alerting.notification_types import NOTIFICATION_TYPES
 from automation.metric_spec import MetricKind
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
@@ -190,3 +193,68 @@ def _type_field(*, is_global: bool) -> forms.Field:
 def _interval_help() -> str:
     usual = next(kind.interval_min for kind in KINDS.values() if kind.interval_min is not None)
     return f"Leave blank for {usual}. Services that track incidents themselves get no reminders."
+
+
+_LAST = ("delayMin", "intervalMin")
+_IN_ORDER = sorted(NOTIFICATION_INPUTS, key=lambda shown: shown.input.name in _LAST)
+"""Recipients first, then the schedule."""
+
+Faults = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A checkbox of an input, and its notification type."""
+
+    value: str
+    ticked: bool
+    types: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownInput:
+    """An input of a row, and its notification types; `clear` removes the stored value."""
+
+    field: forms.BoundField
+    types: str = ""
+    clear: forms.BoundField | None = None
+    boxes: Sequence[Box] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FormRow:
+    """A matcher or a notification; `setting_id` is the ID of a stored one, `faults` are errors of the row."""
+
+    name: str
+    inputs: Sequence[ShownInput]
+    setting_id: str = ""
+    faults: Sequence[str] = ()
+
+
+def matcher_row(form: forms.BaseForm, name: str, faults: Faults) -> FormRow:
+    """A matcher."""
+    inputs = [ShownInput(form[f"{name}.{declared.name}"]) for declared in MATCHER_INPUTS]
+    return FormRow(name, inputs, faults=faults.get(name, ()))
+
+
+def notification_row(form: forms.BaseForm, name: str, typed: Typed, faults: Faults) -> FormRow:
+    """A notification, with the inputs of all types."""
+    inputs = [ShownInput(form[f"{name}.typeName"])]
+    inputs += [_shown(form, name, row_input, typed) for row_input in _IN_ORDER]
+    setting_id = next(iter(typed.get(f"{name}.id", [])), "")
+    return FormRow(name, inputs, setting_id, faults.get(name, ()))
+
+
+def _shown(form: forms.BaseForm, row: str, row_input: RowInput, typed: Typed) -> ShownInput:
+    name = f"{row}.{row_input.input.name}"
+    clear = form[name + CLEAR] if name + CLEAR in form.fields else None
+    boxes = _boxes(row_input, typed.get(name, ())) if row_input.is_list else ()
+    return ShownInput(form[name], " ".join(row_input.types), clear, boxes)
+
+
+def _boxes(row_input: RowInput, ticked: Sequence[str]) -> list[Box]:
+    return [
+        Box(value, value in ticked, type_name)
+        for type_name, choices in row_input.choices_of.items()
+        for value in choices
+    ]

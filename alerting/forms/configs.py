@@ -1,35 +1,51 @@
-"""The form that changes an alert configuration."""
+"""Forms that create, change, copy and test an alert configuration."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 from django import forms
 from django.utils.datastructures import MultiValueDict
 from django.utils.functional import cached_property
 from unfold.widgets import CHECKBOX_CLASSES
 
-from alerting.config_form.documents import document_of, stored_secrets, typed_of
-from alerting.config_form.faults import faults_of
-from alerting.config_form.kinds import THRESHOLD_INPUTS, config_inputs
-from alerting.config_form.labels import place_of
-from alerting.config_form.rows import MOST_READ, PARTS, Typed, renumbered, rows_of
-from alerting.forms.configs.fields import (
+from alerting.access import WRITE, WRITE_GLOBAL
+from alerting.forms.config_documents import (
+    MOST_READ,
+    PARTS,
+    Typed,
+    document_of,
+    faults_of,
+    renumbered,
+    rows_of,
+    stored_secrets,
+    typed_of,
+)
+from alerting.forms.config_fields import (
     TEAMS,
+    FormRow,
     event_field,
     field_of,
     initial_of,
     matcher_fields,
+    matcher_row,
     notification_fields,
+    notification_row,
     threshold_fields,
 )
-from alerting.forms.configs.layout import FormRow, matcher_row, notification_row
-from alerting.forms.configs.offers import (
+from alerting.forms.config_inputs import THRESHOLD_INPUTS, config_inputs, place_of
+from alerting.models import AlertConfig
+from alerting.notification_types import receiver_sentence, rhythm_sentence
+from alerting.selectors.configs import (
+    MOST_OFFERED,
     Offer,
     all_projects,
+    config_found,
+    configs_of,
+    may_write_global,
     offered_teams,
+    writable_projects,
 )
-from alerting.models import AlertConfig
-from alerting.selectors.configs import config_found, configs_of
 from alerting.serializers.configs import (
     AlertConfigDocument,
     AnyAlertConfigDocument,
@@ -39,7 +55,8 @@ from alerting.serializers.configs import (
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Operator
 from opsapi.api.resources import Facts
-from opsapi.console.forms import ConsoleForm
+from opsapi.console.forms import ConsoleForm, themed
+from opsapi.roles import INSTALLATION, Scope
 
 ADD = "add"
 """The button that adds a row without JavaScript; its value is the part."""
@@ -254,3 +271,126 @@ def facts_of(config: AlertConfig) -> Facts:
     """
     facts = config_document(config.group_id).first(configs_of(config.group_id).filter(id=config.id))
     return config_found(facts, config.id, config.group_id)
+
+
+GLOBAL = "global"
+"""The choice for a global configuration, in place of a project."""
+
+
+class NewConfigForm(ConfigForm):
+    """Create a configuration, global or in a project where the operator may."""
+
+    from_address = frozenset({"group"})
+
+    def at_first(self, initial: Mapping[str, str]) -> Typed:
+        """Enabled, notifying immediately."""
+        return {"group": [initial.get("group", "")], "enabled": ["on"]}
+
+    @property
+    def group(self) -> str:
+        """The selection: a project ID, or GLOBAL."""
+        return next(iter(self.typed.get("group", [])), "")
+
+    @property
+    def is_global(self) -> bool:
+        """Whether a global configuration was selected."""
+        return self.group == GLOBAL
+
+    @property
+    def offers_global(self) -> bool:
+        """Whether the operator may create one."""
+        return may_write_global(self.operator)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Nothing is stored yet."""
+        return {}
+
+    def asked(self) -> dict[str, forms.Field]:
+        """Puts the project first."""
+        everywhere = (
+            [(GLOBAL, "All or several projects (global configuration)")] if self.offers_global else []
+        )
+        choices = [("", "–"), *everywhere, *writable_projects(self.operator, self.group)]
+        widget = forms.Select(choices=choices)
+        help_text = f"Shows the first {MOST_OFFERED} projects by name." if len(choices) > MOST_OFFERED else ""
+        group = forms.CharField(required=False, label="Project", widget=widget, help_text=help_text)
+        return {"group": themed(group), **super().asked()}
+
+    def scope(self) -> Scope:
+        """The selected project."""
+        return INSTALLATION if self.is_global else Scope(group_id=self.group)
+
+    def checked(self) -> Mapping[str, Any]:
+        """As the API's POST reads it."""
+        if not self.group:
+            self.add_error("group", "Is required.")
+            return {}
+        access = WRITE_GLOBAL if self.is_global else WRITE
+        self.operator.authorise_at(access.roles, self.scope())
+        group_id = None if self.is_global else self.group
+        document = document_of(self.typed, is_global=self.is_global)
+        context = {"stored": {} if group_id is None else {"groupId": group_id}, "group_id": group_id}
+        return {"group_id": group_id, "values": self.document(context).read(document)}
+
+
+class CopyForm(NewConfigForm):
+    """Create a copy of a configuration, without secrets."""
+
+    def at_first(self, initial: Mapping[str, str]) -> Typed:
+        """The original, without IDs and secrets."""
+        if self.config is None:
+            return super().at_first(initial)
+        group = self.config.group_id or GLOBAL
+        typed = typed_of(facts_of(self.config), is_global=self.config.group_id is None, as_new=True)
+        return {**typed, "group": [group]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationChoice:
+    """A notification in words: its number, recipient and schedule."""
+
+    id: str
+    number: int
+    receiver: str
+    rhythm: str
+
+
+def destinations_of(config: AlertConfig) -> list[NotificationChoice]:
+    """The notifications of a configuration, in their order.
+
+    Raises:
+        ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the
+            meantime.
+    """
+    return [
+        NotificationChoice(
+            id=shown["id"],
+            number=number,
+            receiver=receiver_sentence(shown),
+            rhythm=rhythm_sentence(shown),
+        )
+        for number, shown in enumerate(facts_of(config)["notifications"], start=1)
+    ]
+
+
+class TestNotificationForm(ConsoleForm):
+    """The notification to test; the URL may preselect it."""
+
+    from_address = frozenset({"notification"})
+
+    notification = forms.ChoiceField(required=False, label="Send to", widget=forms.RadioSelect)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        found = destinations_of(self.row)
+        every = [("", f"All {len(found)} notifications")] if len(found) > 1 else []
+        single = [(choice.id, f"Notification {choice.number}: {choice.receiver}") for choice in found]
+        field = cast(forms.ChoiceField, self.fields["notification"])
+        field.choices = [*every, *single]
+        self.initial.setdefault("notification", field.choices[0][0])
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The ID of the notification; None for all."""
+        return {"notification_id": self.cleaned_data["notification"] or None}
