@@ -166,17 +166,14 @@ def _links() -> Links:
 
 
 def alert_url(links: Links, alert_id: str) -> str:
-    """The page of an alert."""
     return _page(links, "alerting_alert", alert_id)
 
 
 def event_url(links: Links, event_id: str) -> str:
-    """The page of an event."""
     return _page(links, "events_event", event_id)
 
 
 def config_url(links: Links, config_id: str) -> str:
-    """The page of an alert configuration."""
     return _page(links, "alerting_alertconfig", config_id)
 
 

@@ -165,7 +165,6 @@ def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> _Pla
 
 
 def _send(receiver: _Receiver, message: Message, now: datetime) -> Outcome:
-    """Make one attempt, as the worker does."""
     return deliver(receiver.channel, receiver.config, replace(message, delivery_id=new_id()), now=now)
 
 

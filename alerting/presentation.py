@@ -96,7 +96,6 @@ def notifications_waiting_url(destination: Destination) -> str:
 def notification_badge(
     notification: Notification | TimelineNotification, now: datetime
 ) -> tuple[NotificationState, Tone]:
-    """The state of a notification and its tone."""
     state = notification_state(
         NotificationStatus(notification.status),
         kind=MessageKind(notification.kind),
@@ -120,7 +119,6 @@ def muted_words(extent: MuteExtent) -> str:
 
 
 def window_name(window: MaintenanceWindow) -> str:
-    """The name of a maintenance window."""
     return window.description or f"{', '.join(window.alert_types)} ({window.id})"
 
 

@@ -129,7 +129,6 @@ class Wakeups:
         self.count = 0
 
     def wake(self) -> None:
-        """Wake the threads."""
         with self._condition:
             self.count += 1
             self._condition.notify_all()

@@ -56,7 +56,6 @@ class ServiceFilter(ChoiceFilter):
     offered = tuple((name, kind.label) for name, kind in INTEGRATION_TYPES.items())
 
     def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Integrations with the selected service."""
         return rows.filter(type=value)
 
 
@@ -110,12 +109,10 @@ class IntegrationAdmin(ConsoleAdmin):
 
     @admin.display(description="service", ordering="type")
     def service(self, integration: Integration) -> str:
-        """The name of the service."""
         return INTEGRATION_TYPES[integration.type].label
 
     @admin.display(description="settings")
     def settings(self, integration: Integration) -> SafeString:
-        """The fields of the integration, with redacted secrets."""
         stored, words = integration.fields, {True: "yes", False: "no"}
         kind = INTEGRATION_TYPES[integration.type]
         shown = [(field.label, stored[field.name]) for field in kind.fields if field.name in stored]

@@ -36,15 +36,12 @@ class ScraperPrincipal:
         self._actor = Actor(ActorKind.AGENT, scraper.id, username, remote_address=remote_address)
 
     def actor(self) -> Actor:
-        """The scraper."""
         return self._actor
 
     def authorise(self, roles: Sequence[Role]) -> None:
-        """See `opsapi.api.principal.Principal`."""
         raise _unauthorized(roles)
 
     def authorise_group(self, roles: Sequence[Role], group_id: str) -> Group:
-        """See `opsapi.api.principal.Principal`."""
         if group_id != self._group.id:
             raise ApiError(ErrorCode.NOT_IN_GROUP, group_id)
         if not IMPLIED[Role.GROUP_READ_ONLY] & frozenset(roles):
@@ -52,7 +49,6 @@ class ScraperPrincipal:
         return self._group
 
     def authorise_org(self, roles: Sequence[Role], org_id: str) -> None:
-        """See `opsapi.api.principal.Principal`."""
         raise _unauthorized(roles)
 
 

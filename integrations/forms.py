@@ -38,7 +38,6 @@ class _TypedForm(ConsoleForm):
             themed(shown)
 
     def body_of(self, kind: FieldSet, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The request body of an API client; unchanged secrets are redacted."""
         typed = {field.name: self.cleaned_data.get(field.name) for field in kind.fields}
         kept = {name: stored[name] for name in kind.secret_fields if name in stored and self._stays(name)}
         return {**kept, **{name: value for name, value in typed.items() if value not in (None, "")}}
@@ -68,12 +67,10 @@ class NewIntegrationForm(_TypedForm, InProjectForm):
             self.add_fields(self.kind, {})
 
     def scope(self) -> Scope:
-        """The project."""
         return Scope(group_id=self.cleaned_data["group"].id)
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The project, the type, and the values of the request body."""
         kind = INTEGRATION_TYPES[self.cleaned_data["type"]]
         return {
             "group_id": self.cleaned_data["group"].id,

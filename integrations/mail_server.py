@@ -148,7 +148,6 @@ def _page(request: HttpRequest, form: OpenForm, **result: Any) -> HttpResponse:
 
 
 def _settings() -> Mapping[str, str]:
-    """The settings in force, without the password."""
     user = settings.EMAIL_HOST_USER
     return {
         "Mail server": _url(),

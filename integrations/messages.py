@@ -57,12 +57,10 @@ class Message:
 
     @property
     def label(self) -> str:
-        """The state in one or two words, for a title."""
         return "TEST" if self.is_test else _LABELS[self.kind]
 
     @property
     def state(self) -> str:
-        """The state in words, for a fact."""
         return _TEST_STATE if self.is_test else _STATES[self.kind]
 
     @property

@@ -56,7 +56,6 @@ class SecretDocument(Document):
     of_others: ClassVar[frozenset[str]] = frozenset()
 
     def run_validation(self, data: Any = serializers.empty) -> JsonObject:
-        """The values by field name."""
         if isinstance(data, Mapping):
             data = {name: value for name, value in data.items() if not self._says_nothing(name, value)}
         return super().run_validation(data)
@@ -100,7 +99,6 @@ class SecretDocumentExtension(DocumentExtension):  # type: ignore[no-untyped-cal
     priority = 1
 
     def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
-        """The document's schema."""
         schema = super().map_serializer(auto_schema, direction)
         if direction == "response":
             for name in cast(SecretDocument, self.target).secret_fields:
@@ -124,7 +122,6 @@ class TypedIntegrationExtension(SecretDocumentExtension):  # type: ignore[no-unt
     priority = 2
 
     def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
-        """The document's schema."""
         schema = super().map_serializer(auto_schema, direction)
         kind = cast(TypedIntegration, self.target).kind
         schema["properties"]["type"] = {"type": "string", "const": kind.type}
@@ -183,7 +180,6 @@ class IntegrationDocument(ShapedDocument):
 
 
 def present_integration(integration: Integration, links: Links, *, alone: bool = False) -> Facts:
-    """An integration, secrets redacted."""
     group = f"/groups/{integration.group_id}"
     relations = {"group": group} if alone else {}
     path = f"{group}/integrations/{integration.type}"
@@ -239,5 +235,4 @@ class DiscoveryDocument(ShapedDocument):
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:
-        """An array of targets."""
         return {"type": "array", "items": reference(TargetGroup)}

@@ -20,7 +20,6 @@ class BasicUsername(Text):
     """A username for HTTP Basic, which ends at the first colon (RFC 7617 2)."""
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The name."""
         name = super().run_validation(data)
         if ":" in name:
             raise invalid("must not contain a colon")
@@ -31,7 +30,6 @@ class ListenAddress(Text):
     """`address:port`, kept as sent."""
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The address."""
         text = super().run_validation(data)
         if read_address(text) is None:
             raise invalid(f"must be an address and a port, such as {DEFAULT_LISTEN_ADDRESS}")
@@ -39,7 +37,6 @@ class ListenAddress(Text):
 
 
 def exporter_port(listen_address: str) -> int:
-    """The port of a checked listenAddress."""
     return int(listen_address.rpartition(":")[2])
 
 

@@ -76,12 +76,10 @@ def _make_window(call: ActionCall) -> ActionOutcome:
 
 
 def is_active(alert: Alert, _now: datetime) -> bool:
-    """Whether the alert is active."""
     return alert.status in ACTIVE
 
 
 def is_acknowledged(alert: Alert, now: datetime) -> bool:
-    """Whether the alert is active and acknowledged."""
     return is_active(alert, now) and alert_acknowledgement(alert, now) is not None
 
 
@@ -145,7 +143,6 @@ class StatusFilter(ChoiceFilter):
     )
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Alerts in that state, or all active ones."""
         return rows.filter(status__in=[status.value for status in ACTIVE] if value == _ACTIVE else [value])
 
 
@@ -159,7 +156,6 @@ class TypeFilter(ChoiceFilter):
     )
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Alerts of the type."""
         return rows.filter(event_type=value)
 
 
@@ -171,7 +167,6 @@ class AgeFilter(ChoiceFilter):
     offered = tuple((age.value, label) for age, label in _AGES.items())
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Alerts younger or older than the limit."""
         return of_age(rows, Age(value), now=clock.now())
 
 
@@ -183,7 +178,6 @@ class AcknowledgedFilter(ChoiceFilter):
     offered = (("yes", "Yes"), ("no", "No (active alerts)"))
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Active alerts, acknowledged or not."""
         return acknowledged(rows, value == "yes", now=clock.now())
 
 
@@ -191,7 +185,6 @@ class AlertPaginator(BoundedPaginator):
     """Pages of alerts in their usual order, which no single query sorts quickly."""
 
     def page(self, number: int | str) -> Page[Any]:
-        """The rows of a page."""
         number = self.validate_number(number)
         start = (number - 1) * self.per_page
         rows: Any = self.object_list
@@ -269,17 +262,14 @@ class AlertAdmin(ConsoleAdmin):
         ), False
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """Add the timeline of the alert."""
         timeline = page_of(row, operator_of(request), now=clock.now())
         return {**super().page_context(request, row), "page": timeline}
 
     @admin.display(description="type")
     def event(self, alert: Alert) -> SafeString:
-        """The event type, and the metric."""
         return named(alert_words(alert), alert.event_type)
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """Loads targets and the windows that mute the alerts."""
         windows, targets = muting_windows(rows, now=clock.now()), targets_of(rows)
         names = [alert.acknowledging_username for alert in rows]
         users = urls_seen(
@@ -291,12 +281,10 @@ class AlertAdmin(ConsoleAdmin):
 
     @admin.display(description="state")
     def state(self, alert: Any) -> SafeString:
-        """The state, with the word of every page."""
         return badge(*alert_badge(alert, clock.now(), is_muted=alert.window is not None))
 
     @admin.display(description="target")
     def target(self, alert: Any) -> str | SafeString | None:
-        """The host, replica set, cluster or agent."""
         text = short(target_words(alert.facts))
         return link(page_url(alert.about), text) if alert.about else text
 
@@ -307,12 +295,10 @@ class AlertAdmin(ConsoleAdmin):
 
     @admin.display(description="age")
     def age(self, alert: Alert) -> SafeString | str:
-        """Time since the start."""
         return ago(alert.created)
 
     @admin.display(description="acknowledged by")
     def acknowledged(self, alert: Any) -> str | SafeString | None:
-        """The user of the current acknowledgement."""
         if not is_acknowledged(alert, clock.now()):
             return None
         name = short(alert.acknowledging_username)
@@ -320,10 +306,8 @@ class AlertAdmin(ConsoleAdmin):
 
     @admin.display(description="notifications")
     def notifications(self, alert: Alert) -> SafeString:
-        """The notifications of the alert."""
         return link(list_url(Notification, q=alert.id), "Notifications")
 
     @admin.display(description="events")
     def events(self, alert: Alert) -> SafeString:
-        """The events of the alert."""
         return link(list_url(Event, q=alert.id), "All events")

@@ -214,7 +214,6 @@ class CategoryFilter(ChoiceFilter):
     offered = tuple(dict.fromkeys((kind.category, kind.category) for kind in _KINDS))
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Configurations of the category."""
         return rows.filter(event_type__in=[kind.name for kind in _KINDS if kind.category == value])
 
 
@@ -226,7 +225,6 @@ class EventTypeFilter(ChoiceFilter):
     offered = tuple((kind.name, kind.name) for kind in _KINDS)
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Configurations of the type."""
         return rows.filter(event_type=value)
 
 
@@ -238,7 +236,6 @@ class RecipientFilter(ChoiceFilter):
     offered = tuple((name, kind.label) for name, kind in NOTIFICATION_TYPES.items())
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Configurations with a notification of the type."""
         of_kind = NotificationSetting.objects.filter(config_id=OuterRef("id"), type_name=value)
         return rows.filter(Exists(of_kind))
 
@@ -314,7 +311,6 @@ class AlertConfigAdmin(ConsoleAdmin):
 
     @admin.display(description="type", ordering="event_type")
     def event(self, config: AlertConfig) -> SafeString:
-        """The event type."""
         return named(in_words(config.event_type), config.event_type)
 
     @admin.display(description="project", ordering="group__name")
@@ -342,7 +338,6 @@ class AlertConfigAdmin(ConsoleAdmin):
 
     @admin.display(description="notifications")
     def recipients(self, config: AlertConfig) -> str | None:
-        """The types of its notifications."""
         names = dict.fromkeys(
             NOTIFICATION_TYPES[setting.type_name].label for setting in config.settings.all()
         )
@@ -361,7 +356,6 @@ class AlertConfigAdmin(ConsoleAdmin):
 
     @admin.display(description="open alerts")
     def alerts(self, config: AlertConfig) -> SafeString:
-        """Active alerts, and a link to the others."""
         now = clock.now()
         found = alerts_now(config, now=now)
         muted, targets = muting_windows(found.rows, now=now), targets_of(found.rows)
@@ -383,7 +377,6 @@ class AlertConfigAdmin(ConsoleAdmin):
 
     @admin.display(description="history")
     def happened(self, config: AlertConfig) -> str:
-        """The latest events about the configuration."""
         found = first_rows(config_audits(config))
         rows = [
             (

@@ -75,7 +75,6 @@ class DestinationStateFilter(ChoiceFilter):
     offered = tuple((state, words.capitalize()) for state, words in DESTINATION_WORDS.items())
 
     def chosen(self, rows: QuerySet[Destination], value: str) -> QuerySet[Destination]:
-        """Destinations in that state."""
         return with_state(rows).filter(state=value)
 
 
@@ -119,7 +118,6 @@ class DestinationAdmin(ConsoleAdmin):
         return with_waiting(seen if visible_scope.everything else seen.filter(is_global=False))
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """Add the health and the first waiting notifications."""
         now, found = clock.now(), first_rows(waiting_for(row.id).select_related("alert"))
         unreachable = host_unreachable(row.host) if row.failures else None
         page = {
@@ -139,38 +137,31 @@ class DestinationAdmin(ConsoleAdmin):
 
     @admin.display(description="recipient")
     def named(self, destination: Destination) -> str | SafeString:
-        """The recipient, redacted if it is a secret."""
         return short(destination.recipient) or "–"
 
     @admin.display(description="channel")
     def channel_words(self, destination: Destination) -> str:
-        """The channel in words."""
         return in_words(destination.channel)
 
     @display(description="state", label=DESTINATION_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
     def state_words(self, destination: Any) -> str:
-        """The health."""
         return DESTINATION_WORDS[destination.state]
 
     @admin.display(description="failing since")
     def since(self, destination: Destination) -> SafeString | str | None:
-        """Start of the failure."""
         return ago(destination.failing_since) if destination.failing_since else None
 
     @admin.display(description="last error")
     def why(self, destination: Destination) -> str | SafeString | None:
-        """Reason of the last failure."""
         return short(destination.last_error)
 
     @admin.display(description="waiting")
     def waiting(self, destination: Any) -> SafeString | str:
-        """Number of waiting messages."""
         count = f"{destination.waiting_count:,}"
         return link(notifications_waiting_url(destination), count) if destination.waiting_count else count
 
     @admin.display(description="oldest")
     def oldest(self, destination: Any) -> SafeString | str | None:
-        """How long the oldest message has waited."""
         return _waited(destination.waiting_since)
 
 
@@ -196,7 +187,6 @@ def _waiting(notification: Notification, now: datetime) -> Context:
 
 
 def _turn(notification: Notification, now: datetime) -> str:
-    """When it is sent."""
     if notification.lease_token is not None:
         return "being sent"
     return f"in {age_words(notification.due - now)}" if notification.due > now else "next"

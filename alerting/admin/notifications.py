@@ -91,7 +91,6 @@ class NotificationStateFilter(ChoiceFilter):
         return super().queryset(request, queryset).exclude(to_come)
 
     def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Notifications in the state."""
         return rows.filter(status=value)
 
 
@@ -103,7 +102,6 @@ class ChannelFilter(ChoiceFilter):
     offered = tuple((name, channel.label) for name, channel in CHANNELS.items())
 
     def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Notifications of the channel."""
         return rows.filter(channel=value)
 
 
@@ -122,7 +120,6 @@ class WaitingForFilter(DropdownFilter):  # type: ignore[misc]  # the theme is no
         return [(chosen, str(known.filter(id=chosen).first() or "unknown destination"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """All notifications, or the notifications that wait for the selected destination."""
         chosen = self.value()
         return queryset.filter(id__in=waiting_for(chosen).order_by().values("id")) if chosen else queryset
 
@@ -180,7 +177,6 @@ class NotificationAdmin(ConsoleAdmin):
         return seen if visible_scope.everything else of_own_configs(seen)
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """Loads targets, origins, and the windows that mute the notifications."""
         visible_scope, origins = operator_of(request).visible_scope(), origins_of(rows)
         targets = targets_of([row.alert for row in rows if row.alert])
         events = Event.objects.filter(id__in={row.event_id for row in rows if row.event_id})
@@ -204,7 +200,6 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="about")
     def about(self, notification: Any) -> SafeString | str | None:
-        """The alert with its host, or the event."""
         if notification.alert is None:
             words = in_words(notification.event_type) if notification.event_type else None
             return link(notification.event_url, words) if words and notification.event_url else words
@@ -219,7 +214,6 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="to")
     def to(self, notification: Any) -> str | SafeString | None:
-        """The recipient in words."""
         channel = ChannelType(notification.channel) if notification.channel else None
         words = recipient_words(
             type_name=notification.type_name,
@@ -231,7 +225,6 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="result")
     def state(self, notification: Notification) -> SafeString:
-        """Delivered, failed, dropped, waiting or scheduled."""
         return badge(*notification_badge(notification, clock.now()))
 
     @admin.display(description="reason")
@@ -248,7 +241,6 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="alert configuration")
     def config(self, notification: Any) -> SafeString | str | None:
-        """The alert configuration."""
         config = notification.origin.config
         if config is None:
             return None
@@ -256,7 +248,6 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="attempts")
     def tries(self, notification: Notification) -> SafeString:
-        """The attempts."""
         attempts = list_url(NotificationAttempt, q=notification.id)
         return link(attempts, "All attempts, with outcome and reason")
 
@@ -278,7 +269,6 @@ class NotificationAttemptAdmin(ConsoleAdmin):
     empty_text = "No attempts yet."
 
     def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
-        """As for notifications."""
         seen = super().visible(rows, visible_scope)
         if visible_scope.everything:
             return seen
@@ -286,10 +276,8 @@ class NotificationAttemptAdmin(ConsoleAdmin):
 
     @admin.display(description="reason")
     def why(self, attempt: NotificationAttempt) -> str | None:
-        """The error."""
         return short(attempt.reason)
 
     @display(description="outcome", label=ATTEMPT_TONES)  # type: ignore[untyped-decorator]  # as above
     def outcome(self, attempt: NotificationAttempt) -> str:
-        """The result."""
         return attempt.status

@@ -49,7 +49,6 @@ class MarkedSelect(widgets.UnfoldAdminSelectWidget):  # type: ignore[misc]  # th
         self.marks = marks
 
     def create_option(self, *args: Any, **options: Any) -> dict[str, Any]:
-        """An option with its attributes."""
         option: dict[str, Any] = super().create_option(*args, **options)
         option["attrs"] |= self.marks.get(str(option["value"]), {})
         return option
@@ -97,7 +96,6 @@ def event_field(*, is_global: bool) -> forms.Field:
 
 
 def threshold_fields() -> dict[str, forms.Field]:
-    """The inputs of both thresholds."""
     fields = {
         f"{part}.{declared.name}": field_of(declared)
         for part, inputs in THRESHOLD_INPUTS.items()
@@ -120,7 +118,6 @@ def threshold_fields() -> dict[str, forms.Field]:
 
 
 def matcher_fields(row: str) -> dict[str, forms.Field]:
-    """The inputs of a matcher."""
     return {f"{row}.{declared.name}": field_of(declared) for declared in MATCHER_INPUTS}
 
 
@@ -232,7 +229,6 @@ class FormRow:
 
 
 def matcher_row(form: forms.BaseForm, name: str, faults: Faults) -> FormRow:
-    """A matcher."""
     inputs = [ShownInput(form[f"{name}.{declared.name}"]) for declared in MATCHER_INPUTS]
     return FormRow(name, inputs, faults=faults.get(name, ()))
 

@@ -137,7 +137,6 @@ class RowInput:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types of the input."""
         return tuple(self.choices_of)
 
     @property

@@ -103,7 +103,6 @@ class ConfigForm(ConsoleForm):
 
     @property
     def is_global(self) -> bool:
-        """Whether the configuration is global."""
         return self.config is not None and self.config.group_id is None
 
     @property
@@ -113,11 +112,9 @@ class ConfigForm(ConsoleForm):
 
     @cached_property
     def facts(self) -> Facts:
-        """The configuration as shown by the API."""
         return {} if self.config is None else facts_of(self.config)
 
     def asked(self) -> dict[str, forms.Field]:
-        """All fields, by name."""
         fields = {**self._of_the_whole(), **threshold_fields()}
         for name in self._row_names("matchers"):
             fields |= matcher_fields(name)
@@ -159,13 +156,11 @@ class ConfigForm(ConsoleForm):
 
     @cached_property
     def whole(self) -> list[forms.BoundField]:
-        """The first inputs."""
         names = ("group", "eventTypeName", "enabled")
         return [self[name] for name in names if name in self.fields]
 
     @cached_property
     def scope_fields(self) -> list[forms.BoundField]:
-        """The projects of a global configuration."""
         return [self[name] for name in ("forAllGroups", "groupIds", "tags") if name in self.fields]
 
     def thresholds(self) -> list[tuple[str, str, list[forms.BoundField], Sequence[str]]]:
@@ -181,11 +176,9 @@ class ConfigForm(ConsoleForm):
         ]
 
     def matchers(self) -> list[FormRow]:
-        """The rows of matchers."""
         return [matcher_row(self, name, self.part_faults) for name in self._row_names("matchers")]
 
     def notifications(self) -> list[FormRow]:
-        """The rows of notifications."""
         names = self._row_names("notifications")
         return [notification_row(self, name, self.typed, self.part_faults) for name in names]
 
@@ -203,7 +196,6 @@ class ConfigForm(ConsoleForm):
         return {part: self.part_faults.get(part, ()) for part in PARTS}
 
     def teams(self) -> list[Offer]:
-        """The teams to select from."""
         return offered_teams(self.operator)
 
     # --- what it becomes -------------------------------------------------------------------------------
@@ -241,11 +233,9 @@ class ConfigForm(ConsoleForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The input of the action."""
         return self._values
 
     def add_refusal(self, refusal: ApiError) -> None:
-        """Show each error at its input, row or part."""
         rows = {f"{part}[{place}]" for part in PARTS for place in range(len(rows_of(self.typed, part)))}
         parts = {*PARTS, *THRESHOLD_INPUTS, *rows}
         for fault in faults_of(refusal.bad_fields, {*self.fields, *parts}):
@@ -258,7 +248,6 @@ class ConfigForm(ConsoleForm):
             self.add_error(None, refusal.document()["detail"])
 
     def document(self, context: dict[str, Any]) -> AnyAlertConfigDocument:
-        """The API schema for this kind of configuration."""
         return (GlobalAlertConfigDocument if self.is_global else AlertConfigDocument)(context=context)
 
 
@@ -288,7 +277,6 @@ class NewConfigForm(ConfigForm):
 
     @property
     def group(self) -> str:
-        """The selection: a project ID, or GLOBAL."""
         return next(iter(self.typed.get("group", [])), "")
 
     @property
@@ -318,7 +306,6 @@ class NewConfigForm(ConfigForm):
         return {"group": themed(group), **super().asked()}
 
     def scope(self) -> Scope:
-        """The selected project."""
         return INSTALLATION if self.is_global else Scope(group_id=self.group)
 
     def checked(self) -> Mapping[str, Any]:

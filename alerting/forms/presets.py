@@ -103,11 +103,9 @@ class PresetsForm(ConsoleForm):
         return self.cleaned_data
 
     def scope(self) -> Scope:
-        """The selected project."""
         return Scope(group_id=self.cleaned_data["group"])
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The project's ID and the presets."""
         presets = [Preset(name) for name in self.cleaned_data["presets"]]
         return {"group_id": self.cleaned_data["group"], "presets": presets}

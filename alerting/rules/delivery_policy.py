@@ -39,7 +39,6 @@ class Silence:
 
     @property
     def reason(self) -> str:
-        """The text in the log."""
         return f"{_SILENCED}{self.window_id}"
 
 

@@ -50,7 +50,6 @@ class Observation:
 
     @property
     def subject(self) -> MatchSubject:
-        """The facts for matchers."""
         return MatchSubject(
             hostname=self.facts.get("hostname"),
             port=self.facts.get("port"),

@@ -96,7 +96,6 @@ def target_of(observation: Observation, metric: Metric | None = None) -> str:
 
 
 def opens_at(config: ConfigView, started: datetime) -> datetime:
-    """When an alert that started at `started` opens."""
     return started + config.smallest_delay
 
 

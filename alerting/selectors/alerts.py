@@ -67,7 +67,6 @@ class AlertRows:
         return _fetch(_ROWS + self._where + _PAGE, {**self._filters, **bounds})
 
     def count(self) -> int:
-        """All rows."""
         with connection.cursor() as cursor:
             cursor.execute(_COUNT + self._where, self._filters)
             return int(cursor.fetchone()[0])

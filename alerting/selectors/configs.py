@@ -81,7 +81,6 @@ Offer = tuple[str, str]
 
 
 def may_write_global(operator: Operator) -> bool:
-    """Whether the operator may create global configurations."""
     return any(satisfies(operator.grants, role, INSTALLATION) for role in WRITE_GLOBAL.roles)
 
 

@@ -51,7 +51,6 @@ def alert_notifications(alert_id: str) -> QuerySet[Notification, Any]:
 
 
 def alert_notification(alert_id: str, notification_id: str) -> Notification | None:
-    """One notification of an alert, as it is stored."""
     return Notification.objects.filter(id=notification_id, alert_id=alert_id).first()
 
 

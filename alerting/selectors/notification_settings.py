@@ -21,7 +21,6 @@ from opsapi.fields import Among
 
 
 def type_of(setting: NotificationSetting) -> NotificationType:
-    """The notification type of a setting."""
     return NOTIFICATION_TYPES[setting.type_name]
 
 
@@ -79,7 +78,6 @@ def team_name(team_id: str, group_id: str | None) -> str | None:
 
 
 def has_integration(group_id: str, integration_type: str) -> bool:
-    """Whether the project has an integration of the type."""
     return integrations_of(group_id).filter(type=integration_type).exists()
 
 
@@ -186,7 +184,6 @@ def _integration(setting: NotificationSetting, group_id: str | None) -> Integrat
 
 
 def _shown(setting: NotificationSetting, integration: Integration | None) -> str:
-    """The first field, redacted."""
     first = type_of(setting).fields[0]
     if integration is None:
         return str(setting.fields.get(first.name, ""))

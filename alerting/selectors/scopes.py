@@ -23,12 +23,10 @@ class ConfigScope:
 
     @classmethod
     def of(cls, config: AlertConfig) -> "ConfigScope":
-        """The scope of a configuration in memory."""
         return cls(config.group_id, config.for_all_groups, tuple(config.group_ids), tuple(config.tags))
 
 
 def covered_projects(scope: ConfigScope) -> QuerySet[Project]:
-    """The projects in the scope."""
     if scope.group_id is not None:
         return Project.objects.filter(id=scope.group_id)
     if not scope.for_all_groups:

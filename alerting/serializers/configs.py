@@ -39,7 +39,6 @@ class AlertableType(OneOf):
         super().__init__([event_type.value for event_type in EventType], **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The name."""
         name = super().run_validation(data)
         if name in self.open:
             return name
@@ -112,7 +111,6 @@ class AnyAlertConfigDocument(Resource):
     links = LinkDocument(many=True, read_only=True)
 
     def get_fields(self) -> JsonObject:
-        """The fields of the kind."""
         fields = super().get_fields()
         return {name: fields[name] for name in self.order}
 
@@ -205,7 +203,6 @@ class AlertConfigChange(AlertConfigDocument):
         return faults
 
     def kept(self) -> Mapping[str, Any]:
-        """The stored values."""
         stored = self.context["stored"]
         return {str(field.source): stored[name] for name, field in self.fields.items() if name in stored}
 
@@ -292,7 +289,6 @@ class MatcherFieldsDocument(ShapedDocument):
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
-        """An array of names."""
         return {"type": "array", "items": {"type": "string", "enum": MATCHER_FIELDS}}
 
 
@@ -373,5 +369,4 @@ class RaisingConfigDocument(ShapedDocument):
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:
-        """One of the two documents."""
         return {"anyOf": [reference(kind) for kind in (AlertConfigDocument, GlobalAlertConfigDocument)]}

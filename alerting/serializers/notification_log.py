@@ -74,7 +74,6 @@ class LoggedNotificationDocument(Document):
 
 
 def present_logged(row: LoggedRow, *, with_recipient: bool) -> JsonObject:
-    """A notification of the log."""
     is_pending = row["status"] == NotificationStatus.PENDING.value
     return without_nulls(
         {
@@ -136,7 +135,6 @@ class AlertConfigTestDocument(Document):
 
 
 def present_tests(tests: Iterable[NotificationTest]) -> JsonObject:
-    """What came of the tests."""
     return {"results": [_present(test) for test in tests]}
 
 

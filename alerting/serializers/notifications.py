@@ -178,7 +178,6 @@ class TypedNotification(SecretDocument):
     """The fields that can be left out, because the project's integration can have them."""
 
     def get_fields(self) -> JsonObject:
-        """The fields in their order."""
         fields = super().get_fields()
         for name in self.supplied:
             fields[name].required = False

@@ -350,7 +350,6 @@ def _record(
 
 
 def _shown(acknowledgement: Acknowledgement | None) -> dict[str, str | None]:
-    """The fields of the acknowledgement as in the alert's document."""
     if acknowledgement is None:
         return {}
     return {

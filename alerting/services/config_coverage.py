@@ -33,7 +33,6 @@ class ConfigCoverage:
 
     @classmethod
     def of(cls, config: AlertConfig) -> "ConfigCoverage":
-        """The coverage of a configuration in memory."""
         meaning = (config.event_type, config.matchers, config.metric_threshold, config.threshold)
         return cls(config.enabled, meaning, ConfigScope.of(config))
 
@@ -46,7 +45,6 @@ def config_evaluate(*, config: AlertConfig, projects: QuerySet[Project], now: da
 
 
 def config_alerts_cancel(*, config: AlertConfig, actor: Actor, now: datetime) -> None:
-    """Cancel all alerts of a configuration."""
     alerts_cancel(alerts=Alert.objects.filter(config_id=config.id), actor=actor, now=now)
 
 

@@ -73,7 +73,6 @@ def replaced_facts(config: AlertConfig, old: Facts, old_secrets: ConfigSecrets) 
 def config_record(
     config: AlertConfig, event_type: EventType, actor: Actor, now: datetime, **sides: Facts
 ) -> None:
-    """Record one write, with what changed."""
     event_record(
         event_type=event_type,
         actor=actor,

@@ -62,7 +62,6 @@ class EventNotificationViewSet(LogViewSet):
     identifiers = {"event_id": ErrorCode.INVALID_EVENT_ID}
 
     def load(self) -> None:
-        """The event of the path, of the project or of its organization."""
         event_id, group = self.kwargs["event_id"], self.group
         event = notified_event(event_id, group_id=group.id, org_id=group.org_id)
         get_or_404(event, ErrorCode.EVENT_NOT_FOUND, event_id)
@@ -88,7 +87,6 @@ class ResendingViewSet(LogViewSet):
     notification: Notification
 
     def load(self) -> None:
-        """The alert and the notification of the path."""
         alert_id, notification_id = self.kwargs["alert_id"], self.kwargs["notification_id"]
         row = alert_row(alert_id, group_id=self.group.id)
         self.alert = get_or_404(row, ErrorCode.ALERT_NOT_FOUND, alert_id, self.group.id)
@@ -132,7 +130,6 @@ class AnyAlertViewSet(LogViewSet):
     alert: AlertRow
 
     def load(self) -> None:
-        """The alert of the path."""
         if self.id_name in self.kwargs:
             self.alert = self._find()
 
@@ -193,7 +190,6 @@ class AlertViewSet(AnyAlertViewSet):
 
     @property
     def scope(self) -> str:
-        """The project."""
         return self.group.id
 
 

@@ -72,7 +72,6 @@ class AnyConfigViewSet(ApiViewSet):
     config: Facts
 
     def load(self) -> None:
-        """The configuration of the path."""
         if self.id_name in self.kwargs:
             self.config = self._facts(self.kwargs[self.id_name])
 
@@ -177,7 +176,6 @@ class AlertConfigViewSet(AnyConfigViewSet):
 
     @property
     def scope(self) -> str:
-        """The project."""
         return self.group.id
 
 
