@@ -7,14 +7,12 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from automation.addresses import Address
-from automation.selectors.hosts import hosts_of
 from integrations.access import READ, WRITE
 from integrations.authentication import DiscoveryAuthentication
-from integrations.discovery import Process, target_groups
+from integrations.discovery import target_groups
 from integrations.models import Integration
 from integrations.redaction import Secrets
-from integrations.selectors import integrations_of
+from integrations.selectors import integration_of, integrations_of, processes_of
 from integrations.serializers import DiscoveryDocument, IntegrationDocument, present_integration
 from integrations.services import integration_create, integration_delete, integration_put
 from integrations.types import DEFAULT_LISTEN_ADDRESS, INTEGRATION_TYPES, SCRAPER, exporter_port
@@ -59,7 +57,7 @@ class IntegrationViewSet(ApiViewSet):
     def load(self) -> None:
         """The integration of the path, if the action needs a stored integration."""
         if self.action in {"retrieve", "destroy"}:
-            stored = integrations_of(self.group.id).filter(type=self._type).first()
+            stored = integration_of(self.group.id, self._type)
             self.integration = get_or_404(
                 stored, ErrorCode.INTEGRATION_NOT_CONFIGURED, self._type, self.group.id
             )
@@ -136,17 +134,10 @@ class DiscoveryViewSet(ApiViewSet):
         In addition to an API key with HTTP Digest, it accepts the user name and password of the project's
         SCRAPER integration with HTTP Basic, sent preemptively.
         """
-        found = target_groups(self._processes(), group=self.group, exporter_port=self._exporter_port())
+        scraper = integration_of(self.group.id, SCRAPER.type)
+        port = exporter_port(scraper.fields["listenAddress"] if scraper else DEFAULT_LISTEN_ADDRESS)
+        found = target_groups(processes_of(self.group.id), group=self.group, exporter_port=port)
         return Response(found[_page(self.query)])
-
-    def _processes(self) -> list[Process]:
-        named = ("hostname", "port", "cluster_name", "replica_set_name", "labels")
-        rows = hosts_of(self.group.id).order_by().values_list(*named)
-        return [Process(Address(hostname, port), *known) for hostname, port, *known in rows]
-
-    def _exporter_port(self) -> int:
-        scraper = integrations_of(self.group.id).filter(type=SCRAPER.type).first()
-        return exporter_port(scraper.fields["listenAddress"] if scraper else DEFAULT_LISTEN_ADDRESS)
 
 
 def _page(query: Mapping[str, Any]) -> slice:

@@ -40,8 +40,6 @@ from alerting.selectors.configs import (
     MOST_OFFERED,
     Offer,
     all_projects,
-    config_found,
-    configs_of,
     may_write_global,
     offered_teams,
     writable_projects,
@@ -50,7 +48,7 @@ from alerting.serializers.configs import (
     AlertConfigDocument,
     AnyAlertConfigDocument,
     GlobalAlertConfigDocument,
-    config_document,
+    found_facts,
 )
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Operator
@@ -112,7 +110,7 @@ class ConfigForm(ConsoleForm):
 
     @cached_property
     def facts(self) -> Facts:
-        return {} if self.config is None else facts_of(self.config)
+        return {} if self.config is None else found_facts(self.config.id, self.config.group_id)
 
     def asked(self) -> dict[str, forms.Field]:
         fields = {**self._of_the_whole(), **threshold_fields()}
@@ -206,7 +204,7 @@ class ConfigForm(ConsoleForm):
         Raises:
             ApiError: with every wrong field.
         """
-        facts = facts_of(stored)
+        facts = found_facts(stored.id, stored.group_id)
         context = {"stored": facts, "group_id": stored.group_id, "settings": list(stored.settings.all())}
         document = document_of(self.typed, is_global=self.is_global, stored=facts)
         return self.document(context).read(document)
@@ -249,17 +247,6 @@ class ConfigForm(ConsoleForm):
 
     def document(self, context: dict[str, Any]) -> AnyAlertConfigDocument:
         return (GlobalAlertConfigDocument if self.is_global else AlertConfigDocument)(context=context)
-
-
-def facts_of(config: AlertConfig) -> Facts:
-    """A configuration as answers show it, without links.
-
-    Raises:
-        ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the
-            meantime.
-    """
-    facts = config_document(config.group_id).first(configs_of(config.group_id).filter(id=config.id))
-    return config_found(facts, config.id, config.group_id)
 
 
 GLOBAL = "global"
@@ -329,7 +316,9 @@ class CopyForm(NewConfigForm):
         if self.config is None:
             return super().at_first(initial)
         group = self.config.group_id or GLOBAL
-        typed = typed_of(facts_of(self.config), is_global=self.config.group_id is None, as_new=True)
+        typed = typed_of(
+            found_facts(self.config.id, self.config.group_id), is_global=group == GLOBAL, as_new=True
+        )
         return {**typed, "group": [group]}
 
 
@@ -357,7 +346,7 @@ def destinations_of(config: AlertConfig) -> list[NotificationChoice]:
             receiver=receiver_sentence(shown),
             rhythm=rhythm_sentence(shown),
         )
-        for number, shown in enumerate(facts_of(config)["notifications"], start=1)
+        for number, shown in enumerate(found_facts(config.id, config.group_id)["notifications"], start=1)
     ]
 
 

@@ -1,6 +1,6 @@
 """Alert configurations: their notifications, presets and activity, and what their form offers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -28,6 +28,11 @@ T = TypeVar("T")
 def configs_of(group_id: str | None) -> QuerySet[AlertConfig]:
     """A project's configurations, or the global ones for None, in the order of creation."""
     return AlertConfig.objects.filter(group_id=group_id, deleted=None).order_by("created", "id")
+
+
+def configs_named(ids: Collection[str], group_id: str | None) -> QuerySet[AlertConfig]:
+    """Those of `configs_of` that have these IDs."""
+    return configs_of(group_id).filter(id__in=ids)
 
 
 def alert_config(config_id: str) -> AlertConfig | None:
@@ -68,9 +73,8 @@ def config_audits(config: AlertConfig) -> QuerySet[Event]:
 
 def configs_of_presets(group_id: str) -> Mapping[Preset, AlertConfig]:
     """The project's configuration of each preset that it has, the oldest; disabled ones count."""
-    configs = AlertConfig.objects.filter(group_id=group_id, deleted=None).order_by("created", "id")
     types = {preset.spec.event_type.value for preset in Preset}
-    views = [(config, config_view(config)) for config in configs.filter(event_type__in=types)]
+    views = [(config, config_view(config)) for config in configs_of(group_id).filter(event_type__in=types)]
     found = ((preset, [config for config, view in views if preset.spec.is_of(view)]) for preset in Preset)
     return {preset: same[0] for preset, same in found if same}
 

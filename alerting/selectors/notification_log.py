@@ -50,6 +50,11 @@ def alert_notifications(alert_id: str) -> QuerySet[Notification, Any]:
     return _rows(Notification.objects.filter(alert_id=alert_id))
 
 
+def logged_notification(alert_id: str, notification_id: str) -> LoggedRow | None:
+    """One of `alert_notifications`."""
+    return alert_notifications(alert_id).filter(id=notification_id).first()
+
+
 def alert_notification(alert_id: str, notification_id: str) -> Notification | None:
     return Notification.objects.filter(id=notification_id, alert_id=alert_id).first()
 

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from alerting.models import AlertConfig
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.matchers import MatcherField, fields_for
-from alerting.selectors.configs import setting_rows
+from alerting.selectors.configs import config_found, configs_named, setting_rows
 from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
 from alerting.serializers.notifications import Notifications
 from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
@@ -304,6 +304,16 @@ def config_facts(config: AlertConfig) -> Facts:
 def config_document(group_id: str | None) -> type[AnyAlertConfigDocument]:
     """The document of a project's configurations, or of global configurations for None."""
     return GlobalAlertConfigDocument if group_id is None else AlertConfigDocument
+
+
+def found_facts(config_id: str, group_id: str | None) -> Facts:
+    """A project's configuration, or a global one for None, as answers show it, without links.
+
+    Raises:
+        ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND.
+    """
+    facts = config_document(group_id).first(configs_named([config_id], group_id))
+    return config_found(facts, config_id, group_id)
 
 
 def _present_notification(setting: Mapping[str, Any]) -> Facts:

@@ -10,12 +10,13 @@ from accesslist.views.base import KeyViewSet
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.models import Notification
 from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
-from alerting.selectors.configs import configs_of
+from alerting.selectors.configs import configs_named
 from alerting.selectors.notification_log import (
     LoggedRow,
     alert_notification,
     alert_notifications,
     event_notifications,
+    logged_notification,
     notified_event,
 )
 from alerting.serializers.alerts import (
@@ -96,7 +97,7 @@ class ResendingViewSet(LogViewSet):
     def resend(self, request: Request, **_: str) -> Response:
         """Send a failed notification again, with the same delivery ID. No body is needed."""
         notification_resend(notification=self.notification, actor=self.actor, now=self.now)
-        row = alert_notifications(self.alert["id"]).filter(id=self.notification.id).first()
+        row = logged_notification(self.alert["id"], self.notification.id)
         row = get_or_404(row, ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id)
         return Response(self.present_logged(row))
 
@@ -158,9 +159,9 @@ class AnyAlertViewSet(LogViewSet):
     def configs(self, request: Request, **_: str) -> Response:
         """Get the configuration of the alert; empty if it is deleted, or if the caller may not read it."""
         group_id = None if self.alert["is_global"] else self.alert["group_id"]
-        configs = configs_of(group_id).filter(id=self.alert["config_id"])
         readable = self.reads_config(is_global=self.alert["is_global"])
-        return self.list_of(config_document(group_id), configs if readable else configs.none())
+        configs = configs_named([self.alert["config_id"]] if readable else [], group_id)
+        return self.list_of(config_document(group_id), configs)
 
     def notifications(self, request: Request, **_: str) -> Response:
         """List the notifications of the alert, newest first."""

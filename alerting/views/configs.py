@@ -13,7 +13,13 @@ from alerting.models import AlertConfig
 from alerting.notification_tests import alert_config_test, notification_of, tests_throttle
 from alerting.rules.presets import Preset, presets_of
 from alerting.selectors.alerts import AlertRows
-from alerting.selectors.configs import alert_config, config_found, configs_of, configs_of_presets
+from alerting.selectors.configs import (
+    alert_config,
+    config_found,
+    configs_named,
+    configs_of,
+    configs_of_presets,
+)
 from alerting.selectors.recipient_addresses import unreachable
 from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument, present_alert
 from alerting.serializers.configs import (
@@ -24,6 +30,7 @@ from alerting.serializers.configs import (
     GlobalAlertConfigSwitch,
     MatcherFieldsDocument,
     config_document,
+    found_facts,
 )
 from alerting.serializers.notification_log import AlertConfigTestDocument, present_tests
 from alerting.serializers.presets import (
@@ -73,7 +80,7 @@ class AnyConfigViewSet(ApiViewSet):
 
     def load(self) -> None:
         if self.id_name in self.kwargs:
-            self.config = self._facts(self.kwargs[self.id_name])
+            self.config = found_facts(self.kwargs[self.id_name], self.scope)
 
     def index(self, request: Request, **_: str) -> Response:
         """List configurations, in the order of creation."""
@@ -129,22 +136,18 @@ class AnyConfigViewSet(ApiViewSet):
 
     def _read(self, stored: AlertConfig) -> Mapping[str, Any]:
         """The body, validated against the current configuration."""
-        facts = self._facts(stored.id)
+        facts = found_facts(stored.id, self.scope)
         return self.body(stored=facts, group_id=self.scope, settings=list(stored.settings.all()))
 
     def _written(self, config: AlertConfig) -> Response:
         """The configuration, with a warning for each notification without recipients (RFC 7234 5.5.7)."""
-        answer = self.alone(config_document(self.scope), self._facts(config.id))
+        answer = self.alone(config_document(self.scope), found_facts(config.id, self.scope))
         warnings = [f'299 - "notifications[{place}]: {why}"' for place, why in unreachable(config).items()]
         if not EVENT_TYPES[EventType(config.event_type)].produced:
             warnings.insert(0, f'299 - "eventTypeName: nothing makes {config.event_type} events"')
         if warnings:
             answer["Warning"] = ", ".join(warnings)
         return answer
-
-    def _facts(self, config_id: str) -> Facts:
-        facts = config_document(self.scope).first(configs_of(self.scope).filter(id=config_id))
-        return config_found(facts, config_id, self.scope)
 
 
 class AlertConfigViewSet(AnyConfigViewSet):
@@ -250,7 +253,7 @@ class PresetViewSet(ApiViewSet):
             actor=self.actor,
             now=self.now,
         )
-        configs = configs_of(self.group.id).filter(id__in=[config.id for config in done.created])
+        configs = configs_named([config.id for config in done.created], self.group.id)
         facts = map(AlertConfigDocument.facts, AlertConfigDocument.rows(configs))
         created = [AlertConfigDocument.present(fact, self.links) for fact in facts]
         document = {
