@@ -16,7 +16,7 @@ from alerting.forms.config_inputs import event_kinds
 from alerting.forms.configs import ConfigForm, CopyForm, NewConfigForm, TestNotificationForm, destinations_of
 from alerting.forms.presets import PresetsForm
 from alerting.models import Alert, AlertConfig, NotificationSetting
-from alerting.notification_tests import NotificationTest, alert_config_test, notification_of, tests_throttle
+from alerting.notification_tests import alert_config_test
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.presentation import alert_badge, alert_words
 from alerting.rules.wording import condition_words, target_words
@@ -34,7 +34,6 @@ from alerting.services.configs import (
 )
 from events.types import EVENT_TYPES, EventType
 from events.wording import acting, in_words
-from integrations.choices import DeliveryStatus
 from opsapi import clock
 from opsapi.api.permissions import Access, Where
 from opsapi.clock import time_words
@@ -87,20 +86,14 @@ def _delete(call: ActionCall) -> None:
 def _test(call: ActionCall) -> ActionOutcome:
     destinations = {destination.id: destination for destination in destinations_of(call.row)}
     chosen = call.values["notification_id"]
-    only = notification_of(call.row, chosen) if chosen else None
-    tests_throttle(group_id=call.row.group_id, now=call.now)
-    tests = alert_config_test(config=call.row, only=only, actor=call.actor, now=call.now)
+    tests = alert_config_test(config=call.row, notification_id=chosen, actor=call.actor, now=call.now)
     context = {
         "title": "Test results",
-        "tests": [(destinations.get(test.setting.id), test.outcome, _is_delivered(test)) for test in tests],
-        "delivered": sum(map(_is_delivered, tests)),
+        "tests": [(destinations.get(test.setting.id), test) for test in tests],
+        "delivered": sum(test.is_delivered for test in tests),
         "again_url": action_url(AlertConfig, call.row.pk, "test", notification=chosen or ""),
     }
     return ActionOutcome(row=call.row, template="console/alert_config_tested.html", context=context)
-
-
-def _is_delivered(test: NotificationTest) -> bool:
-    return test.outcome.status is DeliveryStatus.DELIVERED
 
 
 def _warnings(config: AlertConfig) -> Sequence[str]:

@@ -139,12 +139,13 @@ def present_tests(tests: Iterable[NotificationTest]) -> JsonObject:
 
 
 def _present(test: NotificationTest) -> JsonObject:
-    delivered = test.outcome.status is DeliveryStatus.DELIVERED
     return without_nulls(
         {
             "notificationId": test.setting.id,
             "typeName": test.setting.type_name,
-            "status": (NotificationStatus.DELIVERED if delivered else NotificationStatus.FAILED).value,
+            "status": (
+                NotificationStatus.DELIVERED if test.is_delivered else NotificationStatus.FAILED
+            ).value,
             "reason": test.outcome.reason,
         }
     )

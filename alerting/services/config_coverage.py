@@ -65,8 +65,11 @@ def coverage_follow(*, config: AlertConfig, before: ConfigCoverage, actor: Actor
 
 
 @transaction.atomic
-def global_configs_retag(*, group_id: str, tags: Sequence[str], actor: Actor, now: datetime) -> None:
+def global_configs_retag(
+    *, project: Project, tags: Sequence[str], actor: Actor, now: datetime, **_: Any
+) -> None:
     """Before a project gets other tags, cancel and open alerts of global configurations accordingly."""
+    group_id = project.id
     project_lock(group_id)
     global_configs_share()
     live = AlertConfig.objects.filter(group=None, deleted=None, enabled=True)

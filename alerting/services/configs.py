@@ -280,11 +280,11 @@ GROUP_BY_MAIL: Mapping[str, Any] = {
 
 
 @transaction.atomic
-def default_configs_create(*, group_id: str, actor: Actor, now: datetime) -> None:
+def default_configs_create(*, project: Project, actor: Actor, now: datetime, **_: Any) -> None:
     """Create the configurations of a new project, which has nothing to evaluate yet."""
     for event_type in DEFAULT_TYPES:
         values = {"event_type": event_type.value, "notifications": [GROUP_BY_MAIL]}
-        config_add(group_id=group_id, values=values, actor=actor, now=now)
+        config_add(group_id=project.id, values=values, actor=actor, now=now)
 
 
 @dataclass(frozen=True, slots=True)

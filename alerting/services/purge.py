@@ -1,10 +1,12 @@
 """The end of a project, host or agent, and of what is older than its retention.
 
-Alerts end at once. Rows are deleted later, in batches.
+Alerts end at once: the functions that end them follow the hooks of other packages. Rows are deleted later, in
+batches.
 """
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -47,12 +49,13 @@ _ABOUT_CLUSTERS = [name.value for name, spec in EVENT_TYPES.items() if spec.targ
 
 
 @transaction.atomic
-def project_alerting_end(*, group_id: str, actor: Actor, now: datetime) -> None:
+def project_alerting_end(*, project: Project, actor: Actor, now: datetime, **_: Any) -> None:
     """Delete a project's configurations and cancel its alerts; notified recipients are notified of it.
 
     Global configurations that name the project stay unchanged. From here on nothing is evaluated for the
     project: first because of the lock, then because the project is deleted.
     """
+    group_id = project.id
     project_lock(group_id)
     # Deliveries that decide with these windows end first; later deliveries see that the project is deleted.
     unexpired = MaintenanceWindow.objects.filter(group_id=group_id, end__gt=now).order_by("id")
@@ -66,7 +69,7 @@ def project_alerting_end(*, group_id: str, actor: Actor, now: datetime) -> None:
 
 
 @transaction.atomic
-def host_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
+def host_alerting_end(*, host: Host, actor: Actor, now: datetime, **_: Any) -> None:
     """Cancel the alerts about a host that is deleted or gets a new address.
 
     Alerts that an agent's own event opened name only the address of the host.
@@ -78,7 +81,7 @@ def host_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
 
 
 @transaction.atomic
-def agent_alerting_end(*, agent: Agent, actor: Actor, now: datetime) -> None:
+def agent_alerting_end(*, agent: Agent, actor: Actor, now: datetime, **_: Any) -> None:
     """Cancel the alerts about an agent that is deleted."""
     project_lock(agent.group_id)
     target = target_key(Target.AGENT, agent_state(agent))
@@ -87,28 +90,19 @@ def agent_alerting_end(*, agent: Agent, actor: Actor, now: datetime) -> None:
 
 
 @transaction.atomic
-def replica_set_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
-    """Cancel the alerts about the replica set whose last host is being deleted.
+def last_host_alerting_end(*, host: Host, actor: Actor, now: datetime, **_: Any) -> None:
+    """Cancel the alerts about the replica set and the cluster whose last host is being deleted.
 
     If a report adds another member meanwhile, its signal opens them again.
     """
-    ending = last_of_replica_set(host)
-    if ending is None:
-        return
-    project_lock(host.group_id)
-    target = target_key(Target.REPLICA_SET, replica_set_state(ending))
-    about = Alert.objects.filter(group_id=host.group_id, target_key=target)
-    alerts_cancel(alerts=about, actor=actor, now=now)
-
-
-@transaction.atomic
-def cluster_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
-    """Cancel the alerts about the cluster whose last host is being deleted."""
-    ending = last_of_cluster(host)
-    if ending is None:
-        return
-    project_lock(host.group_id)
-    alerts_cancel(alerts=_about_cluster(ending), actor=actor, now=now)
+    if replica_set := last_of_replica_set(host):
+        project_lock(host.group_id)
+        target = target_key(Target.REPLICA_SET, replica_set_state(replica_set))
+        about = Alert.objects.filter(group_id=host.group_id, target_key=target)
+        alerts_cancel(alerts=about, actor=actor, now=now)
+    if cluster := last_of_cluster(host):
+        project_lock(host.group_id)
+        alerts_cancel(alerts=_about_cluster(cluster), actor=actor, now=now)
 
 
 @transaction.atomic

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.choices import AlertStatus
 from alerting.models import AlertConfig
-from alerting.notification_tests import alert_config_test, notification_of, tests_throttle
+from alerting.notification_tests import alert_config_test
 from alerting.rules.presets import Preset, presets_of
 from alerting.selectors.alerts import AlertRows
 from alerting.selectors.configs import (
@@ -119,10 +119,12 @@ class AnyConfigViewSet(ApiViewSet):
 
     def test(self, request: Request, **_: str) -> Response:
         """Send the notifications of the configuration, or one of them, as a test. No body is needed."""
-        chosen = self.query["notificationId"]
-        only = notification_of(self._stored, chosen) if chosen else None
-        tests_throttle(group_id=self.scope, now=self.now)
-        tests = alert_config_test(config=self._stored, only=only, actor=self.actor, now=self.now)
+        tests = alert_config_test(
+            config=self._stored,
+            notification_id=self.query["notificationId"],
+            actor=self.actor,
+            now=self.now,
+        )
         return Response(present_tests(tests))
 
     @property
