@@ -1,10 +1,8 @@
 """Integrations in the console."""
 
 from functools import partial
-from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
@@ -20,16 +18,7 @@ from opsapi.console.model_admin import ConsoleAdmin, Section
 
 
 def _create(call: ActionCall) -> ActionOutcome:
-    values = call.values
-    integration_create(
-        group_id=values["group_id"],
-        integration_type=values["type"],
-        values=values["values"],
-        actor=call.actor,
-        now=call.now,
-    )
-    created = Integration.objects.get(group_id=values["group_id"], type=values["type"])
-    return ActionOutcome(row=created)
+    return ActionOutcome(row=integration_create(**call.values, actor=call.actor, now=call.now))
 
 
 def _change(call: ActionCall) -> None:
@@ -42,21 +31,12 @@ def _change(call: ActionCall) -> None:
     )
 
 
-def _delete(call: ActionCall) -> None:
-    integration_delete(
-        group_id=call.row.group_id, integration_type=call.row.type, actor=call.actor, now=call.now
-    )
-
-
 class ServiceFilter(ChoiceFilter):
     """Filter by service."""
 
     title = "service"
     parameter_name = "type__exact"
     offered = tuple((name, kind.label) for name, kind in INTEGRATION_TYPES.items())
-
-    def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        return rows.filter(type=value)
 
 
 @admin.register(Integration)
@@ -89,7 +69,9 @@ class IntegrationAdmin(ConsoleAdmin):
             label="Delete",
             done="Deleted",
             text="Also deletes its secrets. Notifications that use its credentials will fail.",
-            run=_delete,
+            run=lambda call: integration_delete(
+                group_id=call.row.group_id, integration_type=call.row.type, actor=call.actor, now=call.now
+            ),
             access=WRITE,
             icon="delete",
             danger=True,

@@ -74,7 +74,7 @@ class NewIntegrationForm(_TypedForm, InProjectForm):
         kind = INTEGRATION_TYPES[self.cleaned_data["type"]]
         return {
             "group_id": self.cleaned_data["group"].id,
-            "type": kind.type,
+            "integration_type": kind.type,
             "values": read_integration(kind.type, self.body_of(kind, {}), {}),
         }
 

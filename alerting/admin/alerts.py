@@ -40,7 +40,8 @@ from opsapi.console.model_admin import ConsoleAdmin, Section
 
 
 def _acknowledge(call: ActionCall) -> ActionOutcome:
-    until = call.values["acknowledgedUntil"]
+    """Acknowledge the alert; without input, remove the acknowledgement."""
+    until = call.values.get("acknowledgedUntil", call.now)
     alert_acknowledge(
         alert_id=call.row.id,
         group_id=call.row.group_id,
@@ -49,18 +50,7 @@ def _acknowledge(call: ActionCall) -> ActionOutcome:
         actor=call.actor,
         now=call.now,
     )
-    return ActionOutcome(message=f"Acknowledged until {time_words(until)}.")
-
-
-def _unacknowledge(call: ActionCall) -> None:
-    alert_acknowledge(
-        alert_id=call.row.id,
-        group_id=call.row.group_id,
-        until=call.now,
-        comment=None,
-        actor=call.actor,
-        now=call.now,
-    )
+    return ActionOutcome(message=f"Acknowledged until {time_words(until)}." if call.values else "")
 
 
 def _make_window(call: ActionCall) -> ActionOutcome:
@@ -75,12 +65,12 @@ def _make_window(call: ActionCall) -> ActionOutcome:
     return ActionOutcome(message=f"Maintenance window created until {until}.", warnings=[muted_words(extent)])
 
 
-def is_active(alert: Alert, _now: datetime) -> bool:
+def _is_active(alert: Alert, _now: datetime) -> bool:
     return alert.status in ACTIVE
 
 
-def is_acknowledged(alert: Alert, now: datetime) -> bool:
-    return is_active(alert, now) and alert_acknowledgement(alert, now) is not None
+def _is_acknowledged(alert: Alert, now: datetime) -> bool:
+    return alert.status in ACTIVE and alert_acknowledgement(alert, now) is not None
 
 
 OF_ALERT: Mapping[str, Action] = {
@@ -93,16 +83,16 @@ OF_ALERT: Mapping[str, Action] = {
         form=AcknowledgeForm,
         icon="front_hand",
         bulk=True,
-        offered=is_active,
+        offered=_is_active,
     ),
     "unacknowledge": Action(
         label="Remove acknowledgement",
         done="Acknowledgement removed",
         text="Reminders start again. An overdue reminder is sent immediately.",
-        run=_unacknowledge,
+        run=_acknowledge,
         access=WRITE,
         icon="undo",
-        offered=is_acknowledged,
+        offered=_is_acknowledged,
     ),
     "window": Action(
         label="Create maintenance window",
@@ -299,7 +289,7 @@ class AlertAdmin(ConsoleAdmin):
 
     @admin.display(description="acknowledged by")
     def acknowledged(self, alert: Any) -> str | SafeString | None:
-        if not is_acknowledged(alert, clock.now()):
+        if not _is_acknowledged(alert, clock.now()):
             return None
         name = short(alert.acknowledging_username)
         return link(alert.user_url, name) if alert.user_url else name

@@ -1,7 +1,6 @@
 """Alert configurations in the console."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -79,10 +78,6 @@ def _switch(*, enabled: bool) -> Callable[[ActionCall], ActionOutcome]:
     return run
 
 
-def _delete(call: ActionCall) -> None:
-    alert_config_delete(config=call.row, actor=call.actor, now=call.now)
-
-
 def _test(call: ActionCall) -> ActionOutcome:
     destinations = {destination.id: destination for destination in destinations_of(call.row)}
     chosen = call.values["notification_id"]
@@ -101,14 +96,6 @@ def _warnings(config: AlertConfig) -> Sequence[str]:
     produced = EVENT_TYPES[EventType(config.event_type)].produced
     of_type = [] if produced else [f"Nothing makes {config.event_type} events."]
     return [*of_type, *(f"Notification {place + 1}: {why}." for place, why in unreachable(config).items())]
-
-
-def _is_enabled(config: AlertConfig, _now: datetime) -> bool:
-    return config.enabled
-
-
-def _is_disabled(config: AlertConfig, _now: datetime) -> bool:
-    return not config.enabled
 
 
 NEW = Action(
@@ -150,7 +137,7 @@ OF_ROW: Mapping[str, Action] = {
         access=_access,
         icon="toggle_on",
         bulk=True,
-        offered=_is_disabled,
+        offered=lambda config, _now: not config.enabled,
     ),
     "disable": Action(
         label="Disable",
@@ -160,7 +147,7 @@ OF_ROW: Mapping[str, Action] = {
         access=_access,
         icon="toggle_off",
         bulk=True,
-        offered=_is_enabled,
+        offered=lambda config, _now: config.enabled,
     ),
     "test": Action(
         label="Send test notifications",
@@ -186,7 +173,7 @@ OF_ROW: Mapping[str, Action] = {
         label="Delete",
         done="Deleted",
         text="Cancels the open alerts of this configuration.",
-        run=_delete,
+        run=lambda call: alert_config_delete(config=call.row, actor=call.actor, now=call.now),
         access=_access,
         icon="delete",
         danger=True,
@@ -216,9 +203,6 @@ class EventTypeFilter(ChoiceFilter):
     title = "event type"
     parameter_name = "event_type"
     offered = tuple((kind.name, kind.name) for kind in _KINDS)
-
-    def chosen(self, rows: Rows, value: str) -> Rows:
-        return rows.filter(event_type=value)
 
 
 class RecipientFilter(ChoiceFilter):

@@ -26,7 +26,7 @@ from opsapi import clock
 from opsapi.api.permissions import Access
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
-from opsapi.console.actions import Action, ActionCall
+from opsapi.console.actions import Action
 from opsapi.console.admin_urls import page_url
 from opsapi.console.display import Context, ago, link, project, short, short_field
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
@@ -35,10 +35,6 @@ from opsapi.first_rows import first_rows
 from opsapi.program import COMMAND
 
 _TROUBLED = (DestinationState.FAILING, DestinationState.SLOWED)
-
-
-def _send_now(call: ActionCall) -> None:
-    destination_send_now(destination_id=call.row.id, actor=call.actor, now=call.now)
 
 
 def _may_send(destination: Destination | None) -> Access:
@@ -58,7 +54,7 @@ SEND_NOW = Action(
     text="Ends the pause and sends the waiting notifications now. While the destination fails, one "
     "message is sent first; the others follow when the destination accepts it. Maintenance windows and "
     "acknowledgements still hold back notifications.",
-    run=_send_now,
+    run=lambda call: destination_send_now(destination_id=call.row.id, actor=call.actor, now=call.now),
     access=_may_send,
     icon="send",
     bulk=True,
@@ -89,7 +85,16 @@ class DestinationAdmin(ConsoleAdmin):
     actions_of_row = {"send_now": SEND_NOW}
     change_form_template = "admin/alerting/destination/change_form.html"
 
-    list_display = ["named", "channel_words", "state_words", "since", "why", "waiting", "oldest", project]
+    list_display = [
+        "named",
+        "channel_words",
+        "state_words",
+        "since",
+        short_field("last_error"),
+        "waiting",
+        "oldest",
+        project,
+    ]
     list_filter = [DestinationStateFilter, ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["recipient", "host"]
@@ -150,10 +155,6 @@ class DestinationAdmin(ConsoleAdmin):
     @admin.display(description="failing since")
     def since(self, destination: Destination) -> SafeString | str | None:
         return ago(destination.failing_since) if destination.failing_since else None
-
-    @admin.display(description="last error")
-    def why(self, destination: Destination) -> str | SafeString | None:
-        return short(destination.last_error)
 
     @admin.display(description="waiting")
     def waiting(self, destination: Any) -> SafeString | str:

@@ -31,7 +31,7 @@ from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, MessageKind
 from opsapi import clock
 from opsapi.api.principal import VisibleScope
-from opsapi.console.actions import Action, ActionCall, operator_of
+from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import badge, link, moment, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
@@ -48,10 +48,6 @@ _KINDS: Mapping[MessageKind, str] = {
 }
 
 
-def _resend(call: ActionCall) -> None:
-    notification_resend(notification=call.row, actor=call.actor, now=call.now)
-
-
 def _can_be_resent(notification: Notification, _now: datetime) -> bool:
     return notification.alert_id is not None and notification.status == NotificationStatus.FAILED
 
@@ -60,7 +56,7 @@ RESEND = Action(
     label="Send again",
     done="Queued again",
     text="Sends the notification again now, with the same delivery ID. Retries go on for up to an hour.",
-    run=_resend,
+    run=lambda call: notification_resend(notification=call.row, actor=call.actor, now=call.now),
     access=WRITE,
     icon="replay",
     bulk=True,
@@ -90,9 +86,6 @@ class NotificationStateFilter(ChoiceFilter):
             return queryset.filter(to_come)
         return super().queryset(request, queryset).exclude(to_come)
 
-    def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        return rows.filter(status=value)
-
 
 class ChannelFilter(ChoiceFilter):
     """Filter by channel."""
@@ -100,9 +93,6 @@ class ChannelFilter(ChoiceFilter):
     title = "channel"
     parameter_name = "channel__exact"
     offered = tuple((name, channel.label) for name, channel in CHANNELS.items())
-
-    def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        return rows.filter(channel=value)
 
 
 class WaitingForFilter(DropdownFilter):  # type: ignore[misc]  # the theme is not typed
