@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from accesslist.models import Project
 from alerting.access import WRITE, WRITE_GLOBAL
-from alerting.forms.config_inputs import event_kinds
+from alerting.forms.config_inputs import event_types
 from alerting.forms.configs import ConfigForm, CopyForm, NewConfigForm, TestNotificationForm, destinations_of
 from alerting.forms.presets import PresetsForm
 from alerting.models import Alert, AlertConfig, NotificationSetting
@@ -182,7 +182,7 @@ OF_ROW: Mapping[str, Action] = {
 }
 
 
-_KINDS = event_kinds(is_global=True)
+_EVENT_TYPES = event_types(is_global=True)
 Rows = QuerySet[AlertConfig]
 
 
@@ -191,10 +191,10 @@ class CategoryFilter(ChoiceFilter):
 
     title = "category"
     parameter_name = "category"
-    offered = tuple(dict.fromkeys((kind.category, kind.category) for kind in _KINDS))
+    offered = tuple(dict.fromkeys((spec.category.value, spec.category.value) for spec in _EVENT_TYPES))
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        return rows.filter(event_type__in=[kind.name for kind in _KINDS if kind.category == value])
+        return rows.filter(event_type__in=[spec.name for spec in _EVENT_TYPES if spec.category == value])
 
 
 class EventTypeFilter(ChoiceFilter):
@@ -202,7 +202,7 @@ class EventTypeFilter(ChoiceFilter):
 
     title = "event type"
     parameter_name = "event_type"
-    offered = tuple((kind.name, kind.name) for kind in _KINDS)
+    offered = tuple((spec.name, spec.name) for spec in _EVENT_TYPES)
 
 
 class RecipientFilter(ChoiceFilter):

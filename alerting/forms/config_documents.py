@@ -7,20 +7,20 @@ Nothing is validated here: text that cannot be converted stays text, and the API
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from alerting.forms.config_inputs import (
     FLAGS,
-    KINDS,
     MATCHER_INPUTS,
     NOTIFICATION_INPUTS,
+    ROW_INPUTS,
     THRESHOLD_INPUTS,
     Input,
     InputKind,
     config_inputs,
 )
+from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.serializers.configs import MOST_MATCHERS
 from alerting.serializers.notifications import MOST_NOTIFICATIONS
 from opsapi.api.errors import BadField
@@ -184,7 +184,7 @@ def typed_of(document: Document, *, is_global: bool, as_new: bool = False) -> di
         texts[f"{row}typeName"] = [notification["typeName"]]
         if not as_new:
             texts[f"{row}id"] = [notification["id"]]
-        texts |= _texts(row, KINDS[notification["typeName"]].inputs, notification)
+        texts |= _texts(row, NOTIFICATION_INPUTS[notification["typeName"]], notification)
     return texts
 
 
@@ -193,7 +193,7 @@ def stored_secrets(rows: Iterable[tuple[str, Document]]) -> dict[str, str]:
     return {
         f"{row}.{declared.name}": notification[declared.name]
         for row, notification in rows
-        for declared in KINDS[notification["typeName"]].inputs
+        for declared in NOTIFICATION_INPUTS[notification["typeName"]]
         if declared.kind is InputKind.SECRET and declared.name in notification
     }
 
@@ -201,17 +201,15 @@ def stored_secrets(rows: Iterable[tuple[str, Document]]) -> dict[str, str]:
 def _notification(row: Typed, stored: Document) -> JsonObject:
     type_name, setting_id = _first(row, "typeName"), _first(row, "id")
     before = _stored_notification(stored, setting_id, type_name)
-    kind = KINDS.get(type_name)
-    own = kind.inputs if kind else ()
+    own = NOTIFICATION_INPUTS.get(type_name, ())
     named = {declared.name for declared in own}
     # A checkbox always has a value; a checkbox of another type has none.
-    others = [
-        row_input.input
-        for row_input in NOTIFICATION_INPUTS
-        if row_input.input.name not in named and row_input.input.kind is not InputKind.FLAG
-    ]
+    others = [next(iter(of.values())) for name, of in ROW_INPUTS.items() if name not in {*named, *FLAGS}]
     common = {name: text for name, text in (("typeName", type_name), ("id", setting_id)) if text}
-    kept = {name: before[name] for name in (kind.kept if kind else ()) if before and name in before}
+    declared = NOTIFICATION_TYPES[type_name].fields if before else ()
+    # Fields that the form does not show keep their stored values.
+    hidden = [field.name for field in declared if field.name not in named]
+    kept = {name: before[name] for name in hidden if before and name in before}
     return {**common, **kept, **_values(own, row, before), **_values(others, row)}
 
 
@@ -239,17 +237,9 @@ def _first(row: Typed, name: str) -> str:
 _LAST_STEP = re.compile(r"(\.[^.\[\]]*|\[[0-9]*\])$")
 
 
-@dataclass(frozen=True, slots=True)
-class InputFault:
-    """An error and its input; None for the whole form."""
-
-    name: str | None
-    message: str
-
-
-def faults_of(bad_fields: Iterable[BadField], names: Collection[str]) -> list[InputFault]:
-    """Each refusal at the innermost input, part or row that contains its field."""
-    return [InputFault(_nearest(field.field, names), _sentence(field)) for field in bad_fields]
+def faults_of(bad_fields: Iterable[BadField], names: Collection[str]) -> list[tuple[str | None, str]]:
+    """Each refusal in a sentence, with the innermost input, part or row of its field; None: the form."""
+    return [(_nearest(field.field, names), _sentence(field)) for field in bad_fields]
 
 
 def _nearest(field: str, names: Collection[str]) -> str | None:

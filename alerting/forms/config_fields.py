@@ -9,19 +9,17 @@ from unfold import widgets
 
 from alerting.forms.config_documents import Typed
 from alerting.forms.config_inputs import (
-    KINDS,
     MATCHER_INPUTS,
-    NOTIFICATION_INPUTS,
+    ROW_INPUTS,
     THRESHOLD_INPUTS,
-    EventKind,
+    THRESHOLD_OF,
     Input,
     InputKind,
-    RowInput,
-    event_kinds,
+    event_types,
     label_of,
-    notification_kinds,
+    matched_fields,
 )
-from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.notification_types import DEFAULT_INTERVAL_MIN, NOTIFICATION_TYPES
 from automation.metric_spec import MetricKind
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
 from opsapi.console.fields import CLEAR, SecretInput
@@ -84,14 +82,18 @@ def field_of(declared: Input, choices: Choices | None = None, stored: str | None
 
 def event_field(*, is_global: bool) -> forms.Field:
     """The event type, by category; its options have attributes for the script."""
-    kinds = event_kinds(is_global=is_global)
-    own = {kind.name for kind in event_kinds(is_global=False)}
-    categories = dict.fromkeys(kind.category for kind in kinds)
-    choices = [
-        (category, [(kind.name, kind.name) for kind in kinds if kind.category == category])
-        for category in categories
-    ]
-    marks = {kind.name: _event_marks(kind, is_global_only=kind.name not in own) for kind in kinds}
+    by_category: dict[str, list[tuple[str, str]]] = {}
+    for spec in (specs := event_types(is_global=is_global)):
+        by_category.setdefault(spec.category.value, []).append((spec.name, spec.name))
+    choices = list(by_category.items())
+    marks = {
+        spec.name: {
+            "data-matchers": " ".join(matched_fields(spec)),
+            "data-threshold": THRESHOLD_OF.get(spec.needs, ""),
+            **({"data-global": ""} if spec.global_only else {}),
+        }
+        for spec in specs
+    }
     return _marked("eventTypeName", [_NONE_CHOSEN, *choices], marks)
 
 
@@ -129,14 +131,14 @@ def notification_fields(
     In a new notification, checkboxes have their defaults.
     """
     fields = {f"{row}.typeName": _type_field(is_global=is_global)}
-    for shown in NOTIFICATION_INPUTS:
-        name = f"{row}.{shown.input.name}"
-        field = field_of(shown.input, stored=secrets.get(name))
-        field.initial = (shown.input.ticked and is_new) or None
+    for declared, types in ((next(iter(of.values())), of.keys()) for of in ROW_INPUTS.values()):
+        name = f"{row}.{declared.name}"
+        field = field_of(declared, stored=secrets.get(name))
+        field.initial = (declared.ticked and is_new) or None
         fields[name] = field
         if isinstance(field, SecretInput) and name in secrets:
             fields[name + CLEAR] = themed(field.removal())
-        elif all(KINDS[kind].integrated for kind in shown.types):
+        elif all(NOTIFICATION_TYPES[name].integration for name in types):
             field.help_text = "Leave blank to use the integration of the project."
     fields[f"{row}.teamId"].widget.attrs["list"] = TEAMS
     fields[f"{row}.intervalMin"].help_text = _interval_help()
@@ -165,35 +167,28 @@ def _meaning(metric: Metric) -> str:
     return metric.spec.meaning + per_second
 
 
-def _event_marks(kind: EventKind, *, is_global_only: bool) -> dict[str, str]:
-    return {
-        "data-matchers": " ".join(kind.matcher_fields),
-        "data-threshold": kind.threshold or "",
-        **({"data-global": ""} if is_global_only else {}),
-    }
-
-
 def _type_field(*, is_global: bool) -> forms.Field:
     marks = {
         name: {
-            "data-interval": str(KINDS[name].interval_min or "none"),
+            "data-interval": str(kind.default_interval_min or "none"),
             **({"data-global": ""} if kind.global_only else {}),
         }
         for name, kind in NOTIFICATION_TYPES.items()
     }
     choices = [
-        (kind.name, NOTIFICATION_TYPES[kind.name].label) for kind in notification_kinds(is_global=is_global)
+        (name, kind.label) for name, kind in NOTIFICATION_TYPES.items() if is_global or not kind.global_only
     ]
     return _marked("typeName", [_NONE_CHOSEN, *choices], marks)
 
 
 def _interval_help() -> str:
-    usual = next(kind.interval_min for kind in KINDS.values() if kind.interval_min is not None)
-    return f"Leave blank for {usual}. Services that track incidents themselves get no reminders."
+    return (
+        f"Leave blank for {DEFAULT_INTERVAL_MIN}. Services that track incidents themselves get no reminders."
+    )
 
 
 _LAST = ("delayMin", "intervalMin")
-_IN_ORDER = sorted(NOTIFICATION_INPUTS, key=lambda shown: shown.input.name in _LAST)
+_IN_ORDER = sorted(ROW_INPUTS, key=lambda name: name in _LAST)
 """Recipients first, then the schedule."""
 
 Faults = Mapping[str, Sequence[str]]
@@ -236,21 +231,17 @@ def matcher_row(form: forms.BaseForm, name: str, faults: Faults) -> FormRow:
 def notification_row(form: forms.BaseForm, name: str, typed: Typed, faults: Faults) -> FormRow:
     """A notification, with the inputs of all types."""
     inputs = [ShownInput(form[f"{name}.typeName"])]
-    inputs += [_shown(form, name, row_input, typed) for row_input in _IN_ORDER]
+    inputs += [_shown(form, f"{name}.{shown}", ROW_INPUTS[shown], typed) for shown in _IN_ORDER]
     setting_id = next(iter(typed.get(f"{name}.id", [])), "")
     return FormRow(name, inputs, setting_id, faults.get(name, ()))
 
 
-def _shown(form: forms.BaseForm, row: str, row_input: RowInput, typed: Typed) -> ShownInput:
-    name = f"{row}.{row_input.input.name}"
+def _shown(form: forms.BaseForm, name: str, of_types: Mapping[str, Input], typed: Typed) -> ShownInput:
     clear = form[name + CLEAR] if name + CLEAR in form.fields else None
-    boxes = _boxes(row_input, typed.get(name, ())) if row_input.is_list else ()
-    return ShownInput(form[name], " ".join(row_input.types), clear, boxes)
-
-
-def _boxes(row_input: RowInput, ticked: Sequence[str]) -> list[Box]:
-    return [
-        Box(value, value in ticked, type_name)
-        for type_name, choices in row_input.choices_of.items()
-        for value in choices
+    boxes = [
+        Box(value, value in typed.get(name, ()), type_name)
+        for type_name, declared in of_types.items()
+        if declared.kind is InputKind.CHOICES
+        for value in declared.choices
     ]
+    return ShownInput(form[name], " ".join(of_types), clear, boxes)

@@ -13,17 +13,15 @@ from rest_framework import serializers
 from alerting.notification_types import NOTIFICATION_TYPES, NotificationType
 from alerting.rules.matchers import fields_for
 from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
-from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument
+from alerting.serializers.configs import AlertableType, AlertConfigDocument, GlobalAlertConfigDocument
 from alerting.serializers.notifications import DOCUMENTS
-from events.types import EVENT_TYPES, EventTypeSpec, Needs
+from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
 from opsapi.api.documents import Document
 from opsapi.api.fields import Flag, ListOf, Number, OneOf, Text, Whole
 
-Field = serializers.Field[Any, Any, Any, Any]
-
 
 class InputKind(StrEnum):
-    """How a value is entered; the values appear in the page."""
+    """How a value is entered."""
 
     TEXT = "text"
     WHOLE = "whole"
@@ -33,6 +31,14 @@ class InputKind(StrEnum):
     CHOICES = "choices"
     LINES = "lines"
     SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret
+
+
+_KINDS: Iterable[tuple[type[serializers.Field[Any, Any, Any, Any]], InputKind]] = (
+    (Flag, InputKind.FLAG),
+    (OneOf, InputKind.CHOICE),
+    (Whole, InputKind.WHOLE),
+    (Number, InputKind.NUMBER),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,39 +58,34 @@ def inputs_of(
     document: Document, *, secrets: Iterable[str] = (), leave_out: Iterable[str] = ()
 ) -> tuple[Input, ...]:
     """The inputs for a document, in its order: every writable field, with some exceptions."""
-    hidden, left_out = frozenset(secrets), frozenset(leave_out)
     return tuple(
-        input_of(name, field, secret=name in hidden)
+        Input(
+            name,
+            InputKind.SECRET if name in secrets else _kind(field),
+            _choices(field),
+            field.default is True,
+        )
         for name, field in document.fields.items()
-        if not field.read_only and name not in left_out
+        if not field.read_only and name not in leave_out
     )
 
 
-def input_of(name: str, field: Field, *, secret: bool = False) -> Input:
-    """The kind of input for a field."""
-    kind = InputKind.SECRET if secret else _kind(field)
-    return Input(name, kind, _choices(field), field.default is True)
-
-
-def _kind(field: Field) -> InputKind:
+def _kind(field: serializers.Field[Any, Any, Any, Any]) -> InputKind:
     if isinstance(field, ListOf):
         return InputKind.LINES if isinstance(field.child, Text) else InputKind.CHOICES
-    kinds = (
-        (Flag, InputKind.FLAG),
-        (OneOf, InputKind.CHOICE),
-        (Whole, InputKind.WHOLE),
-        (Number, InputKind.NUMBER),
-    )
-    return next((kind for form, kind in kinds if isinstance(field, form)), InputKind.TEXT)
+    return next((kind for form, kind in _KINDS if isinstance(field, form)), InputKind.TEXT)
 
 
-def _choices(field: Field) -> tuple[str, ...]:
+def _choices(field: serializers.Field[Any, Any, Any, Any]) -> tuple[str, ...]:
     asked = field.child if isinstance(field, ListOf) else field
     return tuple(asked.allowed) if isinstance(asked, OneOf) else ()
 
 
-_IDENTITY = ("typeName", "id")
-_PARTS = ("matchers", "metricThreshold", "threshold", "notifications")
+def config_inputs(*, is_global: bool) -> tuple[Input, ...]:
+    """Inputs besides matchers, thresholds and notifications."""
+    document = GlobalAlertConfigDocument() if is_global else AlertConfigDocument()
+    return inputs_of(document, leave_out=("matchers", "metricThreshold", "threshold", "notifications"))
+
 
 MATCHER_INPUTS = inputs_of(MatcherDocument())
 THRESHOLD_INPUTS: Mapping[str, tuple[Input, ...]] = {
@@ -98,110 +99,45 @@ THRESHOLD_OF: Mapping[Needs, str] = {
 """The part of a configuration that an event type requires."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventKind:
-    """What a configuration of an event type can contain; `threshold` is the required part."""
-
-    name: str
-    category: str
-    matcher_fields: tuple[str, ...]
-    threshold: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class NotificationKind:
-    """The fields of a notification of a type.
-
-    `interval_min`: default minutes between reminders; None: no reminders. `integrated`: empty fields come
-    from the project's integration.
-    """
-
-    name: str
-    inputs: tuple[Input, ...]
-    interval_min: int | None
-    integrated: bool
-
-    @property
-    def kept(self) -> frozenset[str]:
-        """Fields that the form does not show; they keep their stored values."""
-        declared = NOTIFICATION_TYPES[self.name].fields
-        return frozenset(field.name for field in declared) - {shown.name for shown in self.inputs}
-
-
-@dataclass(frozen=True, slots=True)
-class RowInput:
-    """An input of a notification, with its types and the choices of each type."""
-
-    input: Input
-    choices_of: Mapping[str, tuple[str, ...]]
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        return tuple(self.choices_of)
-
-    @property
-    def is_list(self) -> bool:
-        """Whether several choices can be selected."""
-        return self.input.kind is InputKind.CHOICES
-
-
-def config_inputs(*, is_global: bool) -> tuple[Input, ...]:
-    """Inputs besides matchers, thresholds and notifications."""
-    document = GlobalAlertConfigDocument() if is_global else AlertConfigDocument()
-    return inputs_of(document, leave_out=_PARTS)
-
-
-def event_kinds(*, is_global: bool) -> tuple[EventKind, ...]:
+def event_types(*, is_global: bool) -> list[EventTypeSpec]:
     """The event types for configurations of projects, or for global ones."""
-    offered = (
-        spec for spec in EVENT_TYPES.values() if spec.alertable and (is_global or not spec.global_only)
-    )
-    return tuple(_event_kind(spec) for spec in offered)
+    return [EVENT_TYPES[EventType(name)] for name in AlertableType(with_global=is_global).open]
 
 
-def notification_kinds(*, is_global: bool) -> tuple[NotificationKind, ...]:
-    """The notification types for configurations of projects, or for global ones."""
-    offered = (kind for kind in NOTIFICATION_TYPES.values() if is_global or not kind.global_only)
-    return tuple(KINDS[kind.type] for kind in offered)
+def matched_fields(spec: EventTypeSpec) -> list[str]:
+    """The fields that matchers of an event type can compare."""
+    return [field.value for field in fields_for(spec.category)] if spec.supports_matchers else []
 
 
-def _event_kind(spec: EventTypeSpec) -> EventKind:
-    fields = fields_for(spec.category) if spec.supports_matchers else ()
-    names = tuple(field.value for field in fields)
-    return EventKind(spec.name, spec.category.value, names, THRESHOLD_OF.get(spec.needs))
-
-
-def _notification_kind(kind: NotificationType) -> NotificationKind:
-    document = DOCUMENTS[kind.type]()
-    inputs = inputs_of(document, secrets=kind.secret_fields, leave_out=_IDENTITY)
+def _notification_inputs(kind: NotificationType) -> tuple[Input, ...]:
+    inputs = inputs_of(DOCUMENTS[kind.type](), secrets=kind.secret_fields, leave_out=("typeName", "id"))
     # With a single channel there is nothing to choose: such a flag is stored and has no effect.
-    chosen = tuple(declared for declared in inputs if kind.for_people or declared.kind is not InputKind.FLAG)
-    return NotificationKind(kind.type, chosen, kind.default_interval_min, kind.integration is not None)
+    return tuple(declared for declared in inputs if kind.for_people or declared.kind is not InputKind.FLAG)
 
 
-KINDS: Mapping[str, NotificationKind] = {
-    name: _notification_kind(kind) for name, kind in NOTIFICATION_TYPES.items()
+NOTIFICATION_INPUTS: Mapping[str, tuple[Input, ...]] = {
+    name: _notification_inputs(kind) for name, kind in NOTIFICATION_TYPES.items()
 }
-"""The inputs of a notification, by type."""
+"""The inputs of a notification besides its type, by type."""
 
 
-def _row_inputs() -> tuple[RowInput, ...]:
-    """Each input once, in the order of first use."""
-    found: dict[str, tuple[Input, dict[str, tuple[str, ...]]]] = {}
-    for kind in KINDS.values():
-        for declared in kind.inputs:
-            found.setdefault(declared.name, (declared, {}))[1][kind.name] = declared.choices
-    return tuple(RowInput(declared, choices_of) for declared, choices_of in found.values())
+def _row_inputs() -> Mapping[str, Mapping[str, Input]]:
+    found: dict[str, dict[str, Input]] = {}
+    for type_name, inputs in NOTIFICATION_INPUTS.items():
+        for declared in inputs:
+            found.setdefault(declared.name, {})[type_name] = declared
+    return found
 
 
-NOTIFICATION_INPUTS = _row_inputs()
-"""All inputs of a notification besides its type."""
-
+ROW_INPUTS = _row_inputs()
+"""The same by name, in the order of first use: the input of each type that has it."""
 FLAGS = frozenset(
-    row_input.input.name for row_input in NOTIFICATION_INPUTS if row_input.input.kind is InputKind.FLAG
+    declared.name
+    for inputs in NOTIFICATION_INPUTS.values()
+    for declared in inputs
+    if declared.kind is InputKind.FLAG
 )
 """The inputs that are checkboxes."""
-
 
 LABELS: Mapping[str, str] = {
     "eventTypeName": "Event type",
@@ -227,7 +163,7 @@ LABELS: Mapping[str, str] = {
 
 
 def label_of(name: str) -> str:
-    """The label of an input; `name` may be a path, whose last step counts."""
+    """The label of an input, by default its name; `name` may be a path, whose last step counts."""
     last = name.rpartition(".")[2]
     return LABELS.get(last, last)
 

@@ -236,12 +236,12 @@ class ConfigForm(ConsoleForm):
     def add_refusal(self, refusal: ApiError) -> None:
         rows = {f"{part}[{place}]" for part in PARTS for place in range(len(rows_of(self.typed, part)))}
         parts = {*PARTS, *THRESHOLD_INPUTS, *rows}
-        for fault in faults_of(refusal.bad_fields, {*self.fields, *parts}):
-            if fault.name in parts:
-                self.part_faults.setdefault(fault.name, []).append(fault.message)
-                self.add_error(None, f"{place_of(fault.name)}: {fault.message}")
+        for name, message in faults_of(refusal.bad_fields, {*self.fields, *parts}):
+            if name in parts:
+                self.part_faults.setdefault(name, []).append(message)
+                self.add_error(None, f"{place_of(name)}: {message}")
             else:
-                self.add_error(fault.name, fault.message)
+                self.add_error(name, message)
         if not refusal.bad_fields:
             self.add_error(None, refusal.document()["detail"])
 
