@@ -1,13 +1,13 @@
 """Integrations and scraper discovery as the API shows and accepts them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Self, cast
 
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
 from integrations.channels.slack import SLACK
-from integrations.fields import FieldSet
+from integrations.fields import Field, FieldSet
 from integrations.models import Integration
 from integrations.redaction import Secrets
 from integrations.selectors import integration_facts
@@ -27,129 +27,102 @@ MOVED = "must be sent again: a field that it belongs to was changed"
 UNKNOWN = "must be sent in full: it is not the redacted form of the stored value"
 
 
-class SecretField(Protocol):
-    """A field that is kept encrypted; `goes_with` names the URL it is a secret for."""
+class TypedDocument(Document):
+    """A document of one type: `kind` has its fields, next to the field `type_field` with its name.
 
-    @property
-    def name(self) -> str:
-        """Its name in the document."""
-
-    @property
-    def goes_with(self) -> str | None:
-        """The field of that URL, which precedes it."""
-
-    def shown(self, value: Any) -> Any:
-        """The value as answers show it."""
-
-
-class SecretDocument(Document):
-    """A document whose answers redact `secret_fields`.
-
-    Context: `secrets` are the stored values in full, by name; None for a value that cannot be decrypted. A
-    redacted value in a request means the stored value, as long as the URL that it goes with does not change.
+    Context: `secrets` are the stored values of secrets in full, by name; None for a value that cannot be
+    decrypted. A redacted value in a request means the stored value, as long as the URL that it goes with does
+    not change.
 
     `of_others` are the fields of other types. Null or an empty array in such a field is accepted and ignored.
     """
 
     refusals = (ErrorCode.REDACTED_VALUE_UNKNOWN,)
-    secret_fields: ClassVar[Mapping[str, SecretField]] = {}
+    kind: ClassVar[FieldSet]
+    type_field: ClassVar[str]
     of_others: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def of_kind(cls, kind: FieldSet, noun: str, **declared: Any) -> type[Self]:
+        """The document of a type, with more declared fields and examples."""
+        name = f"{kind.type.title().replace('_', '')}{noun.title()}"
+        fields = {field.name: field.form for field in kind.fields}
+        doc = f"{'An' if noun[0] in 'aeiou' else 'A'} {noun} of type {kind.full_name}."
+        common = {"__doc__": doc, "__module__": cls.__module__, "kind": kind}
+        return cast("type[Self]", type(name, (cls,), {**common, **fields, **declared}))
 
     def run_validation(self, data: Any = serializers.empty) -> JsonObject:
         if isinstance(data, Mapping):
-            data = {name: value for name, value in data.items() if not self._says_nothing(name, value)}
+            others = self.of_others - self.fields.keys()
+            data = {
+                name: value for name, value in data.items() if value not in (None, []) or name not in others
+            }
         return super().run_validation(data)
-
-    def _says_nothing(self, name: str, value: Any) -> bool:
-        """Whether it is an empty field of another type."""
-        return (value is None or value == []) and name in self.of_others and name not in self.fields
 
     def _read_field(
         self, name: str, field: serializers.Field[Any, Any, Any, Any], raw: Any, values: JsonObject
     ) -> Iterable[BadField]:
-        if name not in self.secret_fields or not isinstance(raw, str) or MASK not in raw:
+        secret = self.kind.secret_fields.get(name)
+        if secret is None or not isinstance(raw, str) or MASK not in raw:
             return super()._read_field(name, field, raw, values)
-        if why_not := self._why_not(self.secret_fields[name], raw, values):
+        stored: Secrets = self.context.get("secrets", {})
+        if why_not := _why_not(secret, raw, stored, values):
             return [BadField(name, ErrorCode.REDACTED_VALUE_UNKNOWN, why_not)]
-        values[name] = self._stored()[name]
+        values[name] = stored[name]
         return ()
 
-    def _why_not(self, field: SecretField, raw: str, values: Mapping[str, Any]) -> str | None:
-        """Why a redacted value does not mean the stored secret; None if it does."""
-        stored = self._stored()
-        if field.name not in stored:
-            return UNKNOWN
-        value = stored[field.name]
-        if value is None:
-            return UNREADABLE
-        if field.shown(value) != raw:
-            return UNKNOWN
-        moved = field.goes_with is not None and values.get(field.goes_with) != stored.get(field.goes_with)
-        return MOVED if moved else None
 
-    def _stored(self) -> Secrets:
-        stored: Secrets = self.context.get("secrets", {})
-        return stored
+def _why_not(field: Field, raw: str, stored: Secrets, values: Mapping[str, Any]) -> str | None:
+    """Why a redacted value does not mean the stored secret; None if it does."""
+    if field.name not in stored:
+        return UNKNOWN
+    value = stored[field.name]
+    if value is None:
+        return UNREADABLE
+    if field.shown(value) != raw:
+        return UNKNOWN
+    moved = field.goes_with is not None and values.get(field.goes_with) != stored.get(field.goes_with)
+    return MOVED if moved else None
 
 
-class SecretDocumentExtension(DocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """Marks secrets as redacted in the OpenAPI document; their length must not be visible."""
+class TypedDocumentExtension(DocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
+    """Adds the constant type to the OpenAPI document, and marks secrets as redacted, without their length."""
 
-    target_class = SecretDocument
+    target_class = TypedDocument
     priority = 1
 
     def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
         schema = super().map_serializer(auto_schema, direction)
+        document = cast(TypedDocument, self.target)
         if direction == "response":
-            for name in cast(SecretDocument, self.target).secret_fields:
+            for name in document.kind.secret_fields:
                 schema["properties"][name] = {"type": "string", "description": "Redacted."}
+        schema["properties"][document.type_field] = {"type": "string", "const": document.kind.type}
         return schema
 
 
-class TypedIntegration(SecretDocument):
-    """An integration of one type: `kind` has its fields next to `type`."""
+class TypedIntegration(TypedDocument):
+    """An integration of one type."""
 
-    kind: ClassVar[FieldSet]
+    type_field = "type"
     of_others = frozenset(field.name for kind in INTEGRATION_TYPES.values() for field in kind.fields)
 
     type = serializers.CharField(read_only=True)
 
 
-class TypedIntegrationExtension(SecretDocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """Adds the constant type of an integration document to the OpenAPI document."""
-
-    target_class = TypedIntegration
-    priority = 2
-
-    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
-        schema = super().map_serializer(auto_schema, direction)
-        kind = cast(TypedIntegration, self.target).kind
-        schema["properties"]["type"] = {"type": "string", "const": kind.type}
-        return schema
-
-
-def _document(kind: FieldSet) -> type[TypedIntegration]:
-    type_name = kind.type
-    declared = {
-        "__doc__": f"An integration of type {kind.full_name}.",
-        "__module__": __name__,
-        "kind": kind,
-        "secret_fields": kind.secret_fields,
-        "request_example": {"type": type_name, **kind.example},
-        "example": {
-            "type": type_name,
-            **kind.shown(kind.example),
-            "links": self_link(f"/groups/{AN_ID}/integrations/{type_name}"),
-        },
-        **{field.name: field.form for field in kind.fields},
-        "links": LinkDocument(many=True, read_only=True),
-    }
-    name = f"{type_name.title().replace('_', '')}Integration"
-    return cast("type[TypedIntegration]", type(name, (TypedIntegration,), declared))
-
-
 DOCUMENTS: Mapping[str, type[TypedIntegration]] = {
-    integration_type: _document(kind) for integration_type, kind in INTEGRATION_TYPES.items()
+    name: TypedIntegration.of_kind(
+        kind,
+        "integration",
+        request_example={"type": name, **kind.example},
+        example={
+            "type": name,
+            **kind.shown(kind.example),
+            "links": self_link(f"/groups/{AN_ID}/integrations/{name}"),
+        },
+        links=LinkDocument(many=True, read_only=True),
+    )
+    for name, kind in INTEGRATION_TYPES.items()
 }
 
 

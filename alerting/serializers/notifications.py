@@ -25,7 +25,7 @@ from alerting.selectors.notification_settings import (
 )
 from integrations.channels.email import EMAIL
 from integrations.redaction import Secrets
-from integrations.serializers import SecretDocument, SecretDocumentExtension
+from integrations.serializers import TypedDocument, TypedDocumentExtension
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, Document, InvalidField, Values, invalid
 from opsapi.api.errors import BadField
@@ -164,25 +164,24 @@ def _interval(default: int | None = None) -> Whole:
     )
 
 
-class TypedNotification(SecretDocument):
-    """A notification of one type: `kind` has its fields next to typeName, delayMin and intervalMin.
+class TypedNotification(TypedDocument):
+    """A notification of one type.
 
     Context, in addition to the configuration's: `secrets` of the stored notification.
     """
 
     kind: ClassVar[NotificationType]
+    type_field = "typeName"
     of_others = _FIELDS | {"teamName"}
-    order: ClassVar[Sequence[str]] = ()
-    """The names of the fields in the order of the contract."""
-    supplied: ClassVar[Sequence[str]] = ()
-    """The fields that can be left out, because the project's integration can have them."""
 
     def get_fields(self) -> JsonObject:
+        """The fields in the order of the contract. The project's integration can replace those of the type."""
         fields = super().get_fields()
-        for name in self.supplied:
+        own = [field.name for field in self.kind.fields]
+        for name in own if self.kind.integration else ():
             fields[name].required = False
             fields[name].default = serializers.empty
-        return {name: fields[name] for name in self.order} | fields
+        return {name: fields[name] for name in ("typeName", "delayMin", "intervalMin", *own)} | fields
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Validate the fields that the type requires, and the users and teams that it names."""
@@ -195,8 +194,8 @@ class TypedNotification(SecretDocument):
         return BadField(fault.field, fault.code, message, fault.allowed)
 
 
-class TypedNotificationExtension(SecretDocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """Adds the constant type, and the fields that answers always have, to the OpenAPI document."""
+class TypedNotificationExtension(TypedDocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
+    """Adds the fields that answers always have to the OpenAPI document."""
 
     target_class = TypedNotification
     priority = 2
@@ -204,10 +203,9 @@ class TypedNotificationExtension(SecretDocumentExtension):  # type: ignore[no-un
     def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
         """The document's schema; a deleted team has no name."""
         schema = super().map_serializer(auto_schema, direction)
-        kind = cast(TypedNotification, self.target).kind
-        schema["properties"]["typeName"] = {"type": "string", "const": kind.type}
         required = [name for name in schema["required"] if name != "teamName"]
-        shown = ["delayMin", "id", *kind.arrays] if direction == "response" else []
+        arrays = cast(TypedNotification, self.target).kind.arrays
+        shown = ["delayMin", "id", *arrays] if direction == "response" else []
         return {**schema, "required": sorted([*required, *shown])}
 
 
@@ -223,28 +221,18 @@ class UntypedNotification(Document):
 
 
 def _document(kind: NotificationType) -> type[TypedNotification]:
-    type_name = kind.type
-    own = [field.name for field in kind.fields]
-    sent = {"typeName": type_name, "delayMin": 0, **kind.example}
+    sent = {"typeName": kind.type, "delayMin": 0, **kind.example}
     declared = {
-        "__doc__": f"A notification of type {kind.full_name}.",
-        "__module__": __name__,
-        "kind": kind,
-        "secret_fields": kind.secret_fields,
-        "order": ["typeName", "delayMin", "intervalMin", *own],
-        "supplied": own if kind.integration else (),
         "request_example": sent,
         "example": {"id": AN_ID, **sent, **kind.shown(kind.example)},
-        "typeName": OneOf([type_name]),
+        "typeName": OneOf([kind.type]),
         "delayMin": _delay(),
         "intervalMin": _interval(kind.default_interval_min),
-        **{field.name: field.form for field in kind.fields},
         "id": Identifier(required=False),
     }
     if kind.type == PeopleType.TEAM:
         declared["teamName"] = serializers.CharField(read_only=True)
-    name = f"{type_name.title().replace('_', '')}Notification"
-    return cast("type[TypedNotification]", type(name, (TypedNotification,), declared))
+    return TypedNotification.of_kind(kind, "notification", **declared)
 
 
 DOCUMENTS: Mapping[str, type[TypedNotification]] = {
