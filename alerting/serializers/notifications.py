@@ -175,7 +175,7 @@ class TypedNotification(TypedDocument):
     of_others = _FIELDS | {"teamName"}
 
     def get_fields(self) -> JsonObject:
-        """The fields in the order of the contract. The project's integration can replace those of the type."""
+        """In the order of the contract. The project's integration can have the fields of the type."""
         fields = super().get_fields()
         own = [field.name for field in self.kind.fields]
         for name in own if self.kind.integration else ():

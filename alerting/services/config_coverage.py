@@ -1,7 +1,6 @@
 """The effects on alerts when a configuration, or what it covers, changes."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +11,7 @@ from accesslist.models import Project
 from accesslist.selectors.second_factors import groups_without_second_factor, orgs_without_second_factor
 from alerting.choices import ACTIVE
 from alerting.models import Alert, AlertConfig
-from alerting.selectors.scopes import ConfigScope, covered_projects, covering
+from alerting.selectors.scopes import covered_projects, covering
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import global_configs_share, project_lock
 from events.choices import SignalKind
@@ -22,19 +21,17 @@ from events.types import EventType
 from opsapi.api.principal import Actor
 from opsapi.fields import Among
 
+_CONDITION = ("event_type", "matchers", "metric_threshold", "threshold")
+_SCOPE = ("for_all_groups", "group_ids", "tags")
 
-@dataclass(frozen=True, slots=True)
-class ConfigCoverage:
-    """The condition and scope of a configuration; `meaning` is the condition."""
 
-    enabled: bool
-    meaning: Sequence[Any]
-    scope: ConfigScope
+def _differ(config: AlertConfig, before: AlertConfig, columns: Iterable[str]) -> bool:
+    return any(getattr(config, column) != getattr(before, column) for column in columns)
 
-    @classmethod
-    def of(cls, config: AlertConfig) -> "ConfigCoverage":
-        meaning = (config.event_type, config.matchers, config.metric_threshold, config.threshold)
-        return cls(config.enabled, meaning, ConfigScope.of(config))
+
+def coverage_differs(config: AlertConfig, before: AlertConfig) -> bool:
+    """Whether a change of a configuration can start or end alerts; `before` is a copy from before."""
+    return _differ(config, before, ("enabled", *_CONDITION, *_SCOPE))
 
 
 def config_evaluate(*, config: AlertConfig, projects: QuerySet[Project], now: datetime) -> None:
@@ -48,20 +45,29 @@ def config_alerts_cancel(*, config: AlertConfig, actor: Actor, now: datetime) ->
     alerts_cancel(alerts=Alert.objects.filter(config_id=config.id), actor=actor, now=now)
 
 
-def coverage_follow(*, config: AlertConfig, before: ConfigCoverage, actor: Actor, now: datetime) -> None:
+def coverage_follow(*, config: AlertConfig, before: AlertConfig, actor: Actor, now: datetime) -> None:
     """Cancel alerts that a changed configuration no longer raises, and evaluate its new coverage.
 
-    Call it in the transaction, and under the lock, of the change.
+    `before` is a copy from before the change. Call it in the transaction, and under the lock, of the change.
     """
-    after = ConfigCoverage.of(config)
-    if after == before:
+    if not coverage_differs(config, before):
         return
-    if before.enabled and after.enabled and before.meaning == after.meaning:
-        _move(config, before.scope, after.scope, actor, now)
+    if before.enabled and config.enabled and not _differ(config, before, _CONDITION):
+        _move(config, before, actor, now)
         return
     config_alerts_cancel(config=config, actor=actor, now=now)
-    if after.enabled:
-        config_evaluate(config=config, projects=covered_projects(after.scope), now=now)
+    if config.enabled:
+        config_evaluate(config=config, projects=covered_projects(config), now=now)
+
+
+def _move(config: AlertConfig, before: AlertConfig, actor: Actor, now: datetime) -> None:
+    covered = covered_projects(config)
+    raised = Alert.objects.filter(config_id=config.id)
+    alerts_cancel(alerts=raised.exclude(group_id__in=covered.values("id")), actor=actor, now=now)
+    # Alerts have the tags of their configuration.
+    raised.filter(status__in=ACTIVE).update(tags=config.tags)
+    joined = covered.exclude(id__in=covered_projects(before).values("id"))
+    config_evaluate(config=config, projects=joined, now=now)
 
 
 @transaction.atomic
@@ -80,16 +86,6 @@ def global_configs_retag(
     gained = covers.exclude(id__in=live.filter(covering(group_id)).values("id")).order_by("id")
     payloads = [(group_id, {"alertConfigId": config_id}) for config_id in gained.values_list("id", flat=True)]
     signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now)
-
-
-def _move(config: AlertConfig, before: ConfigScope, after: ConfigScope, actor: Actor, now: datetime) -> None:
-    covered = covered_projects(after)
-    raised = Alert.objects.filter(config_id=config.id)
-    alerts_cancel(alerts=raised.exclude(group_id__in=covered.values("id")), actor=actor, now=now)
-    # Alerts have the tags of their configuration.
-    raised.filter(status__in=ACTIVE).update(tags=config.tags)
-    joined = covered.exclude(id__in=covered_projects(before).values("id"))
-    config_evaluate(config=config, projects=joined, now=now)
 
 
 def _missing_in_orgs(group_ids: Collection[str]) -> set[str]:
@@ -118,7 +114,7 @@ def second_factors_sweep(*, now: datetime) -> None:
 
 @transaction.atomic
 def _sweep(config: AlertConfig, now: datetime) -> None:
-    covered = set(covered_projects(ConfigScope.of(config)).filter(deleted=None).values_list("id", flat=True))
+    covered = set(covered_projects(config).filter(deleted=None).values_list("id", flat=True))
     raised = Alert.objects.filter(config_id=config.id, status__in=ACTIVE).values_list("group_id", flat=True)
     differing = _MISSING[config.event_type](covered) ^ (set(raised) & covered)
     # A configuration that already waits for evaluation gets no second signal.

@@ -5,6 +5,7 @@ The writes of a project's configurations run one at a time, and so do writes of 
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,13 +21,13 @@ from alerting.models import Alert, AlertConfig, Notification, NotificationSettin
 from alerting.rules.presets import Preset
 from alerting.selectors.configs import config_found, configs_of_presets
 from alerting.selectors.notification_settings import config_secrets
-from alerting.selectors.scopes import ConfigScope, covered_projects
+from alerting.selectors.scopes import covered_projects
 from alerting.serializers.configs import config_facts
 from alerting.services.alerts import alerts_delay
 from alerting.services.config_coverage import (
-    ConfigCoverage,
     config_alerts_cancel,
     config_evaluate,
+    coverage_differs,
     coverage_follow,
 )
 from alerting.services.locks import global_configs_lock, project_lock
@@ -124,7 +125,7 @@ def alert_config_create(*, group_id: str | None, values: Values, actor: Actor, n
         _check_room(group_id)
     config = config_add(group_id=group_id, values=values, actor=actor, now=now)
     if config.enabled:
-        config_evaluate(config=config, projects=covered_projects(ConfigScope.of(config)), now=now)
+        config_evaluate(config=config, projects=covered_projects(config), now=now)
     return config
 
 
@@ -216,13 +217,13 @@ def _locked(config: AlertConfig) -> AlertConfig:
 
 
 def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) -> None:
-    before, old = ConfigCoverage.of(config), config_facts(config)
+    before, old = copy(config), config_facts(config)
     secrets = config_secrets(config) if "notifications" in values else {}
     _assign(config, values)
     notifications_changed = "notifications" in values and settings_replace(
         config=config, notifications=values["notifications"]
     )
-    if ConfigCoverage.of(config) == before and not notifications_changed:
+    if not coverage_differs(config, before) and not notifications_changed:
         return
     config.updated = now
     config.save()
