@@ -67,8 +67,27 @@ _STORED = {
 """The fields that the examples of both kinds add to their requests."""
 
 
+_ORDER = (
+    "created",
+    "enabled",
+    "eventTypeName",
+    "forAllGroups",
+    "groupIds",
+    "groupId",
+    "id",
+    "links",
+    "matchers",
+    "metricThreshold",
+    "notifications",
+    "threshold",
+    "tags",
+    "typeName",
+    "updated",
+)
+
+
 class AnyAlertConfigDocument(Resource):
-    """The fields of both kinds of alert configurations; `order` names the fields of a kind, in order."""
+    """The fields of both kinds of alert configurations, of which each kind leaves out some."""
 
     ignored = frozenset({"typeName"})
     deprecated_fields = frozenset({"typeName"})
@@ -80,10 +99,8 @@ class AnyAlertConfigDocument(Resource):
         ErrorCode.MISSING_THRESHOLD,
     )
     columns = {"notifications": JsonRows(setting_rows()), "typeName": F("event_type")}
-    order: ClassVar[Sequence[str]] = ()
 
     id = serializers.CharField(read_only=True)
-    groupId = serializers.CharField(source="group_id", read_only=True)
     created = serializers.DateTimeField(read_only=True)
     updated = serializers.DateTimeField(read_only=True)
     enabled = Flag(required=False)
@@ -93,26 +110,12 @@ class AnyAlertConfigDocument(Resource):
     metricThreshold = MetricThresholdDocument(source="metric_threshold", required=False)
     threshold = ThresholdDocument(required=False)
     notifications = Notifications()
-    forAllGroups = Flag(source="for_all_groups")
-    groupIds = ListOf(
-        Identifier(),
-        source="group_ids",
-        unique=True,
-        required=False,
-        help_text="At least one if forAllGroups is false.",
-    )
-    tags = ListOf(
-        Text(max_length=100),
-        max_length=_MOST_TAGS,
-        unique=True,
-        required=False,
-        help_text="If forAllGroups is true: only projects with one of these tags.",
-    )
     links = LinkDocument(many=True, read_only=True)
 
     def get_fields(self) -> JsonObject:
+        """The fields in the order of the contract."""
         fields = super().get_fields()
-        return {name: fields[name] for name in self.order}
+        return {name: fields[name] for name in _ORDER if name in fields}
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:
@@ -143,20 +146,6 @@ class AlertConfigDocument(AnyAlertConfigDocument):
     path = "/groups/{groupId}/alertConfigs/{id}"
     relations = {"group": "/groups/{groupId}", "alerts": f"{path}/alerts"}
     refusals = (*AnyAlertConfigDocument.refusals, ErrorCode.GLOBAL_ALERTS_ONLY)
-    order = (
-        "created",
-        "enabled",
-        "eventTypeName",
-        "groupId",
-        "id",
-        "links",
-        "matchers",
-        "metricThreshold",
-        "notifications",
-        "threshold",
-        "typeName",
-        "updated",
-    )
     request_example = {
         "eventTypeName": EventType.OUTSIDE_METRIC_THRESHOLD.value,
         "enabled": True,
@@ -179,6 +168,7 @@ class AlertConfigDocument(AnyAlertConfigDocument):
     }
 
     eventTypeName = AlertableType(source="event_type", with_global=False)
+    groupId = serializers.CharField(source="group_id", read_only=True)
 
 
 class AlertConfigChange(AlertConfigDocument):
@@ -212,22 +202,6 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
 
     path = "/globalAlertConfigs/{id}"
     relations = {"alerts": f"{path}/alerts"}
-    order = (
-        "created",
-        "enabled",
-        "eventTypeName",
-        "forAllGroups",
-        "groupIds",
-        "id",
-        "links",
-        "matchers",
-        "metricThreshold",
-        "notifications",
-        "threshold",
-        "tags",
-        "typeName",
-        "updated",
-    )
     request_example = {
         "eventTypeName": EventType.BACKUP_AGENT_DOWN.value,
         "enabled": True,
@@ -243,6 +217,22 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
         "matchers": [],
         "links": self_link(f"/globalAlertConfigs/{AN_ID}"),
     }
+
+    forAllGroups = Flag(source="for_all_groups")
+    groupIds = ListOf(
+        Identifier(),
+        source="group_ids",
+        unique=True,
+        required=False,
+        help_text="At least one if forAllGroups is false.",
+    )
+    tags = ListOf(
+        Text(max_length=100),
+        max_length=_MOST_TAGS,
+        unique=True,
+        required=False,
+        help_text="If forAllGroups is true: only projects with one of these tags.",
+    )
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Require and refuse fields as the event type and the scope demand."""

@@ -112,6 +112,9 @@ STATUS = Parameter(
 )
 
 
+_READING = ("index", "retrieve", "configs", "notifications")
+
+
 class AnyAlertViewSet(LogViewSet):
     """Alerts, their acknowledgement and their notifications. Subclasses define the scope."""
 
@@ -185,7 +188,7 @@ class AnyAlertViewSet(LogViewSet):
 class AlertViewSet(AnyAlertViewSet):
     """Endpoint 6: the alerts of a project, including alerts of global configurations."""
 
-    access = {"index": READ, "retrieve": READ, "acknowledge": WRITE, "configs": READ, "notifications": READ}
+    access = {**dict.fromkeys(_READING, READ), "acknowledge": WRITE}
     identifiers = {"alert_id": ErrorCode.INVALID_ALERT_ID}
     id_name = "alert_id"
 
@@ -197,13 +200,7 @@ class AlertViewSet(AnyAlertViewSet):
 class GlobalAlertViewSet(AnyAlertViewSet):
     """`/globalAlerts`: the alerts of global configurations in all projects."""
 
-    access = {
-        "index": READ_GLOBAL,
-        "retrieve": READ_GLOBAL,
-        "acknowledge": WRITE_GLOBAL,
-        "configs": READ_GLOBAL,
-        "notifications": READ_GLOBAL,
-    }
+    access = {**dict.fromkeys(_READING, READ_GLOBAL), "acknowledge": WRITE_GLOBAL}
     identifiers = {"global_alert_id": ErrorCode.INVALID_ALERT_ID}
     id_name = "global_alert_id"
     among = GLOBAL_ALERTS

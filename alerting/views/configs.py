@@ -26,6 +26,7 @@ from alerting.serializers.configs import (
     MATCHER_FIELDS,
     AlertConfigChange,
     AlertConfigDocument,
+    AnyAlertConfigDocument,
     GlobalAlertConfigDocument,
     GlobalAlertConfigSwitch,
     MatcherFieldsDocument,
@@ -64,6 +65,19 @@ _NOTIFICATION_ID = Parameter(
     {"type": "string", "pattern": f"^{ID_PATTERN}$"},
     "Test only this notification of the configuration.",
 )
+
+
+_READING = ("index", "retrieve", "alerts")
+_WRITING = ("create", "replace", "update", "destroy", "test")
+
+
+def _answers(document: type[AnyAlertConfigDocument]) -> dict[str, Any]:
+    return {
+        "index": [document],
+        **dict.fromkeys(("retrieve", "create", "replace", "update"), document),
+        "alerts": [AlertDocument],
+        "test": AlertConfigTestDocument,
+    }
 
 
 class AnyConfigViewSet(ApiViewSet):
@@ -155,26 +169,9 @@ class AnyConfigViewSet(ApiViewSet):
 class AlertConfigViewSet(AnyConfigViewSet):
     """Endpoints 8, 9 and 10, and writing configurations."""
 
-    access = {
-        "index": READ,
-        "retrieve": READ,
-        "alerts": READ,
-        "create": WRITE,
-        "replace": WRITE,
-        "update": WRITE,
-        "destroy": WRITE,
-        "test": WRITE,
-    }
+    access = {**dict.fromkeys(_READING, READ), **dict.fromkeys(_WRITING, WRITE)}
     bodies = {"create": AlertConfigDocument, "replace": AlertConfigDocument, "update": AlertConfigChange}
-    answers = {
-        "index": [AlertConfigDocument],
-        "retrieve": AlertConfigDocument,
-        "create": AlertConfigDocument,
-        "replace": AlertConfigDocument,
-        "update": AlertConfigDocument,
-        "alerts": [AlertDocument],
-        "test": AlertConfigTestDocument,
-    }
+    answers = _answers(AlertConfigDocument)
     refusals = {**AnyConfigViewSet.refusals, "create": [ErrorCode.LIMIT_REACHED]}
     identifiers = {"config_id": ErrorCode.INVALID_ALERT_CONFIG_ID}
     id_name = "config_id"
@@ -200,30 +197,13 @@ class MatcherFieldViewSet(ApiViewSet):
 class GlobalAlertConfigViewSet(AnyConfigViewSet):
     """`/globalAlertConfigs`: configurations over all projects or some of them."""
 
-    access = {
-        "index": READ_GLOBAL,
-        "retrieve": READ_GLOBAL,
-        "alerts": READ_GLOBAL,
-        "create": WRITE_GLOBAL,
-        "replace": WRITE_GLOBAL,
-        "update": WRITE_GLOBAL,
-        "destroy": WRITE_GLOBAL,
-        "test": WRITE_GLOBAL,
-    }
+    access = {**dict.fromkeys(_READING, READ_GLOBAL), **dict.fromkeys(_WRITING, WRITE_GLOBAL)}
     bodies = {
         "create": GlobalAlertConfigDocument,
         "replace": GlobalAlertConfigDocument,
         "update": GlobalAlertConfigSwitch,
     }
-    answers = {
-        "index": [GlobalAlertConfigDocument],
-        "retrieve": GlobalAlertConfigDocument,
-        "create": GlobalAlertConfigDocument,
-        "replace": GlobalAlertConfigDocument,
-        "update": GlobalAlertConfigDocument,
-        "alerts": [AlertDocument],
-        "test": AlertConfigTestDocument,
-    }
+    answers = _answers(GlobalAlertConfigDocument)
     identifiers = {"global_config_id": ErrorCode.INVALID_GLOBAL_ALERT_CONFIG_ID}
     id_name = "global_config_id"
     among = GLOBAL_ALERTS
@@ -232,7 +212,7 @@ class GlobalAlertConfigViewSet(AnyConfigViewSet):
 class PresetViewSet(ApiViewSet):
     """`/groups/{id}/alertConfigs/presets`, under the roles of alert configurations."""
 
-    access = {name: AlertConfigViewSet.access[name] for name in ("index", "create")}
+    access = {"index": READ, "create": WRITE}
     parameters = {"index": LISTING}
     bodies = {"create": PresetsRequest}
     answers = {"index": [PresetDocument], "create": PresetsMadeDocument}
