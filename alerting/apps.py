@@ -40,9 +40,5 @@ class AlertingConfig(AppConfig):
     @property
     def readiness(self) -> dict[str, object]:
         """A worker must be running."""
-        return {"worker": self._worker_missing}
-
-    def _worker_missing(self) -> str | None:
-        if self.workers_seen(clock.now()).exists():
-            return None
-        return "no worker was seen in the last minute"
+        missing = "no worker was seen in the last minute"
+        return {"worker": lambda: None if self.workers_seen(clock.now()).exists() else missing}

@@ -168,7 +168,12 @@ class Worker:
         """
         stop_within = stop_within or self._stopping.wait
         threads = [
-            threading.Thread(target=self._evaluate_repeatedly, name="evaluate"),
+            threading.Thread(
+                target=self._repeat,
+                args=(self._evaluate, self._signals),
+                kwargs={"gather_more": GATHER_MORE},
+                name="evaluate",
+            ),
             threading.Thread(target=self._every, args=(HOUSE_SECONDS, _keep_house), name="keep-house"),
             # In a thread of its own, so that a heartbeat timeout is notified on time.
             threading.Thread(
@@ -206,9 +211,6 @@ class Worker:
             self._signals.wake()
         if work != Work.SIGNALS:
             self._messages.wake()
-
-    def _evaluate_repeatedly(self) -> None:
-        self._repeat(self._evaluate, self._signals, gather_more=GATHER_MORE)
 
     def _evaluate(self) -> int:
         """Evaluate signals, and open alerts once per POLL_SECONDS, however many signals wait."""

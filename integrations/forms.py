@@ -39,11 +39,12 @@ class _TypedForm(ConsoleForm):
 
     def body_of(self, kind: FieldSet, stored: Mapping[str, Any]) -> Mapping[str, Any]:
         typed = {field.name: self.cleaned_data.get(field.name) for field in kind.fields}
-        kept = {name: stored[name] for name in kind.secret_fields if name in stored and self._stays(name)}
+        kept = {
+            name: stored[name]
+            for name in kind.secret_fields
+            if name in stored and not self.cleaned_data.get(name + CLEAR)
+        }
         return {**kept, **{name: value for name, value in typed.items() if value not in (None, "")}}
-
-    def _stays(self, name: str) -> bool:
-        return not self.cleaned_data.get(name + CLEAR)
 
 
 class NewIntegrationForm(_TypedForm, InProjectForm):

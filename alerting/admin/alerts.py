@@ -65,10 +65,6 @@ def _make_window(call: ActionCall) -> ActionOutcome:
     return ActionOutcome(message=f"Maintenance window created until {until}.", warnings=[muted_words(extent)])
 
 
-def _is_active(alert: Alert, _now: datetime) -> bool:
-    return alert.status in ACTIVE
-
-
 def _is_acknowledged(alert: Alert, now: datetime) -> bool:
     return alert.status in ACTIVE and alert_acknowledgement(alert, now) is not None
 
@@ -83,7 +79,7 @@ OF_ALERT: Mapping[str, Action] = {
         form=AcknowledgeForm,
         icon="front_hand",
         bulk=True,
-        offered=_is_active,
+        offered=lambda alert, _now: alert.status in ACTIVE,
     ),
     "unacknowledge": Action(
         label="Remove acknowledgement",

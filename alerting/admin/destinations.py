@@ -44,10 +44,6 @@ def _may_send(destination: Destination | None) -> Access:
     return WRITE
 
 
-def _has_what_to_send(destination: Any, _now: datetime) -> bool:
-    return destination.waiting_count > 0 or destination.state in _TROUBLED
-
-
 SEND_NOW = Action(
     label="Send now",
     done="Sending now",
@@ -59,7 +55,7 @@ SEND_NOW = Action(
     icon="send",
     bulk=True,
     makes=True,
-    offered=_has_what_to_send,
+    offered=lambda destination, _now: destination.waiting_count > 0 or destination.state in _TROUBLED,
 )
 
 

@@ -1,7 +1,6 @@
 """Notifications of alerts and events in the console, and their attempts."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -48,10 +47,6 @@ _KINDS: Mapping[MessageKind, str] = {
 }
 
 
-def _can_be_resent(notification: Notification, _now: datetime) -> bool:
-    return notification.alert_id is not None and notification.status == NotificationStatus.FAILED
-
-
 RESEND = Action(
     label="Send again",
     done="Queued again",
@@ -60,7 +55,7 @@ RESEND = Action(
     access=WRITE,
     icon="replay",
     bulk=True,
-    offered=_can_be_resent,
+    offered=lambda row, _now: row.alert_id is not None and row.status == NotificationStatus.FAILED,
 )
 
 

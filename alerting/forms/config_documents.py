@@ -6,7 +6,7 @@ Nothing is validated here: text that cannot be converted stays text, and the API
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -47,7 +47,7 @@ def rows_of(typed: Typed, part: str) -> list[Typed]:
         place = _NAME.fullmatch(name)
         if place and place[1] == part:
             found.setdefault(int(place[2]), {})[place[3]] = texts
-    rows = (row for _, row in sorted(found.items()) if not row.get(REMOVED) and any(_said(row)))
+    rows = (row for _, row in sorted(found.items()) if not row.get(REMOVED) and _is_filled(row))
     return list(islice(rows, MOST_READ[part]))
 
 
@@ -69,10 +69,9 @@ def within(typed: Typed, part: str) -> Typed:
     return {name.removeprefix(prefix): texts for name, texts in typed.items() if name.startswith(prefix)}
 
 
-def _said(row: Typed) -> Iterator[bool]:
-    """Whether each input has a value; checkboxes do not count, because some are ticked initially."""
-    for name, texts in row.items():
-        yield name not in FLAGS and any(texts)
+def _is_filled(row: Typed) -> bool:
+    """Whether an input has a value; checkboxes do not count, because some are ticked initially."""
+    return any(name not in FLAGS and any(texts) for name, texts in row.items())
 
 
 _EXACT = 1e15  # Smaller doubles are written without an exponent.
@@ -139,14 +138,10 @@ def _number(text: str) -> float | str | None:
     return number if math.isfinite(number) else stripped or None
 
 
-def _lines(text: str) -> list[str] | None:
-    return [line for line in text.replace("\r\n", "\n").split("\n") if line] or None
-
-
 _READ: Mapping[InputKind, Callable[[str], Any]] = {
     InputKind.TEXT: lambda text: text or None,
     InputKind.CHOICE: lambda text: text or None,
-    InputKind.LINES: _lines,
+    InputKind.LINES: lambda text: [line for line in text.replace("\r\n", "\n").split("\n") if line] or None,
     InputKind.WHOLE: _whole,
     InputKind.NUMBER: _number,
 }
@@ -200,7 +195,13 @@ def stored_secrets(rows: Iterable[tuple[str, Document]]) -> dict[str, str]:
 
 def _notification(row: Typed, stored: Document) -> JsonObject:
     type_name, setting_id = _first(row, "typeName"), _first(row, "id")
-    before = _stored_notification(stored, setting_id, type_name)
+    # With another type, it becomes a new notification.
+    same = (
+        setting
+        for setting in stored.get("notifications", ())
+        if (setting["id"], setting["typeName"]) == (setting_id, type_name)
+    )
+    before = next(same, None)
     own = NOTIFICATION_INPUTS.get(type_name, ())
     named = {declared.name for declared in own}
     # A checkbox always has a value; a checkbox of another type has none.
@@ -211,12 +212,6 @@ def _notification(row: Typed, stored: Document) -> JsonObject:
     hidden = [field.name for field in declared if field.name not in named]
     kept = {name: before[name] for name in hidden if before and name in before}
     return {**common, **kept, **_values(own, row, before), **_values(others, row)}
-
-
-def _stored_notification(stored: Document, setting_id: str, type_name: str) -> Document | None:
-    """With another type, it becomes a new notification."""
-    named = (setting for setting in stored.get("notifications", ()) if setting["id"] == setting_id)
-    return next((setting for setting in named if setting["typeName"] == type_name), None)
 
 
 def _values(inputs: Iterable[Input], typed: Typed, before: Document | None = None) -> JsonObject:

@@ -34,6 +34,9 @@ _HELP = {
 }
 TEAMS = "config-teams"
 """The HTML ID of the list of teams, whose IDs can be entered."""
+_INTERVAL_HELP = (
+    f"Leave blank for {DEFAULT_INTERVAL_MIN}. Services that track incidents themselves get no reminders."
+)
 _INPUT_MODES = {InputKind.WHOLE: "numeric", InputKind.NUMBER: "decimal"}
 
 Choices = Sequence[tuple[str, Any]]
@@ -62,7 +65,7 @@ def field_of(declared: Input, choices: Choices | None = None, stored: str | None
         "label": label_of(declared.name),
         "help_text": _HELP.get(declared.name, ""),
     }
-    offered = _offered(declared.choices) if choices is None else choices
+    offered = [_NONE_CHOSEN, *((name, name) for name in declared.choices)] if choices is None else choices
     match declared.kind:
         case InputKind.FLAG:
             return themed(forms.BooleanField(**options))
@@ -141,21 +144,14 @@ def notification_fields(
         elif all(NOTIFICATION_TYPES[name].integration for name in types):
             field.help_text = "Leave blank to use the integration of the project."
     fields[f"{row}.teamId"].widget.attrs["list"] = TEAMS
-    fields[f"{row}.intervalMin"].help_text = _interval_help()
+    fields[f"{row}.intervalMin"].help_text = _INTERVAL_HELP
     return fields
 
 
 def initial_of(fields: Iterable[str], typed: Typed) -> dict[str, Any]:
     """The initial values of a form that is shown without validation."""
-    return {name: _initial(typed[name]) for name in fields if name in typed}
-
-
-def _initial(texts: Sequence[str]) -> Any:
-    return list(texts) if len(texts) > 1 else next(iter(texts), "")
-
-
-def _offered(names: Iterable[str]) -> Choices:
-    return [_NONE_CHOSEN, *((name, name) for name in names)]
+    texts = {name: typed[name] for name in fields if name in typed}
+    return {name: list(said) if len(said) > 1 else next(iter(said), "") for name, said in texts.items()}
 
 
 def _marked(name: str, choices: Choices, marks: Mapping[str, Mapping[str, str]]) -> forms.Field:
@@ -179,12 +175,6 @@ def _type_field(*, is_global: bool) -> forms.Field:
         (name, kind.label) for name, kind in NOTIFICATION_TYPES.items() if is_global or not kind.global_only
     ]
     return _marked("typeName", [_NONE_CHOSEN, *choices], marks)
-
-
-def _interval_help() -> str:
-    return (
-        f"Leave blank for {DEFAULT_INTERVAL_MIN}. Services that track incidents themselves get no reminders."
-    )
 
 
 _LAST = ("delayMin", "intervalMin")

@@ -117,7 +117,10 @@ class ConfigForm(ConsoleForm):
         for name in self._row_names("matchers"):
             fields |= matcher_fields(name)
         for name in self._row_names("notifications"):
-            fields |= self._of_notification(name)
+            is_new = f"{name}.typeName" not in self.typed
+            fields |= notification_fields(
+                name, is_global=self.offers_global, secrets=self._secrets, is_new=is_new
+            )
         return fields
 
     def _of_the_whole(self) -> dict[str, forms.Field]:
@@ -127,10 +130,6 @@ class ConfigForm(ConsoleForm):
         projects = all_projects(named, stored) if "groupIds" in inputs else ()
         fields = {name: field_of(declared, projects or None) for name, declared in inputs.items()}
         return {**fields, "eventTypeName": event_field(is_global=self.offers_global)}
-
-    def _of_notification(self, name: str) -> dict[str, forms.Field]:
-        is_new = f"{name}.typeName" not in self.typed
-        return notification_fields(name, is_global=self.offers_global, secrets=self._secrets, is_new=is_new)
 
     @cached_property
     def _secrets(self) -> Mapping[str, str]:

@@ -111,17 +111,12 @@ def step(config: ConfigView, observation: Observation, alert: AlertView | None) 
         case Condition.MEASURED:
             return _measured(config, observation, alert)
         case Condition.HOLDS:
-            return _holds(alert)
+            begins = Decision(AlertAction.START, Reason.HOLDS)
+            return Decision(AlertAction.NOTHING, Reason.STILL_HOLDS) if alert else begins
         case Condition.ENDED:
             return _over(observation, alert)
         case Condition.GONE:
             return _ended(alert, Reason.GONE, action=AlertAction.CANCEL)
-
-
-def _holds(alert: AlertView | None) -> Decision:
-    if alert is None:
-        return Decision(AlertAction.START, Reason.HOLDS)
-    return Decision(AlertAction.NOTHING, Reason.STILL_HOLDS)
 
 
 def _over(observation: Observation, alert: AlertView | None) -> Decision:

@@ -43,7 +43,7 @@ def condition_words(
     threshold: CountThreshold | None = None,
 ) -> str:
     """What a configuration asks for: `CONNECTIONS above 900, where HOSTNAME starts with “db”`."""
-    held = [_matcher_words(matcher) for matcher in matchers]
+    held = [f"{matcher.field.value} {_COMPARED[matcher.operator]} “{matcher.value}”" for matcher in matchers]
     where = f", where {' and '.join(held)}" if held else ""
     return _threshold_words(event_type, metric_threshold, threshold) + where
 
@@ -87,10 +87,6 @@ def _threshold_words(
         counted = _COUNTED.get(event_type, event_type.value)
         return f"{counted} {limit_words(threshold.operator, threshold.threshold, Unit.RAW)}"
     return event_type.value
-
-
-def _matcher_words(matcher: Matcher) -> str:
-    return f"{matcher.field.value} {_COMPARED[matcher.operator]} “{matcher.value}”"
 
 
 Facts = dict[str, str]

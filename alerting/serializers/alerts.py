@@ -86,7 +86,8 @@ def present_alert(
     row: AlertRow, links: Links, *, now: datetime, among: str | None = None, alone: bool = False
 ) -> JsonObject:
     """An alert; `among` is the path of the list that contains it, by default its project's list."""
-    path = f"{among or _project_list(row)}/{row['id']}"
+    project_list = f"/groups/{row['group_id']}/alerts"
+    path = f"{among or project_list}/{row['id']}"
     shown = {
         "id": row["id"],
         "alertConfigId": row["config_id"],
@@ -152,10 +153,6 @@ def _relations(shown: Mapping[str, Any], row: AlertRow, path: str, among: str | 
     if "hostId" in shown and row["has_host"]:
         relations["host"] = f"{group}/hosts/{shown['hostId']}"
     return {**relations, "alertConfigs": f"{path}/alertConfigs", "notifications": f"{path}/notifications"}
-
-
-def _project_list(row: AlertRow) -> str:
-    return f"/groups/{row['group_id']}/alerts"
 
 
 def _target(row: AlertRow) -> JsonObject:

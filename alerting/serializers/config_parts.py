@@ -36,19 +36,19 @@ class MatcherDocument(Document):
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """A REGEX has to compile. Matchers that can never match are refused, unless they are stored."""
         fault = self._pattern_fault(values)
-        if fault or bad or values in self._stored() or can_hold(_matcher(values)):
+        if fault or bad:
             return [fault] if fault else []
+        stored: Sequence[Mapping[str, Any]] = (self.context.get("stored") or {}).get("matchers", ())
+        matcher = Matcher(
+            MatcherField(values["fieldName"]), MatcherOperator(values["operator"]), values["value"]
+        )
+        if values in stored or can_hold(matcher):
+            return []
         if values["fieldName"] == MatcherField.TYPE_NAME.value:
             message = "is not a host type"
             return [BadField("value", ErrorCode.INVALID_ENUM_VALUE, message, TYPE_NAMES)]
         message = f"matches no port: ports are numbers from 1 to {LAST_PORT}"
         return [BadField("value", ErrorCode.INVALID_ATTRIBUTE, message, [f"1 to {LAST_PORT}"])]
-
-    def _stored(self) -> Sequence[Mapping[str, Any]]:
-        """The stored matchers of the configuration."""
-        stored: Mapping[str, Any] = self.context.get("stored") or {}
-        matchers: Sequence[Mapping[str, Any]] = stored.get("matchers", ())
-        return matchers
 
     def _pattern_fault(self, values: Mapping[str, Any]) -> BadField | None:
         if values.get("operator") != MatcherOperator.REGEX.value or "value" not in values:
@@ -60,10 +60,6 @@ class MatcherDocument(Document):
         except ValueError as error:
             return BadField("value", ErrorCode.INVALID_ATTRIBUTE, str(error))
         return None
-
-
-def _matcher(values: Mapping[str, Any]) -> Matcher:
-    return Matcher(MatcherField(values["fieldName"]), MatcherOperator(values["operator"]), values["value"])
 
 
 class MetricThresholdDocument(Document):

@@ -18,7 +18,6 @@ from alerting.selectors.due_notifications import Notified, all_notified
 from alerting.selectors.notification_settings import recipient_shown, type_of
 from alerting.selectors.recipient_addresses import (
     RecipientAddress,
-    RecipientAddresses,
     addresses_of,
     org_of,
     recipient_label,
@@ -106,7 +105,12 @@ def redirected_row(
 
 def notifications_insert(rows: Iterable[Notification]) -> None:
     """Insert the notifications of kinds that their channels send. Existing ids are skipped."""
-    wanted = (row for row in rows if MessageKind(row.kind) in _kinds(row))
+
+    def is_sent(row: Notification) -> bool:
+        kinds = CHANNELS[ChannelType(row.channel)].kinds if row.channel else _KINDS_FOR_PEOPLE
+        return row.kind in kinds
+
+    wanted = filter(is_sent, rows)
     for batch in batches(wanted, _ROWS_AT_ONCE):
         Notification.objects.bulk_create(batch, ignore_conflicts=True)
         wake_workers(Work.MESSAGES)
@@ -144,10 +148,6 @@ def _same_message(notification: Notification, now: datetime) -> Notification:
         created=notification.created,
         due=now,
     )
-
-
-def _kinds(row: Notification) -> frozenset[MessageKind]:
-    return CHANNELS[ChannelType(row.channel)].kinds if row.channel else _KINDS_FOR_PEOPLE
 
 
 _PENDING = NotificationStatus.PENDING.value
@@ -370,7 +370,9 @@ def recipients_replace(
     found = addresses_of(setting, group_id=notification.group_id, org_id=org_of(notification))
     recently_notified = _recently_notified(notification, setting, now)
     wanted = [address for address in found.addresses if address not in recently_notified]
-    reason = found.nobody or _left_out(found, wanted)
+    reason = found.nobody or (DropReason.REST_LEFT_OUT if found.cut else None)
+    if not found.nobody and not wanted:
+        reason = DropReason.JUST_NOTIFIED
     dropped = reason.value if reason else None
     if not lease_finish(notification, status=NotificationStatus.DROPPED.value, reason=dropped):
         return
@@ -379,12 +381,6 @@ def recipients_replace(
     notifications_insert(address_row(notification, address, now) for address in wanted)
     if alert is not None:
         schedule_reminders(notified=[(setting, alert)], now=now)
-
-
-def _left_out(found: RecipientAddresses, wanted: list[RecipientAddress]) -> DropReason | None:
-    if not wanted:
-        return DropReason.JUST_NOTIFIED
-    return DropReason.REST_LEFT_OUT if found.cut else None
 
 
 def _recently_notified(
