@@ -4,13 +4,14 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from integrations.channels.base import DeliveryError
+from integrations.channels.base import DeliveryError, Send
 from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus, MessageKind, Region
 from integrations.messages import Message, printable
 from integrations.outcome import delivery_status, parse_retry_after
@@ -128,45 +129,56 @@ class ServiceRequest:
     """A JSON request to a service."""
 
     url: str
-    document: Mapping[str, object]
-    headers: Mapping[str, str]
+    document: Mapping[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def body(self) -> bytes:
+        """The document as it is sent."""
+        return write_json(dict(self.document))
 
 
-def deliver_incident(message: Message, build: Callable[[Message], ServiceRequest], *, now: datetime) -> None:
-    """Send the request that `build` creates from the message. Closes a test incident immediately.
+Build = Callable[[Mapping[str, str], Message, datetime], ServiceRequest]
+"""Makes the request of a configuration, a message and the time of the attempt. May raise DeliveryError."""
 
-    Both requests of a test share the time of one request.
+
+def over_http(build: Build, *, closes_tests: bool = False) -> Send:
+    """Return the `send` of a channel: it posts the request, and any 2xx means that the message was delivered.
+
+    `closes_tests`: the service tracks incidents, so the incident of a test is closed immediately.
+    """
+
+    def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+        if closes_tests and message.is_test:
+            deliver_test(message, lambda part: build(config, part, now), now=now)
+        else:
+            deliver_json(build(config, message, now), now=now)
+
+    return send
+
+
+def deliver_test(message: Message, build: Callable[[Message], ServiceRequest], *, now: datetime) -> None:
+    """Open the incident of a test, and close it. Both requests share the time of one request.
 
     Raises: DeliveryError: the service did not accept the message, or accepted a test but not its end.
     """
-    if not message.is_test:
-        deliver_json(build(message), now=now)
-        return
     seconds = TOTAL_SECONDS / 2
     deliver_json(build(message), now=now, total_timeout=seconds)
     try:
         deliver_json(build(replace(message, kind=MessageKind.CLOSE)), now=now, total_timeout=seconds)
     except DeliveryError as error:
-        reason = f"the test incident was created but could not be closed: {error.reason}"
-        raise DeliveryError(
-            reason,
-            retryable=error.retryable,
-            retry_after=error.retry_after,
-            fault=error.fault,
-            perhaps_received=error.perhaps_received,
-            reached=error.reached,
-        ) from error
+        error.reason = f"the test incident was created but could not be closed: {error.reason}"
+        raise
 
 
-def deliver_json(request: ServiceRequest, *, now: datetime, total_timeout: float = TOTAL_SECONDS) -> None:
-    """POST the request.
-
-    Raises:
-        DeliveryError: on anything but a 2xx.
-    """
+def deliver_json(
+    request: ServiceRequest, *, now: datetime, body_limit: int = 0, total_timeout: float = TOTAL_SECONDS
+) -> OutboundResponse:
+    """POST the request, as `deliver_over_http`."""
     headers = {"Content-Type": "application/json", **request.headers}
-    body = write_json(dict(request.document))
-    deliver_over_http(request.url, body, headers, now=now, total_timeout=total_timeout)
+    return deliver_over_http(
+        request.url, request.body, headers, now=now, body_limit=body_limit, total_timeout=total_timeout
+    )
 
 
 def place(message: Message) -> str:
