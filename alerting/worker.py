@@ -30,8 +30,8 @@ from alerting.services.destinations import destinations_trim
 from alerting.services.leases import PRESENCE_CLASS, absent_workers, leases_release, worker_seen
 from alerting.services.notification_settings import removed_settings_purge
 from alerting.services.purge import alerts_trim, deleted_project_purge, events_trim, failed_signals_trim
+from automation.services.agents import heartbeats_sweep
 from automation.services.days import days_prepare
-from automation.services.heartbeats import heartbeats_sweep
 from automation.services.hosts import deleted_host_purge
 from automation.services.measurements import measurements_trim
 from automation.services.old_measurements import old_measurements_move

@@ -20,8 +20,7 @@ from alerting.forms.config_inputs import (
     matched_fields,
 )
 from alerting.notification_types import DEFAULT_INTERVAL_MIN, NOTIFICATION_TYPES
-from automation.metric_spec import MetricKind
-from automation.metrics import Metric, allowed_units, base_unit, by_subject
+from automation.metrics import Metric, MetricKind, allowed_units, base_unit, by_subject
 from opsapi.console.fields import CLEAR, SecretInput
 from opsapi.console.forms import themed
 

@@ -11,7 +11,7 @@ from unfold.widgets import CHECKBOX_CLASSES
 from alerting.models import AlertConfig
 from alerting.rules.presets import Preset, presets_of
 from alerting.selectors.configs import configs_of_presets, writable_projects
-from automation.metric_spec import Engine
+from automation.metrics import Engine
 from opsapi.console.admin_urls import page_url
 from opsapi.console.forms import ConsoleForm
 from opsapi.roles import Scope

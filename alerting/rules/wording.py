@@ -43,7 +43,7 @@ def condition_words(
     threshold: CountThreshold | None = None,
 ) -> str:
     """What a configuration asks for: `CONNECTIONS above 900, where HOSTNAME starts with “db”`."""
-    held = [f"{matcher.field.value} {_COMPARED[matcher.operator]} “{matcher.value}”" for matcher in matchers]
+    held = [matcher_words(matcher) for matcher in matchers]
     where = f", where {' and '.join(held)}" if held else ""
     return _threshold_words(event_type, metric_threshold, threshold) + where
 
@@ -267,3 +267,8 @@ def _in_full(number: float, units: Unit) -> str:
 
 def _time(wire: str) -> str:
     return time_words(parse_time(wire))
+
+
+def matcher_words(matcher: Matcher) -> str:
+    """What a matcher asks for: `HOSTNAME starts with “db”`."""
+    return f"{matcher.field.value} {_COMPARED[matcher.operator]} “{matcher.value}”"

@@ -26,7 +26,14 @@ _SCOPE = ("for_all_groups", "group_ids", "tags")
 
 
 def _differ(config: AlertConfig, before: AlertConfig, columns: Iterable[str]) -> bool:
-    return any(getattr(config, column) != getattr(before, column) for column in columns)
+    return any(_stored(config, column) != _stored(before, column) for column in columns)
+
+
+def _stored(config: AlertConfig, column: str) -> Any:
+    """The value that is stored: of a large threshold, PostgreSQL returns the double as another integer."""
+    value = getattr(config, column)
+    is_threshold = value and column in {"metric_threshold", "threshold"}
+    return {**value, "threshold": float(value["threshold"])} if is_threshold else value
 
 
 def coverage_differs(config: AlertConfig, before: AlertConfig) -> bool:

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.choices import AlertStatus
+from alerting.explanations import explain_config
 from alerting.models import AlertConfig
 from alerting.notification_tests import alert_config_test
 from alerting.rules.presets import Preset, presets_of
@@ -33,6 +34,7 @@ from alerting.serializers.configs import (
     config_document,
     found_facts,
 )
+from alerting.serializers.explanations import ExplanationDocument, ExplanationRequest, present_explanation
 from alerting.serializers.notification_log import AlertConfigTestDocument, present_tests
 from alerting.serializers.presets import (
     PresetDocument,
@@ -48,9 +50,11 @@ from alerting.services.configs import (
     alert_config_update,
     presets_create,
 )
-from automation.metric_spec import Engine
+from automation.metrics import Engine
+from automation.selectors.hosts import host_with_id
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import get_or_404
 from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, PAGING, Parameter, read_identifier
@@ -169,16 +173,33 @@ class AnyConfigViewSet(ApiViewSet):
 class AlertConfigViewSet(AnyConfigViewSet):
     """Endpoints 8, 9 and 10, and writing configurations."""
 
-    access = {**dict.fromkeys(_READING, READ), **dict.fromkeys(_WRITING, WRITE)}
-    bodies = {"create": AlertConfigDocument, "replace": AlertConfigDocument, "update": AlertConfigChange}
-    answers = _answers(AlertConfigDocument)
-    refusals = {**AnyConfigViewSet.refusals, "create": [ErrorCode.LIMIT_REACHED]}
+    access = {**dict.fromkeys((*_READING, "explain"), READ), **dict.fromkeys(_WRITING, WRITE)}
+    bodies = {
+        "create": AlertConfigDocument,
+        "replace": AlertConfigDocument,
+        "update": AlertConfigChange,
+        "explain": ExplanationRequest,
+    }
+    answers = {**_answers(AlertConfigDocument), "explain": ExplanationDocument}
+    refusals = {
+        **AnyConfigViewSet.refusals,
+        "create": [ErrorCode.LIMIT_REACHED],
+        "explain": [ErrorCode.HOST_NOT_FOUND],
+    }
     identifiers = {"config_id": ErrorCode.INVALID_ALERT_CONFIG_ID}
     id_name = "config_id"
 
     @property
     def scope(self) -> str:
         return self.group.id
+
+    def explain(self, request: Request, **_: str) -> Response:
+        """Explain whether the configuration alerts on a host now, or why not. Nothing is written or sent."""
+        host_id = self.body()["hostId"]
+        host = host_with_id(host_id, group_id=self.group.id).first()
+        host = get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, self.group.id)
+        found = explain_config(config=self._stored, host=host, now=self.now)
+        return Response(present_explanation(found, config=self._stored, host_id=host.id))
 
 
 class MatcherFieldViewSet(ApiViewSet):

@@ -21,8 +21,8 @@ from integrations.choices import SecretKind
 from integrations.models import Integration
 from integrations.serializers import TypedDocument
 from integrations.types import INTEGRATION_TYPES
+from opsapi.api.bodies import render
 from opsapi.api.documents import Document
-from opsapi.api.renderers import render
 from tests.api import bodies
 from tests.architecture.test_writes_are_recorded import BODIES
 from tests.client import ApiClient
