@@ -51,6 +51,8 @@ urlpatterns = [
     route("globalAlertConfigs/<global_config_id>/alerts", GlobalAlertConfigViewSet, get="alerts"),
     route("globalAlertConfigs/<global_config_id>/test", GlobalAlertConfigViewSet, post="test"),
     route("groups/<group_id>/maintenanceWindows", WindowViewSet, get="index", post="create"),
+    # Before the windows, whose IDs it cannot be.
+    route("groups/<group_id>/maintenanceWindows/preview", WindowViewSet, post="preview"),
     route(
         "groups/<group_id>/maintenanceWindows/<window_id>",
         WindowViewSet,

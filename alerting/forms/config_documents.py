@@ -21,7 +21,7 @@ from alerting.forms.config_inputs import (
     config_inputs,
 )
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.serializers.configs import MOST_MATCHERS
+from alerting.serializers.config_parts import MOST_MATCHERS
 from alerting.serializers.notifications import MOST_NOTIFICATIONS
 from opsapi.api.errors import BadField
 from opsapi.console.fields import CLEAR

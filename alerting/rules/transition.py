@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from alerting.rules.matchers import Matcher, matches
@@ -25,17 +25,13 @@ from events.types import EVENT_TYPES, EventType
 
 @dataclass(frozen=True, slots=True)
 class ConfigView:
-    """The facts of an enabled configuration for rules.
-
-    `smallest_delay`: how long a condition is tracked before the alert opens.
-    """
+    """The facts of an enabled configuration for rules."""
 
     id: str
     event_type: EventType
     matchers: Sequence[Matcher] = ()
     metric_threshold: MetricThreshold | None = None
     threshold: CountThreshold | None = None
-    smallest_delay: timedelta = timedelta()
     is_global: bool = False
     tags: Sequence[str] = ()
 
@@ -93,10 +89,6 @@ def target_of(observation: Observation, metric: Metric | None = None) -> str:
     if metric:
         facts["metricName"] = metric.value
     return target_key(EVENT_TYPES[observation.event_type].target, facts)
-
-
-def opens_at(config: ConfigView, started: datetime) -> datetime:
-    return started + config.smallest_delay
 
 
 def step(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:

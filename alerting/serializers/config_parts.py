@@ -6,11 +6,11 @@ from typing import Any
 from alerting.rules.matchers import (
     LAST_PORT,
     TYPE_NAMES,
-    Matcher,
     MatcherField,
     MatcherOperator,
     can_hold,
     compile_regex,
+    matcher_of,
 )
 from alerting.rules.thresholds import ThresholdMode, ThresholdOperator
 from automation.fields import MetricUnit
@@ -21,6 +21,7 @@ from opsapi.api.documents import Document, Values
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Number, OneOf, Text
 
+MOST_MATCHERS = 50
 _OPERATORS = [threshold_operator.value for threshold_operator in ThresholdOperator]
 
 
@@ -39,10 +40,7 @@ class MatcherDocument(Document):
         if fault or bad:
             return [fault] if fault else []
         stored: Sequence[Mapping[str, Any]] = (self.context.get("stored") or {}).get("matchers", ())
-        matcher = Matcher(
-            MatcherField(values["fieldName"]), MatcherOperator(values["operator"]), values["value"]
-        )
-        if values in stored or can_hold(matcher):
+        if values in stored or can_hold(matcher_of(values)):
             return []
         if values["fieldName"] == MatcherField.TYPE_NAME.value:
             message = "is not a host type"

@@ -26,6 +26,7 @@ from alerting.models import (
     NotificationSetting,
 )
 from alerting.rules.targets import target_key
+from alerting.selectors.windows import not_over
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import project_lock
 from alerting.services.notifications import notifications_drop, notifications_unsilence
@@ -62,7 +63,7 @@ def project_alerting_end(*, project: Project, actor: Actor, now: datetime, **_: 
     group_id = project.id
     project_lock(group_id)
     # Deliveries that decide with these windows end first; later deliveries see that the project is deleted.
-    unexpired = MaintenanceWindow.objects.filter(group_id=group_id, end__gt=now).order_by("id")
+    unexpired = MaintenanceWindow.objects.filter(not_over(now), group_id=group_id).order_by("id")
     list(unexpired.select_for_update().values_list("id"))
     AlertConfig.objects.filter(group_id=group_id, deleted=None).update(deleted=now, enabled=False)
     alerts_cancel(alerts=Alert.objects.filter(group_id=group_id), actor=actor, now=now)
