@@ -18,9 +18,9 @@ from alerting.models import (
 from alerting.notification_types import recipient_words
 from alerting.presentation import alert_cells, notifications_waiting_url, window_badge
 from alerting.rules.wording import target_words
-from alerting.selectors.alert_order import active_first_rows
-from alerting.selectors.alert_search import Age, alerts_matching
+from alerting.selectors.alerts import Age, active_first_rows, alerts_matching
 from alerting.selectors.destinations import destinations_failing
+from alerting.selectors.notification_log import origins_of
 from alerting.selectors.overview import (
     AgeCount,
     active_alerts,
@@ -29,7 +29,6 @@ from alerting.selectors.overview import (
     workers_known,
     workers_seen,
 )
-from alerting.selectors.recipients import origins_of
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
 from automation.models import Host

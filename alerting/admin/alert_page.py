@@ -12,8 +12,13 @@ from alerting.presentation import ENTRY_BADGES, alert_badge, alert_words, notifi
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.measurement_window import MeasurementWindow
 from alerting.rules.thresholds import MetricThreshold
-from alerting.rules.timeline import FIRST_ENTRIES, TimelineEntry, TimelineEntryKind
-from alerting.rules.timeline_notifications import TimelineNotification, duration_words
+from alerting.rules.timeline import (
+    FIRST_ENTRIES,
+    TimelineEntry,
+    TimelineEntryKind,
+    TimelineNotification,
+    duration_words,
+)
 from alerting.rules.wording import target_words, value_words
 from alerting.selectors.targets import targets_of
 from alerting.selectors.timeline import AlertTimeline, alert_timeline

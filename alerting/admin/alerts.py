@@ -19,9 +19,14 @@ from alerting.presentation import alert_badge, alert_words, muted_words, window_
 from alerting.rules.state import alert_state
 from alerting.rules.windows import named_target
 from alerting.rules.wording import target_words
-from alerting.selectors.acknowledgements import alert_acknowledgement
-from alerting.selectors.alert_order import urgent_first
-from alerting.selectors.alert_search import Age, acknowledged, alerts_matching, of_age
+from alerting.selectors.alerts import (
+    Age,
+    acknowledged,
+    alert_acknowledgement,
+    alerts_matching,
+    of_age,
+    urgent_first,
+)
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import mute_extent, muting_windows
 from alerting.services.alerts import alert_acknowledge

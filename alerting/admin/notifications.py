@@ -20,8 +20,7 @@ from alerting.rules.delivery_policy import muted_by
 from alerting.rules.state import NotificationState
 from alerting.rules.wording import target_words
 from alerting.selectors.destinations import waiting_for
-from alerting.selectors.notification_log import of_own_configs, scheduled
-from alerting.selectors.recipients import Origin, origins_of
+from alerting.selectors.notification_log import Origin, of_own_configs, origins_of, scheduled
 from alerting.selectors.targets import targets_of
 from alerting.services.resend import notification_resend
 from events.models import Event

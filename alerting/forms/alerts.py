@@ -8,7 +8,7 @@ from django import forms
 
 from alerting.forms.windows import WindowFields
 from alerting.models import Alert
-from alerting.rules.acknowledgements import MORNING, AcknowledgementPreset, until_of
+from alerting.rules.state import MORNING, AcknowledgementPreset, until_of
 from alerting.rules.windows import named_target
 from alerting.rules.wording import target_words
 from alerting.serializers.alerts import AcknowledgementDocument

@@ -12,7 +12,7 @@ from accesslist.selectors.organizations import visible_projects
 from alerting.access import WRITE, WRITE_GLOBAL
 from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.rules.presets import Preset
-from alerting.selectors.alert_order import active_first_rows
+from alerting.selectors.alerts import active_first_rows
 from alerting.selectors.config_views import config_view
 from events.models import Event
 from events.types import EVENT_TYPES, Category

@@ -11,10 +11,9 @@ from django.db.models import F, QuerySet
 from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
-from alerting.rules.acknowledgements import Acknowledgement, acknowledged
+from alerting.rules.state import Acknowledgement, acknowledged
 from alerting.rules.transition import ConfigView
-from alerting.selectors.acknowledgements import alert_acknowledgement
-from alerting.selectors.alerts import current_value
+from alerting.selectors.alerts import alert_acknowledgement, current_value
 from alerting.selectors.notification_settings import shortest_delays
 from alerting.services.notifications import schedule_acknowledged, schedule_end, schedule_openings
 from events.choices import DiffType, SignalKind, Work

@@ -13,7 +13,7 @@ from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitRe
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.rules.delivery_policy import repeat_due
-from alerting.selectors.acknowledgements import alert_acknowledgement
+from alerting.selectors.alerts import alert_acknowledgement
 from alerting.selectors.due_notifications import Notified, all_notified
 from alerting.selectors.notification_settings import recipient_shown, type_of
 from alerting.selectors.recipient_addresses import (

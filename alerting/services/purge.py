@@ -25,7 +25,7 @@ from alerting.models import (
     NotificationAttempt,
     NotificationSetting,
 )
-from alerting.rules.targets import target_key
+from alerting.rules.transition import target_key
 from alerting.selectors.windows import not_over
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import project_lock
