@@ -17,8 +17,7 @@ from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
 from alerting.rules.config_index import ConfigIndex
 from alerting.rules.transition import ConfigView
-from alerting.selectors.config_indexes import KeptIndexes, concerned_indexes
-from alerting.selectors.config_views import concerned_configs
+from alerting.selectors.config_views import KeptIndexes, concerned_configs, concerned_indexes
 from alerting.services.configs import (
     alert_config_delete,
     alert_config_set_enabled,

@@ -1,21 +1,24 @@
-"""Integrations of a project: endpoints 12 to 14, and writing them (decisions 7)."""
+"""Integrations of a project (endpoints 12 to 14), and the discovery of scrapers (endpoint 15)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from integrations.access import READ, WRITE
+from integrations.authentication import DiscoveryAuthentication
+from integrations.discovery import target_groups
 from integrations.models import Integration
 from integrations.redaction import Secrets
-from integrations.selectors import integrations_of
-from integrations.serializers.integrations import IntegrationDocument, present_integration
-from integrations.services.integrations import integration_create, integration_delete, integration_put
-from integrations.types import INTEGRATION_TYPES
+from integrations.selectors import integration_of, integrations_of, processes_of
+from integrations.serializers import DiscoveryDocument, IntegrationDocument, present_integration
+from integrations.services import integration_create, integration_delete, integration_put
+from integrations.types import DEFAULT_LISTEN_ADDRESS, INTEGRATION_TYPES, SCRAPER, exporter_port
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
-from opsapi.api.query import LISTING, PAGING
+from opsapi.api.query import ITEMS_PER_PAGE, LISTING, PAGE_NUM, PAGING, Parameter
 from opsapi.api.views import ApiViewSet
 
 _OF_TYPE = (ErrorCode.INVALID_INTEGRATION_TYPE,)
@@ -54,7 +57,7 @@ class IntegrationViewSet(ApiViewSet):
     def load(self) -> None:
         """The integration of the path, if the action needs a stored integration."""
         if self.action in {"retrieve", "destroy"}:
-            stored = integrations_of(self.group.id).filter(type=self._type).first()
+            stored = integration_of(self.group.id, self._type)
             self.integration = get_or_404(
                 stored, ErrorCode.INTEGRATION_NOT_CONFIGURED, self._type, self.group.id
             )
@@ -107,3 +110,40 @@ class IntegrationViewSet(ApiViewSet):
 
     def _answer(self, integration: Integration) -> Response:
         return Response(present_integration(integration, self.links, alone=True))
+
+
+def _optional(parameter: Parameter) -> Parameter:
+    """The parameter without default: the whole list is returned unless a page is requested."""
+    schema = {name: value for name, value in (parameter.schema or {}).items() if name != "default"}
+    return replace(parameter, default=None, schema=schema)
+
+
+class DiscoveryViewSet(ApiViewSet):
+    """`/groups/{id}/discovery` below the scrapers' base."""
+
+    authentication_classes = [DiscoveryAuthentication]
+    security = ("digest", "basic")
+    access = {"retrieve": READ}
+    parameters = {"retrieve": (_optional(PAGE_NUM), _optional(ITEMS_PER_PAGE))}
+    answers = {"retrieve": DiscoveryDocument}
+    linked = False
+
+    def retrieve(self, request: Request, group_id: str) -> Response:
+        """The exporters of the project's hosts, for Prometheus' HTTP service discovery.
+
+        In addition to an API key with HTTP Digest, it accepts the user name and password of the project's
+        SCRAPER integration with HTTP Basic, sent preemptively.
+        """
+        scraper = integration_of(self.group.id, SCRAPER.type)
+        port = exporter_port(scraper.fields["listenAddress"] if scraper else DEFAULT_LISTEN_ADDRESS)
+        found = target_groups(processes_of(self.group.id), group=self.group, exporter_port=port)
+        return Response(found[_page(self.query)])
+
+
+def _page(query: Mapping[str, Any]) -> slice:
+    number, size = query["pageNum"], query["itemsPerPage"]
+    if number is None and size is None:
+        return slice(None)
+    size = size or ITEMS_PER_PAGE.default
+    start = ((number or PAGE_NUM.default) - 1) * size
+    return slice(start, start + size)

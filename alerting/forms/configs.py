@@ -1,45 +1,60 @@
-"""The form that changes an alert configuration."""
+"""Forms that create, change, copy and test an alert configuration."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 from django import forms
 from django.utils.datastructures import MultiValueDict
 from django.utils.functional import cached_property
 from unfold.widgets import CHECKBOX_CLASSES
 
-from alerting.config_form.documents import document_of, stored_secrets, typed_of
-from alerting.config_form.faults import faults_of
-from alerting.config_form.kinds import THRESHOLD_INPUTS, config_inputs
-from alerting.config_form.labels import place_of
-from alerting.config_form.rows import MOST_READ, PARTS, Typed, renumbered, rows_of
-from alerting.forms.configs.fields import (
+from alerting.access import WRITE, WRITE_GLOBAL
+from alerting.forms.config_documents import (
+    MOST_READ,
+    PARTS,
+    Typed,
+    document_of,
+    faults_of,
+    renumbered,
+    rows_of,
+    stored_secrets,
+    typed_of,
+)
+from alerting.forms.config_fields import (
     TEAMS,
+    FormRow,
     event_field,
     field_of,
     initial_of,
     matcher_fields,
+    matcher_row,
     notification_fields,
+    notification_row,
     threshold_fields,
 )
-from alerting.forms.configs.layout import FormRow, matcher_row, notification_row
-from alerting.forms.configs.offers import (
+from alerting.forms.config_inputs import THRESHOLD_INPUTS, config_inputs, place_of
+from alerting.models import AlertConfig
+from alerting.notification_types import receiver_sentence, rhythm_sentence
+from alerting.selectors.configs import (
+    MOST_OFFERED,
     Offer,
     all_projects,
+    may_write_global,
     offered_teams,
+    writable_projects,
 )
-from alerting.models import AlertConfig
-from alerting.selectors.configs import config_found, configs_of
 from alerting.serializers.configs import (
     AlertConfigDocument,
     AnyAlertConfigDocument,
     GlobalAlertConfigDocument,
-    config_document,
+    found_facts,
 )
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Operator
 from opsapi.api.resources import Facts
-from opsapi.console.forms import ConsoleForm
+from opsapi.console.forms import ConsoleForm, themed
+from opsapi.roles import INSTALLATION, Scope
 
 ADD = "add"
 """The button that adds a row without JavaScript; its value is the part."""
@@ -86,7 +101,6 @@ class ConfigForm(ConsoleForm):
 
     @property
     def is_global(self) -> bool:
-        """Whether the configuration is global."""
         return self.config is not None and self.config.group_id is None
 
     @property
@@ -96,16 +110,17 @@ class ConfigForm(ConsoleForm):
 
     @cached_property
     def facts(self) -> Facts:
-        """The configuration as shown by the API."""
-        return {} if self.config is None else facts_of(self.config)
+        return {} if self.config is None else found_facts(self.config.id, self.config.group_id)
 
     def asked(self) -> dict[str, forms.Field]:
-        """All fields, by name."""
         fields = {**self._of_the_whole(), **threshold_fields()}
         for name in self._row_names("matchers"):
             fields |= matcher_fields(name)
         for name in self._row_names("notifications"):
-            fields |= self._of_notification(name)
+            is_new = f"{name}.typeName" not in self.typed
+            fields |= notification_fields(
+                name, is_global=self.offers_global, secrets=self._secrets, is_new=is_new
+            )
         return fields
 
     def _of_the_whole(self) -> dict[str, forms.Field]:
@@ -115,10 +130,6 @@ class ConfigForm(ConsoleForm):
         projects = all_projects(named, stored) if "groupIds" in inputs else ()
         fields = {name: field_of(declared, projects or None) for name, declared in inputs.items()}
         return {**fields, "eventTypeName": event_field(is_global=self.offers_global)}
-
-    def _of_notification(self, name: str) -> dict[str, forms.Field]:
-        is_new = f"{name}.typeName" not in self.typed
-        return notification_fields(name, is_global=self.offers_global, secrets=self._secrets, is_new=is_new)
 
     @cached_property
     def _secrets(self) -> Mapping[str, str]:
@@ -142,13 +153,11 @@ class ConfigForm(ConsoleForm):
 
     @cached_property
     def whole(self) -> list[forms.BoundField]:
-        """The first inputs."""
         names = ("group", "eventTypeName", "enabled")
         return [self[name] for name in names if name in self.fields]
 
     @cached_property
     def scope_fields(self) -> list[forms.BoundField]:
-        """The projects of a global configuration."""
         return [self[name] for name in ("forAllGroups", "groupIds", "tags") if name in self.fields]
 
     def thresholds(self) -> list[tuple[str, str, list[forms.BoundField], Sequence[str]]]:
@@ -164,11 +173,9 @@ class ConfigForm(ConsoleForm):
         ]
 
     def matchers(self) -> list[FormRow]:
-        """The rows of matchers."""
         return [matcher_row(self, name, self.part_faults) for name in self._row_names("matchers")]
 
     def notifications(self) -> list[FormRow]:
-        """The rows of notifications."""
         names = self._row_names("notifications")
         return [notification_row(self, name, self.typed, self.part_faults) for name in names]
 
@@ -186,7 +193,6 @@ class ConfigForm(ConsoleForm):
         return {part: self.part_faults.get(part, ()) for part in PARTS}
 
     def teams(self) -> list[Offer]:
-        """The teams to select from."""
         return offered_teams(self.operator)
 
     # --- what it becomes -------------------------------------------------------------------------------
@@ -197,7 +203,7 @@ class ConfigForm(ConsoleForm):
         Raises:
             ApiError: with every wrong field.
         """
-        facts = facts_of(stored)
+        facts = found_facts(stored.id, stored.group_id)
         context = {"stored": facts, "group_id": stored.group_id, "settings": list(stored.settings.all())}
         document = document_of(self.typed, is_global=self.is_global, stored=facts)
         return self.document(context).read(document)
@@ -224,33 +230,142 @@ class ConfigForm(ConsoleForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The input of the action."""
         return self._values
 
     def add_refusal(self, refusal: ApiError) -> None:
-        """Show each error at its input, row or part."""
         rows = {f"{part}[{place}]" for part in PARTS for place in range(len(rows_of(self.typed, part)))}
         parts = {*PARTS, *THRESHOLD_INPUTS, *rows}
-        for fault in faults_of(refusal.bad_fields, {*self.fields, *parts}):
-            if fault.name in parts:
-                self.part_faults.setdefault(fault.name, []).append(fault.message)
-                self.add_error(None, f"{place_of(fault.name)}: {fault.message}")
+        for name, message in faults_of(refusal.bad_fields, {*self.fields, *parts}):
+            if name in parts:
+                self.part_faults.setdefault(name, []).append(message)
+                self.add_error(None, f"{place_of(name)}: {message}")
             else:
-                self.add_error(fault.name, fault.message)
+                self.add_error(name, message)
         if not refusal.bad_fields:
             self.add_error(None, refusal.document()["detail"])
 
     def document(self, context: dict[str, Any]) -> AnyAlertConfigDocument:
-        """The API schema for this kind of configuration."""
         return (GlobalAlertConfigDocument if self.is_global else AlertConfigDocument)(context=context)
 
 
-def facts_of(config: AlertConfig) -> Facts:
-    """A configuration as answers show it, without links.
+GLOBAL = "global"
+"""The choice for a global configuration, in place of a project."""
+
+
+class NewConfigForm(ConfigForm):
+    """Create a configuration, global or in a project where the operator may."""
+
+    from_address = frozenset({"group"})
+
+    def at_first(self, initial: Mapping[str, str]) -> Typed:
+        """Enabled, notifying immediately."""
+        return {"group": [initial.get("group", "")], "enabled": ["on"]}
+
+    @property
+    def group(self) -> str:
+        return next(iter(self.typed.get("group", [])), "")
+
+    @property
+    def is_global(self) -> bool:
+        """Whether a global configuration was selected."""
+        return self.group == GLOBAL
+
+    @property
+    def offers_global(self) -> bool:
+        """Whether the operator may create one."""
+        return may_write_global(self.operator)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Nothing is stored yet."""
+        return {}
+
+    def asked(self) -> dict[str, forms.Field]:
+        """Puts the project first."""
+        everywhere = (
+            [(GLOBAL, "All or several projects (global configuration)")] if self.offers_global else []
+        )
+        choices = [("", "–"), *everywhere, *writable_projects(self.operator, self.group)]
+        widget = forms.Select(choices=choices)
+        help_text = f"Shows the first {MOST_OFFERED} projects by name." if len(choices) > MOST_OFFERED else ""
+        group = forms.CharField(required=False, label="Project", widget=widget, help_text=help_text)
+        return {"group": themed(group), **super().asked()}
+
+    def scope(self) -> Scope:
+        return INSTALLATION if self.is_global else Scope(group_id=self.group)
+
+    def checked(self) -> Mapping[str, Any]:
+        """As the API's POST reads it."""
+        if not self.group:
+            self.add_error("group", "Is required.")
+            return {}
+        access = WRITE_GLOBAL if self.is_global else WRITE
+        self.operator.authorise_at(access.roles, self.scope())
+        group_id = None if self.is_global else self.group
+        document = document_of(self.typed, is_global=self.is_global)
+        context = {"stored": {} if group_id is None else {"groupId": group_id}, "group_id": group_id}
+        return {"group_id": group_id, "values": self.document(context).read(document)}
+
+
+class CopyForm(NewConfigForm):
+    """Create a copy of a configuration, without secrets."""
+
+    def at_first(self, initial: Mapping[str, str]) -> Typed:
+        """The original, without IDs and secrets."""
+        if self.config is None:
+            return super().at_first(initial)
+        group = self.config.group_id or GLOBAL
+        typed = typed_of(
+            found_facts(self.config.id, self.config.group_id), is_global=group == GLOBAL, as_new=True
+        )
+        return {**typed, "group": [group]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationChoice:
+    """A notification in words: its number, recipient and schedule."""
+
+    id: str
+    number: int
+    receiver: str
+    rhythm: str
+
+
+def destinations_of(config: AlertConfig) -> list[NotificationChoice]:
+    """The notifications of a configuration, in their order.
 
     Raises:
         ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the
             meantime.
     """
-    facts = config_document(config.group_id).first(configs_of(config.group_id).filter(id=config.id))
-    return config_found(facts, config.id, config.group_id)
+    return [
+        NotificationChoice(
+            id=shown["id"],
+            number=number,
+            receiver=receiver_sentence(shown),
+            rhythm=rhythm_sentence(shown),
+        )
+        for number, shown in enumerate(found_facts(config.id, config.group_id)["notifications"], start=1)
+    ]
+
+
+class TestNotificationForm(ConsoleForm):
+    """The notification to test; the URL may preselect it."""
+
+    from_address = frozenset({"notification"})
+
+    notification = forms.ChoiceField(required=False, label="Send to", widget=forms.RadioSelect)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        found = destinations_of(self.row)
+        every = [("", f"All {len(found)} notifications")] if len(found) > 1 else []
+        single = [(choice.id, f"Notification {choice.number}: {choice.receiver}") for choice in found]
+        field = cast(forms.ChoiceField, self.fields["notification"])
+        field.choices = [*every, *single]
+        self.initial.setdefault("notification", field.choices[0][0])
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The ID of the notification; None for all."""
+        return {"notification_id": self.cleaned_data["notification"] or None}

@@ -1,24 +1,25 @@
-"""The inputs of the configuration form as Django fields: they accept everything, the API validates."""
+"""The configuration form's inputs as Django fields, which accept everything: the API validates."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from unfold import widgets
 
-from alerting.config_form.inputs import Input, InputKind
-from alerting.config_form.kinds import (
-    KINDS,
+from alerting.forms.config_documents import Typed
+from alerting.forms.config_inputs import (
     MATCHER_INPUTS,
-    NOTIFICATION_INPUTS,
+    ROW_INPUTS,
     THRESHOLD_INPUTS,
-    EventKind,
-    event_kinds,
-    notification_kinds,
+    THRESHOLD_OF,
+    Input,
+    InputKind,
+    event_types,
+    label_of,
+    matched_fields,
 )
-from alerting.config_form.labels import label_of
-from alerting.config_form.rows import Typed
-from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.notification_types import DEFAULT_INTERVAL_MIN, NOTIFICATION_TYPES
 from automation.metrics import Metric, MetricKind, allowed_units, base_unit, by_subject
 from opsapi.console.fields import CLEAR, SecretInput
 from opsapi.console.forms import themed
@@ -32,6 +33,9 @@ _HELP = {
 }
 TEAMS = "config-teams"
 """The HTML ID of the list of teams, whose IDs can be entered."""
+_INTERVAL_HELP = (
+    f"Leave blank for {DEFAULT_INTERVAL_MIN}. Services that track incidents themselves get no reminders."
+)
 _INPUT_MODES = {InputKind.WHOLE: "numeric", InputKind.NUMBER: "decimal"}
 
 Choices = Sequence[tuple[str, Any]]
@@ -45,7 +49,6 @@ class MarkedSelect(widgets.UnfoldAdminSelectWidget):  # type: ignore[misc]  # th
         self.marks = marks
 
     def create_option(self, *args: Any, **options: Any) -> dict[str, Any]:
-        """An option with its attributes."""
         option: dict[str, Any] = super().create_option(*args, **options)
         option["attrs"] |= self.marks.get(str(option["value"]), {})
         return option
@@ -61,7 +64,7 @@ def field_of(declared: Input, choices: Choices | None = None, stored: str | None
         "label": label_of(declared.name),
         "help_text": _HELP.get(declared.name, ""),
     }
-    offered = _offered(declared.choices) if choices is None else choices
+    offered = [_NONE_CHOSEN, *((name, name) for name in declared.choices)] if choices is None else choices
     match declared.kind:
         case InputKind.FLAG:
             return themed(forms.BooleanField(**options))
@@ -81,19 +84,22 @@ def field_of(declared: Input, choices: Choices | None = None, stored: str | None
 
 def event_field(*, is_global: bool) -> forms.Field:
     """The event type, by category; its options have attributes for the script."""
-    kinds = event_kinds(is_global=is_global)
-    own = {kind.name for kind in event_kinds(is_global=False)}
-    categories = dict.fromkeys(kind.category for kind in kinds)
-    choices = [
-        (category, [(kind.name, kind.name) for kind in kinds if kind.category == category])
-        for category in categories
-    ]
-    marks = {kind.name: _event_marks(kind, is_global_only=kind.name not in own) for kind in kinds}
+    by_category: dict[str, list[tuple[str, str]]] = {}
+    for spec in (specs := event_types(is_global=is_global)):
+        by_category.setdefault(spec.category.value, []).append((spec.name, spec.name))
+    choices = list(by_category.items())
+    marks = {
+        spec.name: {
+            "data-matchers": " ".join(matched_fields(spec)),
+            "data-threshold": THRESHOLD_OF.get(spec.needs, ""),
+            **({"data-global": ""} if spec.global_only else {}),
+        }
+        for spec in specs
+    }
     return _marked("eventTypeName", [_NONE_CHOSEN, *choices], marks)
 
 
 def threshold_fields() -> dict[str, forms.Field]:
-    """The inputs of both thresholds."""
     fields = {
         f"{part}.{declared.name}": field_of(declared)
         for part, inputs in THRESHOLD_INPUTS.items()
@@ -116,7 +122,6 @@ def threshold_fields() -> dict[str, forms.Field]:
 
 
 def matcher_fields(row: str) -> dict[str, forms.Field]:
-    """The inputs of a matcher."""
     return {f"{row}.{declared.name}": field_of(declared) for declared in MATCHER_INPUTS}
 
 
@@ -128,31 +133,24 @@ def notification_fields(
     In a new notification, checkboxes have their defaults.
     """
     fields = {f"{row}.typeName": _type_field(is_global=is_global)}
-    for shown in NOTIFICATION_INPUTS:
-        name = f"{row}.{shown.input.name}"
-        field = field_of(shown.input, stored=secrets.get(name))
-        field.initial = (shown.input.ticked and is_new) or None
+    for declared, types in ((next(iter(of.values())), of.keys()) for of in ROW_INPUTS.values()):
+        name = f"{row}.{declared.name}"
+        field = field_of(declared, stored=secrets.get(name))
+        field.initial = (declared.ticked and is_new) or None
         fields[name] = field
         if isinstance(field, SecretInput) and name in secrets:
             fields[name + CLEAR] = themed(field.removal())
-        elif all(KINDS[kind].integrated for kind in shown.types):
+        elif all(NOTIFICATION_TYPES[name].integration for name in types):
             field.help_text = "Leave blank to use the integration of the project."
     fields[f"{row}.teamId"].widget.attrs["list"] = TEAMS
-    fields[f"{row}.intervalMin"].help_text = _interval_help()
+    fields[f"{row}.intervalMin"].help_text = _INTERVAL_HELP
     return fields
 
 
 def initial_of(fields: Iterable[str], typed: Typed) -> dict[str, Any]:
     """The initial values of a form that is shown without validation."""
-    return {name: _initial(typed[name]) for name in fields if name in typed}
-
-
-def _initial(texts: Sequence[str]) -> Any:
-    return list(texts) if len(texts) > 1 else next(iter(texts), "")
-
-
-def _offered(names: Iterable[str]) -> Choices:
-    return [_NONE_CHOSEN, *((name, name) for name in names)]
+    texts = {name: typed[name] for name in fields if name in typed}
+    return {name: list(said) if len(said) > 1 else next(iter(said), "") for name, said in texts.items()}
 
 
 def _marked(name: str, choices: Choices, marks: Mapping[str, Mapping[str, str]]) -> forms.Field:
@@ -164,28 +162,75 @@ def _meaning(metric: Metric) -> str:
     return metric.spec.meaning + per_second
 
 
-def _event_marks(kind: EventKind, *, is_global_only: bool) -> dict[str, str]:
-    return {
-        "data-matchers": " ".join(kind.matcher_fields),
-        "data-threshold": kind.threshold or "",
-        **({"data-global": ""} if is_global_only else {}),
-    }
-
-
 def _type_field(*, is_global: bool) -> forms.Field:
     marks = {
         name: {
-            "data-interval": str(KINDS[name].interval_min or "none"),
+            "data-interval": str(kind.default_interval_min or "none"),
             **({"data-global": ""} if kind.global_only else {}),
         }
         for name, kind in NOTIFICATION_TYPES.items()
     }
     choices = [
-        (kind.name, NOTIFICATION_TYPES[kind.name].label) for kind in notification_kinds(is_global=is_global)
+        (name, kind.label) for name, kind in NOTIFICATION_TYPES.items() if is_global or not kind.global_only
     ]
     return _marked("typeName", [_NONE_CHOSEN, *choices], marks)
 
 
-def _interval_help() -> str:
-    usual = next(kind.interval_min for kind in KINDS.values() if kind.interval_min is not None)
-    return f"Leave blank for {usual}. Services that track incidents themselves get no reminders."
+_LAST = ("delayMin", "intervalMin")
+_IN_ORDER = sorted(ROW_INPUTS, key=lambda name: name in _LAST)
+"""Recipients first, then the schedule."""
+
+Faults = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A checkbox of an input, and its notification type."""
+
+    value: str
+    ticked: bool
+    types: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownInput:
+    """An input of a row, and its notification types; `clear` removes the stored value."""
+
+    field: forms.BoundField
+    types: str = ""
+    clear: forms.BoundField | None = None
+    boxes: Sequence[Box] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FormRow:
+    """A matcher or a notification; `setting_id` is the ID of a stored one, `faults` are errors of the row."""
+
+    name: str
+    inputs: Sequence[ShownInput]
+    setting_id: str = ""
+    faults: Sequence[str] = ()
+
+
+def matcher_row(form: forms.BaseForm, name: str, faults: Faults) -> FormRow:
+    inputs = [ShownInput(form[f"{name}.{declared.name}"]) for declared in MATCHER_INPUTS]
+    return FormRow(name, inputs, faults=faults.get(name, ()))
+
+
+def notification_row(form: forms.BaseForm, name: str, typed: Typed, faults: Faults) -> FormRow:
+    """A notification, with the inputs of all types."""
+    inputs = [ShownInput(form[f"{name}.typeName"])]
+    inputs += [_shown(form, f"{name}.{shown}", ROW_INPUTS[shown], typed) for shown in _IN_ORDER]
+    setting_id = next(iter(typed.get(f"{name}.id", [])), "")
+    return FormRow(name, inputs, setting_id, faults.get(name, ()))
+
+
+def _shown(form: forms.BaseForm, name: str, of_types: Mapping[str, Input], typed: Typed) -> ShownInput:
+    clear = form[name + CLEAR] if name + CLEAR in form.fields else None
+    boxes = [
+        Box(value, value in typed.get(name, ()), type_name)
+        for type_name, declared in of_types.items()
+        if declared.kind is InputKind.CHOICES
+        for value in declared.choices
+    ]
+    return ShownInput(form[name], " ".join(of_types), clear, boxes)

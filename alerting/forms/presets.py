@@ -8,10 +8,9 @@ from django import forms
 from django.utils.functional import cached_property
 from unfold.widgets import CHECKBOX_CLASSES
 
-from alerting.forms.configs.offers import writable_projects
 from alerting.models import AlertConfig
 from alerting.rules.presets import Preset, presets_of
-from alerting.selectors.configs import configs_of_presets
+from alerting.selectors.configs import configs_of_presets, writable_projects
 from automation.metrics import Engine
 from opsapi.console.admin_urls import page_url
 from opsapi.console.forms import ConsoleForm
@@ -104,11 +103,9 @@ class PresetsForm(ConsoleForm):
         return self.cleaned_data
 
     def scope(self) -> Scope:
-        """The selected project."""
         return Scope(group_id=self.cleaned_data["group"])
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The project's ID and the presets."""
         presets = [Preset(name) for name in self.cleaned_data["presets"]]
         return {"group_id": self.cleaned_data["group"], "presets": presets}
