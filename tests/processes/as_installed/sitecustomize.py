@@ -1,0 +1,8 @@
+"""Python reads this at its start: packages for development alone are not there, as on a server.
+
+Other packages import them where they are installed, in every process, at a sixth of the cost of its start.
+"""
+
+import sys
+
+sys.modules.update(dict.fromkeys(("docutils", "jinja2", "pygments")))
