@@ -220,7 +220,7 @@ class killed_at:  # noqa: N801 - reads as a sentence
             raise InterruptedError
         return execute(*args)
 
-    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> bool:
         self._wrapper.__exit__(kind, *error)
         return kind is InterruptedError
 
