@@ -4,7 +4,7 @@ import re
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -67,12 +67,15 @@ class Inbox:
 
     def delivered(self, channel: str, kind: str, host: str) -> int:
         """The alerts of which the receiver accepted this kind of message."""
-        return sum(bool(ids & self.accepted) for ids in self.ids[channel, kind, host].values())
+        return self._count(channel, kind, host, self.accepted)
 
     def settled(self, channel: str, kind: str, host: str) -> int:
         """The same, and those of which it refused this kind for good."""
-        done = self.accepted | self.refused
-        return sum(bool(ids & done) for ids in self.ids[channel, kind, host].values())
+        return self._count(channel, kind, host, self.accepted | self.refused)
+
+    def _count(self, channel: str, kind: str, host: str, done: set[str]) -> int:
+        with self._lock:
+            return sum(bool(ids & done) for ids in self.ids[channel, kind, host].values())
 
 
 @dataclass
@@ -112,7 +115,14 @@ class MixedLoad:
         self._waiting = deque(self.hosts)
         self._turn = count()
         self._ended = threading.Event()
+        self._clients: list[Future[None]] = []
         self._cookies = log_in_console(site.platform)
+
+    @property
+    def failed(self) -> str:
+        """How many requests failed, by their status."""
+        found = Counter(failure.rpartition(" -> ")[2] for failure in self.failures)
+        return ", ".join(f"{times} {status}" for status, times in found.most_common()) or "0"
 
     @contextmanager
     def running(self) -> Iterator[ExitStack]:
@@ -120,11 +130,11 @@ class MixedLoad:
         works = (self._report, self._report, self._look, self._write)
         with ExitStack() as stack:
             threads = stack.enter_context(ThreadPoolExecutor(len(works)))
-            done = [threads.submit(work) for work in works]
+            self._clients = [threads.submit(work) for work in works]
             stack.callback(self._ended.set)
             yield stack
-        for work in done:
-            work.result()
+        for client in self._clients:
+            client.result()
 
     def is_told(self, host: LoadedHost) -> bool:
         """Whether both receivers accepted all messages about the host."""
@@ -146,7 +156,10 @@ class MixedLoad:
 
     @property
     def reports(self) -> int:
-        """How many were accepted."""
+        """How many were accepted. Raises the error of a client that failed."""
+        for client in self._clients:
+            if client.done():
+                client.result()
         return sum(host.due.total() for host in self.hosts)
 
     def tally(self) -> Tally:
@@ -230,9 +243,9 @@ class MixedLoad:
             except requests.RequestException as error:
                 if address not in self.addresses:
                     continue  # its process has ended: as nginx does, take another
-                self.failures.append(f"{method} {path}: {error!r}")
+                self.failures.append(f"{method} {path} {error!r} -> no answer")
                 return None
             if 200 <= answer.status_code <= 299:
                 return answer
-            self.failures.append(f"{method} {path}: {answer.status_code} {answer.text[:300]}")
+            self.failures.append(f"{method} {path} {answer.text[:300]} -> {answer.status_code}")
             return None
