@@ -16,7 +16,7 @@ from tests.hostile.budget import LONG
 from tests.processes.clock import SteppedClock
 from tests.processes.conftest import make_first_user
 from tests.processes.disk import Disk, disk_of
-from tests.processes.load import MixedLoad, Tally
+from tests.processes.load import MessageTally, MixedLoad
 from tests.processes.platform import ROOT, installation, prepared_installation
 from tests.processes.scenario import RunningSite
 from tests.processes.web_server import many_files
@@ -104,7 +104,7 @@ class Row:
 
     name: str
     injected: str
-    tally: Tally
+    tally: MessageTally
     failed: str
     recovered: float
     ratio: float

@@ -87,7 +87,7 @@ class LoadedHost:
 
 
 @dataclass(frozen=True)
-class Tally:
+class MessageTally:
     """Messages that were due, delivered, refused for good or lost, and ids beyond the first of a message."""
 
     due: int
@@ -162,7 +162,7 @@ class MixedLoad:
                 client.result()
         return sum(host.due.total() for host in self.hosts)
 
-    def tally(self) -> Tally:
+    def tally(self) -> MessageTally:
         """The result so far."""
         self.inbox.read()
         keys = [
@@ -178,7 +178,7 @@ class MixedLoad:
         second_ids = sum(
             max(0, len(alerts) - due) + sum(len(ids) - 1 for ids in alerts.values()) for due, alerts in found
         )
-        return Tally(due, delivered, settled - delivered, due - settled, second_ids)
+        return MessageTally(due, delivered, settled - delivered, due - settled, second_ids)
 
     def _report(self) -> None:
         while not self._ended.wait(PAUSE):
