@@ -13,13 +13,14 @@ from requests.auth import HTTPDigestAuth
 from opsapi.api.links import PUBLIC
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually, is_running
+from tests.hostile.budget import LONG
 from tests.integration.embedded.sql import ask
 from tests.processes.conftest import ProcessCaller, log_in_console, make_first_user
 from tests.processes.platform import RunningPlatform, prepared_installation
 
 pytestmark = pytest.mark.processes
 
-WORKERS, THREADS = 2, 4
+WORKERS, THREADS = 2 if LONG else 1, 4
 EACH = 3 * WORKERS * THREADS
 """Requests of a kind sent at once: enough for every thread to get some."""
 
@@ -35,7 +36,7 @@ Ask = Callable[[], int]
 
 @pytest.fixture(scope="module")
 def used() -> Iterator[RunningPlatform]:
-    """A started one with several web processes and threads."""
+    """A started one with several threads, and in `make faults` several web processes."""
     with prepared_installation(OPSAPI_WORKERS=str(WORKERS), OPSAPI_THREADS=str(THREADS)) as made:
         made.start()
         yield made
