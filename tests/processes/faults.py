@@ -38,7 +38,8 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 def _kill_at_random(made: FaultySite) -> None:
     """Web, worker, PostgreSQL, and in the long run an agent, at random moments.
 
-    The supervisor starts a process that dies often again after up to 30 s: then the others are killed.
+    The supervisor starts a process that dies often again after up to 30 s: then the others are killed. After
+    ten kills the platform gets the time to be ready again, so that reports are accepted in between.
     """
     with ExitStack() as stack:
         replace = stack.enter_context(made.second_worker())
@@ -58,7 +59,8 @@ def _kill_at_random(made: FaultySite) -> None:
             elif not made.kill(role):
                 continue
             done += 1
-        made.wait_ready()
+            if done % 10 == 0 or done == KILLS:
+                made.wait_ready()
 
 
 @contextmanager

@@ -29,6 +29,8 @@ CHANNELS = ("WEBHOOK", "EMAIL")
 PAUSE = 0.25
 """Seconds between two requests of a thread."""
 DRAIN_SECONDS = 240.0
+REPORT_SECONDS = 1200.0
+"""Longer than any fault."""
 _NAME = re.compile(r"db\d+\.example\.com")
 _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -199,7 +201,7 @@ class MixedLoad:
         body = {"agentType": "MONITORING", "hostname": "agent1", "version": "1.0", "hosts": [state]}
         more = {"json": body, "auth": self.scenario.agent.auth, "headers": {"Idempotency-Key": str(uuid4())}}
         path = f"{AGENTS}/groups/{self.scenario.group}/reports"
-        eventually(lambda: self.ask("POST", path, **more), DRAIN_SECONDS, message="a report is accepted")
+        eventually(lambda: self.ask("POST", path, **more), REPORT_SECONDS, message="a report is accepted")
         host.due[OPEN if goes_down else CLOSE] += 1
 
     def _look(self) -> None:
