@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from accesslist.models import Project
@@ -137,6 +138,16 @@ def _of_fleet(group_id: str) -> list[Observation]:
         *_of_each(of_replica_set, map(replica_set_state, replica_sets_there(group_id))),
         *_of_people(group_id),
     ]
+
+
+def observations_of_host(host: Host) -> tuple[list[Observation], datetime | None]:
+    """The observations of a host and its replica set now, and the time of the host's newest measurements."""
+    newest = newest_measurements([host.id]).get(host.id)
+    seen = of_host(host_state(host), _numbers(newest.samples if newest else {}))
+    if host.replica_set_id:
+        replica_set = replica_sets_there(host.group_id).filter(id=host.replica_set_id)
+        seen += _of_each(of_replica_set, map(replica_set_state, replica_set))
+    return seen, newest.at.reported if newest else None
 
 
 def _of_people(group_id: str) -> list[Observation]:

@@ -139,7 +139,7 @@ def _is_older(observation: Observation, alert: AlertView) -> bool:
 
 
 def _measured(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
-    verdict = _verdict(config, observation)
+    verdict = threshold_verdict(config, observation)
     # The number of members decides, but it is not shown as the value of the alert.
     value = verdict.value if config.metric_threshold else None
     match verdict.state:
@@ -154,7 +154,8 @@ def _measured(config: ConfigView, observation: Observation, alert: AlertView | N
             return Decision(AlertAction.UPDATE if changed else AlertAction.NOTHING, Reason.STILL_HOLDS, value)
 
 
-def _verdict(config: ConfigView, observation: Observation) -> ThresholdVerdict:
+def threshold_verdict(config: ConfigView, observation: Observation) -> ThresholdVerdict:
+    """Compare the observation with the threshold of the configuration; NO_DATA without a threshold."""
     if config.metric_threshold:
         return evaluate_threshold(
             config.metric_threshold, observation.samples.get(config.metric_threshold.metric.value, ())
