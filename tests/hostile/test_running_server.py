@@ -110,7 +110,7 @@ def _caller(barrage: Barrage) -> Caller:
 LEAST = 4
 """Cases of an operation: one of each kind, and two drawn."""
 Kind = Callable[[Barrage, int], None]
-KINDS: dict[Kind, int] = {from_the_schema: 25_000, mutated: 40_000, with_odd_credentials: 20_000, raw: 15_000}
+KINDS: dict[Kind, int] = {from_the_schema: 25_000, mutated: 40_000, with_odd_credentials: 20_000, raw: 25_000}
 """Kind of request → how many `make faults` sends."""
 _SAMPLE = 200
 
