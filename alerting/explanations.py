@@ -1,6 +1,6 @@
 """Why an alert configuration alerts on a host now, or why it does not: reads the facts for the rule."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from alerting.choices import ACTIVE, AlertStatus
@@ -9,6 +9,7 @@ from alerting.rules.explanation import ActiveAlert, Explanation, Situation, expl
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.transition import target_of
 from alerting.selectors.config_views import config_view
+from alerting.selectors.notification_settings import shortest_delays
 from alerting.selectors.windows import muting_windows
 from alerting.signal_observations import observations_of_host
 from automation.models import Host
@@ -30,8 +31,7 @@ class HostExplanation:
 
 def explain_config(*, config: AlertConfig, host: Host, now: datetime) -> HostExplanation:
     """Explain whether the configuration of a project alerts on one of its hosts now. Nothing is written."""
-    delays = [setting.delay_min for setting in config.settings.all()]
-    view = replace(config_view(config), smallest_delay=timedelta(minutes=min(delays, default=0)))
+    view = config_view(config)
     seen, measured = observations_of_host(host)
     observed = next((each for each in seen if each.event_type is view.event_type), None)
     observed = observed or _unobserved(view.event_type, host, seen)
@@ -46,12 +46,13 @@ def explain_config(*, config: AlertConfig, host: Host, now: datetime) -> HostExp
         window = muting_windows([about], now=now).get(about.id)
     situation = Situation(
         config=view,
+        delay=shortest_delays([config.id]).get(config.id, timedelta()),
         enabled=config.enabled,
         observed=observed,
         reported=host.last_report is not None,
         measured=measured,
         alert=_active(alert) if alert else None,
-        window=(window.description or window.id) if window else None,
+        window=window.rule.name if window else None,
         now=now,
     )
     return HostExplanation(

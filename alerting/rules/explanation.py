@@ -6,7 +6,7 @@ decided by `rules.transition.step`, the function that evaluation uses.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from alerting.choices import AlertStatus
@@ -18,7 +18,6 @@ from alerting.rules.transition import (
     ConfigView,
     Decision,
     Reason,
-    opens_at,
     step,
     threshold_verdict,
 )
@@ -70,12 +69,14 @@ class ActiveAlert:
 class Situation:
     """The facts that `explain` decides with.
 
-    `observed`: what is known of the host or of its replica set for the event type of the configuration; None
-    if the event type is about something else. `measured`: the time of the newest measurements of the host.
-    `window`: the name of the maintenance window that mutes the alert.
+    `delay`: the shortest delay of the notifications. `observed`: what is known of the host or of its replica
+    set for the event type of the configuration; None if the event type is about something else. `measured`:
+    the time of the newest measurements of the host. `window`: the name of the maintenance window that mutes
+    the alert.
     """
 
     config: ConfigView
+    delay: timedelta
     enabled: bool
     observed: Observation | None
     reported: bool
@@ -146,7 +147,7 @@ def _decided(situation: Situation, observed: Observation, compared: Sequence[Com
         return _no(NoAlertReason.METRIC_NOT_REPORTED, _unmeasured(situation), compared)
     if _is_false(decision, observed):
         return _no(*_false_condition(situation, value), compared, value)
-    opens = alert.opens if alert else opens_at(config, situation.now)
+    opens = alert.opens if alert else situation.now + situation.delay
     return _alerting(situation, opens, compared, value)
 
 

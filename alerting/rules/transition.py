@@ -1,16 +1,19 @@
 """What an observation does to the alert of one configuration: matching, threshold, lifecycle, in this order.
 
-`step` is a pure function: evaluation reads the facts, calls it, and writes the result.
+`step` is a pure function: evaluation reads the facts, calls it, and writes the result. A configuration has at
+most one active alert for each target, which `target_key` writes as a text.
 """
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from alerting.rules.matchers import Matcher, matches
 from alerting.rules.observations import Condition, Observation
-from alerting.rules.targets import target_key
 from alerting.rules.thresholds import (
     CountThreshold,
     MetricThreshold,
@@ -20,22 +23,54 @@ from alerting.rules.thresholds import (
     evaluate_threshold,
 )
 from automation.metrics import Metric
-from events.types import EVENT_TYPES, EventType
+from events.types import EVENT_TYPES, EventType, Target
+
+_HOST = ("hostname", "port")
+# A host is identified by its address, which signals of unknown hosts have as well.
+_FACTS: Mapping[Target, tuple[str, ...]] = {
+    Target.AGENT: ("sourceTypeName", "hostname"),
+    Target.HOST: _HOST,
+    Target.HOST_METRIC: (*_HOST, "metricName"),
+    Target.REPLICA_SET: ("replicaSetName", "clusterName", "shardName"),
+    Target.CLUSTER: ("clusterName", "shardName"),
+    Target.GROUP: (),
+}
+# An index accepts no longer key; names may have hundreds of characters of four bytes each.
+_LONGEST = 500
+
+
+def target_key(target: Target, facts: Mapping[str, Any]) -> str:
+    """The target of a signal as text, from its facts under their wire names.
+
+    Host names are equal in any case. Missing facts stay empty: such a signal has the same target as other
+    signals with the same facts missing. A key that is too long for an index is hashed.
+    """
+    values = [_fact(target, name, facts) for name in _FACTS[target]]
+    key = json.dumps([target.value, *values], separators=(",", ":"), ensure_ascii=False)
+    if len(key.encode()) <= _LONGEST:
+        return key
+    return f"{target.value} {hashlib.sha256(key.encode()).hexdigest()}"
+
+
+def _fact(target: Target, name: str, facts: Mapping[str, Any]) -> Any:
+    value = facts.get(name)
+    if name == "hostname" and value:
+        return value.lower()
+    # A set name is unique in its cluster. Its members may disagree on the shard, or report it later.
+    if target is Target.REPLICA_SET and name == "shardName" and facts.get("replicaSetName"):
+        return None
+    return value
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigView:
-    """The facts of an enabled configuration for rules.
-
-    `smallest_delay`: how long a condition is tracked before the alert opens.
-    """
+    """The facts of an enabled configuration for rules."""
 
     id: str
     event_type: EventType
     matchers: Sequence[Matcher] = ()
     metric_threshold: MetricThreshold | None = None
     threshold: CountThreshold | None = None
-    smallest_delay: timedelta = timedelta()
     is_global: bool = False
     tags: Sequence[str] = ()
 
@@ -95,11 +130,6 @@ def target_of(observation: Observation, metric: Metric | None = None) -> str:
     return target_key(EVENT_TYPES[observation.event_type].target, facts)
 
 
-def opens_at(config: ConfigView, started: datetime) -> datetime:
-    """When an alert that started at `started` opens."""
-    return started + config.smallest_delay
-
-
 def step(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
     """Decide what the observation changes; `alert` is the active alert of the configuration and target."""
     # Matchers decide where an alert may start. An active alert ends with its condition, whatever has changed
@@ -112,17 +142,12 @@ def step(config: ConfigView, observation: Observation, alert: AlertView | None) 
         case Condition.MEASURED:
             return _measured(config, observation, alert)
         case Condition.HOLDS:
-            return _holds(alert)
+            begins = Decision(AlertAction.START, Reason.HOLDS)
+            return Decision(AlertAction.NOTHING, Reason.STILL_HOLDS) if alert else begins
         case Condition.ENDED:
             return _over(observation, alert)
         case Condition.GONE:
             return _ended(alert, Reason.GONE, action=AlertAction.CANCEL)
-
-
-def _holds(alert: AlertView | None) -> Decision:
-    if alert is None:
-        return Decision(AlertAction.START, Reason.HOLDS)
-    return Decision(AlertAction.NOTHING, Reason.STILL_HOLDS)
 
 
 def _over(observation: Observation, alert: AlertView | None) -> Decision:

@@ -13,7 +13,7 @@ from tests.api import bodies
 from tests.hostile.assailant import ALWAYS
 from tests.hostile.grammar import Attempt
 from tests.hostile.octets import HostileConnection, TimedAnswer, ask_alone, request_octets
-from tests.hostile.signer import Caller
+from tests.hostile.signer import HostileCaller
 from tests.hostile.target import HostileTarget
 
 UNSUPPORTED = {501, 505}
@@ -98,7 +98,7 @@ class Barrage:
         """Private keys that answers have told of."""
         self._connection = HostileConnection(target.port)
 
-    def send(self, attempt: Attempt, caller: Caller) -> None:
+    def send(self, attempt: Attempt, caller: HostileCaller) -> None:
         """Send a request of a caller, with good credentials unless it has others."""
         method, path, body, headers = attempt
         if body:
@@ -119,7 +119,7 @@ class Barrage:
         """Send anything on a connection of its own."""
         self._judge(ask_alone(self.target.port, pieces), b"".join(pieces))
 
-    def values(self, caller: Caller) -> Mapping[str, str]:
+    def values(self, caller: HostileCaller) -> Mapping[str, str]:
         """The values of good credentials."""
         assert self._is_ready(caller)
         return caller.parameters("GET", PUBLIC)
@@ -128,7 +128,7 @@ class Barrage:
         """End the connection."""
         self._connection.close()
 
-    def _is_ready(self, caller: Caller) -> bool:
+    def _is_ready(self, caller: HostileCaller) -> bool:
         """Whether the caller can sign, after a challenge where it has none."""
         if caller.signs and not caller.nonce:
             answer = self._connection.ask(request_octets("GET", PUBLIC, None, {}), "GET")

@@ -12,7 +12,7 @@ import schemathesis.openapi
 from hypothesis import strategies as st
 from schemathesis import APIOperation, Case, GenerationMode
 
-from opsapi.api.renderers import render
+from opsapi.api.bodies import render
 from opsapi.api.schema import openapi_document
 from opsapi.ids import ID_PATTERN
 from tests.hostile.grammar import Attempt, Known

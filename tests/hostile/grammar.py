@@ -4,8 +4,8 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from opsapi.api.bodies import render
 from opsapi.api.query import EVERYWHERE
-from opsapi.api.renderers import render
 from tests.api.routes import Route
 from tests.architecture.test_writes_are_recorded import BODIES
 from tests.hostile.requests import METHODS, odd_headers, odd_path, odd_query

@@ -12,7 +12,7 @@ CNONCE = "c0ffee"
 
 
 @dataclass
-class Caller:
+class HostileCaller:
     """Somebody with a key, with the credentials of a scraper, or with nothing."""
 
     name: str

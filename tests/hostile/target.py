@@ -12,7 +12,7 @@ from tests.api import bodies
 from tests.api.canary import GUARDED, body_of
 from tests.eventually import eventually
 from tests.hostile.grammar import Known
-from tests.hostile.signer import Caller
+from tests.hostile.signer import HostileCaller
 from tests.processes.conftest import make_first_user
 from tests.processes.platform import RunningPlatform
 
@@ -37,12 +37,12 @@ class HostileTarget:
         self.port = platform.port
         self._numbers = itertools.count(1)
         owner = make_first_user(platform)
-        self.owner = Caller("GLOBAL_OWNER", owner.public_key, owner.private_key)
+        self.owner = HostileCaller("GLOBAL_OWNER", owner.public_key, owner.private_key)
         self._session = requests.Session()
         self._session.auth = HTTPDigestAuth(owner.public_key, owner.private_key)
         reader = self._ask("POST", "/admin/apiKeys", bodies.api_key(roles=["GLOBAL_READ_ONLY"]))
-        self._of_all = [self.owner, _caller(reader), Caller("nobody")]
-        self._of_all.append(Caller("scraper", "scraper", bodies.SECRET, is_scraper=True))
+        self._of_all = [self.owner, _caller(reader), HostileCaller("nobody")]
+        self._of_all.append(HostileCaller("scraper", "scraper", bodies.SECRET, is_scraper=True))
         self._ask("POST", "/users", bodies.user(username=bodies.COLLEAGUE))
         self.secrets = {bodies.SECRET}
         self.secrets |= {(platform.data_dir / name).read_text().strip() for name in _SECRET_FILES}
@@ -136,6 +136,6 @@ class HostileTarget:
 _SECRET_FILES = ("secret_key", "encryption_key")
 
 
-def _caller(key: Mapping[str, Any]) -> Caller:
+def _caller(key: Mapping[str, Any]) -> HostileCaller:
     """Who has the key of a document."""
-    return Caller(key["roles"][0]["roleName"], key["publicKey"], key["privateKey"])
+    return HostileCaller(key["roles"][0]["roleName"], key["publicKey"], key["privateKey"])

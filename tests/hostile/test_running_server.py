@@ -23,7 +23,7 @@ from tests.hostile.grammar import (
     valid_body,
     with_odd_headers,
 )
-from tests.hostile.signer import Caller
+from tests.hostile.signer import HostileCaller
 from tests.hostile.target import ENVIRONMENT, HostileTarget
 from tests.hostile.wire import GOOD, converse, dialogue
 from tests.plugin import SUMMARY
@@ -102,7 +102,7 @@ def raw(barrage: Barrage, number: int) -> None:
         barrage.send_octets(dialogue(barrage.rng))
 
 
-def _caller(barrage: Barrage) -> Caller:
+def _caller(barrage: Barrage) -> HostileCaller:
     """The Global Owner half of the time, who gets furthest."""
     return barrage.rng.choice([*barrage.target.callers, *[barrage.target.owner] * 6])
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.hostile.assailant import ALWAYS
 from tests.hostile.barrage import Barrage
-from tests.hostile.signer import Caller
+from tests.hostile.signer import HostileCaller
 
 SECRET = "of the platform"
 ERROR = dict.fromkeys(ALWAYS, "") | {"error": 404}
@@ -57,7 +57,7 @@ def barrage() -> Iterator[Barrage]:
 
 def test_it_tells_faults_secrets_and_refusals_without_a_shape(barrage: Barrage) -> None:
     for path in ANSWERS:
-        barrage.send(("GET", path, None, {}), Caller("nobody"))
+        barrage.send(("GET", path, None, {}), HostileCaller("nobody"))
     tally = barrage.tally
     assert tally.requests == len(ANSWERS)
     for found, path in ((tally.faults, "/fault"), (tally.told, "/secret"), (tally.shapeless, "/shapeless")):
