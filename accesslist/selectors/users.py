@@ -1,6 +1,6 @@
 """Users with their roles and teams, and which of them a caller can see."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from django.contrib.postgres.expressions import ArraySubquery
@@ -61,6 +61,11 @@ def users_seen(sight: Sight = EVERYTHING) -> QuerySet[User]:
 def any_user_exists() -> bool:
     """Whether any user exists."""
     return User.objects.exists()
+
+
+def name_is_taken(forms: Mapping[str, str]) -> bool:
+    """Whether a user has the name with these `username_forms`, or a name that looks like it."""
+    return User.objects.filter(Q(*forms.items(), _connector=Q.OR)).exists()
 
 
 def sight_of(grants: Iterable[Grant]) -> Sight:

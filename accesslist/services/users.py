@@ -12,7 +12,7 @@ from accesslist.hooks import user_deleting
 from accesslist.models import User, username_forms
 from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
 from accesslist.rules.role_requests import RoleRequest, asked_roles, grants_asked
-from accesslist.selectors.users import any_user_exists
+from accesslist.selectors.users import any_user_exists, name_is_taken
 from accesslist.serializers.users import user_facts
 from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
@@ -169,9 +169,10 @@ def _created_by_themselves(
 
 def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, *, self_registered: bool = False) -> User:
     """Create the row and its roles; refuse an invalid, used or look-alike name and a weak password."""
+    forms = username_forms(new.username)
     user = User(
         username=new.username,
-        **username_forms(new.username),
+        **forms,
         first_name=new.first_name,
         last_name=new.last_name,
         email_address=new.email_address or as_email(new.username),
@@ -180,6 +181,8 @@ def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, *, self_regist
         created=now,
     )
     check_new_user(new.password, user)
+    if name_is_taken(forms):  # Before the hash, which is expensive on purpose.
+        raise ApiError(ErrorCode.USER_ALREADY_EXISTS, new.username)
     user.set_password(new.password)
     try:
         with transaction.atomic():
