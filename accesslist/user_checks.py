@@ -7,9 +7,9 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
-from accesslist.models import User, username_key
+from accesslist.models import User
 from accesslist.rules.administration import resetter_of
-from accesslist.rules.usernames import character_fault
+from accesslist.rules.usernames import character_fault, username_key
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.roles import INSTALLATION, Grant, satisfies

@@ -19,7 +19,7 @@ import psycopg
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from accesslist.services.housekeeping import traces_trim
+from accesslist.services.accounts import traces_trim
 from alerting.courier import Courier
 from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.presence import Presence, own_connection

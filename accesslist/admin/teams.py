@@ -12,9 +12,10 @@ from django.utils.safestring import SafeString
 from accesslist.access import WRITE_ORG
 from accesslist.admin.roles import WithRoles, holders
 from accesslist.forms.users import TeamChangeForm, TeamForm
-from accesslist.models import Team, username_key
+from accesslist.models import Team
+from accesslist.rules.usernames import username_key
 from accesslist.selectors.users import sight_of
-from accesslist.serializers.teams import members_named
+from accesslist.serializers.organizations import members_named
 from accesslist.services.locks import actor_lock_in_turn
 from accesslist.services.teams import team_create, team_delete, team_update
 from opsapi.api.principal import VisibleScope

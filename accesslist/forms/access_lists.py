@@ -8,12 +8,18 @@ from django.core.exceptions import ValidationError
 from django.utils.functional import cached_property
 from django.utils.translation import ngettext
 
+from accesslist.access import list_of
 from accesslist.forms.scopes import ScopedForm, ScopeField, lines
 from accesslist.models import AccessListEntry, ApiKey
-from accesslist.network_access import list_of
-from accesslist.rules.access_lists import NewEntry, SeenCaller, keeps_out, newly_refused
-from accesslist.rules.ranges import is_within, read_range
-from accesslist.selectors.access_lists import RECENT, blocks_of, recent_callers
+from accesslist.rules.access_lists import (
+    NewEntry,
+    SeenCaller,
+    is_within,
+    keeps_out,
+    newly_refused,
+    read_range,
+)
+from accesslist.selectors.keys import RECENT, blocks_of, recent_callers
 from opsapi import clock
 from opsapi.api.addresses import is_exempt
 from opsapi.api.catalogue import ErrorCode

@@ -8,10 +8,11 @@ from django.core.exceptions import ValidationError
 
 from accesslist.forms.roles import HeldRolesForm, RolesForm
 from accesslist.forms.scopes import ScopedForm, ScopeField, lines
-from accesslist.models import RoleGrant, username_key
+from accesslist.models import RoleGrant
 from accesslist.rules.administration import administers
+from accesslist.rules.usernames import username_key
 from accesslist.selectors.keys import present_grants
-from accesslist.serializers.teams import MOST_MEMBERS, TeamChange, TeamInput
+from accesslist.serializers.organizations import MOST_MEMBERS, TeamChange, TeamInput
 from accesslist.serializers.users import UserInput
 from opsapi.api.catalogue import ErrorCode
 from opsapi.console.forms import DocumentForm, single_line

@@ -1,4 +1,4 @@
-"""Creates and deletes users; users can also register themselves (endpoint 5)."""
+"""Users: created, deleted, given roles; users can also register themselves (endpoint 5)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,15 @@ from accesslist.rules.role_requests import RoleRequest, asked_roles, grants_aske
 from accesslist.selectors.users import any_user_exists
 from accesslist.serializers.users import user_facts
 from accesslist.services.access_lists import access_list_entries_create
-from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
+from accesslist.services.grants import (
+    grants_admit,
+    grants_create,
+    grants_of,
+    grants_replace,
+    refuse_own_roles,
+    role_changes_record,
+    user_lock,
+)
 from accesslist.services.keys import NewKey, api_key_create
 from accesslist.services.locks import (
     FIRST_USER_LOCK,
@@ -24,8 +32,7 @@ from accesslist.services.locks import (
     advisory_lock,
     identities_lock_exclusive,
 )
-from accesslist.services.team_events import team_left
-from accesslist.services.user_roles import refuse_own_roles, role_changes_record, user_lock
+from accesslist.services.teams import team_left
 from accesslist.user_checks import as_email, check_new_user
 from events.choices import DiffType
 from events.diffs import diff

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from accesslist.models import Project
-from accesslist.selectors.second_factors import groups_without_second_factor, orgs_without_second_factor
+from accesslist.selectors.users import groups_without_second_factor, orgs_without_second_factor
 from alerting.choices import ACTIVE
 from alerting.models import Alert, AlertConfig
 from alerting.selectors.scopes import ConfigScope, covered_projects

@@ -9,7 +9,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from accesslist.models import User
-from accesslist.services.second_factors import second_factor_reset
+from accesslist.services.accounts import second_factor_reset
 from events.models import Event
 from opsapi.api.principal import SYSTEM
 from opsapi.console.login_pages import PENDING_LASTS

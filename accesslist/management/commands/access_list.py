@@ -7,7 +7,7 @@ from django.utils.translation import ngettext
 
 from accesslist.models import ApiKey
 from accesslist.rules.access_lists import GLOBAL_LIST, AccessList, ListWriter
-from accesslist.selectors.access_lists import entries_of
+from accesslist.selectors.keys import entries_of
 from accesslist.serializers.access_lists import KeyAccessListEntryInput, new_entries
 from accesslist.services.access_lists import access_list_clear, access_list_entries_create
 from opsapi import clock

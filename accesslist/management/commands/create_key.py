@@ -6,8 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from accesslist.management.credentials import add_export_option, show_key
 from accesslist.rules.role_requests import RoleRequest, asked_roles
-from accesslist.serializers.keys import ApiKeyInput
-from accesslist.serializers.roles import ROLE_NAMES
+from accesslist.serializers.keys import ROLE_NAMES, ApiKeyInput
 from accesslist.services.keys import api_key_issue
 from opsapi import clock
 from opsapi.api.errors import ApiError

@@ -5,7 +5,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from accesslist.management.credentials import password_asked
-from accesslist.models import User, username_key
+from accesslist.models import User
+from accesslist.rules.usernames import username_key
 from accesslist.services.accounts import user_password_reset
 from opsapi import clock
 from opsapi.api.errors import ApiError

@@ -4,8 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from accesslist.models import User, username_key
-from accesslist.services.second_factors import second_factor_reset
+from accesslist.models import User
+from accesslist.rules.usernames import username_key
+from accesslist.services.accounts import second_factor_reset
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM

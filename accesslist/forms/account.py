@@ -1,18 +1,79 @@
-"""Forms of the first set-up. Their fields have the names that services use in refusals."""
+"""Forms of the account page and the first set-up. Refusals of services use the names of their fields."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 
-from accesslist.account.forms import PASSWORD_RULES, PasswordTwiceForm, password_field
 from accesslist.serializers.organizations import ProjectDocument
 from accesslist.serializers.users import UserInput
 from accesslist.services.users import NewUser
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document
 from opsapi.api.errors import ApiError
-from opsapi.console.forms import OpenForm, single_line
+from opsapi.console.forms import ConsoleForm, OpenForm, single_line
+
+PASSWORD_RULES = "At least 8 characters. Common passwords are not accepted."  # noqa: S105 - a help text
+_MOST_TYPED = 1000
+
+
+def password_field(label: str, autocomplete: str, help_text: str = "") -> forms.CharField:
+    """A password that is typed, as it is."""
+    widget = forms.PasswordInput(attrs={"autocomplete": autocomplete})
+    return forms.CharField(
+        max_length=_MOST_TYPED, strip=False, label=label, help_text=help_text, widget=widget
+    )
+
+
+def _code(help_text: str) -> forms.CharField:
+    attrs = {"autocomplete": "one-time-code", "autocapitalize": "none", "spellcheck": "false"}
+    widget = forms.TextInput(attrs=attrs)
+    return forms.CharField(max_length=_MOST_TYPED, label="Code", help_text=help_text, widget=widget)
+
+
+class PasswordTwiceForm(OpenForm):
+    """A new password, typed twice."""
+
+    password = password_field("New password", "new-password", PASSWORD_RULES)
+    again = password_field("Confirm new password", "new-password")
+
+    def clean(self) -> dict[str, Any]:
+        """Both passwords must be equal."""
+        typed = self.cleaned_data
+        if {"password", "again"} <= typed.keys() and typed["password"] != typed["again"]:
+            self.add_error("again", ValidationError("The two passwords do not match."))
+        return typed
+
+
+class NewPasswordForm(PasswordTwiceForm, ConsoleForm):
+    """A new password of a user."""
+
+
+class PasswordForm(NewPasswordForm):
+    """A new password, with the current password."""
+
+    field_order = ("oldPassword", "password", "again")
+    oldPassword = password_field("Current password", "current-password")
+
+
+class OwnPasswordForm(ConsoleForm):
+    """The password, to confirm the identity of the user."""
+
+    password = password_field("Your password", "current-password")
+
+
+class FirstCodeForm(ConsoleForm):
+    """The first code of a new authenticator."""
+
+    code = _code("The current six-digit code from your authenticator.")
+
+
+class CodeForm(ConsoleForm):
+    """A code of the current second factor."""
+
+    code = _code("A six-digit code from your authenticator, or a recovery code.")
+
 
 _USER = ("username", "password", "firstName", "lastName", "emailAddress")
 _PROJECT = ("name",)
