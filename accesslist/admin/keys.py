@@ -145,6 +145,7 @@ class AccessListEntryAdmin(ConsoleAdmin):
     section = Section.ACCESS
     icon = "playlist_add_check"
     rank = 60
+    in_any_scope = True
     add_action = Action(
         label="Add entries",
         done="Created",
@@ -193,10 +194,6 @@ class AccessListEntryAdmin(ConsoleAdmin):
             if visible_scope.everything
             else rows.filter(api_key_id__in=holders(visible_scope, "api_key_id"))
         )
-
-    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
-        """Any key can have a list."""
-        return bool(visible_scope)
 
 
 _SHOWN_ONCE = "console/new_key.html"
@@ -261,6 +258,7 @@ class ApiKeyAdmin(WithRoles):
     section = Section.ACCESS
     icon = "key"
     rank = 50
+    in_any_scope = True
     add_action = Action(
         label="New API key",
         done="Created",
@@ -336,7 +334,3 @@ class ApiKeyAdmin(WithRoles):
     def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Keys with a role in a scope that the operator can read."""
         return rows if visible_scope.everything else rows.filter(id__in=holders(visible_scope, "api_key_id"))
-
-    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
-        """Any project or organization can have keys."""
-        return bool(visible_scope)

@@ -29,7 +29,7 @@ from accesslist.services.projects import (
     project_delete,
     project_update,
 )
-from accesslist.services.teams import group_team_remove, group_teams_add
+from accesslist.services.teams import group_team_update, group_teams_add
 from events.models import Event
 from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import VisibleScope
@@ -149,7 +149,7 @@ def _set_team_roles(call: ActionCall) -> ActionOutcome:
     group = call.operator.authorise_group(WRITE_PROJECT_ACCESS.roles, call.row.id)
     team, roles = call.values["team"], [Role(name) for name in call.values["roles"]]
     if not roles:
-        group_team_remove(group=group, team_id=team.id, actor=call.actor, now=call.now)
+        group_team_update(group=group, team_id=team.id, roles=(), actor=call.actor, now=call.now)
         return ActionOutcome(message=f"Team {team.name} no longer has roles in the project.")
     asked = [AskedTeam("team", team.id, roles)]
     group_teams_add(group=group, asked=asked, by=call.operator.grants, actor=call.actor, now=call.now)

@@ -26,8 +26,7 @@ from accesslist.services.users import NewUser, user_create, user_delete
 from opsapi.api.permissions import Access, Where, in_installation
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
-from opsapi.console.display import badge, link
-from opsapi.console.links import urls_seen
+from opsapi.console.display import badge, link, urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.widgets import Tone
 from opsapi.roles import INSTALLATION, Role, satisfies
@@ -154,6 +153,7 @@ class UserAdmin(WithRoles):
     section = Section.ACCESS
     icon = "person"
     rank = 30
+    in_any_scope = True
     add_action = Action(
         label="New user",
         done="Created",
@@ -253,7 +253,3 @@ class UserAdmin(WithRoles):
         if visible_scope.everything:
             return rows
         return rows.filter(id__in=visible_users(sight_in(visible_scope)).values("id"))
-
-    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
-        """Everybody sees at least themselves."""
-        return bool(visible_scope)

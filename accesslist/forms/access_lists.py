@@ -26,7 +26,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.clock import time_words
 from opsapi.console.display import cut
-from opsapi.console.forms import single_line
+from opsapi.console.forms import line_field
 from opsapi.first_rows import more_words
 
 _MOST_RANGES = 100
@@ -99,7 +99,7 @@ class EntriesForm(GuardedForm):
         label="Addresses and ranges",
         help_text="One per line, such as 192.0.2.7 or 192.0.2.0/24.",
     )
-    description = forms.CharField(max_length=250, required=False, validators=[single_line])
+    description = line_field(250, required=False)
 
     def clean_ranges(self) -> list[str]:
         """The ranges in canonical form, without duplicates."""
@@ -189,7 +189,7 @@ class EntryForm(RemovalForm):
     field_order = ("ranges", "description", "anyway")
 
     ranges = forms.CharField(max_length=50, label="Address or range")
-    description = forms.CharField(max_length=250, required=False, validators=[single_line])
+    description = line_field(250, required=False)
 
     def stored(self) -> Mapping[str, Any]:
         """The stored values."""

@@ -12,7 +12,7 @@ from accesslist.services.users import NewUser
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document
 from opsapi.api.errors import ApiError
-from opsapi.console.forms import ConsoleForm, OpenForm, single_line
+from opsapi.console.forms import VERBATIM, ConsoleForm, OpenForm, line_field
 
 PASSWORD_RULES = "At least 8 characters. Common passwords are not accepted."  # noqa: S105 - a help text
 _MOST_TYPED = 1000
@@ -27,8 +27,7 @@ def password_field(label: str, autocomplete: str, help_text: str = "") -> forms.
 
 
 def _code(help_text: str) -> forms.CharField:
-    attrs = {"autocomplete": "one-time-code", "autocapitalize": "none", "spellcheck": "false"}
-    widget = forms.TextInput(attrs=attrs)
+    widget = forms.TextInput(attrs={"autocomplete": "one-time-code", **VERBATIM})
     return forms.CharField(max_length=_MOST_TYPED, label="Code", help_text=help_text, widget=widget)
 
 
@@ -85,9 +84,7 @@ class SetupTokenForm(OpenForm):
     token = forms.CharField(
         max_length=100,
         help_text="The part of the link after #.",
-        widget=forms.TextInput(
-            attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false", "autofocus": True}
-        ),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True, **VERBATIM}),
     )
 
 
@@ -99,33 +96,15 @@ class FirstRunForm(PasswordTwiceForm):
         ("First project", _PROJECT),
     )
 
-    username = forms.CharField(
-        max_length=254,
-        validators=[single_line],
-        widget=forms.TextInput(
-            attrs={
-                "autocomplete": "username",
-                "autocapitalize": "none",
-                "spellcheck": "false",
-                "autofocus": True,
-            }
-        ),
+    username = line_field(
+        254,
+        attrs={"autocomplete": "username", "autofocus": True, **VERBATIM},
         help_text="You log in with this name. This user has all rights.",
     )
     password = password_field("Password", "new-password", PASSWORD_RULES)
     again = password_field("Confirm password", "new-password")
-    firstName = forms.CharField(
-        max_length=100,
-        label="First name",
-        validators=[single_line],
-        widget=forms.TextInput(attrs={"autocomplete": "given-name"}),
-    )
-    lastName = forms.CharField(
-        max_length=100,
-        label="Last name",
-        validators=[single_line],
-        widget=forms.TextInput(attrs={"autocomplete": "family-name"}),
-    )
+    firstName = line_field(100, label="First name", attrs={"autocomplete": "given-name"})
+    lastName = line_field(100, label="Last name", attrs={"autocomplete": "family-name"})
     emailAddress = forms.CharField(
         required=False,
         max_length=254,
@@ -133,11 +112,10 @@ class FirstRunForm(PasswordTwiceForm):
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
         help_text="Leave blank to use the username, if it is an e-mail address.",
     )
-    name = forms.CharField(
-        max_length=200,
+    name = line_field(
+        200,
         label="Project name",
-        validators=[single_line],
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        attrs={"autocomplete": "off"},
         help_text="A project has its own hosts, alerts and members, such as payments. Its organization gets "
         "the same name.",
     )

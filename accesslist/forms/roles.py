@@ -17,7 +17,7 @@ from accesslist.selectors.keys import held_by
 from accesslist.selectors.users import orgs_of_groups
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.console.forms import ConsoleForm, single_line
+from opsapi.console.forms import ConsoleForm, line_field
 from opsapi.roles import Grant, Role, Scope
 
 MOST_HELD = 500
@@ -146,16 +146,12 @@ _LONGEST_DESC = 250
 _NOT_MANAGEABLE = "You can only change keys that have a role in a project or organization you administer."
 
 
-def _description() -> forms.CharField:
-    return forms.CharField(max_length=_LONGEST_DESC, label="Description", validators=[single_line])
-
-
 class ApiKeyForm(RolesForm):
     """A new API key with its roles."""
 
     fieldsets = (("", ("desc",)), *RolesForm.role_fieldsets)
 
-    desc = _description()
+    desc = line_field(_LONGEST_DESC, label="Description")
 
     def clean(self) -> dict[str, Any]:
         """A key needs a role."""
@@ -173,7 +169,7 @@ class ApiKeyForm(RolesForm):
 class DescriptionForm(ConsoleForm):
     """Change the description."""
 
-    desc = _description()
+    desc = line_field(_LONGEST_DESC, label="Description")
 
     def stored(self) -> Mapping[str, Any]:
         """The stored description."""

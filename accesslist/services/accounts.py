@@ -66,11 +66,7 @@ def user_password_reset(
             admin does not have (a Global Owner is needed); INVALID_ATTRIBUTE for the caller's own password;
             WEAK_PASSWORD.
     """
-    actor_lock_in_turn(actor)
-    user = user_lock(user_id)
-    check_resets(user, by)
-    if actor.kind is ActorKind.USER and actor.id == user.id:
-        raise refused("user", "change your own password on your account page")
+    user = _resettable(user_id, by, actor, "change your own password on your account page")
     check_password(password, user)
     user.set_password(password)
     user.save(update_fields=["password"])
@@ -84,6 +80,16 @@ def user_sessions_end(*, actor: Actor, now: datetime) -> User:
     user = own_user_lock(actor)
     sessions_end(user=user, now=now)
     user_event_record(event_type=EventType.USER_SESSIONS_ENDED_AUDIT, user=user, actor=actor, now=now)
+    return user
+
+
+def _resettable(user_id: str, by: Sequence[Grant], actor: Actor, own: str) -> User:
+    """Lock the user, whose log-in the caller may reset. `own`: the refusal for the actor's own log-in."""
+    actor_lock_in_turn(actor)
+    user = user_lock(user_id)
+    check_resets(user, by)
+    if actor.kind is ActorKind.USER and actor.id == user.id:
+        raise refused("user", own)
     return user
 
 
@@ -239,11 +245,7 @@ def second_factor_reset(*, user_id: str, by: Sequence[Grant], actor: Actor, now:
             admin does not have (a Global Owner is needed); INVALID_ATTRIBUTE for the caller's own second
             factor, and for a user without one.
     """
-    actor_lock_in_turn(actor)
-    user = user_lock(user_id)
-    check_resets(user, by)
-    if actor.kind is ActorKind.USER and actor.id == user.id:
-        raise refused("user", "remove your own second factor on your account page")
+    user = _resettable(user_id, by, actor, "remove your own second factor on your account page")
     if not has_second_factor(user.id):
         raise refused("user", f"{user.username} has no second factor")
     sessions_end(user=user, now=now)

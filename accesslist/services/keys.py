@@ -72,7 +72,8 @@ def api_key_create(*, desc: str, grants: Sequence[Grant], actor: Actor, now: dat
     private_key = "-".join(secrets.token_hex(length // 2) for length in _PRIVATE_GROUPS)
     key = _insert(desc, private_key, now)
     grants_create(grants, holder=key)
-    key_created(key=key, grants=grants_of(key), actor=actor, now=now)
+    created = EventType.API_KEY_CREATED_AUDIT
+    _record_in_scopes(created, key, before=None, after=grants_of(key), actor=actor, now=now)
     return NewKey(key, private_key)
 
 
@@ -150,7 +151,8 @@ def api_key_roles_revoked(*, key: ApiKey, before: Sequence[Grant], actor: Actor,
     if left:
         key_changed(key=key, old_desc=key.desc, before=before, after=left, actor=actor, now=now)
     else:
-        key_deleted(key=key, grants=before, actor=actor, now=now)
+        deleted = EventType.API_KEY_DELETED_AUDIT
+        _record_in_scopes(deleted, key, before=before, after=None, actor=actor, now=now)
         key.delete()
 
 
@@ -210,16 +212,6 @@ def _insert(desc: str, private_key: str, now: datetime) -> ApiKey:
             return key
 
 
-def key_created(*, key: ApiKey, grants: Sequence[Grant], actor: Actor, now: datetime) -> None:
-    """Record the new key in each scope of its roles, or in the installation if it has none."""
-    _record_in_scopes(EventType.API_KEY_CREATED_AUDIT, key, before=None, after=grants, actor=actor, now=now)
-
-
-def key_deleted(*, key: ApiKey, grants: Sequence[Grant], actor: Actor, now: datetime) -> None:
-    """Record the deletion in each scope of the key's roles, or in the installation if it had none."""
-    _record_in_scopes(EventType.API_KEY_DELETED_AUDIT, key, before=grants, after=None, actor=actor, now=now)
-
-
 def key_changed(
     *,
     key: ApiKey,
@@ -245,7 +237,10 @@ def _record_in_scopes(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Record in each scope its own roles. `before` is None for a new key, `after` for a deleted key."""
+    """Record in each scope its own roles, or in the installation without roles.
+
+    `before` is None for a new key, `after` for a deleted key.
+    """
     had, has = _by_place(before), _by_place(after)
     for place in dict.fromkeys([*had, *has]) or [INSTALLATION]:
         old = None if before is None else _role_facts(had.get(place, ()))

@@ -44,7 +44,7 @@ def organization_create(*, name: str, actor: Actor, now: datetime) -> Organizati
     """Create an organization; names need not be unique."""
     actor_lock_shared(actor)
     org = Organization.objects.create(name=name, created=now)
-    _org_record(org, EventType.ORG_CREATED_AUDIT, actor, now, new=OrganizationDocument.stored(org))
+    _record(org, EventType.ORG_CREATED_AUDIT, actor, now, new=OrganizationDocument.stored(org))
     return org
 
 
@@ -62,7 +62,7 @@ def organization_rename(*, org_id: str, name: str, actor: Actor, now: datetime) 
     old = OrganizationDocument.stored(org)
     org.name = name
     org.save(update_fields=["name"])
-    _org_record(org, EventType.ORG_RENAMED, actor, now, old=old, new=OrganizationDocument.stored(org))
+    _record(org, EventType.ORG_RENAMED, actor, now, old=old, new=OrganizationDocument.stored(org))
 
 
 @transaction.atomic
@@ -80,21 +80,13 @@ def organization_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
         raise ApiError(ErrorCode.ORG_NOT_EMPTY, org.id, str(projects))
     scope_roles_delete(here=Scope(org_id=org.id), actor=actor, now=now)
     teams_delete(org_id=org.id, actor=actor, now=now)
-    _org_record(org, EventType.ORG_DELETED_AUDIT, actor, now, old=OrganizationDocument.stored(org))
+    _record(org, EventType.ORG_DELETED_AUDIT, actor, now, old=OrganizationDocument.stored(org))
     org.delete()
 
 
 def _org_locked(org_id: str) -> Organization:
     org = Organization.objects.select_for_update().filter(id=org_id).first()
     return get_or_404(org, ErrorCode.ORG_NOT_FOUND, org_id)
-
-
-def _org_record(
-    org: Organization, event_type: EventType, actor: Actor, now: datetime, **sides: Mapping[str, Any]
-) -> None:
-    # GROUP is the nearest of the closed set of diff types: a scope of roles.
-    changes = diff(DiffType.GROUP, org.id, **sides)
-    event_record(event_type=event_type, actor=actor, now=now, org_id=org.id, diffs=changes)
 
 
 @transaction.atomic
@@ -226,16 +218,22 @@ def _give_to(maker: ApiKey | User, project: Project, actor: Actor, now: datetime
 
 
 def _record(
-    project: Project, event_type: EventType, actor: Actor, now: datetime, **sides: Mapping[str, Any]
+    row: Organization | Project,
+    event_type: EventType,
+    actor: Actor,
+    now: datetime,
+    **sides: Mapping[str, Any],
 ) -> None:
+    """Record a change in the project; organizations record only that projects are created and deleted."""
+    group_id, org_id = (row.id, row.org_id) if isinstance(row, Project) else (None, row.id)
     event_record(
         event_type=event_type,
         actor=actor,
         now=now,
-        group_id=project.id,
-        # The organization records that projects are created and deleted, not changes inside them.
-        org_id=None if event_type is EventType.GROUP_CHANGED_AUDIT else project.org_id,
-        diffs=diff(DiffType.GROUP, project.id, **sides),
+        group_id=group_id,
+        org_id=None if event_type is EventType.GROUP_CHANGED_AUDIT else org_id,
+        # GROUP is the nearest of the closed set of diff types, also for an organization.
+        diffs=diff(DiffType.GROUP, row.id, **sides),
     )
 
 

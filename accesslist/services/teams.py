@@ -113,7 +113,7 @@ def team_update(
     users_revoke(ids=[user.id for user in left], actor=actor, now=now)
     after = TeamDocument.stored(team)
     team_changed(team=team, old=before, new=after, actor=actor, now=now)
-    _left(team, left, actor, now)
+    members_left(team, left, actor, now)
     _joined(team, joining, actor, now)
 
 
@@ -148,7 +148,8 @@ def teams_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
     teams = Team.objects.select_for_update().filter(org_id=org_id).order_by("id")
     for team in teams:
         team_deleting.send(sender=Team, team=team, actor=actor, now=now)
-    teams_deleted(deleted=[(team, facts[team.id]) for team in teams], org_id=org_id, actor=actor, now=now)
+    events = [event for team in teams for event in _changes(team, facts[team.id], None)]
+    events_record(events=events, actor=actor, now=now, org_id=org_id)
     teams.delete()
 
 
@@ -187,7 +188,7 @@ def team_user_remove(*, team_id: str, org_id: str, user_id: str, actor: Actor, n
     user = get_or_404(team.members.filter(id=user_id).first(), ErrorCode.USER_NOT_FOUND, user_id)
     team.members.remove(user)
     users_revoke(ids=[user_id], actor=actor, now=now)
-    _left(team, [user], actor, now)
+    members_left(team, [user], actor, now)
 
 
 def team_lock(*, team_id: str, org_id: str) -> Team:
@@ -259,12 +260,7 @@ def _joined(team: Team, users: Sequence[User], actor: Actor, now: datetime) -> N
         if user.id not in members:
             grants_create([member], holder=user)
             events += role_changes(user, member.scope, old=(), new=[member])
-        events.append(member_added(team, user))
-    events_record(events=events, actor=actor, now=now, org_id=team.org_id)
-
-
-def _left(team: Team, users: Iterable[User], actor: Actor, now: datetime) -> None:
-    events = [member_removed(team, user) for user in users]
+        events.append(_membership(EventType.USER_ADDED_TO_TEAM, team, user, new=user.username))
     events_record(events=events, actor=actor, now=now, org_id=team.org_id)
 
 
@@ -300,11 +296,11 @@ def group_team_update(
     group: Group,
     team_id: str,
     roles: Sequence[Role],
-    by: Sequence[Grant],
+    by: Sequence[Grant] = (),
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Replace the team's roles in the project.
+    """Replace the team's roles in the project; without `roles`, revoke all of them.
 
     Raises:
         ApiError: GROUP_NOT_FOUND, TEAM_NOT_FOUND, ROLE_NOT_HELD.
@@ -314,18 +310,6 @@ def group_team_update(
     wanted = _grants(group, roles)
     _refuse(wanted, held, group, by)
     _replace(team=team, group=group, held=held, wanted=wanted, actor=actor, now=now)
-
-
-@transaction.atomic
-def group_team_remove(*, group: Group, team_id: str, actor: Actor, now: datetime) -> None:
-    """Revoke the team's roles in the project.
-
-    Raises:
-        ApiError: GROUP_NOT_FOUND, TEAM_NOT_FOUND.
-    """
-    actor_lock_in_turn(actor)
-    team, held = _in_project(group, team_id)
-    _replace(team=team, group=group, held=held, wanted=(), actor=actor, now=now)
 
 
 def _in_project(group: Group, team_id: str) -> tuple[Team, list[Grant]]:
@@ -371,26 +355,12 @@ def team_changed(
     events_record(events=_changes(team, old, new), actor=actor, now=now, org_id=team.org_id)
 
 
-def teams_deleted(*, deleted: Iterable[tuple[Team, Facts]], org_id: str, actor: Actor, now: datetime) -> None:
-    """Record the deletion of teams, each with its last facts, in an event for each."""
-    events = [event for team, facts in deleted for event in _changes(team, facts, None)]
-    events_record(events=events, actor=actor, now=now, org_id=org_id)
-
-
-def team_left(*, team: Team, user: User, actor: Actor, now: datetime) -> None:
-    """Record that the user left the team."""
-    events_record(events=[member_removed(team, user)], actor=actor, now=now, org_id=team.org_id)
-
-
-def member_added(team: Team, user: User) -> NewEvent:
-    """Return the event of a user who joined the team."""
-    return _membership(EventType.USER_ADDED_TO_TEAM, team, user, {"new": {"username": user.username}})
-
-
-def member_removed(team: Team, user: User) -> NewEvent:
-    """Return the event of a user who left the team."""
-    left = EventType.USER_REMOVED_FROM_TEAM_AUDIT
-    return _membership(left, team, user, {"old": {"username": user.username}})
+def members_left(team: Team, users: Iterable[User], actor: Actor, now: datetime) -> None:
+    """Record that the users left the team."""
+    events = [
+        _membership(EventType.USER_REMOVED_FROM_TEAM_AUDIT, team, user, old=user.username) for user in users
+    ]
+    events_record(events=events, actor=actor, now=now, org_id=team.org_id)
 
 
 def team_roles_changed(
@@ -418,11 +388,12 @@ def _changes(team: Team, old: Facts | None, new: Facts | None) -> list[NewEvent]
     return [changed] if changes else []
 
 
-def _membership(event_type: EventType, team: Team, user: User, sides: Mapping[str, Facts]) -> NewEvent:
+def _membership(event_type: EventType, team: Team, user: User, **sides: str) -> NewEvent:
+    """The event of a user who joined (`new`: the username) or left (`old`)."""
     return NewEvent(
         event_type=event_type,
         facts=EventFacts(team_id=team.id, target_username=user.username),
-        diffs=diff(DiffType.USERS, user.id, **sides),
+        diffs=diff(DiffType.USERS, user.id, **{side: {"username": name} for side, name in sides.items()}),
     )
 
 

@@ -32,7 +32,7 @@ from accesslist.services.locks import (
     advisory_lock,
     identities_lock_exclusive,
 )
-from accesslist.services.teams import team_left
+from accesslist.services.teams import members_left
 from accesslist.user_checks import as_email, check_new_user
 from events.choices import DiffType
 from events.diffs import diff
@@ -146,7 +146,7 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
     grants_replace(holder=user, current=grants, wanted=(), actor=actor, now=now)
     role_changes_record(user=user, old=grants, new=(), actor=actor, now=now)
     for team in user.teams.order_by("created", "id"):
-        team_left(team=team, user=user, actor=actor, now=now)
+        members_left(team, [user], actor, now)
     event_record(
         event_type=EventType.USER_DELETED_AUDIT,
         actor=actor,

@@ -1,7 +1,5 @@
 """Access lists; API keys of a project, of an organization and of the installation, and their lists."""
 
-from collections.abc import Mapping
-
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,6 +14,7 @@ from accesslist.access import (
 from accesslist.rules.access_lists import GLOBAL_LIST, AccessList, ListWriter, NewEntry, refuse_keys_beyond
 from accesslist.rules.role_requests import RoleRequest, asked_roles
 from accesslist.selectors.keys import entries_of, keys_in, listed_key
+from accesslist.selectors.organizations import with_id
 from accesslist.serializers.access_lists import (
     AccessListEntryChange,
     AccessListEntryDocument,
@@ -39,10 +38,12 @@ from accesslist.views.base import (
     InOrg,
     KeyViewSet,
     PlaceViewSet,
+    answers_of,
+    found,
+    read_write,
 )
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
-from opsapi.api.permissions import Access
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts, Resource
 
@@ -65,28 +66,17 @@ class AccessListViewSet(KeyViewSet):
 
     def find(self, resource: type[Resource], entry_id: str) -> Facts:
         """Return an entry of the list."""
-        entry = resource.first(entries_of(self.of.key_id).filter(id=entry_id))
-        return get_or_404(entry, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
+        rows = with_id(entries_of(self.of.key_id), entry_id)
+        return found(resource, rows, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
 
 
 class GlobalAccessListViewSet(AccessListViewSet):
     """`/admin/accessList`: addresses from which keys with a global role can call."""
 
-    access = {
-        "index": READ_GLOBAL,
-        "retrieve": READ_GLOBAL,
-        "create": WRITE_GLOBAL,
-        "update": WRITE_GLOBAL,
-        "destroy": WRITE_GLOBAL,
-    }
+    access = read_write(READ_GLOBAL, WRITE_GLOBAL)
     parameters = {"index": LISTING}
     bodies = {"create": AccessListEntryInput, "update": AccessListEntryChange}
-    answers = {
-        "index": [AccessListEntryDocument],
-        "retrieve": AccessListEntryDocument,
-        "create": AccessListEntryDocument,
-        "update": AccessListEntryDocument,
-    }
+    answers = answers_of(AccessListEntryDocument)
     statuses = {"destroy": 204}
     identifiers = {"entry_id": ErrorCode.INVALID_ACCESS_LIST_ENTRY_ID}
 
@@ -134,21 +124,12 @@ class GlobalAccessListViewSet(AccessListViewSet):
 _GIVING = (*ROLE_SCOPE_REFUSALS, ErrorCode.ROLE_NOT_HELD)
 
 
-def _access(read: Access, write: Access) -> Mapping[str, Access]:
-    return {"index": read, "retrieve": read, "create": write, "update": write, "destroy": write}
-
-
 class ApiKeyViewSet(PlaceViewSet):
     """Base of the three views: each shows, grants and revokes only roles in the scope of its path."""
 
     parameters = {"index": LISTING}
     bodies = {"create": ApiKeyInput, "update": ApiKeyChange}
-    answers = {
-        "index": [ApiKeyDocument],
-        "retrieve": ApiKeyDocument,
-        "create": ApiKeyDocument,
-        "update": ApiKeyDocument,
-    }
+    answers = answers_of(ApiKeyDocument)
     statuses = {"create": 201, "destroy": 204}
     refusals = {
         "create": _GIVING,
@@ -202,23 +183,19 @@ class ApiKeyViewSet(PlaceViewSet):
 class GroupKeyViewSet(InGroup, ApiKeyViewSet):
     """`/groups/{id}/apiKeys`: keys with a role in the project."""
 
-    access = _access(READ_PROJECT, WRITE_PROJECT_ACCESS)
+    access = read_write(READ_PROJECT, WRITE_PROJECT_ACCESS)
 
 
 class OrgKeyViewSet(InOrg, ApiKeyViewSet):
     """`/orgs/{id}/apiKeys`: keys with a role in the organization or in one of its projects."""
 
-    access = _access(READ_ORG, WRITE_ORG)
+    access = read_write(READ_ORG, WRITE_ORG)
 
 
 class InstallationKeyViewSet(InInstallation, ApiKeyViewSet):
     """`/admin/apiKeys`: all keys of the installation."""
 
-    access = _access(READ_GLOBAL, WRITE_GLOBAL)
-
-
-def _list_access(read: Access, write: Access) -> Mapping[str, Access]:
-    return {"index": read, "retrieve": read, "create": write, "destroy": write}
+    access = read_write(READ_GLOBAL, WRITE_GLOBAL)
 
 
 class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
@@ -279,16 +256,16 @@ class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
 class GroupKeyAccessListViewSet(InGroup, KeyAccessListViewSet):
     """`/groups/{id}/apiKeys/{id}/accessList`."""
 
-    access = _list_access(READ_PROJECT, WRITE_PROJECT_ACCESS)
+    access = read_write(READ_PROJECT, WRITE_PROJECT_ACCESS)
 
 
 class OrgKeyAccessListViewSet(InOrg, KeyAccessListViewSet):
     """`/orgs/{id}/apiKeys/{id}/accessList`."""
 
-    access = _list_access(READ_ORG, WRITE_ORG)
+    access = read_write(READ_ORG, WRITE_ORG)
 
 
 class InstallationKeyAccessListViewSet(InInstallation, KeyAccessListViewSet):
     """`/admin/apiKeys/{id}/accessList`."""
 
-    access = _list_access(READ_GLOBAL, WRITE_GLOBAL)
+    access = read_write(READ_GLOBAL, WRITE_GLOBAL)

@@ -7,10 +7,12 @@ from accesslist.access import CREATE_ORGS, PROJECT_CREATORS, READ_ORG, READ_PROJ
 from accesslist.selectors.organizations import (
     named,
     names_beginning,
-    organization_of,
-    project_of,
+    organizations,
+    projects,
     visible_organizations,
     visible_projects,
+    visible_projects_of,
+    with_id,
 )
 from accesslist.serializers.organizations import OrganizationDocument, ProjectChange, ProjectDocument
 from accesslist.services.projects import (
@@ -21,9 +23,9 @@ from accesslist.services.projects import (
     project_delete,
     project_update,
 )
-from accesslist.views.base import KeyViewSet
+from accesslist.views.base import KeyViewSet, answers_of, found
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, get_or_404
+from opsapi.api.errors import ApiError
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, NAME
 from opsapi.api.resources import Facts
@@ -45,11 +47,8 @@ class OrganizationViewSet(KeyViewSet):
     parameters = {"index": (*LISTING, NAME), "projects": (*LISTING, NAME)}
     bodies = {"create": OrganizationDocument, "update": OrganizationDocument}
     answers = {
-        "index": [OrganizationDocument],
-        "create": OrganizationDocument,
+        **answers_of(OrganizationDocument),
         "by_name": OrganizationDocument,
-        "retrieve": OrganizationDocument,
-        "update": OrganizationDocument,
         "projects": [ProjectDocument],
     }
     statuses = {"create": 201, "destroy": 204}
@@ -63,8 +62,8 @@ class OrganizationViewSet(KeyViewSet):
             self.org = self._stored(self.kwargs["org_id"])
         elif "org_name" in self.kwargs:
             name = self.kwargs["org_name"]
-            oldest = OrganizationDocument.first(named(visible_organizations(self.caller.grants), name=name))
-            self.org = get_or_404(oldest, ErrorCode.ORG_NAME_NOT_FOUND, name)
+            rows = named(visible_organizations(self.caller.grants), name=name)
+            self.org = found(OrganizationDocument, rows, ErrorCode.ORG_NAME_NOT_FOUND, name)
 
     def index(self, request: Request) -> Response:
         """List the organizations that the caller is a member of."""
@@ -97,12 +96,11 @@ class OrganizationViewSet(KeyViewSet):
 
     def projects(self, request: Request, org_id: str) -> Response:
         """List the projects of the organization that the caller can read."""
-        visible = visible_projects(self.caller.grants).filter(org_id=org_id)
+        visible = visible_projects_of(org_id, self.caller.grants)
         return self.list_of(ProjectDocument, names_beginning(visible, name=self.query["name"]))
 
     def _stored(self, org_id: str) -> Facts:
-        org = OrganizationDocument.first(organization_of(org_id))
-        return get_or_404(org, ErrorCode.ORG_NOT_FOUND, org_id)
+        return found(OrganizationDocument, with_id(organizations(), org_id), ErrorCode.ORG_NOT_FOUND, org_id)
 
 
 class ProjectViewSet(KeyViewSet):
@@ -118,13 +116,7 @@ class ProjectViewSet(KeyViewSet):
     }
     parameters = {"index": (*LISTING, NAME)}
     bodies = {"create": ProjectDocument, "update": ProjectChange}
-    answers = {
-        "index": [ProjectDocument],
-        "create": ProjectDocument,
-        "by_name": ProjectDocument,
-        "retrieve": ProjectDocument,
-        "update": ProjectDocument,
-    }
+    answers = {**answers_of(ProjectDocument), "by_name": ProjectDocument}
     statuses = {"create": 201, "destroy": 204}
     refusals = {
         "create": (ErrorCode.USER_UNAUTHORIZED, ErrorCode.ORG_NOT_FOUND, ErrorCode.GROUP_ALREADY_EXISTS),
@@ -140,8 +132,8 @@ class ProjectViewSet(KeyViewSet):
             self.project = self._stored(self.kwargs["group_id"])
         elif "group_name" in self.kwargs:
             name = self.kwargs["group_name"]
-            project = ProjectDocument.first(named(visible_projects(self.caller.grants), name=name))
-            self.project = get_or_404(project, ErrorCode.GROUP_NAME_NOT_FOUND, name)
+            rows = named(visible_projects(self.caller.grants), name=name)
+            self.project = found(ProjectDocument, rows, ErrorCode.GROUP_NAME_NOT_FOUND, name)
         elif self.action == "create" and not self._makes_some:
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(PROJECT_CREATORS)))
 
@@ -184,8 +176,7 @@ class ProjectViewSet(KeyViewSet):
         return any(IMPLIED[grant.role] & PROJECT_CREATORS for grant in self.caller.grants)
 
     def _stored(self, group_id: str) -> Facts:
-        project = ProjectDocument.first(project_of(group_id))
-        return get_or_404(project, ErrorCode.GROUP_NOT_FOUND, group_id)
+        return found(ProjectDocument, with_id(projects(), group_id), ErrorCode.GROUP_NOT_FOUND, group_id)
 
     def _authorise_creation(self, org_id: str | None) -> None:
         """Check the role in the scope that the body names."""

@@ -12,6 +12,7 @@ from accesslist.models import User
 from accesslist.rules.access_lists import read_asked_range
 from accesslist.rules.administration import ADMINISTRATORS, administers_somewhere
 from accesslist.rules.role_requests import RoleRequest, asked_roles
+from accesslist.selectors.organizations import with_id
 from accesslist.selectors.users import (
     any_user_exists,
     users_of_group,
@@ -37,6 +38,8 @@ from accesslist.views.base import (
     ROLE_CHANGE_REFUSALS,
     ROLE_SCOPE_REFUSALS,
     UserPresentingViewSet,
+    answers_of,
+    found,
 )
 from opsapi.api.addresses import client_address, counted_range
 from opsapi.api.catalogue import ErrorCode
@@ -60,12 +63,7 @@ class UserViewSet(UserPresentingViewSet):
     }
     parameters = {"index": LISTING}
     bodies = {"create": UserInput, "update": UserRolesInput}
-    answers = {
-        "index": [UserDocument],
-        "create": UserDocument,
-        "retrieve": UserDocument,
-        "update": UserDocument,
-    }
+    answers = answers_of(UserDocument)
     statuses = {"create": 201, "destroy": 204}
     refusals = {
         "create": (*NEW_USER_REFUSALS, *ROLE_SCOPE_REFUSALS),
@@ -89,11 +87,11 @@ class UserViewSet(UserPresentingViewSet):
         """The user of the path."""
         if "username" in self.kwargs:
             name = self.kwargs["username"]
-            user = UserDocument.first(visible_users_named(name, self.seen_in))
-            self.user = get_or_404(user, ErrorCode.USERNAME_NOT_FOUND, name)
+            rows = visible_users_named(name, self.seen_in)
+            self.user = found(UserDocument, rows, ErrorCode.USERNAME_NOT_FOUND, name)
         elif "user_id" in self.kwargs:
             user_id = self.kwargs["user_id"]
-            user = UserDocument.first(visible_users(self.seen_in).filter(id=user_id))
+            user = UserDocument.first(with_id(visible_users(self.seen_in), user_id))
             if self.action == "update":
                 self._load_changed(user, user_id)
             else:
@@ -139,8 +137,8 @@ class UserViewSet(UserPresentingViewSet):
         return Response()
 
     def _answer(self, users: QuerySet[User], user_id: str) -> Response:
-        user = UserDocument.first(users.filter(id=user_id))
-        return self.alone(UserDocument, get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id))
+        user = found(UserDocument, with_id(users, user_id), ErrorCode.USER_NOT_FOUND, user_id)
+        return self.alone(UserDocument, user)
 
 
 class OrgUserViewSet(UserPresentingViewSet):
@@ -229,8 +227,8 @@ class FirstUserViewSet(ApiViewSet):
             remote_address=str(address) if address else None,
             now=self.now,
         )
-        new = UserDocument.first(users_seen().filter(id=user.id))
-        shown = UserDocument.present(get_or_404(new, ErrorCode.USER_NOT_FOUND, user.id), self.links)
+        new = found(UserDocument, with_id(users_seen(), user.id), ErrorCode.USER_NOT_FOUND, user.id)
+        shown = UserDocument.present(new, self.links)
         return Response({**({"programmaticApiKey": self._key_document(key)} if key else {}), "user": shown})
 
     def _key_document(self, key: NewKey) -> Facts:

@@ -29,9 +29,8 @@ from opsapi import clock
 from opsapi.console.actions import operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.changelist import BoundedPaginator
-from opsapi.console.display import Context, ago, badge, json_field, link, named, project, short
+from opsapi.console.display import Context, ago, badge, json_field, link, named, project, short, urls_seen
 from opsapi.console.filters import RelatedFilter
-from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from alerting.config_form.inputs import Input, InputKind
 from alerting.config_form.rows import TICKED
-from opsapi.console.fields import CLEAR
+from opsapi.console.forms import CLEAR
 
 _EXACT = 1e15  # Smaller doubles are written without an exponent.
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")

@@ -19,8 +19,7 @@ from automation.selectors.measurements import newest_measurements
 from automation.series import measured_series
 from automation.units import convert
 from events.models import Event
-from events.search import EventSearch
-from events.search_pages import search_page
+from events.search import EventSearch, search_page
 from events.wording import in_words
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words, parse_time, time_words

@@ -21,8 +21,7 @@ from alerting.config_form.rows import Typed
 from alerting.notification_types import NOTIFICATION_TYPES
 from automation.metric_spec import MetricKind
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
-from opsapi.console.fields import CLEAR, SecretInput
-from opsapi.console.forms import themed
+from opsapi.console.forms import CLEAR, SecretInput, themed
 
 _NONE_CHOSEN = ("", "–")
 _HELP = {

@@ -7,7 +7,7 @@ from django import forms
 
 from alerting.config_form.kinds import MATCHER_INPUTS, NOTIFICATION_INPUTS, RowInput
 from alerting.config_form.rows import Typed
-from opsapi.console.fields import CLEAR
+from opsapi.console.forms import CLEAR
 
 _LAST = ("delayMin", "intervalMin")
 _IN_ORDER = sorted(NOTIFICATION_INPUTS, key=lambda shown: shown.input.name in _LAST)
