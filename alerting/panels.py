@@ -168,8 +168,8 @@ def _windows(visible_scope: VisibleScope, now: datetime) -> Panel:
 
 def _window(window: MaintenanceWindow, now: datetime) -> Sequence[Cell]:
     word, tone = window_badge(window, now)
-    is_active = window.start <= now
-    when = f"ends in {age_words(window.end - now)}" if is_active else f"in {age_words(window.start - now)}"
+    start, end = next(window.rule.occurrences(now), (window.start, window.end))
+    when = f"ends in {age_words(end - now)}" if start <= now else f"in {age_words(start - now)}"
     return [
         Cell(word, page_url(window), tone),
         Cell(window.group.name, page_url(window.group)),

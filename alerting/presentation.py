@@ -8,7 +8,7 @@ from alerting.models import Alert, Destination, MaintenanceWindow, Notification
 from alerting.rules.state import AlertState, NotificationState, alert_state, notification_state
 from alerting.rules.timeline import TimelineEntryKind
 from alerting.rules.timeline_notifications import TimelineNotification
-from alerting.rules.windows import MuteExtent, WindowState, window_state
+from alerting.rules.windows import MuteExtent, WindowState
 from alerting.selectors.acknowledgements import alert_acknowledgement
 from events.wording import in_words
 from integrations.choices import DeliveryStatus, MessageKind
@@ -110,7 +110,7 @@ def notification_badge(
 
 def window_badge(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:
     """The state of a maintenance window, in a word."""
-    state = window_state(window.start, window.end, now)
+    state = window.rule.state(now)
     return WINDOW_WORDS[state], _WINDOW_TONES[state]
 
 

@@ -35,6 +35,7 @@ urlpatterns = [
     ),
     route("groups/<group_id>/alertConfigs/<config_id>/alerts", AlertConfigViewSet, get="alerts"),
     route("groups/<group_id>/alertConfigs/<config_id>/test", AlertConfigViewSet, post="test"),
+    route("groups/<group_id>/alertConfigs/<config_id>/explain", AlertConfigViewSet, post="explain"),
     route("globalAlertConfigs", GlobalAlertConfigViewSet, get="index", post="create"),
     route(
         "globalAlertConfigs/<global_config_id>",
@@ -47,6 +48,8 @@ urlpatterns = [
     route("globalAlertConfigs/<global_config_id>/alerts", GlobalAlertConfigViewSet, get="alerts"),
     route("globalAlertConfigs/<global_config_id>/test", GlobalAlertConfigViewSet, post="test"),
     route("groups/<group_id>/maintenanceWindows", WindowViewSet, get="index", post="create"),
+    # Before the windows, whose IDs it cannot be.
+    route("groups/<group_id>/maintenanceWindows/preview", WindowViewSet, post="preview"),
     route(
         "groups/<group_id>/maintenanceWindows/<window_id>",
         WindowViewSet,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from alerting.config_form.kinds import FLAGS
-from alerting.serializers.configs import MOST_MATCHERS
+from alerting.serializers.config_parts import MOST_MATCHERS
 from alerting.serializers.notifications import MOST_NOTIFICATIONS
 
 Typed = Mapping[str, Sequence[str]]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import re2
 
@@ -67,6 +67,26 @@ class MatchSubject:
     replica_set_name: str | None = None
     shard_name: str | None = None
     cluster_name: str | None = None
+
+
+def matcher_of(values: Mapping[str, str]) -> Matcher:
+    """Return the matcher of a valid document, which is stored as it is."""
+    return Matcher(MatcherField(values["fieldName"]), MatcherOperator(values["operator"]), values["value"])
+
+
+def subject_of(facts: Mapping[str, Any], *, type_name: str | None = None) -> MatchSubject:
+    """Return the subject of a signal, an alert or an event from its facts, by wire name.
+
+    Alerts and events do not have the typeName of their host: `type_name` is used instead.
+    """
+    return MatchSubject(
+        hostname=facts.get("hostname"),
+        port=facts.get("port"),
+        type_name=facts.get("typeName", type_name),
+        replica_set_name=facts.get("replicaSetName"),
+        shard_name=facts.get("shardName"),
+        cluster_name=facts.get("clusterName"),
+    )
 
 
 @dataclass(frozen=True)
@@ -151,6 +171,11 @@ _FACTS: Mapping[MatcherField, Callable[[MatchSubject], str]] = {
 }
 
 
+def fact_of(field: MatcherField, subject: MatchSubject) -> str:
+    """Return what a matcher of the field compares; empty if the subject does not have it."""
+    return _FACTS[field](subject)
+
+
 def fields_for(category: Category) -> tuple[MatcherField, ...]:
     """Return the fields matchers of this category's event types may use; none: no matchers at all."""
     return _FIELDS.get(category, ())
@@ -211,7 +236,7 @@ def compile_regex(pattern: str, ignore_case: bool = False) -> Regex:
 
 
 def _holds(matcher: Matcher, subject: MatchSubject) -> bool:
-    fact, wanted = _FACTS[matcher.field](subject), matcher.value
+    fact, wanted = fact_of(matcher.field, subject), matcher.value
     caseless = matcher.field in _CASELESS
     if matcher.operator is MatcherOperator.REGEX:
         return compile_regex(wanted, caseless).search(fact) is not None

@@ -4,9 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 
 from alerting.choices import DropReason
-from alerting.rules.windows import WindowSpan
+from alerting.rules.windows import WindowRule
+
+MOST_OCCURRENCES = 20
+"""The most occurrences of a window in a timeline."""
 
 
 class TimelineEntryKind(StrEnum):
@@ -84,21 +88,29 @@ def lapses(changes: Sequence[AcknowledgementChange], end: datetime) -> Iterator[
 
 
 def window_entries(
-    windows: Iterable[WindowSpan], *, since: datetime, until: datetime
+    windows: Iterable[WindowRule], *, since: datetime, until: datetime
 ) -> Iterator[TimelineEntry]:
-    """When windows muted notifications between `since` and `until`, inclusive."""
+    """When windows muted notifications between `since` and `until`, inclusive.
+
+    Of a window that recurs, the first occurrences.
+    """
     for window in windows:
-        if window.end <= since or window.start > until:
-            continue
-        began = f"Maintenance window {window.name} started to mute notifications."
-        yield TimelineEntry(
-            at=max(window.start, since), kind=TimelineEntryKind.SILENCED, text=began, window_id=window.id
-        )
-        if window.end <= until:
-            ended = f"Maintenance window {window.name} ended."
+        for begins, ends in islice(window.occurrences(since), MOST_OCCURRENCES):
+            if begins > until:
+                break
             yield TimelineEntry(
-                at=window.end, kind=TimelineEntryKind.UNSILENCED, text=ended, window_id=window.id
+                at=max(begins, since),
+                kind=TimelineEntryKind.SILENCED,
+                text=f"Maintenance window {window.name} started to mute notifications.",
+                window_id=window.id,
             )
+            if ends <= until:
+                yield TimelineEntry(
+                    at=ends,
+                    kind=TimelineEntryKind.UNSILENCED,
+                    text=f"Maintenance window {window.name} ended.",
+                    window_id=window.id,
+                )
 
 
 def settled_at(

@@ -5,15 +5,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from alerting.choices import ACTIVE, AlertStatus
-from alerting.models import Alert, AlertConfig, MaintenanceWindow, NotificationSetting
+from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.rules.acknowledgements import Acknowledgement
 from alerting.rules.delivery_policy import Silence, decide_delivery
+from alerting.rules.matchers import MatchSubject
 from alerting.rules.measurement_window import MeasurementWindow
 from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.timeline import TimelineEntry, TimelineEntryKind, cut, in_order, window_entries
 from alerting.rules.timeline_notifications import TimelineNotification, coming_entry, notification_entries
 from alerting.rules.transition import ConfigView
-from alerting.rules.windows import WindowSpan, covering
+from alerting.rules.windows import WindowRule, active_windows, muting
 from alerting.rules.wording import condition_words
 from alerting.selectors.acknowledgements import alert_acknowledgement
 from alerting.selectors.config_views import config_view
@@ -21,7 +22,7 @@ from alerting.selectors.due_notifications import due_of
 from alerting.selectors.measurement_window import measurement_window
 from alerting.selectors.timeline_events import EventsOfAlert, began, events_of
 from alerting.selectors.timeline_notifications import TimelineNotifications, timeline_notifications
-from events.types import EVENT_TYPES, EventType
+from alerting.selectors.windows import rules_since_start
 
 MOST_WINDOWS = 50
 NOT_SHOWN = "a global alert configuration; you need a global role to see it"
@@ -75,7 +76,8 @@ class _Read:
     settings: Sequence[NotificationSetting]
     events: EventsOfAlert
     notifications: TimelineNotifications
-    windows: Sequence[WindowSpan]
+    windows: Sequence[WindowRule]
+    subject: MatchSubject
     now: datetime
 
 
@@ -105,6 +107,7 @@ def alert_timeline(alert: Alert, *, sees_config: bool, now: datetime) -> AlertTi
 
 def _read(alert: Alert, *, sees_config: bool, now: datetime) -> _Read:
     config = AlertConfig.objects.filter(id=alert.config_id).first()
+    windows, subject = rules_since_start(alert, most=MOST_WINDOWS)
     return _Read(
         alert=alert,
         config=config,
@@ -112,7 +115,8 @@ def _read(alert: Alert, *, sees_config: bool, now: datetime) -> _Read:
         settings=list(NotificationSetting.with_removed.filter(config_id=alert.config_id)),
         events=events_of(alert, now=now),
         notifications=timeline_notifications(alert, with_recipient=sees_config, now=now),
-        windows=_windows(alert),
+        windows=[window for window in windows if window.mutes(subject)],
+        subject=subject,
         now=now,
     )
 
@@ -173,26 +177,16 @@ def _pending_notifications(read: _Read) -> Iterator[TimelineEntry]:
             due_of(row, read.alert),
             config_counts=read.config is not None and read.config.enabled,
             setting_counts=row.setting_id in kept,
-            silence=_silence(read.windows, at),
+            silence=_silence(read, at),
         )
         entry = coming_entry(notification, decide_delivery(due, at), now=read.now)
         if entry:
             yield entry
 
 
-def _silence(windows: Sequence[WindowSpan], at: datetime) -> Silence | None:
-    window = covering(windows, at)
-    return Silence(window.id, window.end) if window else None
-
-
-def _windows(alert: Alert) -> list[WindowSpan]:
-    """The project's windows of the alert's category that ended after its start, as they are now."""
-    category = EVENT_TYPES[EventType(alert.event_type)].category.value
-    windows = MaintenanceWindow.objects.filter(
-        group_id=alert.group_id, end__gt=alert.created, alert_types__contains=[category]
-    )
-    fields = windows.order_by("start", "id").values("id", "start", "end", "description")
-    return [WindowSpan(**field) for field in fields[:MOST_WINDOWS]]
+def _silence(read: _Read, at: datetime) -> Silence | None:
+    active = muting(active_windows(read.windows, at), read.subject)
+    return Silence(active.window.id, active.until) if active else None
 
 
 def _nobody(read: _Read) -> str | None:

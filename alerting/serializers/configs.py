@@ -10,7 +10,12 @@ from alerting.models import AlertConfig
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.matchers import MatcherField, fields_for
 from alerting.selectors.configs import setting_rows
-from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
+from alerting.serializers.config_parts import (
+    MOST_MATCHERS,
+    MatcherDocument,
+    MetricThresholdDocument,
+    ThresholdDocument,
+)
 from alerting.serializers.notifications import Notifications
 from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
 from integrations.channels.email import EMAIL
@@ -23,7 +28,6 @@ from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.fields import JsonRows
 from opsapi.wire_json import JsonObject, without_nulls
 
-MOST_MATCHERS = 50
 _MOST_TAGS = 50  # as many as a project can bear
 
 

@@ -20,14 +20,19 @@ from alerting.models import (
     NotificationSetting,
 )
 from alerting.rules.targets import target_key
+from alerting.selectors.windows import not_over
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import project_lock
 from alerting.services.notifications import notifications_drop, notifications_unsilence
 from automation.models import Agent, Cluster, Host
 from automation.selectors.agents import agent_state
-from automation.selectors.clusters import clusters_emptied, last_of_cluster
-from automation.selectors.replica_sets import last_of_replica_set, replica_set_state
-from automation.services.purge import fleet_purge
+from automation.selectors.hosts import (
+    clusters_emptied,
+    last_of_cluster,
+    last_of_replica_set,
+    replica_set_state,
+)
+from automation.services.hosts import fleet_purge
 from events.models import Signal
 from events.types import EVENT_TYPES, Target
 from integrations.choices import MessageKind
@@ -49,7 +54,7 @@ def project_alerting_end(*, group_id: str, actor: Actor, now: datetime) -> None:
     """
     project_lock(group_id)
     # Deliveries that decide with these windows end first; later deliveries see that the project is deleted.
-    unexpired = MaintenanceWindow.objects.filter(group_id=group_id, end__gt=now).order_by("id")
+    unexpired = MaintenanceWindow.objects.filter(not_over(now), group_id=group_id).order_by("id")
     list(unexpired.select_for_update().values_list("id"))
     AlertConfig.objects.filter(group_id=group_id, deleted=None).update(deleted=now, enabled=False)
     alerts_cancel(alerts=Alert.objects.filter(group_id=group_id), actor=actor, now=now)

@@ -21,7 +21,7 @@ from opsapi.api.links import base_url
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.forms import ConsoleForm
 
-TOKEN_FIELD = "once"  # noqa: S105
+TOKEN_FIELD = "once"  # noqa: S105 - a name
 """The field with the token."""
 MOST_PAGES = 50
 """Number of pages remembered per session, the newest."""

@@ -25,7 +25,7 @@ from opsapi import clock
 from opsapi.api.links import PUBLIC
 from opsapi.console.forms import VERBATIM, themed
 from opsapi.console.login_policy import Attempt, LoginRefusedError, RefusalCode, login_policy
-from opsapi.first_steps import CREATE_KEY, first_project_call, first_user_call
+from opsapi.setup_link import CREATE_KEY, first_project_call, first_user_call
 
 
 class LoginForm(AdminAuthenticationForm):

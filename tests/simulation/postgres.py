@@ -3,9 +3,10 @@
 Only the seam to the outside is replaced, as for the store in memory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import count
+from typing import Any
 
 from accesslist.models import Project
 from alerting import delivery
@@ -13,7 +14,7 @@ from alerting.choices import NotificationStatus
 from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, Notification, UnreachableHost
 from alerting.rules.transition import ConfigView
 from alerting.services.acknowledgements import alert_acknowledge
-from alerting.services.alerts import AlertChanges, AlertEnd, NewAlert, alerts_change
+from alerting.services.alerts import AlertChanges, AlertEnd, NewAlert, alerts_change, alerts_open
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import leases_release
@@ -56,6 +57,7 @@ class PostgresStore:
         signal = Signal(pk=next(self._signals), created=now, group_id=group)
         start = NewAlert(signal=signal, config=view, target=target, facts=facts, at=now)
         alerts_change(changes=AlertChanges(starts=[start]), group_id=group, now=now)
+        alerts_open(alerts=list(Alert.objects.filter(id=start.id, status="TRACKING")), now=now)
         return Alert.objects.get(group_id=group, target_key=target, status="OPEN").id
 
     def close(self, alert_id: str, now: datetime) -> None:
@@ -67,8 +69,8 @@ class PostgresStore:
         group = Alert.objects.get(id=alert_id).group_id
         alert_acknowledge(alert_id=alert_id, group_id=group, until=until, comment=None, actor=SYSTEM, now=now)
 
-    def window(self, project: int, number: int, end: datetime, now: datetime) -> None:
-        values = {"start": now, "end": end, "alert_types": [_CATEGORY]}
+    def window(self, project: int, number: int, columns: Mapping[str, Any], now: datetime) -> None:
+        values = {**columns, "alert_types": [_CATEGORY]}
         group = self._projects[project].id
         made = window_create(group_id=group, values=values, actor=SYSTEM, now=now)
         self._windows[project, number] = made

@@ -14,12 +14,20 @@ from typing import Any, TypeVar
 
 from alerting import delivery
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
-from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
+from alerting.models import (
+    Alert,
+    Destination,
+    MaintenanceWindow,
+    Notification,
+    NotificationSetting,
+    UnreachableHost,
+)
 from alerting.rules import claim_order, delivery_policy, destination_health
 from alerting.rules.claim_order import Candidate, RunningRequest
 from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Silence, repeat_due
 from alerting.rules.destination_health import PROBED_AFTER, Health
-from alerting.rules.windows import WindowSpan, covering
+from alerting.rules.matchers import MatchSubject
+from alerting.rules.windows import WindowRule, active_windows, muting
 from alerting.selectors.due_notifications import due_of
 from alerting.selectors.notified_receivers import Notified
 from alerting.services import notification_rows
@@ -48,7 +56,7 @@ class MemoryStore:
         self.settings: list[NotificationSetting] = []
         self.places: dict[str, Destination] = {}
         self.down: dict[str, UnreachableHost] = {}
-        self.windows: dict[str, list[WindowSpan]] = {}
+        self.windows: dict[str, list[WindowRule]] = {}
         self.tries: dict[str, list[tuple[int, str | None, datetime]]] = {}
         self.sequence = 0
 
@@ -155,10 +163,10 @@ class MemoryStore:
             if one.destination not in waiting:
                 self._insert(notification_rows.notified_row(one, kind, now, version=now.isoformat()))
 
-    def window(self, project: int, number: int, end: datetime, now: datetime) -> None:
+    def window(self, project: int, number: int, columns: Mapping[str, Any], now: datetime) -> None:
         """`window_create`."""
-        span = WindowSpan(id=str(number), start=now, end=end)
-        self.windows.setdefault(f"{project:024x}", []).append(span)
+        row = MaintenanceWindow(id=str(number), **columns)
+        self.windows.setdefault(f"{project:024x}", []).append(row.rule)
 
     def window_gone(self, project: int, number: int, now: datetime) -> None:
         """`window_delete` and `notifications_unsilence`."""
@@ -352,13 +360,14 @@ class MemoryStore:
         ]
         first = one.first_attempt
         lapsed = [ended for _, reason, ended in self.tries.get(one.id, ()) if reason == NO_OUTCOME]
-        window = covering(self.windows.get(str(one.group_id), ()), now)
+        windows = active_windows(self.windows.get(str(one.group_id), ()), now)
+        active = muting(windows, MatchSubject(hostname=f"db{alert.target_key}"))
         return replace(
             due_of(one, alert),
             addressed=bool(one.destination) and place == one.destination,
             was_notified=any(row.destination in (one.destination, "") for row in received),
             lapsed_for_good=sum(first is not None and ended >= first for ended in lapsed) >= LAPSES_AT_MOST,
-            silence=Silence(window.id, window.end) if window else None,
+            silence=Silence(active.window.id, active.until) if active else None,
         )
 
     def _named(self, one: Notification) -> tuple[str, str]:
