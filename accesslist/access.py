@@ -23,7 +23,7 @@ WRITE_PROJECT_ACCESS = in_group(*GROUP_WRITERS)
 WRITE_USERS = in_installation(Role.GLOBAL_USER_ADMIN)
 CREATE_ORGS = in_installation(Role.GLOBAL_OWNER)
 PROJECT_CREATORS = frozenset({Role.GLOBAL_OWNER, Role.ORG_OWNER, Role.ORG_GROUP_CREATOR})
-"""Who creates projects somewhere."""
+"""Roles that can create projects in some scope."""
 
 
 def list_of(key: ApiKey | None, operator: Operator) -> AccessList:

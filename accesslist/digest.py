@@ -59,7 +59,7 @@ class DigestCredentials:
 def parse(header: str) -> DigestCredentials:
     """Read the value of an Authorization header, in time linear in its length (RFC 7616 3.4).
 
-    Values may be quoted or tokens, empty list elements and unknown parameters are passed over.
+    Values may be quoted or tokens. Empty list elements and unknown parameters are ignored.
     Raises MalformedCredentials.
     """
     if len(header) > MAX_HEADER_LENGTH:

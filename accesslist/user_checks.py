@@ -33,7 +33,7 @@ def username_fault(username: str) -> BadField | None:
 
 
 def as_email(username: str) -> str | None:
-    """The name, when it is an e-mail address: it then serves as one."""
+    """Return the name if it is an e-mail address, for use as the user's address; otherwise None."""
     try:
         validate_email(username)
     except ValidationError:
@@ -51,7 +51,7 @@ def password_fault(password: str, user: User) -> BadField | None:
 
 
 def check_password(password: str, user: User) -> None:
-    """Refuse a password that Django's validators do not let pass.
+    """Refuse a password that Django's validators reject.
 
     Raises:
         ApiError: WEAK_PASSWORD.

@@ -130,9 +130,8 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
     """Delete a user, who leaves every project, organization and team, and whose sessions end.
 
     Raises:
-        ApiError: USER_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER, and
-            USER_UNAUTHORIZED, also for a user admin where the user holds a global role: that takes a Global
-            Owner.
+        ApiError: USER_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER; USER_UNAUTHORIZED, also
+            for a user admin if the user has a global role (a Global Owner is needed).
     """
     actor_lock_in_turn(actor)
     identities_lock_exclusive([user_id])

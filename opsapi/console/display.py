@@ -23,7 +23,7 @@ from opsapi.console.admin_urls import page_url
 
 T = TypeVar("T")
 Context = dict[str, Any]
-"""What a page's template is given."""
+"""The context of a page's template."""
 
 EMPTY = "–"
 """Shown for a missing value."""

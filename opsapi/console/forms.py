@@ -175,9 +175,9 @@ class OpenForm(forms.Form):
 class ConsoleForm(OpenForm):
     """The form of an action.
 
-    `operator` is who acts, `row` what the action is done to, if anything. `values` is what the
-    action's `run` is given. `heading_template` is shown above the title. `from_address` names what the
-    page's address may fill in: never what gives somebody a right, for anybody can send a link.
+    `operator`: the user. `row`: the row of the action, if any. `values`: the input of the action's `run`.
+    `heading_template` is shown above the title. `from_address`: the fields that the URL may fill in. Anybody
+    can send a link, so these fields must not grant a permission.
     """
 
     heading_template: ClassVar[str] = ""
@@ -205,9 +205,8 @@ class ConsoleForm(OpenForm):
 class DocumentForm(ConsoleForm):
     """A form that becomes a request body of the API, checked by its schema.
 
-    Fields bear the document's names. Plain fields of the document that the form does not declare get an
-    input by themselves. A form for a document that changes something shows what is stored, and empties what
-    it shows empty.
+    Fields have the document's names. Plain fields of the document that the form does not declare get an input
+    automatically. The form of a change shows the stored values, and clears values that the operator clears.
     """
 
     document: ClassVar[type[Document]]

@@ -1,6 +1,7 @@
-"""The two steps of a log-in: name and password, then the code, for who has a second factor.
+"""The log-in: username and password, then a code for users with a second factor. It needs a project.
 
-Between them a session holds nothing but a marker of who typed the right password, for minutes."""
+Between the two steps, the session contains only the user who entered the right password, for minutes.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

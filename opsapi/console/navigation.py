@@ -109,7 +109,7 @@ HELP: Mapping[str, str] = {
 
 
 def help_for(url_name: str) -> str:
-    """The document of a page, by the longest name that fits; that of the console for any other page."""
+    """The document of a page, by the longest matching name; for other pages, the document of the console."""
     words = url_name.split("_")
     names = ("_".join(words[:count]) for count in range(len(words), 0, -1))
     return next((HELP[name] for name in names if name in HELP), _CONSOLE)

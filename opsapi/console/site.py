@@ -63,7 +63,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         return bool(request.user.is_active and request.user.is_staff)
 
     def each_context(self, request: HttpRequest) -> Context:
-        """What every page's template is given."""
+        """The context of every page."""
         return {**super().each_context(request), "empty_value": EMPTY, "help_url": help_url(request)}
 
     def get_sidebar_list(self, request: HttpRequest) -> list[Context]:
