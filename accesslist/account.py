@@ -35,60 +35,28 @@ from opsapi.console.forms import ConsoleForm
 from opsapi.console.login_policy import LoginRefusedError
 from opsapi.first_rows import first_rows
 
-Typed = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountAction:
     """An action of users on their own account, with its own page.
 
-    `run` can return new recovery codes; only this response shows them. `proof` is the field that proves the
-    identity of the user, if any: a wrong value counts as a failed log-in. `done` is the message on the page
-    that `leads_to` names.
+    `service` takes the values of the form, and can return new recovery codes; only this response shows them.
+    `ends_sessions`: it ends all sessions of the user; this browser stays logged in. `proof` is the field that
+    proves the identity of the user, if any: a wrong value counts as a failed log-in. `done` is the message on
+    the page that `leads_to` names.
     """
 
     title: str
     text: str
     label: str
-    run: Callable[[HttpRequest, Typed], list[str] | None]
+    service: Callable[..., Any]
+    ends_sessions: bool = False
     done: str = ""
     form: type[ConsoleForm] = ConsoleForm
     proof: str = ""
     danger: bool = False
     template: str = "console/account_action.html"
     leads_to: str = "account"
-
-
-def _change_password(request: HttpRequest, typed: Typed) -> None:
-    actor, now = operator_of(request).actor(), clock.now()
-    old, new = typed["oldPassword"], typed["password"]
-    user = user_password_change(old_password=old, password=new, actor=actor, now=now)
-    update_session_auth_hash(request, user)
-
-
-def _end_sessions(request: HttpRequest, _: Typed) -> None:
-    update_session_auth_hash(request, user_sessions_end(actor=operator_of(request).actor(), now=clock.now()))
-
-
-def _begin(request: HttpRequest, typed: Typed) -> None:
-    actor = operator_of(request).actor()
-    second_factor_begin(password=typed["password"], actor=actor, now=clock.now())
-
-
-def _confirm(request: HttpRequest, typed: Typed) -> list[str]:
-    actor = operator_of(request).actor()
-    codes = second_factor_confirm(code=typed["code"], actor=actor, now=clock.now())
-    # All sessions have ended. This browser gets a new session because it sent the code.
-    update_session_auth_hash(request, User.objects.get(pk=actor.id))
-    return codes
-
-
-def _renew_codes(request: HttpRequest, typed: Typed) -> list[str]:
-    return recovery_codes_renew(code=typed["code"], actor=operator_of(request).actor(), now=clock.now())
-
-
-def _remove(request: HttpRequest, typed: Typed) -> None:
-    second_factor_remove(code=typed["code"], actor=operator_of(request).actor(), now=clock.now())
 
 
 CHANGE_PASSWORD = AccountAction(
@@ -98,14 +66,16 @@ CHANGE_PASSWORD = AccountAction(
     done="Your password has been changed.",
     form=PasswordForm,
     proof="oldPassword",
-    run=_change_password,
+    service=user_password_change,
+    ends_sessions=True,
 )
 END_SESSIONS = AccountAction(
     title="End your other sessions",
     text="You are logged out everywhere else. You stay logged in here.",
     label="End other sessions",
     done="Your other sessions have ended.",
-    run=_end_sessions,
+    service=user_sessions_end,
+    ends_sessions=True,
 )
 BEGIN = AccountAction(
     title="Set up a second factor",
@@ -114,7 +84,7 @@ BEGIN = AccountAction(
     label="Continue",
     form=OwnPasswordForm,
     proof="password",
-    run=_begin,
+    service=second_factor_begin,
     leads_to="account_setup",
 )
 CONFIRM = AccountAction(
@@ -123,7 +93,8 @@ CONFIRM = AccountAction(
     label="Turn on",
     form=FirstCodeForm,
     proof="code",
-    run=_confirm,
+    service=second_factor_confirm,
+    ends_sessions=True,
     template="console/account_setup.html",
 )
 RENEW_CODES = AccountAction(
@@ -132,7 +103,7 @@ RENEW_CODES = AccountAction(
     label="Create new codes",
     form=CodeForm,
     proof="code",
-    run=_renew_codes,
+    service=recovery_codes_renew,
 )
 REMOVE = AccountAction(
     title="Remove the second factor",
@@ -141,7 +112,7 @@ REMOVE = AccountAction(
     done="The second factor has been removed. You now log in with your password only.",
     form=CodeForm,
     proof="code",
-    run=_remove,
+    service=second_factor_remove,
     danger=True,
 )
 
@@ -187,27 +158,33 @@ def setup_page(request: HttpRequest) -> HttpResponse:
 
 
 def _done(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> HttpResponse:
-    codes = _run(request, action, form)
-    if codes is not None:
-        return _page(request, "console/recovery_codes.html", "Your recovery codes", codes=codes)
+    result = _proved(request, action, form) if action.proof else _run(request, action, form)
+    if isinstance(result, list):
+        return _page(request, "console/recovery_codes.html", "Your recovery codes", codes=result)
     if action.done:
         messages.success(request, action.done)
     return redirect(action.leads_to)
 
 
-def _run(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> list[str] | None:
-    """Only a wrong proof counts as a failed log-in; other errors do not."""
-    if not action.proof:
-        return action.run(request, form.cleaned_data)
+def _proved(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> Any:
+    """Run the action. Only a wrong proof counts as a failed log-in; other errors do not."""
     attempt = attempt_take(request, request.user.get_username(), after_password=True)
     try:
-        codes = action.run(request, form.cleaned_data)
+        result = _run(request, action, form)
     except ApiError as refusal:
         if all(bad.field != action.proof for bad in refusal.bad_fields):
             attempt_give_back(attempt)
         raise
     attempt_give_back(attempt)
-    return codes
+    return result
+
+
+def _run(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> Any:
+    actor = operator_of(request).actor()
+    result = action.service(**form.values, actor=actor, now=clock.now())
+    if action.ends_sessions:
+        update_session_auth_hash(request, User.objects.get(pk=actor.id))
+    return result
 
 
 def _form_page(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> HttpResponse:

@@ -5,7 +5,6 @@ by event and searches along indexes (`events.search`)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -84,44 +83,35 @@ def _link(site: AdminSite, request: HttpRequest, label: str, model: str, row_id:
     return RowLink(label, row_id, str(row), page_url(row))
 
 
-@dataclass(frozen=True, slots=True)
-class ShownEvent:
-    """A row of the list; missing texts are empty."""
-
-    id: str
-    created: datetime
-    event_type: str
-    words: str
-    about: str
-    who: str
-    by_key: bool
-    address: str
-    project: str
-    project_url: str
-    about_url: str
-    who_url: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Urls:
-    """Pages of hosts by ID and of users by name, as far as the operator can see them."""
-
-    hosts: Mapping[str, str]
-    users: Mapping[str, str]
-
-
-def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -> list[ShownEvent]:
-    """Adds project names; for projects that are deleted or not readable, the ID."""
+def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -> list[Context]:
+    """The events of the list, with links to the projects, hosts and users that the operator can see."""
     listed = list(events)
     names = group_names(operator, {event.group_id for event in listed if event.group_id})
-    visible_scope, details = operator.visible_scope(), [event.details for event in listed]
-    urls = _Urls(
-        urls_seen(site, visible_scope, "automation.host", "id", (detail.get("hostId") for detail in details)),
-        urls_seen(
-            site, visible_scope, "accesslist.user", "username", (detail.get("username") for detail in details)
-        ),
+    hosts, users = (
+        urls_seen(site, operator.visible_scope(), model, field, (event.details.get(key) for event in listed))
+        for model, field, key in (
+            ("automation.host", "id", "hostId"),
+            ("accesslist.user", "username", "username"),
+        )
     )
-    return [_shown(event, names, urls) for event in listed]
+    return [
+        {
+            "id": event.id,
+            "created": event.created,
+            "event_type": event.event_type,
+            "words": in_words(event.event_type),
+            "about": about(event.details),
+            "about_url": hosts.get(event.details.get("hostId", "")),
+            "who": acting(event.details),
+            "who_url": users.get(event.details.get("username", "")),
+            "by_key": acted_by_key(event.details),
+            "address": event.details.get("remoteAddress"),
+            # The ID of a project that is deleted or not readable.
+            "project": names.get(event.group_id or "", event.group_id),
+            "project_url": _project_url(event.group_id, names),
+        }
+        for event in listed
+    ]
 
 
 def group_names(operator: Operator, ids: Iterable[str]) -> dict[str, str]:
@@ -132,24 +122,6 @@ def group_names(operator: Operator, ids: Iterable[str]) -> dict[str, str]:
 
 def _project_url(group_id: str | None, names: Mapping[str, str]) -> str:
     return page_url_named("accesslist.project", group_id) if group_id and group_id in names else ""
-
-
-def _shown(event: Event, names: Mapping[str, str], urls: _Urls) -> ShownEvent:
-    details = event.details
-    return ShownEvent(
-        id=event.id,
-        created=event.created,
-        event_type=event.event_type,
-        words=in_words(event.event_type),
-        about=about(details),
-        who=acting(details) or "",
-        by_key=acted_by_key(details),
-        address=details.get("remoteAddress", ""),
-        project=names.get(event.group_id or "", event.group_id or ""),
-        project_url=_project_url(event.group_id, names),
-        about_url=urls.hosts.get(details.get("hostId", ""), ""),
-        who_url=urls.users.get(details.get("username", ""), ""),
-    )
 
 
 _ON_A_PAGE = 50

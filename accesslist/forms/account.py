@@ -55,6 +55,12 @@ class PasswordForm(NewPasswordForm):
     field_order = ("oldPassword", "password", "again")
     oldPassword = password_field("Current password", "current-password")
 
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See `accesslist.services.accounts.user_password_change`."""
+        typed = self.cleaned_data
+        return {"old_password": typed["oldPassword"], "password": typed["password"]}
+
 
 class OwnPasswordForm(ConsoleForm):
     """The password, to confirm the identity of the user."""
