@@ -13,8 +13,7 @@ from alerting.rules.windows import MuteExtent
 from alerting.selectors.windows import mute_extent
 from alerting.serializers.windows import WindowChange, WindowDocument
 from events.types import ALERT_CATEGORIES
-from opsapi.console.fields import UtcDateTimeField
-from opsapi.console.forms import DocumentForm
+from opsapi.console.forms import DocumentForm, UtcDateTimeField
 
 _CATEGORIES = [(category.value, category.value) for category in ALERT_CATEGORIES]
 

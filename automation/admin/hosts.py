@@ -25,8 +25,7 @@ from automation.selectors.measurements import measured_series, newest_measuremen
 from automation.services.hosts import host_change, host_create, host_delete
 from automation.units import convert
 from events.models import Event
-from events.search import EventSearch
-from events.search_pages import search_page
+from events.search import EventSearch, search_page
 from events.wording import in_words
 from opsapi import clock
 from opsapi.api.principal import VisibleScope

@@ -1,4 +1,4 @@
-// Shows what a maintenance window mutes as soon as its project or alert types change: the server says it.
+// Asks the server what a maintenance window mutes whenever its project or alert types change.
 "use strict";
 
 {
@@ -19,7 +19,7 @@
     place.replaceChildren(page.querySelector("#mute-extent"));
   }
 
-  // What is searched for by typing tells of its change by jQuery alone, which hears the others too.
+  // select2 sends its change event only through jQuery, which also receives the events of other inputs.
   if (window.django?.jQuery) window.django.jQuery(form).on("change", show);
   else form.addEventListener("change", show);
 }

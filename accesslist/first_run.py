@@ -1,17 +1,18 @@
-"""The pages of the first set-up. Afterwards they lead to the log-in."""
+"""The pages of the first set-up, below /admin/setup/. Afterwards they lead to the log-in."""
 
 from django.contrib import admin
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accesslist.first_run.access import may_set_up, setup_token_take
-from accesslist.first_run.forms import FirstRunForm, SetupTokenForm
+from accesslist.backends import may_set_up, setup_token_take
+from accesslist.forms.account import FirstRunForm, SetupTokenForm
 from accesslist.selectors.users import any_user_exists
-from accesslist.services.first_run import installation_set_up
+from accesslist.services.projects import installation_set_up
 from opsapi import clock
 from opsapi.api.addresses import client_address
 from opsapi.api.errors import ApiError
@@ -99,3 +100,9 @@ def _token_page(request: HttpRequest, form: OpenForm, status: int) -> HttpRespon
 def _page(request: HttpRequest, template: str, form: OpenForm | None, status: int) -> HttpResponse:
     context = {**admin.site.each_context(request), "title": _TITLE, "form": form}
     return TemplateResponse(request, template, context, status=status)
+
+
+urlpatterns = [
+    path("", setup_page, name="setup"),
+    path("token/", token_page, name="setup_token"),
+]

@@ -1,37 +1,128 @@
 """The event log in the console, and the signals that alerting has not evaluated yet.
 
 Django's list counts rows and pages by number, which gets slower with the size of the log. The event log pages
-by event and searches along indexes (`events.search`).
-"""
+by event and searches along indexes (`events.search`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin import AdminSite
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
 
-from events.admin.links import row_links
-from events.admin.rows import group_names, shown_events
-from events.csv import events_csv
-from events.csv_downloads import FULL_RETRY_SECONDS, Full, download
-from events.diff_rows import changed_resources
+from events.csv import FULL_RETRY_SECONDS, Full, download, events_csv
+from events.diffs import changed_resources
 from events.forms import EventFilters, Last
 from events.models import Event, Signal
-from events.search import LOOKED_BACK, event_scope
-from events.search_pages import Direction, SearchPage, search_page
-from events.wording import about, acting, in_words
+from events.search import LOOKED_BACK, Direction, SearchPage, search_page
+from events.selectors import event_scope
+from events.wording import about, acted_by_key, acting, in_words
 from opsapi import clock
-from opsapi.api.principal import VisibleScope
+from opsapi.api.principal import Operator, VisibleScope
 from opsapi.console.actions import operator_of
+from opsapi.console.admin_urls import page_url, page_url_named
 from opsapi.console.changelist import Chip, chosen_words
-from opsapi.console.display import Context, json_field
-from opsapi.console.links import urls_seen
+from opsapi.console.display import Context, json_field, urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
+
+# For each ID in an event: the key in its details, the model and its label.
+_NAMED = (
+    ("hostId", "automation.host", "Host"),
+    ("alertConfigId", "alerting.alertconfig", "Alert configuration"),
+    ("maintenanceWindowId", "alerting.maintenancewindow", "Maintenance window"),
+    ("userId", "accesslist.user", "User"),
+    ("apiKeyId", "accesslist.apikey", "API key"),
+    ("teamId", "accesslist.team", "Team"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RowLink:
+    """A resource that an event names; without `url` and name if it is deleted or not readable."""
+
+    label: str
+    row_id: str
+    name: str = ""
+    url: str | None = None
+
+
+def row_links(site: AdminSite, request: HttpRequest, event: Event) -> list[RowLink]:
+    """All resources that the event names by ID."""
+    return [_link(site, request, *named) for named in _ids(event)]
+
+
+def _ids(event: Event) -> Iterator[tuple[str, str, str]]:
+    scopes: Mapping[str, tuple[str, str | None]] = {
+        "Project": ("accesslist.project", event.group_id),
+        "Organization": ("accesslist.organization", event.org_id),
+        "Alert": ("alerting.alert", event.alert_id),
+    }
+    for label, (model, row_id) in scopes.items():
+        if row_id:
+            yield label, model, row_id
+    details: Mapping[str, Any] = event.details
+    for key, model, label in _NAMED:
+        if details.get(key):
+            yield label, model, str(details[key])
+
+
+def _link(site: AdminSite, request: HttpRequest, label: str, model: str, row_id: str) -> RowLink:
+    """Adds the page of the row, if the operator can see it."""
+    pages = next((page for page in site._registry.values() if page.opts.label_lower == model), None)
+    if pages is None or not pages.has_view_permission(request):
+        return RowLink(label, row_id)
+    row = pages.get_queryset(request).filter(pk=row_id).first()
+    if row is None:
+        return RowLink(label, row_id)
+    return RowLink(label, row_id, str(row), page_url(row))
+
+
+def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -> list[Context]:
+    """The events of the list, with links to the projects, hosts and users that the operator can see."""
+    listed = list(events)
+    names = group_names(operator, {event.group_id for event in listed if event.group_id})
+    hosts, users = (
+        urls_seen(site, operator.visible_scope(), model, field, (event.details.get(key) for event in listed))
+        for model, field, key in (
+            ("automation.host", "id", "hostId"),
+            ("accesslist.user", "username", "username"),
+        )
+    )
+    return [
+        {
+            "id": event.id,
+            "created": event.created,
+            "event_type": event.event_type,
+            "words": in_words(event.event_type),
+            "about": about(event.details),
+            "about_url": hosts.get(event.details.get("hostId", "")),
+            "who": acting(event.details),
+            "who_url": users.get(event.details.get("username", "")),
+            "by_key": acted_by_key(event.details),
+            "address": event.details.get("remoteAddress"),
+            # The ID of a project that is deleted or not readable.
+            "project": names.get(event.group_id or "", event.group_id),
+            "project_url": _project_url(event.group_id, names),
+        }
+        for event in listed
+    ]
+
+
+def group_names(operator: Operator, ids: Iterable[str]) -> dict[str, str]:
+    """Names of the projects that the operator can read, by ID."""
+    wanted = list(ids)
+    return {group.id: group.name for group in operator.groups(ids=wanted)} if wanted else {}
+
+
+def _project_url(group_id: str | None, names: Mapping[str, str]) -> str:
+    return page_url_named("accesslist.project", group_id) if group_id and group_id in names else ""
+
 
 _ON_A_PAGE = 50
 
@@ -43,6 +134,7 @@ class EventAdmin(ConsoleAdmin):
     section = Section.ALERTING
     icon = "history_edu"
     rank = 50
+    in_any_scope = True
     fields = ["id", "created", "event_type", "details_json", "diffs_json", "raw_json"]
     empty_text = "No events yet. Every change leaves an event here."
     change_form_template = "admin/events/event/change_form.html"
@@ -56,10 +148,6 @@ class EventAdmin(ConsoleAdmin):
     def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Events of projects and organizations that the operator can read."""
         return rows.filter(event_scope(visible_scope))
-
-    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
-        """Whether an operator with this visible scope can find any rows."""
-        return bool(visible_scope)
 
     def get_urls(self) -> list[URLPattern]:
         """Adds the CSV download."""

@@ -1,4 +1,4 @@
-"""Organizations, projects, users, teams, API keys, the roles they hold, and the access lists."""
+"""Organizations, projects, users, teams, API keys, roles and access lists, used nonces and attempts."""
 
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from django.utils.functional import cached_property
 
 from accesslist.rules.second_factor import NEVER
 from accesslist.rules.usernames import LONGEST_SKELETON, skeleton, username_key
+from opsapi.clock import time_words
 from opsapi.fields import CidrField, EncryptedField, PrimaryIdField
 from opsapi.roles import IMPLIED, READING, Grant, Role, Scope
 
@@ -284,3 +285,42 @@ class AccessListEntry(models.Model):
 
     def __str__(self) -> str:
         return str(self.cidr_block)
+
+
+class DigestUse(models.Model):
+    """A used (nonce, nc): a second use is a replay. UNLOGGED (migration 0002); rows live for minutes."""
+
+    id = models.BigAutoField(primary_key=True)
+    nonce = models.CharField(max_length=32, db_collation="C")
+    nc = models.CharField(max_length=8, db_collation="C")
+    used = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="digest_use_once", fields=["nonce", "nc"])]
+
+    def __str__(self) -> str:
+        return f"{self.nonce}:{self.nc}"
+
+
+class DigestEpoch(models.Model):
+    """Start of the memory of used nonces. UNLOGGED (migration 0003).
+
+    A crash or a failover empties both tables; nonces from before this row are stale.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    started = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return time_words(self.started)
+
+
+class RateWindow(models.Model):
+    """Number of attempts in the current window. UNLOGGED (migration 0002)."""
+
+    bucket = models.CharField(max_length=200, primary_key=True, db_collation="C")
+    started = models.DateTimeField()
+    count = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.bucket}: {self.count}"
