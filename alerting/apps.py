@@ -20,7 +20,7 @@ class AlertingConfig(AppConfig):
     def ready(self) -> None:
         """Signal handlers need the models, which are loaded only now."""
         from alerting import handlers  # noqa: PLC0415 - see above
-        from alerting.host_panel import alerts_of_host  # noqa: PLC0415
+        from alerting.host_panel import MUTE_HOSTS, alerts_of_host  # noqa: PLC0415
         from alerting.metrics import alerting_metrics  # noqa: PLC0415
         from alerting.panels import alerting_widgets  # noqa: PLC0415
         from alerting.selectors.overview import workers_seen  # noqa: PLC0415
@@ -28,6 +28,7 @@ class AlertingConfig(AppConfig):
         self.metrics = [alerting_metrics]
         self.overview = [alerting_widgets]
         self.host_panels = [alerts_of_host]
+        self.host_links = [MUTE_HOSTS]
         self.workers_seen = workers_seen
 
         group_created.connect(handlers.begin_with_project, dispatch_uid="alerting.begin_with_project")

@@ -1,6 +1,6 @@
 """The effect of a maintenance window before it is saved: occurrences, and muted hosts and alerts."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -10,10 +10,13 @@ from alerting.choices import AlertStatus
 from alerting.models import Alert
 from alerting.rules.matchers import MatchSubject
 from alerting.rules.recurrence import Occurrence
+from alerting.rules.window_calendar import Calendar, window_calendar
 from alerting.rules.windows import WindowRule, window_rule
 from alerting.selectors.windows import subjects_of
+from automation.models import Host
 from automation.selectors.hosts import hosts_of
 from events.types import EVENT_TYPES, Category
+from opsapi.first_rows import MOST_SHOWN, more_words
 
 MOST_OCCURRENCES: Final = 10
 MOST_NAMED: Final = 100
@@ -42,18 +45,22 @@ def window_preview(*, group_id: str, values: Mapping[str, Any], now: datetime) -
 
     Hosts and alerts are muted during each occurrence, by the rule of delivery.
     """
-    rule = window_rule(
-        id="",
-        start=values["start"],
-        end=values["end"],
-        recurrence=values.get("recurrence"),
-        matchers=values.get("matchers"),
-    )
+    rule = _rule(values)
     categories = values["alert_types"]
     return WindowPreview(
         occurrences=list(islice(rule.occurrences(now), MOST_OCCURRENCES)),
         hosts=_muted_hosts(group_id, rule) if Category.HOST.value in categories else Muted([], 0),
         alerts=_muted_alerts(group_id, rule, categories),
+    )
+
+
+def _rule(values: Mapping[str, Any]) -> WindowRule:
+    return window_rule(
+        id="",
+        start=values["start"],
+        end=values["end"],
+        recurrence=values.get("recurrence"),
+        matchers=values.get("matchers"),
     )
 
 
@@ -76,3 +83,31 @@ def _muted_alerts(group_id: str, rule: WindowRule, categories: Collection[str]) 
     subjects = subjects_of([rule], dict(alerts.values_list("id", "facts")))
     found = [alert_id for alert_id, subject in subjects.items() if rule.mutes(subject)]
     return Muted(found[:MOST_NAMED], len(found))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWindow:
+    """A preview as the console shows it: four weeks, and the first hosts and alerts as rows."""
+
+    preview: WindowPreview
+    calendar: Calendar
+    hosts: Sequence[Host]
+    alerts: Sequence[Alert]
+
+    @property
+    def more_hosts(self) -> str:
+        """The text at the end of the hosts."""
+        return more_words(self.preview.hosts.count - len(self.hosts))
+
+    @property
+    def more_alerts(self) -> str:
+        """The text at the end of the alerts."""
+        return more_words(self.preview.alerts.count - len(self.alerts))
+
+
+def shown_window(*, group_id: str, values: Mapping[str, Any], now: datetime) -> ShownWindow:
+    """Return the effect of a window in a project for the console; `values` as of `window_preview`."""
+    preview = window_preview(group_id=group_id, values=values, now=now)
+    hosts = hosts_of(group_id).filter(id__in=preview.hosts.ids[:MOST_SHOWN])
+    alerts = Alert.objects.filter(id__in=preview.alerts.ids[:MOST_SHOWN]).order_by("-created", "-id")
+    return ShownWindow(preview, window_calendar(_rule(values), now), list(hosts), list(alerts))

@@ -223,11 +223,13 @@ def mute_counts(group_ids: Collection[str]) -> dict[str, MuteCounts]:
 
 
 def mute_extent(
-    *, group_id: str, project: str, categories: Collection[str], not_only: str = ""
+    *, group_id: str, project: str, categories: Collection[str], is_narrow: bool = False, not_only: str = ""
 ) -> MuteExtent:
     """Return the extent of a window for these categories in a project."""
     counts = mute_counts([group_id])[group_id]
-    return MuteExtent(categories=categories, project=project, counts=counts, not_only=not_only)
+    return MuteExtent(
+        categories=categories, project=project, counts=counts, is_narrow=is_narrow, not_only=not_only
+    )
 
 
 def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent]:
@@ -236,7 +238,10 @@ def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent
     counts = mute_counts({window.group_id for window in listed})
     return {
         window.id: MuteExtent(
-            categories=window.alert_types, project=str(window.group), counts=counts[window.group_id]
+            categories=window.alert_types,
+            project=str(window.group),
+            counts=counts[window.group_id],
+            is_narrow=bool(window.matchers),
         )
         for window in listed
     }

@@ -137,14 +137,14 @@ class OccurrenceDocument(Document):
 class MutedHostsDocument(Document):
     """The muted hosts, by name."""
 
-    totalCount = ShownNumber(help_text="Number of all muted hosts.")
+    totalCount = ShownNumber(help_text="Number of all muted hosts.", example=1)
     results = HostDocument(many=True, help_text=f"The first {MOST_NAMED}.")
 
 
 class MutedAlertsDocument(Document):
     """The open alerts that the window mutes during its occurrences, newest first."""
 
-    totalCount = ShownNumber(help_text="Number of all these alerts.")
+    totalCount = ShownNumber(help_text="Number of all these alerts.", example=1)
     results = AlertDocument(many=True, help_text=f"The first {MOST_NAMED}.")
 
 

@@ -15,11 +15,13 @@ from automation.models import Database, Host
 from automation.selectors.hosts import without_data
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi import clock
+from opsapi.console.action_pages import to_form
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import page_url
 from opsapi.console.display import Context, ago, badge, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.widgets import host_links
 
 _AS_REPORTED = (
     "No hosts yet. Hosts appear with the first report of an agent. You can also add a host by hand."
@@ -125,6 +127,15 @@ class HostAdmin(ConsoleAdmin):
 
     class Media:
         css = {"all": ["console/overview.css", "console/fleet.css"]}
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Adds the links of other apps."""
+        operator = operator_of(request)
+        links = [link for link in host_links() if operator.holds_somewhere(link.access.roles)]
+        return {
+            **super().get_actions(request),
+            **{link.name: (to_form(link), link.name, link.label) for link in links},
+        }
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         """Adds measurements, alerts, events and related hosts."""

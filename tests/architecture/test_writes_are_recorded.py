@@ -290,7 +290,9 @@ UNSIGNED = {"POST /unauth/users"}
 EMPTY_ONLY = {"DELETE /orgs/<org_id>"}
 """What takes an organization without projects."""
 
-WRITES = [route for route in ROUTES if route.method != "GET"]
+READS = {"POST /groups/<group_id>/maintenanceWindows/preview"}
+"""Routes that take a body and write nothing."""
+
 pytestmark = pytest.mark.django_db
 
 
@@ -298,6 +300,8 @@ def row_of(route: Route) -> str:
     """The route as the tables name it."""
     return str(route).replace(PUBLIC, "")
 
+
+WRITES = [route for route in ROUTES if route.method != "GET" and row_of(route) not in READS]
 
 BODIES: Mapping[str, Any] = {str(route): TOLD[row_of(route)][0] for route in WRITES if row_of(route) in TOLD}
 """Route, by its whole name → a body that changes something."""

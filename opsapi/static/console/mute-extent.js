@@ -1,22 +1,23 @@
-// Shows what a maintenance window mutes as soon as its project or alert types change: the server says it.
+// Shows the effect of a maintenance window as soon as an input changes: the server says it.
 "use strict";
 
 {
-  const place = document.querySelector("[data-mute-extent]");
-  const form = place.closest("form");
+  const places = ["[data-mute-extent]", "[data-window-effect]"];
+  const form = document.querySelector(places[0]).closest("form");
   const button = document.querySelector("[data-mute-preview]");
   let latest = 0;
   button.hidden = true;
 
-  async function show(event) {
-    if (!["group", "alertTypeNames"].includes(event.target.name)) return;
+  async function show() {
     const asked = ++latest;
     const typed = new FormData(form);
     typed.set(button.querySelector("button").name, "yes");
     const answer = await fetch(location.href, { method: "POST", body: new URLSearchParams(typed) });
     if (!answer.ok || asked !== latest) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    place.replaceChildren(page.querySelector("#mute-extent"));
+    for (const place of places) {
+      document.querySelector(place).replaceChildren(...page.querySelector(place).children);
+    }
   }
 
   // What is searched for by typing tells of its change by jQuery alone, which hears the others too.
