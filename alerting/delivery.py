@@ -13,7 +13,8 @@ notification counts as perhaps received, and is sent again with the same deliver
 
 import logging
 import random
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
@@ -104,7 +105,7 @@ def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
         jobs = _decide(claims, now)
     except (OperationalError, InterfaceError):
         raise
-    except Exception as error:  # decide on each notification separately to find the cause
+    except Exception as error:  # noqa: BLE001 - decide on each notification separately to find the cause
         if len(claims) > 1:
             for notification in claims:
                 yield from decide([notification], now=now)
@@ -131,7 +132,7 @@ class _Facts:
     alerts: Mapping[str, Alert]
     settings: Mapping[tuple[str, str], NotificationSetting]
     silences: Mapping[str, Silence]
-    notified: Set[tuple[str, str]]
+    notified: AbstractSet[tuple[str, str]]
     lapses: Mapping[str, int]
     configs: Mapping[str, Mapping[str, str] | CannotDecryptError]
     named: dict[tuple[object, ...], NamedDestination | Outcome] = field(default_factory=dict)

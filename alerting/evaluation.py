@@ -5,9 +5,9 @@
 
 Take locks the project whose turn it is and reads its oldest signals (`services.turns`). Collect reads the
 observations of these signals, the configurations that may apply, and the active alerts on the same targets;
-the number of queries does not grow with the number of signals. Decide compares one signal after the other
-with the configurations (`rules.transition.step`) and keeps the changes in memory. Apply writes the changes of
-many signals together.
+the number of queries does not grow with the number of signals. Configurations stay in memory until they
+change (`selectors.config_indexes`). Decide compares one signal after the other with the configurations
+(`rules.transition.step`) and keeps the changes in memory. Apply writes the changes of many signals together.
 
 The worker calls both functions in a loop. `delivery` sends the notifications that they schedule.
 """
@@ -27,7 +27,8 @@ from alerting.models import Alert
 from alerting.rules.config_index import ConfigIndex
 from alerting.rules.observations import Observation
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, Decision, step, target_of
-from alerting.selectors.config_views import concerned_configs, single_config
+from alerting.selectors.config_indexes import concerned_indexes
+from alerting.selectors.config_views import single_config
 from alerting.services.alerts import (
     AlertChanges,
     AlertEnd,
@@ -44,6 +45,7 @@ from automation.metrics import Metric
 from automation.services.versions import versions_weigh
 from events.choices import SignalKind
 from events.models import Signal
+from events.types import EventType
 from opsapi.api.principal import SYSTEM
 from opsapi.postgresql.faults import passes
 
@@ -160,6 +162,8 @@ def _evaluate_batch(signals: Sequence[Signal], now: datetime, until: float) -> l
 
 # --- collect --------------------------------------------------------------------------------------
 
+_NO_CONFIGS = ConfigIndex([])
+
 
 @dataclass(slots=True)
 class _ActiveAlert:
@@ -174,14 +178,18 @@ class _ActiveAlert:
 class _Collected:
     """The facts for decisions.
 
-    `observations` are by signal id. `active` are the active alerts on the targets of these observations, by
-    target and configuration id.
+    `observations` are by signal id, `indexes` by event type. `active` are the active alerts on the targets of
+    these observations, by target and configuration id.
     """
 
     observations: Mapping[int, Sequence[Observation]]
-    index: ConfigIndex
+    indexes: Mapping[EventType, ConfigIndex]
     active: dict[str, dict[str, _ActiveAlert]] = field(default_factory=dict)
     _targets: dict[tuple[int, Metric | None], str] = field(default_factory=dict)
+
+    def index(self, observation: Observation) -> ConfigIndex:
+        """Return the configurations that may apply."""
+        return self.indexes.get(observation.event_type, _NO_CONFIGS)
 
     def target(self, observation: Observation, metric: Metric | None) -> str:
         """Return the target key of an alert on the observation; cached, as configurations share targets."""
@@ -196,7 +204,7 @@ class _Collected:
             self.target(observation, metric)
             for observations in self.observations.values()
             for observation in observations
-            for metric in self.index.metrics(observation)
+            for metric in self.index(observation).metrics(observation)
         }
 
 
@@ -212,11 +220,14 @@ def _collect(signals: Sequence[Signal], group_id: str) -> _Collected:
     observations = observations_of(signals, group_id=group_id)
     if signals[0].kind == SignalKind.CONFIG.value:
         configs = single_config(signals[0].payload["alertConfigId"], group_id=group_id)
+        indexes: Mapping[EventType, ConfigIndex] = {
+            config.event_type: ConfigIndex([config]) for config in configs
+        }
     else:
         event_types = {observation.event_type for of_signal in observations for observation in of_signal}
-        configs = concerned_configs(group_id, event_types)
+        indexes = concerned_indexes(group_id, event_types)
     by_signal = {signal.pk: of_signal for signal, of_signal in zip(signals, observations, strict=True)}
-    collected = _Collected(by_signal, ConfigIndex(configs))
+    collected = _Collected(by_signal, indexes)
     if targets := collected.targets():
         with connection.cursor() as cursor:
             cursor.execute(_ACTIVE, {"group_id": group_id, "targets": list(targets)})
@@ -289,21 +300,21 @@ class _Evaluation:
     def _cases(self, signal: Signal) -> Iterator[_Case]:
         """Yield each pair of configuration and observation for which an alert can start or is active.
 
-        The pairs are in the order of the configurations.
+        The pairs are in the order of the ids of the configurations.
         """
-        observations, index = self._collected.observations[signal.pk], self._collected.index
-        pairs: set[tuple[int, int]] = set()
+        observations = self._collected.observations[signal.pk]
+        pairs: set[tuple[str, int]] = set()
         for number, observation in enumerate(observations):
-            pairs.update((place, number) for place in index.beginning(observation))
+            index = self._collected.index(observation)
+            pairs.update((config.id, number) for config in index.beginning(observation))
             for metric in index.metrics(observation):
-                for config_id in self._collected.active.get(self._collected.target(observation, metric), ()):
-                    place = index.place(config_id, observation.event_type)
-                    if place is not None:
-                        pairs.add((place, number))
+                active = self._collected.active.get(self._collected.target(observation, metric), {})
+                pairs.update((config_id, number) for config_id in active.keys() & index.configs.keys())
         # Global configurations were notified of this event when the signal was fanned out to projects.
         fanned_out = is_fanned_out(signal)
-        for place, number in sorted(pairs):
-            config, observation = index.configs[place], observations[number]
+        for config_id, number in sorted(pairs):
+            observation = observations[number]
+            config = self._collected.index(observation).configs[config_id]
             if not (fanned_out and config.is_global):
                 metric = config.metric_threshold.metric if config.metric_threshold else None
                 target = self._collected.target(observation, metric)

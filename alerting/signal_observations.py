@@ -1,7 +1,9 @@
 """The observations of signals and of the current fleet: read from the database for the rules."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from accesslist.models import Project
@@ -21,9 +23,8 @@ from automation.choices import AgentType
 from automation.models import Agent, Host
 from automation.reports import Samples
 from automation.selectors.agents import agent_state, known_agents
-from automation.selectors.hosts import host_state
+from automation.selectors.hosts import host_state, replica_set_state, replica_sets_there
 from automation.selectors.measurements import MeasuredReport, measurements_of_reports, newest_measurements
-from automation.selectors.replica_sets import replica_set_state, replica_sets_there
 from events.choices import SignalKind
 from events.models import Signal
 from events.types import EventType, Target
@@ -55,7 +56,7 @@ class _KnownFleet:
     """Resources named by signals that still exist: hosts by address, agents and measurements."""
 
     hosts: Mapping[str, tuple[str, int]]
-    agents: Set[tuple[str, str]]
+    agents: AbstractSet[tuple[str, str]]
     measured: Mapping[tuple[str, int | str], Samples]
 
     def has_host(self, state: Payload) -> bool:
@@ -136,6 +137,16 @@ def _of_fleet(group_id: str) -> list[Observation]:
         *_of_each(of_replica_set, map(replica_set_state, replica_sets_there(group_id))),
         *_of_people(group_id),
     ]
+
+
+def observations_of_host(host: Host) -> tuple[list[Observation], datetime | None]:
+    """The observations of a host and its replica set now, and the time of the host's newest measurements."""
+    newest = newest_measurements([host.id]).get(host.id)
+    seen = of_host(host_state(host), _numbers(newest.samples if newest else {}))
+    if host.replica_set_id:
+        replica_set = replica_sets_there(host.group_id).filter(id=host.replica_set_id)
+        seen += _of_each(of_replica_set, map(replica_set_state, replica_set))
+    return seen, newest.at.reported if newest else None
 
 
 def _of_people(group_id: str) -> list[Observation]:

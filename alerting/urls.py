@@ -35,6 +35,7 @@ urlpatterns = [
     ),
     route("groups/<group_id>/alertConfigs/<config_id>/alerts", AlertConfigViewSet, get="alerts"),
     route("groups/<group_id>/alertConfigs/<config_id>/test", AlertConfigViewSet, post="test"),
+    route("groups/<group_id>/alertConfigs/<config_id>/explain", AlertConfigViewSet, post="explain"),
     route("globalAlertConfigs", GlobalAlertConfigViewSet, get="index", post="create"),
     route(
         "globalAlertConfigs/<global_config_id>",

@@ -30,8 +30,8 @@ from alerting.services.purge import deleted_project_purge
 from alerting.services.retention import alerts_trim, events_trim, failed_signals_trim
 from alerting.services.second_factors import second_factors_sweep
 from alerting.services.workers import worker_seen
+from automation.services.agents import heartbeats_sweep
 from automation.services.days import days_prepare
-from automation.services.heartbeats import heartbeats_sweep
 from automation.services.hosts import deleted_host_purge
 from automation.services.measurements import measurements_trim
 from automation.services.old_measurements import old_measurements_move

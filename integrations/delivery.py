@@ -72,7 +72,7 @@ def _attempt(
             channel.send(config, message, now=now)
     except DeliveryError as error:
         return error
-    except Exception as error:  # Whatever happens, the worker continues and the message is retried.
+    except Exception as error:  # noqa: BLE001 - whatever happens, the worker continues and the message is retried.
         _log_unforeseen(channel_type, message, error)
         return DeliveryError(UNFORESEEN, retryable=True, perhaps_received=True)
     return None

@@ -4,12 +4,10 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
-from opsapi.api.health import HealthViewSet
-from opsapi.api.pages import docs_page, metrics_page, schema_page
-from opsapi.api.root import ErrorCodeViewSet, RootViewSet
+from opsapi.api.root import ErrorCodeViewSet, HealthViewSet, RootViewSet, docs_page, metrics_page, schema_page
 from opsapi.api.views import UnknownPath, route
 from opsapi.console.path import CONSOLE_PATH, DOCUMENTS_PATH, SETUP_PATH
-from opsapi.document_pages import missing_page
+from opsapi.static_files import missing_page
 
 admin.autodiscover()  # the pages of the console
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")

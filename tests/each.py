@@ -49,7 +49,7 @@ def each(names: Names, rows: Iterable[Any], *, ids: Ids | None = None) -> Callab
                 try:
                     with _undone():
                         test(*arguments, **fixtures, **values)
-                except (Exception, pytest.fail.Exception) as fault:
+                except (Exception, pytest.fail.Exception) as fault:  # noqa: BLE001 - raised at the end, with all others
                     fault.add_note(
                         f"row {number}: {name or (told[number] if told else _name(values, shown))}"
                     )

@@ -10,70 +10,61 @@ from alerting.rules.transition import ConfigView
 from automation.metrics import Metric
 from events.types import EventType
 
-Place = int
-"""The position of a configuration in the index."""
-
 
 @dataclass(slots=True)
 class _Bounds:
     """The limits of one metric on one side, in its base unit and ascending, and their configurations."""
 
     limits: list[float] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    configs: list[ConfigView] = field(default_factory=list)
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[float, Place]]) -> "_Bounds":
-        ordered = sorted(pairs)
-        return cls([limit for limit, _ in ordered], [place for _, place in ordered])
+    def of(cls, pairs: Iterable[tuple[float, ConfigView]]) -> "_Bounds":
+        ordered = sorted(pairs, key=lambda pair: pair[0])
+        return cls([limit for limit, _ in ordered], [config for _, config in ordered])
 
-    def below(self, value: float) -> Sequence[Place]:
-        return self.places[: bisect_left(self.limits, value)]
+    def below(self, value: float) -> Sequence[ConfigView]:
+        return self.configs[: bisect_left(self.limits, value)]
 
-    def above(self, value: float) -> Sequence[Place]:
-        return self.places[bisect_right(self.limits, value) :]
+    def above(self, value: float) -> Sequence[ConfigView]:
+        return self.configs[bisect_right(self.limits, value) :]
 
 
 _NONE = _Bounds()
 
 
 class ConfigIndex:
-    """Configurations by event type, and thresholds of a metric by their limits."""
+    """Configurations of one event type by id, and thresholds of a metric by their limits."""
 
-    def __init__(self, configs: Sequence[ConfigView]) -> None:
-        """`configs` cover one project; an observation is compared with them in this order."""
-        self.configs = configs
-        self._places: Mapping[str, Place] = {config.id: place for place, config in enumerate(configs)}
-        self._metrics: dict[EventType, set[Metric | None]] = {}
-        self._always: dict[EventType, list[Place]] = {}
+    def __init__(self, configs: Iterable[ConfigView]) -> None:
+        self.configs: Mapping[str, ConfigView] = {config.id: config for config in configs}
+        self._metrics: set[Metric | None] = set()
+        self._always: list[ConfigView] = []
         """The configurations without a limit in `_bounds`."""
-        bounds: dict[tuple[ThresholdOperator, str], list[tuple[float, Place]]] = {}
-        for place, config in enumerate(configs):
+        bounds: dict[tuple[ThresholdOperator, str], list[tuple[float, ConfigView]]] = {}
+        for config in self.configs.values():
             threshold, limit = config.metric_threshold, _limit(config)
-            self._metrics.setdefault(config.event_type, set()).add(threshold.metric if threshold else None)
+            self._metrics.add(threshold.metric if threshold else None)
             if threshold is None or limit is None:
-                self._always.setdefault(config.event_type, []).append(place)
+                self._always.append(config)
             else:
-                bounds.setdefault((threshold.operator, threshold.metric.value), []).append((limit, place))
+                bounds.setdefault((threshold.operator, threshold.metric.value), []).append((limit, config))
         self._bounds = {key: _Bounds.of(pairs) for key, pairs in bounds.items()}
-
-    def place(self, config_id: str, event_type: EventType) -> Place | None:
-        """Return the place of a configuration of an event type; None if the index does not have it."""
-        place = self._places.get(config_id)
-        return place if place is not None and self.configs[place].event_type is event_type else None
 
     def metrics(self, observation: Observation) -> list[Metric | None]:
         """Return the metrics that alerts about the observation can be about; None means no metric."""
-        asked = self._metrics.get(observation.event_type, set())
-        return [metric for metric in asked if metric is None or metric.value in observation.samples]
+        return [metric for metric in self._metrics if metric is None or metric.value in observation.samples]
 
-    def beginning(self, observation: Observation) -> Iterator[Place]:
+    def beginning(self, observation: Observation) -> Iterator[ConfigView]:
         """Yield the configurations under which it may start an alert or notify, in any order, each once.
 
         For every other configuration, `transition.step` does nothing unless there is an active alert.
         """
         if observation.condition in {Condition.ENDED, Condition.GONE}:
             return
-        yield from self._always.get(observation.event_type, ())
+        yield from self._always
+        if not self._bounds:
+            return
         for metric, samples in observation.samples.items():
             if samples:
                 value = mean_of(samples)

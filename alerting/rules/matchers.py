@@ -197,6 +197,11 @@ _FACTS: Mapping[MatcherField, Callable[[MatchSubject], str]] = {
 }
 
 
+def fact_of(field: MatcherField, subject: MatchSubject) -> str:
+    """Return what a matcher of the field compares; empty if the subject does not have it."""
+    return _FACTS[field](subject)
+
+
 def fields_for(category: Category) -> tuple[MatcherField, ...]:
     """Return the fields matchers of this category's event types may use; none: no matchers at all."""
     return _FIELDS.get(category, ())
@@ -257,7 +262,7 @@ def compile_regex(pattern: str, ignore_case: bool = False) -> Regex:
 
 
 def _holds(matcher: Matcher, subject: MatchSubject) -> bool:
-    fact, wanted = _FACTS[matcher.field](subject), matcher.value
+    fact, wanted = fact_of(matcher.field, subject), matcher.value
     caseless = matcher.field in _CASELESS
     if matcher.operator is MatcherOperator.REGEX:
         return compile_regex(wanted, caseless).search(fact) is not None

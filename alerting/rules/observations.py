@@ -8,7 +8,7 @@ from typing import Any
 
 from alerting.rules.matchers import MatchSubject, subject_of
 from automation.choices import AgentType, HostType
-from automation.rules.agents import AGENT_DOWN, AGENT_VERSION_BEHIND
+from automation.rules.heartbeats import AGENT_DOWN, AGENT_VERSION_BEHIND
 from events.types import EVENT_TYPES, AlertEffect, EventType, Target, openers_of
 from opsapi.clock import parse_time
 

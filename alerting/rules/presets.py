@@ -6,12 +6,11 @@ Presets are offered and only added on request. Presets for machines and agents b
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from alerting.rules.thresholds import MetricThreshold, ThresholdMode, ThresholdOperator, limit_of
 from alerting.rules.transition import ConfigView
-from automation.metric_spec import BOTH, MONGODB, POSTGRESQL, Engine
-from automation.metrics import Metric
+from automation.metrics import BOTH, MONGODB, POSTGRESQL, Engine, Metric
 from automation.units import Unit
 from events.types import EventType
 
@@ -78,7 +77,7 @@ class Preset(StrEnum):
     spec: PresetSpec
 
     # Any: for a type checker, a look-up such as `Preset("NO_PRIMARY")` passes through here as well.
-    def __new__(cls, row: Any) -> "Preset":
+    def __new__(cls, row: Any) -> Self:
         """Create the member of a row."""
         member = str.__new__(cls, row.name)
         member._value_ = row.name

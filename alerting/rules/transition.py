@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from alerting.rules.matchers import Matcher, matches
@@ -25,17 +25,13 @@ from events.types import EVENT_TYPES, EventType
 
 @dataclass(frozen=True, slots=True)
 class ConfigView:
-    """The facts of an enabled configuration for rules.
-
-    `smallest_delay`: how long a condition is tracked before the alert opens.
-    """
+    """The facts of an enabled configuration for rules."""
 
     id: str
     event_type: EventType
     matchers: Sequence[Matcher] = ()
     metric_threshold: MetricThreshold | None = None
     threshold: CountThreshold | None = None
-    smallest_delay: timedelta = timedelta()
     is_global: bool = False
     tags: Sequence[str] = ()
 
@@ -95,11 +91,6 @@ def target_of(observation: Observation, metric: Metric | None = None) -> str:
     return target_key(EVENT_TYPES[observation.event_type].target, facts)
 
 
-def opens_at(config: ConfigView, started: datetime) -> datetime:
-    """When an alert that started at `started` opens."""
-    return started + config.smallest_delay
-
-
 def step(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
     """Decide what the observation changes; `alert` is the active alert of the configuration and target."""
     # Matchers decide where an alert may start. An active alert ends with its condition, whatever has changed
@@ -139,7 +130,7 @@ def _is_older(observation: Observation, alert: AlertView) -> bool:
 
 
 def _measured(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
-    verdict = _verdict(config, observation)
+    verdict = threshold_verdict(config, observation)
     # The number of members decides, but it is not shown as the value of the alert.
     value = verdict.value if config.metric_threshold else None
     match verdict.state:
@@ -154,7 +145,8 @@ def _measured(config: ConfigView, observation: Observation, alert: AlertView | N
             return Decision(AlertAction.UPDATE if changed else AlertAction.NOTHING, Reason.STILL_HOLDS, value)
 
 
-def _verdict(config: ConfigView, observation: Observation) -> ThresholdVerdict:
+def threshold_verdict(config: ConfigView, observation: Observation) -> ThresholdVerdict:
+    """Compare the observation with the threshold of the configuration; NO_DATA without a threshold."""
     if config.metric_threshold:
         return evaluate_threshold(
             config.metric_threshold, observation.samples.get(config.metric_threshold.metric.value, ())

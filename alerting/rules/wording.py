@@ -38,7 +38,7 @@ def condition_words(
     threshold: CountThreshold | None = None,
 ) -> str:
     """What a configuration asks for: `CONNECTIONS above 900, where HOSTNAME starts with “db”`."""
-    held = [_matcher_words(matcher) for matcher in matchers]
+    held = [matcher_words(matcher) for matcher in matchers]
     where = f", where {' and '.join(held)}" if held else ""
     return _threshold_words(event_type, metric_threshold, threshold) + where
 
@@ -84,5 +84,6 @@ def _threshold_words(
     return event_type.value
 
 
-def _matcher_words(matcher: Matcher) -> str:
+def matcher_words(matcher: Matcher) -> str:
+    """What a matcher asks for: `HOSTNAME starts with “db”`."""
     return f"{matcher.field.value} {_COMPARED[matcher.operator]} “{matcher.value}”"

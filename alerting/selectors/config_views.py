@@ -1,7 +1,6 @@
-"""Alert configurations for rules: read with every signal, so in one SQL statement."""
+"""Alert configurations for rules, read in one SQL statement. `config_indexes` keeps them."""
 
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -19,8 +18,7 @@ from events.types import EventType
 
 _VIEWS = f"""
 SELECT config.id, config.event_type, config.group_id IS NULL, config.tags,
-       config.matchers::text, config.metric_threshold::text, config.threshold::text,
-       (SELECT min(delay_min) FROM alerting_notificationsetting WHERE config_id = config.id AND NOT removed)
+       config.matchers::text, config.metric_threshold::text, config.threshold::text
   FROM ({CONCERNED}) AS config
  ORDER BY config.id
 """  # noqa: S608 - built from constants
@@ -41,7 +39,7 @@ def single_config(config_id: str, *, group_id: str) -> list[ConfigView]:
 
 
 def config_view(config: AlertConfig) -> ConfigView:
-    """A stored configuration as rules take it, deleted and disabled ones too; without its delay."""
+    """A stored configuration as rules take it, deleted and disabled ones too."""
     metric_threshold, threshold = config.metric_threshold, config.threshold
     return ConfigView(
         id=config.id,
@@ -58,20 +56,19 @@ def _text(stored: Mapping[str, Any]) -> str:
 
 
 def _view(row: tuple[Any, ...]) -> ConfigView:
-    config_id, event_type, is_global, tags, matchers, metric_threshold, threshold, smallest_delay = row
+    config_id, event_type, is_global, tags, matchers, metric_threshold, threshold = row
     return ConfigView(
         id=config_id,
         event_type=EventType(event_type),
         matchers=_matchers(matchers),
         metric_threshold=_metric_threshold(metric_threshold) if metric_threshold else None,
         threshold=_threshold(threshold) if threshold else None,
-        smallest_delay=timedelta(minutes=smallest_delay or 0),
         is_global=is_global,
         tags=tuple(tags),
     )
 
 
-# The same texts are read again with the next signal.
+# Many configurations have the same texts.
 _cached = lru_cache(maxsize=10_000)
 
 

@@ -2,7 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any
+
+from django.db.models import Min
 
 from accesslist.models import Project, Team
 from accesslist.selectors.users import EVERYTHING, Sight, visible_users_named
@@ -12,6 +15,7 @@ from alerting.notification_types.base import NotificationType
 from integrations.redaction import Secrets
 from integrations.selectors import integrations_of, readable
 from opsapi.encryption import decrypt
+from opsapi.fields import Among
 
 
 def type_of(setting: NotificationSetting) -> NotificationType:
@@ -27,6 +31,13 @@ def stands_for_people(notification: Notification) -> bool:
 def secrets_gone(setting: NotificationSetting) -> bool:
     """Whether its secrets were removed: only their redacted form is left."""
     return setting.secrets is None and any(name in setting.fields for name in type_of(setting).secret_fields)
+
+
+def shortest_delays(config_ids: Iterable[str]) -> Mapping[str, timedelta]:
+    """The shortest delay of each configuration with notifications, by configuration id."""
+    settings = NotificationSetting.objects.filter(Among("config_id", config_ids)).order_by()
+    delays = settings.values_list("config_id").annotate(Min("delay_min"))
+    return {config_id: timedelta(minutes=minutes) for config_id, minutes in delays}
 
 
 def setting_values(setting: NotificationSetting) -> dict[str, Any]:

@@ -46,21 +46,22 @@ def covering(group_id: str, tags: Sequence[str] | None = None) -> Q:
 
 
 # The same as `covering`, as fast SQL for every signal: a part for each index, so that configurations that
-# cover other projects cost nothing. For an OR of the parts the planner reads all configurations.
+# cover other projects cost nothing. For an OR of the parts the planner reads all configurations. xmin and
+# ctid are the versions of the rows.
 CONCERNED = """
-SELECT * FROM alerting_alertconfig
+SELECT *, xmin, ctid FROM alerting_alertconfig
  WHERE group_id = %(group_id)s
    AND event_type = ANY(%(event_types)s) AND deleted IS NULL AND enabled
 UNION ALL
-SELECT * FROM alerting_alertconfig
+SELECT *, xmin, ctid FROM alerting_alertconfig
  WHERE for_all_groups AND tags = '{}'
    AND event_type = ANY(%(event_types)s) AND deleted IS NULL AND enabled
 UNION ALL
-SELECT * FROM alerting_alertconfig
+SELECT *, xmin, ctid FROM alerting_alertconfig
  WHERE group_id IS NULL AND group_ids @> ARRAY[%(group_id)s]::varchar[]
    AND event_type = ANY(%(event_types)s) AND deleted IS NULL AND enabled
 UNION ALL
-SELECT * FROM alerting_alertconfig
+SELECT *, xmin, ctid FROM alerting_alertconfig
  WHERE group_id IS NULL AND tags && (SELECT tags FROM accesslist_project WHERE id = %(group_id)s)
    AND event_type = ANY(%(event_types)s) AND deleted IS NULL AND enabled
 """

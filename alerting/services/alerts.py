@@ -10,8 +10,9 @@ from django.db.models import F, QuerySet
 
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
-from alerting.rules.transition import ConfigView, opens_at
+from alerting.rules.transition import ConfigView
 from alerting.selectors.alerts import current_value
+from alerting.selectors.notification_settings import shortest_delays
 from alerting.services.notifications import schedule_end, schedule_openings
 from events.choices import SignalKind, Work
 from events.facts import EventFacts
@@ -131,7 +132,8 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
 
 
 def _start(starts: Sequence[NewAlert], group_id: str) -> list[_SignalEvent]:
-    rows = [_row(start, group_id) for start in starts]
+    delays = shortest_delays({start.config.id for start in starts})
+    rows = [_row(start, group_id, delays.get(start.config.id, timedelta())) for start in starts]
     Alert.objects.bulk_create(rows, ignore_conflicts=True)
     begun = set(Alert.objects.filter(Among("id", [row.id for row in rows])).values_list("id", flat=True))
     opened = [
@@ -143,8 +145,8 @@ def _start(starts: Sequence[NewAlert], group_id: str) -> list[_SignalEvent]:
     return [(signal, _opened_event(row)) for signal, row in opened]
 
 
-def _row(new_alert: NewAlert, group_id: str) -> Alert:
-    opens = opens_at(new_alert.config, new_alert.at)
+def _row(new_alert: NewAlert, group_id: str, delay: timedelta) -> Alert:
+    opens = new_alert.at + delay
     status = AlertStatus.OPEN if opens <= new_alert.at else AlertStatus.TRACKING
     return Alert(
         id=new_alert.id,

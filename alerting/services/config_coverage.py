@@ -1,6 +1,6 @@
 """The effects on alerts when the condition or the scope of a configuration changes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -30,8 +30,14 @@ class ConfigCoverage:
     @classmethod
     def of(cls, config: AlertConfig) -> "ConfigCoverage":
         """The coverage of a configuration in memory."""
-        meaning = (config.event_type, config.matchers, config.metric_threshold, config.threshold)
+        thresholds = map(_as_double, (config.metric_threshold, config.threshold))
+        meaning = (config.event_type, config.matchers, *thresholds)
         return cls(config.enabled, meaning, ConfigScope.of(config))
+
+
+def _as_double(threshold: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The threshold with the double that was stored: PostgreSQL returns a large one as another integer."""
+    return threshold and {**threshold, "threshold": float(threshold["threshold"])}
 
 
 def config_evaluate(*, config: AlertConfig, projects: QuerySet[Project], now: datetime) -> None:

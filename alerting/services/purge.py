@@ -26,9 +26,13 @@ from alerting.services.locks import project_lock
 from alerting.services.notifications import notifications_drop, notifications_unsilence
 from automation.models import Agent, Cluster, Host
 from automation.selectors.agents import agent_state
-from automation.selectors.clusters import clusters_emptied, last_of_cluster
-from automation.selectors.replica_sets import last_of_replica_set, replica_set_state
-from automation.services.purge import fleet_purge
+from automation.selectors.hosts import (
+    clusters_emptied,
+    last_of_cluster,
+    last_of_replica_set,
+    replica_set_state,
+)
+from automation.services.hosts import fleet_purge
 from events.models import Signal
 from events.types import EVENT_TYPES, Target
 from integrations.choices import MessageKind

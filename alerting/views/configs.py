@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.choices import AlertStatus
+from alerting.explanations import explain_config
 from alerting.models import AlertConfig
 from alerting.notification_tests import alert_config_test, notification_of, tests_throttle
 from alerting.selectors.alerts import AlertRows
@@ -24,6 +25,11 @@ from alerting.serializers.configs import (
     MatcherFieldsDocument,
     config_document,
 )
+from alerting.serializers.explanations import (
+    ExplanationDocument,
+    ExplanationRequest,
+    present_explanation,
+)
 from alerting.serializers.testing import AlertConfigTestDocument, present_tests
 from alerting.services.configs import (
     alert_config_create,
@@ -31,8 +37,10 @@ from alerting.services.configs import (
     alert_config_replace,
     alert_config_update,
 )
+from automation.selectors.hosts import hosts_of
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import get_or_404
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, PAGING, Parameter, read_identifier
 from opsapi.api.resources import Facts
@@ -149,8 +157,14 @@ class AlertConfigViewSet(AnyConfigViewSet):
         "update": WRITE,
         "destroy": WRITE,
         "test": WRITE,
+        "explain": READ,
     }
-    bodies = {"create": AlertConfigDocument, "replace": AlertConfigDocument, "update": AlertConfigChange}
+    bodies = {
+        "create": AlertConfigDocument,
+        "replace": AlertConfigDocument,
+        "update": AlertConfigChange,
+        "explain": ExplanationRequest,
+    }
     answers = {
         "index": [AlertConfigDocument],
         "retrieve": AlertConfigDocument,
@@ -159,8 +173,13 @@ class AlertConfigViewSet(AnyConfigViewSet):
         "update": AlertConfigDocument,
         "alerts": [AlertDocument],
         "test": AlertConfigTestDocument,
+        "explain": ExplanationDocument,
     }
-    refusals = {**AnyConfigViewSet.refusals, "create": [ErrorCode.LIMIT_REACHED]}
+    refusals = {
+        **AnyConfigViewSet.refusals,
+        "create": [ErrorCode.LIMIT_REACHED],
+        "explain": [ErrorCode.HOST_NOT_FOUND],
+    }
     identifiers = {"config_id": ErrorCode.INVALID_ALERT_CONFIG_ID}
     id_name = "config_id"
 
@@ -168,6 +187,14 @@ class AlertConfigViewSet(AnyConfigViewSet):
     def scope(self) -> str:
         """The project."""
         return self.group.id
+
+    def explain(self, request: Request, **_: str) -> Response:
+        """Explain whether the configuration alerts on a host now, or why not. Nothing is written or sent."""
+        host_id = self.body()["hostId"]
+        host = hosts_of(self.group.id).filter(id=host_id).first()
+        host = get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, self.group.id)
+        found = explain_config(config=self._stored, host=host, now=self.now)
+        return Response(present_explanation(found, config=self._stored, host_id=host.id))
 
 
 class MatcherFieldViewSet(ApiViewSet):

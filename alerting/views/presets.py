@@ -15,7 +15,7 @@ from alerting.serializers.presets import (
 )
 from alerting.services.presets import presets_create
 from alerting.views.configs import AlertConfigViewSet
-from automation.metric_spec import Engine
+from automation.metrics import Engine
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.paging import PlainRows
 from opsapi.api.query import LISTING

@@ -83,7 +83,6 @@ def process_name(process: Section) -> str:
 
 
 def process_host(process: Section) -> str:
-    """The host of a process."""
     return text(process, "hostname") or DEFAULT_HOST
 
 

@@ -60,7 +60,7 @@ class RepeatableReport:
     @classmethod
     def of(cls, key: str, body: bytes, *, group_id: str, caller_id: str) -> "RepeatableReport":
         """Each project and API key has its own Idempotency-Keys."""
-        origin = "\0".join((group_id, caller_id, key))
+        origin = f"{group_id}\0{caller_id}\0{key}"
         known_by = UUID(bytes=hashlib.sha256(origin.encode()).digest()[:16])
         return cls(key, known_by, hashlib.sha256(body).hexdigest())
 

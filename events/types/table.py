@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from events.types.spec import Category, EventTypeSpec, Needs, Target, audit, closing, one_shot, opening
 
@@ -14,7 +14,7 @@ class EventType(StrEnum):
     spec: EventTypeSpec
 
     # Any: for a type checker, a look-up such as `EventType("HOST_DOWN")` passes through here as well.
-    def __new__(cls, row: Any) -> "EventType":
+    def __new__(cls, row: Any) -> Self:
         """Create the member of a row."""
         member = str.__new__(cls, row.name)
         member._value_ = row.name

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.http import HttpRequest
 
-TOKEN_FIELD = "once"  # noqa: S105
+TOKEN_FIELD = "once"  # noqa: S105 - a name
 """The field with the token."""
 MOST_PAGES = 50
 """Number of pages remembered per session, the newest."""

@@ -41,6 +41,9 @@ def user(**changes: Any) -> dict[str, Any]:
     return _with(document, changes)
 
 
+HOST_ID = "4057" + "0" * 20
+"""The host of the tests, for bodies that name a host by its id."""
+
 TEAM_ID = "7ea7" + "0" * 20
 """The team of the tests: bodies name teams by their id."""
 
@@ -124,6 +127,11 @@ def window(**changes: Any) -> dict[str, Any]:
         "description": "new disks",
     }
     return _with(document, changes)
+
+
+def question(**changes: Any) -> dict[str, Any]:
+    """Asks whether a configuration alerts on the host of the tests."""
+    return _with({"hostId": HOST_ID}, changes)
 
 
 def new_host(**changes: Any) -> dict[str, Any]:

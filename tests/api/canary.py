@@ -20,8 +20,8 @@ from automation.serializers.automation_config import AutomationConfigDocument
 from integrations.choices import SecretKind
 from integrations.models import Integration
 from integrations.types import INTEGRATION_TYPES
+from opsapi.api.bodies import render
 from opsapi.api.documents import Document
-from opsapi.api.renderers import render
 from tests.api import bodies
 from tests.architecture.test_writes_are_recorded import BODIES
 from tests.client import ApiClient

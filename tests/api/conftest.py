@@ -7,6 +7,7 @@ from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
 from accesslist.models import Project
+from accesslist.services.projects import project_hosts_counted
 from alerting.choices import NotificationStatus
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
@@ -57,6 +58,10 @@ def one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
     key = owner.post(f"{group}/apiKeys", bodies.api_key()).json()
     window = owner.post(f"{group}/maintenanceWindows", bodies.window()).json()
     integration = owner.post(f"{group}/integrations/SCRAPER", bodies.scraper()).json()
+    Host.objects.create(
+        id=bodies.HOST_ID, group=project, hostname="db1.example.com", port=27017, created=clock.now()
+    )
+    project_hosts_counted(group_id=project.id, difference=1)
     # The alert is of a host nothing more is known of; then it has a cluster and a database.
     for said in ({}, {"clusterName": "orders", "databases": [{"databaseName": "orders"}]}):
         down = bodies.host(reachable=False, **said)

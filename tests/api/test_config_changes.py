@@ -86,8 +86,9 @@ def diff_of(event_type: str) -> dict[str, tuple[str | None, str | None]]:
             eventTypeName="TOO_FEW_HEALTHY_MEMBERS", threshold={"operator": "LESS_THAN", "threshold": 2}
         ),
         alert_config(enabled=False),
+        metric_config(threshold=12345678901234567890, units="RAW"),
     ],
-    ids=["matchers", "metric", "count", "disabled"],
+    ids=["matchers", "metric", "count", "disabled", "an integer that is no double"],
 )
 def test_what_was_read_can_be_written_back_and_changes_nothing(
     kind: ConfigKind, project: Project, body: dict[str, Any]

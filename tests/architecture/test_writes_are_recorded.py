@@ -290,9 +290,13 @@ UNSIGNED = {"POST /unauth/users"}
 EMPTY_ONLY = {"DELETE /orgs/<org_id>"}
 """What takes an organization without projects."""
 
-READS = {"POST /groups/<group_id>/maintenanceWindows/preview"}
-"""Routes that take a body and write nothing."""
+READS: Mapping[str, Any] = {
+    "POST /groups/<group_id>/alertConfigs/<config_id>/explain": bodies.question(),
+    "POST /groups/<group_id>/maintenanceWindows/preview": bodies.window(),
+}
+"""Routes with a body that write nothing → a body that is answered."""
 
+_WITH_BODIES = [route for route in ROUTES if route.method != "GET"]
 pytestmark = pytest.mark.django_db
 
 
@@ -301,10 +305,12 @@ def row_of(route: Route) -> str:
     return str(route).replace(PUBLIC, "")
 
 
-WRITES = [route for route in ROUTES if route.method != "GET" and row_of(route) not in READS]
-
-BODIES: Mapping[str, Any] = {str(route): TOLD[row_of(route)][0] for route in WRITES if row_of(route) in TOLD}
-"""Route, by its whole name → a body that changes something."""
+WRITES = [route for route in _WITH_BODIES if row_of(route) not in READS]
+_BY_ROW = {**READS, **{row: body for row, (body, _) in TOLD.items()}}
+BODIES: Mapping[str, Any] = {
+    str(route): _BY_ROW[row_of(route)] for route in _WITH_BODIES if row_of(route) in _BY_ROW
+}
+"""Route, by its whole name → a body that is accepted; the body of a write changes something."""
 
 ANOTHER = {f"POST {PUBLIC}{INTEGRATION}": {"integration_type": "WEBHOOK"}}
 """Where what is known is there already → the parameters of what is not."""

@@ -81,8 +81,8 @@ def _columns(
 def page(columns: Mapping[str, Mapping[str, str]]) -> str:
     """The page, with a row for each metric."""
     rows = [["metric", *columns], ["---"] * (len(columns) + 1)]
-    for metric in [*(row.metric for row in SERVER), SIZE, DEAD_ROWS]:
-        rows.append([f"`{metric}`", *(reasons[metric] for reasons in columns.values())])
+    metrics = [*(row.metric for row in SERVER), SIZE, DEAD_ROWS]
+    rows += [[f"`{metric}`", *(reasons[metric] for reasons in columns.values())] for metric in metrics]
     return _HEAD.lstrip() + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 

@@ -14,7 +14,7 @@ from alerting.choices import NotificationStatus
 from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, Notification, UnreachableHost
 from alerting.rules.transition import ConfigView
 from alerting.services.acknowledgements import alert_acknowledge
-from alerting.services.alerts import AlertChanges, AlertEnd, NewAlert, alerts_change
+from alerting.services.alerts import AlertChanges, AlertEnd, NewAlert, alerts_change, alerts_open
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import leases_release
@@ -57,6 +57,7 @@ class PostgresStore:
         signal = Signal(pk=next(self._signals), created=now, group_id=group)
         start = NewAlert(signal=signal, config=view, target=target, facts=facts, at=now)
         alerts_change(changes=AlertChanges(starts=[start]), group_id=group, now=now)
+        alerts_open(alerts=list(Alert.objects.filter(id=start.id, status="TRACKING")), now=now)
         return Alert.objects.get(group_id=group, target_key=target, status="OPEN").id
 
     def close(self, alert_id: str, now: datetime) -> None:

@@ -121,7 +121,6 @@ class World:
         )
 
     def add_integration(self, by: str, group: str, name: str, document: Mapping[str, Any]) -> None:
-        """Create an integration from its request document."""
         integration_create(
             group_id=self.groups[group].id,
             integration_type=name,
@@ -164,7 +163,6 @@ class World:
         )
 
     def publish(self, by: str, group: str, document: Mapping[str, Any]) -> None:
-        """Publish an automation configuration."""
         automation_config_publish(
             group_id=self.groups[group].id,
             sent=dict(document),

@@ -19,8 +19,7 @@ from alerting.config_form.kinds import (
 from alerting.config_form.labels import label_of
 from alerting.config_form.rows import Typed
 from alerting.notification_types import NOTIFICATION_TYPES
-from automation.metric_spec import MetricKind
-from automation.metrics import Metric, allowed_units, base_unit, by_subject
+from automation.metrics import Metric, MetricKind, allowed_units, base_unit, by_subject
 from opsapi.console.fields import CLEAR, SecretInput
 from opsapi.console.forms import themed
 

@@ -12,7 +12,7 @@ from alerting.forms.configs.offers import writable_projects
 from alerting.models import AlertConfig
 from alerting.rules.presets import Preset, presets_of
 from alerting.selectors.configs import configs_of_presets
-from automation.metric_spec import Engine
+from automation.metrics import Engine
 from opsapi.console.admin_urls import page_url
 from opsapi.console.forms import ConsoleForm
 from opsapi.roles import Scope

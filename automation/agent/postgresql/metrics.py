@@ -44,7 +44,6 @@ class MetricQuery:
         )
 
     def statement(self, columns: Mapping[str, str]) -> str:
-        """The statement for the given columns."""
         selected = ", ".join(f"({expression})::float8 AS {name}" for name, expression in columns.items())
         return f"SELECT {selected} {self.origin}"
 
@@ -214,6 +213,3 @@ SERVER = (
 
 SIZE, DEAD_ROWS = "DATABASE_STORAGE_SIZE", "PG_DEAD_ROWS"
 """The metrics of a database, every ten minutes. Only a primary counts dead rows."""
-
-OF_THE_MACHINE = ("SYSTEM_", "DISK_PARTITION_", "SWAP_")
-"""Prefixes of metrics that PostgreSQL does not have: its statistics do not include the machine."""

@@ -38,6 +38,7 @@ def said(project: Project, names: list[str], *, reachable: bool, now: datetime) 
 def test_many_begin_and_end_with_as_many_statements_as_one(project: Project, outside: Outside) -> None:
     config = make_config(project, notifications=[WEBHOOK, {**EMAIL, "delayMin": 5}])
     evaluate(START)
+    said(project, ["another"], reachable=True, now=START)  # reads the configurations and keeps them
     many = [f"h{number}" for number in range(20)]
     begun = [
         said(project, names, reachable=False, now=START + place * MINUTE)

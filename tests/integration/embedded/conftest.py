@@ -112,7 +112,7 @@ def _in_child(function: Callable[[], Any], write: int) -> None:
         os.setuid(nobody.pw_uid)
         os.write(write, pickle.dumps(_outcome(function)))
         status = 0
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - printed; the child ends in any case
         traceback.print_exc()
     finally:
         os._exit(status)
@@ -121,7 +121,7 @@ def _in_child(function: Callable[[], Any], write: int) -> None:
 def _outcome(function: Callable[[], Any]) -> Any:
     try:
         return function()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the parent raises it
         return error
 
 

@@ -14,7 +14,7 @@ from opsapi.embedded import server as server_module
 from opsapi.embedded.layout import SOCKET_NAME
 from opsapi.embedded.server import Server
 from opsapi.supervisor import StartError
-from opsapi.supervisor.lock import DirectoryLock
+from opsapi.supervisor.platform import DirectoryLock
 from tests.eventually import eventually, is_running
 from tests.integration.embedded.conftest import MakeServer
 from tests.integration.embedded.sql import ask, connect, tell

@@ -10,8 +10,7 @@ from pytest_django import Settings
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded import cluster as cluster_module
 from opsapi.embedded import upgrade as upgrade_module
-from opsapi.embedded.binaries import find_binaries
-from opsapi.embedded.cluster import DatabaseCluster
+from opsapi.embedded.cluster import DatabaseCluster, find_binaries
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
 from opsapi.embedded.upgrade import upgrade

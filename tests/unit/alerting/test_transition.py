@@ -12,7 +12,6 @@ from alerting.rules.transition import (
     ConfigView,
     Decision,
     Reason,
-    opens_at,
     step,
     target_of,
 )
@@ -125,12 +124,6 @@ def test_an_alert_ends_with_its_condition_whatever_matchers_say_by_then() -> Non
     matcher = Matcher(MatcherField.TYPE_NAME, MatcherOperator.EQUALS, "PRIMARY")
     config = ConfigView("config", EventType.HOST_DOWN, matchers=(matcher,))
     assert step(config, seen(Condition.ENDED), ACTIVE) == Decision(AlertAction.CLOSE, Reason.ENDED)
-
-
-def test_it_opens_when_the_smallest_delay_has_passed() -> None:
-    delay = timedelta(minutes=5)
-    assert opens_at(ConfigView("config", EventType.HOST_DOWN, smallest_delay=delay), NOW) == NOW + delay
-    assert opens_at(DOWN, NOW) == NOW
 
 
 def test_a_metric_has_a_target_of_its_own_on_the_same_host() -> None:

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from automation.agent.addresses import ServerAddress
-from automation.agent.engine import HostReading, Sample
+from automation.agent.engine import HostReading, Sample, ServerAddress
 from automation.agent.faults import MOST_PROBLEMS
-from automation.agent.mongodb.deployment import MOST_HOSTS, MOST_MEMBERS, Deployment
-from automation.agent.mongodb.engine import MongoDB
+from automation.agent.mongodb.engine import MOST_HOSTS, MOST_MEMBERS, Deployment, MongoDB
 from automation.agent.mongodb.host import MongoAnswer
 from automation.agent.mongodb.topology import members_of_cluster
 from tests.each import each

@@ -1,4 +1,4 @@
-"""Reads request bodies strictly, with `opsapi.strict_json`."""
+"""Request bodies, read strictly, and documents as JSON: compact or pretty, with or without an envelope."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -7,12 +7,14 @@ from typing import IO, Any
 
 from django.conf import settings
 from django.http import HttpRequest
+from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, rate_limited
-from opsapi.strict_json import read_json
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import JsonObject, read_json, write_json
 
 LARGE_BODY = 1024 * 1024
 """Bodies with more bytes are large: parsed, they take many times their size."""
@@ -31,8 +33,7 @@ class LargeBodies:
     def taking(self, size: int) -> Iterator[None]:
         """Run the block with a body of `size` bytes.
 
-        Raises:
-            ApiError: RATE_LIMITED with Retry-After, if the other large bodies leave no room.
+        Raises: ApiError: RATE_LIMITED with Retry-After, if the other large bodies leave no room.
         """
         if size <= LARGE_BODY:
             yield
@@ -68,16 +69,11 @@ class StrictJSONParser(BaseParser):
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> JsonObject:
-        """See `read_json_object`."""
         return read_json_object(stream.read())
 
 
 def check_media_type(request: HttpRequest) -> None:
-    """Require `application/json`, in UTF-8 if a charset is named.
-
-    Raises:
-        ApiError: UNSUPPORTED_MEDIA_TYPE.
-    """
+    """Require `application/json`, in UTF-8 if a charset is named. Raises ApiError: UNSUPPORTED_MEDIA_TYPE."""
     charset = (request.content_params or {}).get("charset", "utf-8").lower()
     if request.content_type != "application/json" or charset not in {"utf-8", "utf8"}:
         raise ApiError(ErrorCode.UNSUPPORTED_MEDIA_TYPE)
@@ -88,8 +84,7 @@ def read_body(request: HttpRequest, limit: int) -> bytes:
 
     The request keeps the body, because it may be repeated (`opsapi.api.middleware.PassingFaults`).
 
-    Raises:
-        ApiError: REQUEST_TOO_LARGE, before anything is parsed; INVALID_JSON for an incomplete body.
+    Raises: ApiError: REQUEST_TOO_LARGE, before anything is parsed; INVALID_JSON for an incomplete body.
     """
     if (kept := getattr(request, _KEPT, None)) is not None:
         return bytes(kept)
@@ -108,11 +103,7 @@ def read_body(request: HttpRequest, limit: int) -> bytes:
 
 
 def read_json_object(body: bytes) -> JsonObject:
-    """Return the JSON object in the body.
-
-    Raises:
-        ApiError: INVALID_JSON with the fault.
-    """
+    """Return the JSON object in the body. Raises ApiError: INVALID_JSON with the fault."""
     document = _read_json(body)
     if not isinstance(document, dict):
         raise ApiError(ErrorCode.INVALID_JSON, "it must be a JSON object")
@@ -122,8 +113,7 @@ def read_json_object(body: bytes) -> JsonObject:
 def read_json_array(body: bytes) -> list[Any]:
     """Return the JSON array in the body, for routes that accept several documents.
 
-    Raises:
-        ApiError: INVALID_JSON with the fault.
+    Raises: ApiError: INVALID_JSON with the fault.
     """
     documents = _read_json(body)
     if not isinstance(documents, list):
@@ -136,3 +126,52 @@ def _read_json(body: bytes) -> Any:
         return read_json(body)
     except ValueError as error:
         raise ApiError(ErrorCode.INVALID_JSON, str(error)) from None
+
+
+def render(document: object, *, pretty: bool = False) -> bytes:
+    """Return the document as UTF-8 JSON."""
+    return write_json(document, pretty=pretty)
+
+
+def enveloped(document: Any, status: int, *, lists: bool) -> JsonObject:
+    """Return the document with its `status`, for clients that cannot read the status of a response.
+
+    A list gets `status` next to its results; any other document becomes `content`. `lists`: the action
+    answers with a list.
+    """
+    if lists and "results" in document:
+        return {"status": status, **document}
+    return {"status": status, "content": document}
+
+
+class DocumentRenderer(BaseRenderer):
+    """The only renderer. The view puts `pretty` into the context of the response."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Return the bytes of the document; a response without a document has no body."""
+        if data is None:
+            return b""
+        return self.write(data, pretty=bool(renderer_context and renderer_context.get("pretty")))
+
+    @staticmethod
+    def write(document: Any, *, pretty: bool) -> bytes:
+        return render(document, pretty=pretty)
+
+
+class OneRepresentation(BaseContentNegotiation):
+    """Always the same representation, for any Accept header: every client must be able to read errors."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        return parsers[0]
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type

@@ -1,0 +1,115 @@
+"""The explanation of an alert configuration on a host, as the API shows it."""
+
+from rest_framework import serializers
+
+from alerting.explanations import HostExplanation
+from alerting.models import AlertConfig
+from alerting.rules.explanation import ComparedMatcher, NoAlertReason
+from alerting.rules.matchers import MatcherField, MatcherOperator
+from automation.metrics import Metric, base_unit
+from automation.units import Unit
+from events.serializers import CurrentValueDocument
+from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document
+from opsapi.api.fields import Identifier
+from opsapi.clock import wire_time
+from opsapi.wire_json import JsonObject, without_nulls
+
+
+class ExplanationRequest(Document):
+    """The host that is compared with the configuration."""
+
+    hostId = Identifier(example=ANOTHER_ID, help_text="A host of the project.")
+
+
+class ComparedMatcherDocument(Document):
+    """A matcher, and what it was compared with."""
+
+    example = {
+        "fieldName": MatcherField.TYPE_NAME.value,
+        "operator": MatcherOperator.EQUALS.value,
+        "value": "PRIMARY",
+        "actualValue": "PRIMARY",
+        "matched": True,
+    }
+
+    fieldName = serializers.ChoiceField([field.value for field in MatcherField])
+    operator = serializers.ChoiceField([operator.value for operator in MatcherOperator])
+    value = serializers.CharField()
+    actualValue = serializers.CharField(allow_blank=True, help_text="Empty if the host does not have it.")
+    matched = serializers.BooleanField()
+
+
+class ExplanationDocument(Document):
+    """Whether a configuration alerts on a host now, or the first reason why it does not."""
+
+    example = {
+        "alertConfigId": AN_ID,
+        "hostId": ANOTHER_ID,
+        "wouldAlert": False,
+        "reason": NoAlertReason.INSIDE_THRESHOLD.value,
+        "detail": "CONNECTIONS is 812, which is not above 900.",
+        "matchers": [ComparedMatcherDocument.example],
+        "currentValue": CurrentValueDocument.example,
+        "measured": A_TIME,
+    }
+
+    alertConfigId = serializers.CharField()
+    hostId = serializers.CharField()
+    wouldAlert = serializers.BooleanField(help_text="Whether an alert is open, or would be, and notifies.")
+    reason = serializers.ChoiceField(
+        [reason.value for reason in NoAlertReason],
+        required=False,
+        help_text="The first reason why not, in this order; absent if wouldAlert is true.",
+    )
+    detail = serializers.CharField(help_text="The same as a sentence, with the compared values.")
+    matchers = ComparedMatcherDocument(many=True)
+    currentValue = CurrentValueDocument(
+        required=False,
+        help_text="The value that was compared with the threshold, or the number of members.",
+    )
+    measured = serializers.DateTimeField(
+        required=False, help_text="Time of the newest measurements of the host."
+    )
+    opens = serializers.DateTimeField(
+        required=False, help_text="When the alert opened, or opens if its condition stays true."
+    )
+    alertId = serializers.CharField(required=False, help_text="The active alert.")
+    maintenanceWindowId = serializers.CharField(required=False, help_text="The window that mutes it.")
+
+
+def present_explanation(found: HostExplanation, *, config: AlertConfig, host_id: str) -> JsonObject:
+    """The explanation of a configuration on a host."""
+    explanation = found.explanation
+    return without_nulls(
+        {
+            "alertConfigId": config.id,
+            "hostId": host_id,
+            "wouldAlert": explanation.would_alert,
+            "reason": explanation.reason.value if explanation.reason else None,
+            "detail": explanation.detail,
+            "matchers": [_matcher(compared) for compared in explanation.matchers],
+            "currentValue": _value(explanation.value, config),
+            "measured": wire_time(found.measured) if found.measured else None,
+            "opens": wire_time(explanation.opens) if explanation.opens else None,
+            "alertId": found.alert_id,
+            "maintenanceWindowId": found.window_id,
+        }
+    )
+
+
+def _matcher(compared: ComparedMatcher) -> JsonObject:
+    matcher = compared.matcher
+    return {
+        "fieldName": matcher.field.value,
+        "operator": matcher.operator.value,
+        "value": matcher.value,
+        "actualValue": compared.actual,
+        "matched": compared.matched,
+    }
+
+
+def _value(value: float | None, config: AlertConfig) -> JsonObject | None:
+    if value is None:
+        return None
+    metric = config.metric_threshold and Metric(config.metric_threshold["metricName"])
+    return {"number": value, "units": (base_unit(metric) if metric else Unit.RAW).value}
