@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from unfold.decorators import display
 
 from alerting.access import WRITE
+from alerting.forms.window_input import matchers_shown
 from alerting.forms.windows import NewWindowForm, WindowForm
 from alerting.models import Alert, MaintenanceWindow
 from alerting.presentation import WINDOW_LABELS, WINDOW_WORDS, muted_words, window_badge
@@ -204,6 +205,6 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
 
     @admin.display(description="targets")
     def targets(self, window: MaintenanceWindow) -> SafeString | str:
-        """The matchers, one in a line."""
-        lines = [(f"{one.field} {one.operator} {one.value}",) for one in window.rule.matchers]
-        return format_html_join(mark_safe("<br>"), "{}", lines) if lines else "all"
+        """The hosts and the other matchers, as the form shows them."""
+        shown = [line for text in matchers_shown(window.matchers).values() for line in text.splitlines()]
+        return format_html_join(mark_safe("<br>"), "{}", [(line,) for line in shown]) if shown else "all"

@@ -210,8 +210,8 @@ def test_selected_hosts_lead_to_a_filled_in_form(
     assert (form["group"], form["alertTypeNames"]) == ([project.id], ["HOST"])
     assert form["hosts"] == ["db1.example.com:27017\ndb2.example.com:27017"]
     post(console, ADD, **{**form, "startDate": "2099-01-01T00:00", "endDate": "2099-01-01T01:00"})
-    (matcher,) = MaintenanceWindow.objects.get().matchers
-    assert matcher["value"] == r"^(db1\.example\.com:27017|db2\.example\.com:27017)$"
+    (matcher,) = MaintenanceWindow.objects.get().rule.matchers
+    assert matcher.value == r"^(db1\.example\.com:27017|db2\.example\.com:27017)$"
 
 
 def test_hosts_of_two_projects_and_too_many_hosts_are_refused(
