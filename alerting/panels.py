@@ -1,4 +1,4 @@
-"""Alerting on the start page of the console: the panels, their rows and links."""
+"""Alerting on the start page of the console, and on the list and the pages of hosts."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Model
 
+from alerting.access import WRITE
 from alerting.choices import DestinationState, NotificationStatus
 from alerting.models import (
     Alert,
@@ -15,11 +16,13 @@ from alerting.models import (
     Notification,
     WorkerHeartbeat,
 )
-from alerting.notification_types.sentences import recipient_words
+from alerting.notification_types import recipient_words
 from alerting.presentation import alert_cells, notifications_waiting_url, window_badge
+from alerting.rules.matchers import MAX_REGEX_LENGTH, hosts_matcher
 from alerting.rules.wording import target_words
-from alerting.selectors.alert_search import Age
+from alerting.selectors.alerts import Age, active_first_rows, alerts_matching
 from alerting.selectors.destinations import destinations_failing
+from alerting.selectors.notification_log import origins_of
 from alerting.selectors.overview import (
     AgeCount,
     active_alerts,
@@ -28,14 +31,17 @@ from alerting.selectors.overview import (
     workers_known,
     workers_seen,
 )
-from alerting.selectors.recipients import origins_of
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
+from automation.models import Host
+from events.types import Category
 from integrations.choices import ChannelType
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
-from opsapi.console.admin_urls import list_url, page_url
+from opsapi.console.actions import LinkOfRows
+from opsapi.console.admin_urls import add_url_named, list_url, page_url
 from opsapi.console.widgets import Cell, Notice, Panel, Tone, Widget, number_of
+from opsapi.first_rows import in_visible_scope
 from opsapi.program import COMMAND
 
 _NO_WORKER = (
@@ -227,3 +233,42 @@ def _worker(worker: WorkerHeartbeat, is_there: bool, now: datetime) -> Sequence[
         Cell("running", tone=Tone.GOOD) if is_there else Cell("stopped", tone=Tone.WARNING),
         Cell(ago_words(worker.seen, now)),
     ]
+
+
+def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Panel:
+    """Its open and pending alerts, in the usual order."""
+    of_project = in_visible_scope(Alert.objects.filter(group=host.group_id), visible_scope)
+    found = active_first_rows(alerts_matching(of_project, str(host), visible_scope=visible_scope), now=now)
+    muted = muting_windows(found.rows, now=now)
+    of_host: dict[str, str] = {"q": str(host), "group__id__exact": host.group_id}
+    all_alerts = Cell("All alerts of this host", list_url(Alert, **of_host))
+    return Panel(
+        name="alerts",
+        title="Open alerts",
+        unit="open alerts",
+        headers=["Alert", "Status", "Age"],
+        rows=[alert_cells(row, now, is_muted=row.id in muted) for row in found.rows],
+        count=found.count,
+        url=list_url(Alert, status="active", **of_host),
+        empty="No open alerts about this host.",
+        remedy=all_alerts,
+        facts=[all_alerts] if found.rows else [],
+    )
+
+
+def _window_of(hosts: Sequence[Host]) -> str:
+    """The form of a maintenance window for these hosts."""
+    if len({host.group_id for host in hosts}) > 1:
+        raise ValueError("Select hosts of one project: a maintenance window belongs to one project.")
+    names = sorted(str(host) for host in hosts)
+    if len(hosts_matcher(names)["value"]) > MAX_REGEX_LENGTH:
+        raise ValueError("Select fewer hosts, or create a maintenance window with a matcher.")
+    return add_url_named(
+        "alerting.maintenancewindow",
+        group=hosts[0].group_id,
+        alertTypeNames=Category.HOST.value,
+        hosts="\n".join(names),
+    )
+
+
+MUTE_HOSTS = LinkOfRows(name="mute", label="Mute", access=WRITE, url_of=_window_of)

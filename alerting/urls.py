@@ -1,9 +1,12 @@
 """Routes of alerting, below the public base."""
 
-from alerting.views.alerts import AlertViewSet, GlobalAlertViewSet
-from alerting.views.configs import AlertConfigViewSet, GlobalAlertConfigViewSet, MatcherFieldViewSet
-from alerting.views.notification_log import EventNotificationViewSet, ResendingViewSet
-from alerting.views.presets import PresetViewSet
+from alerting.views.alerts import AlertViewSet, EventNotificationViewSet, GlobalAlertViewSet, ResendingViewSet
+from alerting.views.configs import (
+    AlertConfigViewSet,
+    GlobalAlertConfigViewSet,
+    MatcherFieldViewSet,
+    PresetViewSet,
+)
 from alerting.views.windows import WindowViewSet
 from opsapi.api.views import route
 

@@ -171,6 +171,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.forms",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -217,6 +218,7 @@ TEMPLATES = [
         },
     }
 ]
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"  # Some of its templates are ours.
 AUTH_USER_MODEL = "accesslist.User"
 LOGIN_REDIRECT_URL = "admin:index"  # The theme's form has no action attribute.
 AUTHENTICATION_BACKENDS = ["accesslist.backends.OperatorBackend"]
@@ -299,8 +301,8 @@ SPECTACULAR_SETTINGS = {
         "AgentType": "automation.choices.AgentType",
         "EventTypeName": "events.types.EventType",
         "RoleName": "opsapi.roles.Role",
-        "GroupRoleName": "alerting.notification_types.people.GROUP_ROLES",
-        "OrgRoleName": "alerting.notification_types.people.ORG_ROLES",
+        "GroupRoleName": "alerting.notification_types.GROUP_ROLES",
+        "OrgRoleName": "alerting.notification_types.ORG_ROLES",
         "Region": "integrations.choices.Region",
         "MatcherField": "alerting.rules.matchers.MatcherField",
         "MatcherOperator": "alerting.rules.matchers.MatcherOperator",

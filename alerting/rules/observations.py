@@ -50,7 +50,6 @@ class Observation:
 
     @property
     def subject(self) -> MatchSubject:
-        """The facts for matchers."""
         return subject_of(self.facts)
 
 

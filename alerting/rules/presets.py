@@ -34,7 +34,6 @@ class PresetSpec:
 
     @property
     def wire_threshold(self) -> Mapping[str, Any] | None:
-        """The threshold in the stored form of configurations."""
         if self.metric_threshold is None:
             return None
         one = self.metric_threshold
@@ -78,7 +77,6 @@ class Preset(StrEnum):
 
     # Any: for a type checker, a look-up such as `Preset("NO_PRIMARY")` passes through here as well.
     def __new__(cls, row: Any) -> Self:
-        """Create the member of a row."""
         member = str.__new__(cls, row.name)
         member._value_ = row.name
         member.spec = row

@@ -8,8 +8,7 @@ from django.db.models import Count, Q, QuerySet
 
 from alerting.choices import ACTIVE, NotificationStatus, WaitReason
 from alerting.models import Alert, MaintenanceWindow, Notification, WorkerHeartbeat
-from alerting.selectors.acknowledgements import acknowledged_at
-from alerting.selectors.alert_order import first_active
+from alerting.selectors.alerts import acknowledged_at, first_active
 from alerting.selectors.notification_log import of_own_configs
 from alerting.selectors.windows import not_over
 from opsapi.api.principal import VisibleScope
@@ -101,7 +100,7 @@ def windows_ahead(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[Ma
 def workers_known() -> FirstRows[WorkerHeartbeat]:
     """Workers of the last day, the last seen first.
 
-    `services.workers.worker_seen` deletes older ones.
+    `services.leases.worker_seen` deletes older ones.
     """
     return first_rows(WorkerHeartbeat.objects.order_by("-seen", "name"))
 

@@ -1,9 +1,11 @@
-"""Maintenance windows, the notifications that they silence, and the extent of what they mute."""
+"""Maintenance windows: what they silence, the extent of what they mute, and a preview of their effect."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import orjson
 from django.db import connection
@@ -14,6 +16,8 @@ from alerting.choices import AlertStatus
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.rules.delivery_policy import Silence
 from alerting.rules.matchers import MatcherField, MatchSubject, subject_of
+from alerting.rules.recurrence import Occurrence
+from alerting.rules.window_calendar import Calendar, window_calendar
 from alerting.rules.windows import (
     ActiveWindow,
     MuteCounts,
@@ -25,14 +29,22 @@ from alerting.rules.windows import (
     window_rule,
 )
 from automation.models import Agent, Cluster, Host, ReplicaSet
+from automation.selectors.hosts import hosts_of
 from events.models import Event
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi.api.resources import Facts
+from opsapi.first_rows import MOST_SHOWN, more_words
 
 
-def windows_of(group_id: str) -> QuerySet[MaintenanceWindow]:
-    """A project's windows, in the order of their start."""
-    return MaintenanceWindow.objects.filter(group_id=group_id).order_by("start", "id")
+def windows_of(group_id: str, *, not_over_at: datetime | None = None) -> QuerySet[MaintenanceWindow]:
+    """A project's windows, in the order of their start; `not_over_at` leaves out those that are over then."""
+    windows = MaintenanceWindow.objects.filter(group_id=group_id).order_by("start", "id")
+    return windows if not_over_at is None else windows.filter(not_over(not_over_at))
+
+
+def window_with_id(window_id: str, *, group_id: str) -> QuerySet[MaintenanceWindow]:
+    """The window of a project with this ID: at most one row."""
+    return windows_of(group_id).filter(id=window_id)
 
 
 def not_over(now: datetime) -> Q:
@@ -245,3 +257,96 @@ def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent
         )
         for window in listed
     }
+
+
+MOST_OCCURRENCES: Final = 10
+MOST_NAMED: Final = 100
+"""The most hosts and alerts that a preview names; it counts all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Muted:
+    """The ids of the first muted hosts or alerts, and the number of all."""
+
+    ids: list[str]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPreview:
+    """The next occurrences of a window, hosts by name, and open alerts, newest first."""
+
+    rule: WindowRule
+    occurrences: list[Occurrence]
+    hosts: Muted
+    alerts: Muted
+
+
+def window_preview(*, group_id: str, values: Mapping[str, Any], now: datetime) -> WindowPreview:
+    """Return the effect of a window in a project; `values` are of a valid document, by column.
+
+    Hosts and alerts are muted during each occurrence, by the rule of delivery.
+    """
+    rule = window_rule(
+        id="",
+        start=values["start"],
+        end=values["end"],
+        recurrence=values.get("recurrence"),
+        matchers=values.get("matchers"),
+    )
+    categories = values["alert_types"]
+    return WindowPreview(
+        rule=rule,
+        occurrences=list(islice(rule.occurrences(now), MOST_OCCURRENCES)),
+        hosts=_muted_hosts(group_id, rule) if Category.HOST.value in categories else Muted([], 0),
+        alerts=_muted_alerts(group_id, rule, categories),
+    )
+
+
+def _muted_hosts(group_id: str, rule: WindowRule) -> Muted:
+    hosts = hosts_of(group_id)
+    if not rule.matchers:
+        return Muted(list(hosts.values_list("id", flat=True)[:MOST_NAMED]), hosts.count())
+    columns = ("id", "hostname", "port", "type_name", "replica_set_name")
+    found = [row[0] for row in hosts.values_list(*columns) if rule.mutes(MatchSubject(*row[1:]))]
+    return Muted(found[:MOST_NAMED], len(found))
+
+
+def _muted_alerts(group_id: str, rule: WindowRule, categories: Collection[str]) -> Muted:
+    types = [name.value for name, spec in EVENT_TYPES.items() if spec.category.value in categories]
+    alerts = Alert.objects.filter(
+        group_id=group_id, status=AlertStatus.OPEN.value, event_type__in=types
+    ).order_by("-created", "-id")
+    if not rule.matchers:
+        return Muted(list(alerts.values_list("id", flat=True)[:MOST_NAMED]), alerts.count())
+    subjects = subjects_of([rule], dict(alerts.values_list("id", "facts")))
+    found = [alert_id for alert_id, subject in subjects.items() if rule.mutes(subject)]
+    return Muted(found[:MOST_NAMED], len(found))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWindow:
+    """A preview as the console shows it: four weeks, and the first hosts and alerts as rows."""
+
+    preview: WindowPreview
+    calendar: Calendar
+    hosts: Sequence[Host]
+    alerts: Sequence[Alert]
+
+    @property
+    def more_hosts(self) -> str:
+        """The text at the end of the hosts."""
+        return more_words(self.preview.hosts.count - len(self.hosts))
+
+    @property
+    def more_alerts(self) -> str:
+        """The text at the end of the alerts."""
+        return more_words(self.preview.alerts.count - len(self.alerts))
+
+
+def shown_window(*, group_id: str, values: Mapping[str, Any], now: datetime) -> ShownWindow:
+    """Return the effect of a window in a project for the console; `values` as of `window_preview`."""
+    preview = window_preview(group_id=group_id, values=values, now=now)
+    hosts = hosts_of(group_id).filter(id__in=preview.hosts.ids[:MOST_SHOWN])
+    alerts = Alert.objects.filter(id__in=preview.alerts.ids[:MOST_SHOWN]).order_by("-created", "-id")
+    return ShownWindow(preview, window_calendar(preview.rule, now), list(hosts), list(alerts))

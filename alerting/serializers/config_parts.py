@@ -37,19 +37,16 @@ class MatcherDocument(Document):
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """A REGEX has to compile. Matchers that can never match are refused, unless they are stored."""
         fault = self._pattern_fault(values)
-        if fault or bad or values in self._stored() or can_hold(matcher_of(values)):
+        if fault or bad:
             return [fault] if fault else []
+        stored: Sequence[Mapping[str, Any]] = (self.context.get("stored") or {}).get("matchers", ())
+        if values in stored or can_hold(matcher_of(values)):
+            return []
         if values["fieldName"] == MatcherField.TYPE_NAME.value:
             message = "is not a host type"
             return [BadField("value", ErrorCode.INVALID_ENUM_VALUE, message, TYPE_NAMES)]
         message = f"matches no port: ports are numbers from 1 to {LAST_PORT}"
         return [BadField("value", ErrorCode.INVALID_ATTRIBUTE, message, [f"1 to {LAST_PORT}"])]
-
-    def _stored(self) -> Sequence[Mapping[str, Any]]:
-        """The stored matchers of the configuration or window."""
-        stored: Mapping[str, Any] = self.context.get("stored") or {}
-        matchers: Sequence[Mapping[str, Any]] = stored.get("matchers", ())
-        return matchers
 
     def _pattern_fault(self, values: Mapping[str, Any]) -> BadField | None:
         if values.get("operator") != MatcherOperator.REGEX.value or "value" not in values:

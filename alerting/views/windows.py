@@ -4,8 +4,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alerting.access import READ, WRITE
-from alerting.selectors.window_preview import window_preview
-from alerting.selectors.windows import not_over, windows_of
+from alerting.selectors.windows import window_preview, window_with_id, windows_of
 from alerting.serializers.windows import (
     WindowChange,
     WindowDocument,
@@ -61,10 +60,8 @@ class WindowViewSet(ApiViewSet):
 
     def index(self, request: Request, group_id: str) -> Response:
         """List windows that are not over, in the order of their start."""
-        windows = windows_of(self.group.id)
-        if not self.query["includeExpired"]:
-            windows = windows.filter(not_over(self.now))
-        return self.list_of(WindowDocument, windows)
+        after = None if self.query["includeExpired"] else self.now
+        return self.list_of(WindowDocument, windows_of(self.group.id, not_over_at=after))
 
     def create(self, request: Request, group_id: str) -> Response:
         """Create a window. A window that has begun silences notifications at once."""
@@ -99,5 +96,5 @@ class WindowViewSet(ApiViewSet):
         return Response()
 
     def _stored(self, window_id: str) -> Facts:
-        window = WindowDocument.first(windows_of(self.group.id).filter(id=window_id))
+        window = WindowDocument.first(window_with_id(window_id, group_id=self.group.id))
         return get_or_404(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, self.group.id)

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
+
+from django.conf import settings
 
 from opsapi import metric_files, program
 from opsapi.embedded import EmbeddedDatabaseError
@@ -131,30 +132,14 @@ _WEB_CONFIG = "python:opsapi.gunicorn_conf"
 WEB_SECONDS, WORKER_SECONDS, DATABASE_SECONDS = 4.0, 3.0, 2.0
 
 
-@dataclass(frozen=True)
-class PlatformPlan:
-    """What to run, from the settings. The run ends with the process `parent`, if given."""
-
-    data_dir: Path
-    bind: tuple[str, int]
-    certificate: Path | None
-    key: Path | None
-    embedded: bool
-    parent: int | None
-
-    @property
-    def address(self) -> str:
-        return f"{'https' if self.certificate else 'http'}://{host_and_port(*self.bind)}/"
-
-
 class Platform:
-    """A run of the platform. Its processes end in the opposite order of their start."""
+    """A run of the platform with its settings. Its processes end in the opposite order of their start."""
 
-    def __init__(self, plan: PlatformPlan, output: TextIO) -> None:
-        """`output` gets a message when the platform is ready."""
-        self._plan = plan
+    def __init__(self, output: TextIO, *, parent: int | None) -> None:
+        """`output` gets a message when the platform is ready. The run ends with the process `parent`."""
         self._output = output
-        self._wakeup = Wakeup(plan.parent)
+        self._data_dir: Path = settings.OPSAPI_DATA_DIR
+        self._wakeup = Wakeup(parent)
         self._keepers: list[Keeper] = []
         self._metric_files: dict[str, str] = {}
 
@@ -166,15 +151,15 @@ class Platform:
         Raises: StartError, EmbeddedDatabaseError, ImproperlyConfigured: the settings or the machine prevent
         the start. SystemExit: the preparation failed, and has written the reason.
         """
-        check_tls(self._plan.certificate, self._plan.key)
-        make_private_directory(self._plan.data_dir)
-        lock = DirectoryLock(self._plan.data_dir)
+        check_tls(*(_file(name) for name in (settings.OPSAPI_TLS_CERT, settings.OPSAPI_TLS_KEY)))
+        make_private_directory(self._data_dir)
+        lock = DirectoryLock(self._data_dir)
         lock.acquire()
-        self._metric_files = metric_files.prepare(self._plan.data_dir)
-        listener = listen(*self._plan.bind)
+        self._metric_files = metric_files.prepare(self._data_dir)
+        listener = listen(*settings.OPSAPI_BIND)
         with ExitStack() as ends:
-            ends.callback(metric_files.remove, self._plan.data_dir)
-            if self._plan.embedded:
+            ends.callback(metric_files.remove, self._data_dir)
+            if settings.OPSAPI_EMBEDDED_DATABASE:
                 self._start_database(ends)
             advice = "" if self._wakeup.is_stop_requested() else self._prepare()
             if not self._wakeup.is_stop_requested():
@@ -188,7 +173,7 @@ class Platform:
 
     def _start_database(self, ends: ExitStack) -> None:
         """Start the database, and return when it accepts connections or a stop is requested."""
-        server = Server(Layout(self._plan.data_dir))
+        server = Server(Layout(self._data_dir))
         server.check()
         ends.callback(server.stop, DATABASE_SECONDS)
         self._keepers.append(Keeper("PostgreSQL", server))
@@ -266,5 +251,12 @@ class Platform:
         return min((keeper.look(now) for keeper in self._keepers), default=LONGEST_DELAY)
 
     def _announce(self, advice: str) -> None:
-        self._output.write(f"Ops API is ready: {self._plan.address}\n{advice}")
+        address = (
+            f"{'https' if settings.OPSAPI_TLS_CERT else 'http'}://{host_and_port(*settings.OPSAPI_BIND)}/"
+        )
+        self._output.write(f"Ops API is ready: {address}\n{advice}")
         self._output.flush()
+
+
+def _file(name: str) -> Path | None:
+    return settings.BASE_DIR / name if name else None

@@ -10,7 +10,7 @@ from django.db import OperationalError, connection, transaction
 from django.test import Client
 from psycopg import errors
 
-from alerting.services.workers import worker_seen
+from alerting.services.leases import worker_seen
 from opsapi import clock
 from opsapi.api import root
 from opsapi.api.root import write_trial

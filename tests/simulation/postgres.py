@@ -13,8 +13,14 @@ from alerting import delivery
 from alerting.choices import NotificationStatus
 from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, Notification, UnreachableHost
 from alerting.rules.transition import ConfigView
-from alerting.services.acknowledgements import alert_acknowledge
-from alerting.services.alerts import AlertChanges, AlertEnd, NewAlert, alerts_change, alerts_open
+from alerting.services.alerts import (
+    AlertChanges,
+    AlertEnd,
+    NewAlert,
+    alert_acknowledge,
+    alerts_change,
+    alerts_open,
+)
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import leases_release

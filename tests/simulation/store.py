@@ -28,11 +28,10 @@ from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVer
 from alerting.rules.destination_health import PROBED_AFTER, Health
 from alerting.rules.matchers import MatchSubject
 from alerting.rules.windows import WindowRule, active_windows, muting
-from alerting.selectors.due_notifications import due_of
-from alerting.selectors.notified_receivers import Notified
-from alerting.services import notification_rows
+from alerting.selectors.due_notifications import Notified, due_of
 from alerting.services.claims import AT_ONCE, UNDECIDED_AT_ONCE
 from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED, leased_at
+from alerting.services.notifications import alert_row, notified_row, redirected_row
 from integrations.choices import ENDS, FOLLOWING, OPEN_KINDS, MessageKind
 from integrations.messages import Message
 from integrations.outcome import Outcome
@@ -96,7 +95,7 @@ class MemoryStore:
         for setting in self.settings:
             if setting.config_id == group:
                 due = now + setting.delay
-                row = notification_rows.alert_row(setting, MessageKind.OPEN, alert, due=due, now=now)
+                row = alert_row(setting, MessageKind.OPEN, alert, due=due, now=now)
                 self._insert(row)
         return alert_id
 
@@ -107,7 +106,7 @@ class MemoryStore:
             if row.status == PENDING and row.lease_token is None:
                 self._drop(row)
         for one in self._notified(alert_id):
-            self._insert(notification_rows.notified_row(one, MessageKind.CLOSE, now))
+            self._insert(notified_row(one, MessageKind.CLOSE, now))
 
     def _drop(self, row: Notification) -> None:
         """`notifications_drop`."""
@@ -161,7 +160,7 @@ class MemoryStore:
         }
         for one in self._notified(alert_id, or_in_progress=False):
             if one.destination not in waiting:
-                self._insert(notification_rows.notified_row(one, kind, now, version=now.isoformat()))
+                self._insert(notified_row(one, kind, now, version=now.isoformat()))
 
     def window(self, project: int, number: int, columns: Mapping[str, Any], now: datetime) -> None:
         """`window_create`."""
@@ -407,7 +406,7 @@ class MemoryStore:
             )
         if one.perhaps_received and one.destination:
             if self.finish(one, status=NotificationStatus.FAILED.value, reason=one.reason or NO_ANSWER):
-                self._insert(notification_rows.redirected_row(one, place, url, now))
+                self._insert(redirected_row(one, place, url, now))
             return
         moved = {"first_attempt": None} if one.destination else {}
         self.finish(one, destination=place, recipient=url, reason=one.reason, **moved)
@@ -483,7 +482,7 @@ class MemoryStore:
             return
         kind = MessageKind.UPDATE
         number = sum(row.kind == kind for row in rows)
-        self._insert(notification_rows.alert_row(setting, kind, alert, due=due, now=now, number=number))
+        self._insert(alert_row(setting, kind, alert, due=due, now=now, number=number))
 
     def _record_destinations(self, ended: Sequence[tuple[str, datetime, Outcome]], now: datetime) -> None:
         """`destinations_record`."""

@@ -119,17 +119,15 @@ class Deployment:
         self._take_members(answer)
         return [self._host(address) for address in self._members if address not in known]
 
-    def take(self, answers: Iterable[MongoAnswer]) -> None:
-        """Keep the results of a round for `readings`."""
-        for answer in answers:
-            reading = self._reading(answer)
-            if reading is None:
-                continue
-            self._last[reading.address] = replace(reading, samples=(), databases=None)
-            if not answer.is_look:
-                samples, databases = joined(self._fresh.get(reading.address), reading)
-                reading = replace(reading, samples=samples, databases=databases)
-                self._fresh[reading.address] = reading
+    def take(self, answer: MongoAnswer) -> None:
+        """Keep the result of a poll for `readings`."""
+        reading = self._reading(answer)
+        if reading is None:
+            return
+        self._last[reading.address] = replace(reading, samples=(), databases=None)
+        if not answer.is_look:
+            samples, databases = joined(self._fresh.get(reading.address), reading)
+            self._fresh[reading.address] = replace(reading, samples=samples, databases=databases)
 
     def readings(self) -> Sequence[HostReading]:
         """The results since the last call."""
@@ -332,7 +330,7 @@ class MongoDB:
     def targets(self) -> Sequence[MongoHost]:
         """The servers of all deployments, each once."""
         return self._mine(
-            ((deployment, host) for deployment in self._deployments for host in deployment.targets()), {}
+            (deployment, host) for deployment in self._deployments for host in deployment.targets()
         )
 
     def look(self, target: MongoHost) -> Callable[[], MongoAnswer]:
@@ -348,8 +346,8 @@ class MongoDB:
         """Process an answer. Returns newly found servers."""
         owner = self._owners[target]
         fresh = owner.learn(answer)
-        owner.take([answer])
-        return self._mine(((owner, host) for host in fresh), {})
+        owner.take(answer)
+        return self._mine((owner, host) for host in fresh)
 
     def readings(self) -> Sequence[HostReading]:
         """The results since the last call.
@@ -381,9 +379,8 @@ class MongoDB:
         for deployment in self._deployments:
             deployment.close()
 
-    def _mine(
-        self, hosts: Iterable[tuple[Deployment, MongoHost]], seen: dict[ServerAddress, MongoHost]
-    ) -> Sequence[MongoHost]:
+    def _mine(self, hosts: Iterable[tuple[Deployment, MongoHost]]) -> Sequence[MongoHost]:
+        seen: dict[ServerAddress, MongoHost] = {}
         for owner, host in hosts:
             if seen.setdefault(host.address, host) is host:
                 self._owners[host] = owner
