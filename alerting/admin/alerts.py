@@ -63,6 +63,7 @@ def _make_window(call: ActionCall) -> ActionOutcome:
         group_id=call.row.group_id,
         project=str(call.row.group),
         categories=call.values["alert_types"],
+        is_narrow=bool(call.values.get("matchers")),
         not_only=named_target(call.row.facts),
     )
     until = time_words(call.values["end"])

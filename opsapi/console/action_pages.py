@@ -18,7 +18,7 @@ from django.template.response import TemplateResponse
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.links import base_url
-from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, LinkOfRows, operator_of
 from opsapi.console.forms import ConsoleForm
 
 TOKEN_FIELD = "once"  # noqa: S105 - a name
@@ -230,15 +230,39 @@ def to_many(name: str, action: Action) -> DoToMany:
     """Return the function that Django calls for the action on the selected rows of a list."""
 
     def do(admin: "ConsoleAdmin", request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
-        # In a fixed order: services take locks, and two operators may act at once.
-        rows = list(chosen.order_by("pk")[: MOST_ROWS + 1])
-        if not rows:
-            return _refused(request, NONE_LEFT)
-        if len(rows) > MOST_ROWS:
-            return _refused(request, f"Select at most {MOST_ROWS} items at once.")
+        try:
+            rows = _selected(chosen)
+        except ValueError as refusal:
+            return _refused(request, str(refusal))
         return ActionPage(admin, request, action, rows, name=name).answer()
 
     return do
+
+
+def to_form(link: LinkOfRows) -> DoToMany:
+    """Return the function that Django calls to lead from the selected rows of a list to a form."""
+
+    def do(_admin: "ConsoleAdmin", request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
+        try:
+            return redirect(link.url_of(_selected(chosen)))
+        except ValueError as refusal:
+            return _refused(request, str(refusal))
+
+    return do
+
+
+def _selected(chosen: "models.QuerySet[Any]") -> list[Any]:
+    """The rows, in a fixed order: services take locks, and two operators may act at once.
+
+    Raises:
+        ValueError: none exists, or there are too many; the text is for the operator.
+    """
+    rows = list(chosen.order_by("pk")[: MOST_ROWS + 1])
+    if not rows:
+        raise ValueError(NONE_LEFT)
+    if len(rows) > MOST_ROWS:
+        raise ValueError(f"Select at most {MOST_ROWS} items at once.")
+    return rows
 
 
 def _refused(request: HttpRequest, reason: str) -> HttpResponse:

@@ -1,22 +1,23 @@
-// Asks the server what a maintenance window mutes whenever its project or alert types change.
+// Asks the server for the effect of a maintenance window whenever an input changes.
 "use strict";
 
 {
-  const place = document.querySelector("[data-mute-extent]");
-  const form = place.closest("form");
+  const places = ["[data-mute-extent]", "[data-window-effect]"];
+  const form = document.querySelector(places[0]).closest("form");
   const button = document.querySelector("[data-mute-preview]");
   let latest = 0;
   button.hidden = true;
 
-  async function show(event) {
-    if (!["group", "alertTypeNames"].includes(event.target.name)) return;
+  async function show() {
     const asked = ++latest;
     const typed = new FormData(form);
     typed.set(button.querySelector("button").name, "yes");
     const answer = await fetch(location.href, { method: "POST", body: new URLSearchParams(typed) });
     if (!answer.ok || asked !== latest) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    place.replaceChildren(page.querySelector("#mute-extent"));
+    for (const place of places) {
+      document.querySelector(place).replaceChildren(...page.querySelector(place).children);
+    }
   }
 
   // select2 sends its change event only through jQuery, which also receives the events of other inputs.
