@@ -18,32 +18,27 @@ class AlertingConfig(AppConfig):
     }
 
     def ready(self) -> None:
-        """Signal handlers need the models, which are loaded only now."""
-        from alerting import handlers  # noqa: PLC0415 - see above
-        from alerting.host_panel import alerts_of_host  # noqa: PLC0415
-        from alerting.metrics import alerting_metrics  # noqa: PLC0415
-        from alerting.panels import alerting_widgets  # noqa: PLC0415
+        """Services need the models, which are loaded only now."""
+        from alerting.metrics import alerting_metrics  # noqa: PLC0415 - see above
+        from alerting.panels import alerting_widgets, alerts_of_host  # noqa: PLC0415
         from alerting.selectors.overview import workers_seen  # noqa: PLC0415
+        from alerting.services import config_coverage, configs, purge  # noqa: PLC0415
 
         self.metrics = [alerting_metrics]
         self.overview = [alerting_widgets]
         self.host_panels = [alerts_of_host]
         self.workers_seen = workers_seen
 
-        group_created.connect(handlers.begin_with_project, dispatch_uid="alerting.begin_with_project")
-        group_retagging.connect(handlers.follow_tags, dispatch_uid="alerting.follow_tags")
-        group_deleting.connect(handlers.end_with_project, dispatch_uid="alerting.end_with_project")
-        for leaving in (host_deleting, host_moving):
-            leaving.connect(handlers.end_with_host, dispatch_uid="alerting.end_with_host")
-        host_deleting.connect(handlers.end_with_last_host, dispatch_uid="alerting.end_with_last_host")
-        agent_deleting.connect(handlers.end_with_agent, dispatch_uid="alerting.end_with_agent")
+        group_created.connect(configs.default_configs_create)
+        group_retagging.connect(config_coverage.global_configs_retag)
+        group_deleting.connect(purge.project_alerting_end)
+        host_deleting.connect(purge.host_alerting_end)
+        host_moving.connect(purge.host_alerting_end)
+        host_deleting.connect(purge.last_host_alerting_end)
+        agent_deleting.connect(purge.agent_alerting_end)
 
     @property
     def readiness(self) -> dict[str, object]:
         """A worker must be running."""
-        return {"worker": self._worker_missing}
-
-    def _worker_missing(self) -> str | None:
-        if self.workers_seen(clock.now()).exists():
-            return None
-        return "no worker was seen in the last minute"
+        missing = "no worker was seen in the last minute"
+        return {"worker": lambda: None if self.workers_seen(clock.now()).exists() else missing}

@@ -34,9 +34,8 @@ from alerting.rules.delivery_policy import (
     decide_delivery,
     drop_reason,
 )
-from alerting.selectors.credentials import NoCredentialsError, credentials_for, settings_of
-from alerting.selectors.due_notifications import due_of, held_against
-from alerting.selectors.notified_receivers import notified_destinations
+from alerting.selectors.due_notifications import due_of, held_against, notified_destinations
+from alerting.selectors.notification_settings import NoCredentialsError, credentials_for, settings_of
 from alerting.selectors.windows import silences_of
 from alerting.services.destinations import (
     NamedDestination,
@@ -57,14 +56,16 @@ from alerting.services.leases import (
     leases_change,
     leases_finish,
 )
-from alerting.services.notification_rows import notifications_insert, redirected_row
-from alerting.services.notifications import schedule_follow_ups
-from alerting.services.recipients import recipients_replace
+from alerting.services.notifications import (
+    notifications_insert,
+    recipients_replace,
+    redirected_row,
+    schedule_follow_ups,
+)
 from integrations.choices import ENDS, FOLLOWING, ChannelType, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.messages import Message
-from integrations.outcome import Outcome
-from integrations.retry import next_attempt
+from integrations.outcome import Outcome, next_attempt
 from opsapi.encryption import CannotDecryptError
 from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER

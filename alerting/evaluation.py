@@ -6,7 +6,7 @@
 Take locks the project whose turn it is and reads its oldest signals (`services.turns`). Collect reads the
 observations of these signals, the configurations that may apply, and the active alerts on the same targets;
 the number of queries does not grow with the number of signals. Configurations stay in memory until they
-change (`selectors.config_indexes`). Decide compares one signal after the other with the configurations
+change (`selectors.config_views`). Decide compares one signal after the other with the configurations
 (`rules.transition.step`) and keeps the changes in memory. Apply writes the changes of many signals together.
 
 The worker calls both functions in a loop. `delivery` sends the notifications that they schedule.
@@ -27,8 +27,7 @@ from alerting.models import Alert
 from alerting.rules.config_index import ConfigIndex
 from alerting.rules.observations import Observation
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, Decision, step, target_of
-from alerting.selectors.config_indexes import concerned_indexes
-from alerting.selectors.config_views import single_config
+from alerting.selectors.config_views import concerned_indexes, single_config
 from alerting.services.alerts import (
     AlertChanges,
     AlertEnd,

@@ -52,7 +52,7 @@ def explain_config(*, config: AlertConfig, host: Host, now: datetime) -> HostExp
         reported=host.last_report is not None,
         measured=measured,
         alert=_active(alert) if alert else None,
-        window=(window.description or window.id) if window else None,
+        window=window.rule.name if window else None,
         now=now,
     )
     return HostExplanation(

@@ -32,17 +32,12 @@ def fan_out(signal: Signal) -> None:
     """
     event_type, org_id = EventType(signal.payload["eventTypeName"]), signal.payload.get("orgId")
     if _AFTER not in signal.payload:
-        _notify_global_configs(signal, event_type, org_id)
+        asking = configs_asking_without_project(event_type, org_id)
+        event_id = signal.payload["eventId"]
+        schedule_one_shots([OneShot(config_id, event_id, None, signal.created) for config_id in asking])
     if org_id is not None:
         payloads = _to_projects(signal, event_type, org_id)
         signals_record(kind=SignalKind.EVENT, payloads=payloads, now=signal.created)
-
-
-def _notify_global_configs(signal: Signal, event_type: EventType, org_id: str | None) -> None:
-    asking = configs_asking_without_project(event_type, org_id)
-    schedule_one_shots(
-        [OneShot(config_id, signal.payload["eventId"], None, signal.created) for config_id in asking]
-    )
 
 
 def _to_projects(signal: Signal, event_type: EventType, org_id: str) -> Iterator[_Payload]:

@@ -1,7 +1,7 @@
 """Builds the message that a channel sends for a notification: the alert's or event's document, and facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from django.conf import settings as django_settings
@@ -10,9 +10,8 @@ from django.urls import reverse
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
-from alerting.rules.message_words import alert_facts, alert_headline, event_facts, facts_of_test
-from alerting.rules.wording import target_of
-from alerting.selectors.alerts import alert_rows
+from alerting.rules.wording import alert_facts, alert_headline, event_facts, facts_of_test, target_of
+from alerting.selectors.alerts import AlertRow, alert_rows
 from alerting.selectors.config_views import config_view
 from alerting.serializers.alerts import present_alert
 from events.models import Event
@@ -23,7 +22,6 @@ from integrations.choices import MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
 from opsapi.hostnames import host_and_port
-from opsapi.wire_json import JsonObject
 
 
 def messages_of(
@@ -38,11 +36,29 @@ def messages_of(
     `alerts` are the alerts of the notifications by id, with their projects. `settings` are their notification
     settings, if they still exist.
     """
-    named = [
-        alerts[notification.alert_id] for notification in notifications if notification.alert_id in alerts
-    ]
-    known = _known(named, {setting.config_id: setting.config for setting in settings}, now)
-    return {notification.id: _message_of(notification, known, now) for notification in notifications}
+    named = {
+        notification.alert_id: alerts[notification.alert_id]
+        for notification in notifications
+        if notification.alert_id in alerts
+    }
+    rows = alert_rows(named) if named else {}
+    configs = {setting.config_id: setting.config for setting in settings}
+    if others := {alert.config_id for alert in named.values()} - configs.keys():
+        configs |= AlertConfig.objects.in_bulk(others)
+
+    def message_of(notification: Notification) -> Message | ObjectDoesNotExist:
+        row = rows.get(notification.alert_id or "")
+        if row is not None:
+            alert = alerts[row["id"]]
+            return _of_alert(notification, alert, row, configs.get(alert.config_id), now)
+        if notification.alert_id:
+            return Alert.DoesNotExist(f"the alert of notification {notification.id} is gone")
+        try:
+            return _of_event(notification)
+        except ObjectDoesNotExist as error:
+            return error
+
+    return {notification.id: message_of(notification) for notification in notifications}
 
 
 def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:
@@ -57,54 +73,20 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
         event_type_name=config.event_type,
         headline=in_words(config.event_type),
         known=facts_of_test(message.document, config_view(config), project=message.project_name),
-        config_link=config_url(_links(), config.id),
+        config_link=_page(_links(), "alerting_alertconfig", config.id),
         is_test=True,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownAlert:
-    """An alert with its document, and its configuration if it still exists."""
-
-    alert: Alert
-    document: JsonObject
-    config: AlertConfig | None
-
-
-def _known(
-    alerts: Sequence[Alert], configs: Mapping[str, AlertConfig], now: datetime
-) -> Mapping[str, _KnownAlert]:
-    if not alerts:
-        return {}
-    rows, links = alert_rows({alert.id for alert in alerts}), _links()
-    if others := {alert.config_id for alert in alerts} - configs.keys():
-        configs = {**configs, **AlertConfig.objects.in_bulk(others)}
-    return {
-        alert.id: _KnownAlert(
-            alert, present_alert(rows[alert.id], links, now=now), configs.get(alert.config_id)
-        )
-        for alert in alerts
-        if alert.id in rows
-    }
-
-
-def _message_of(
-    notification: Notification, alerts: Mapping[str, _KnownAlert], now: datetime
-) -> Message | ObjectDoesNotExist:
-    if notification.alert_id in alerts:
-        return _of_alert(notification, alerts[notification.alert_id], now)
-    if notification.alert_id:
-        return Alert.DoesNotExist(f"the alert of notification {notification.id} is gone")
-    try:
-        return _of_event(notification)
-    except ObjectDoesNotExist as error:
-        return error
-
-
-def _of_alert(notification: Notification, known: _KnownAlert, now: datetime) -> Message:
-    alert, document, config = known.alert, known.document, known.config
+def _of_alert(
+    notification: Notification, alert: Alert, row: AlertRow, config: AlertConfig | None, now: datetime
+) -> Message:
+    """`config` is the configuration of the alert, if it still exists."""
     links, kind = _links(), MessageKind(notification.kind)
-    view = config_view(config) if config and not _changed_since(config, alert) else None
+    document = present_alert(row, links, now=now)
+    # A change of a configuration ends its alerts: it may be another since the alert.
+    is_same = config is not None and (alert.resolved is None or config.updated < alert.resolved)
+    view = config_view(config) if config and is_same else None
     return Message(
         delivery_id=notification.id,
         kind=kind,
@@ -116,14 +98,11 @@ def _of_alert(notification: Notification, known: _KnownAlert, now: datetime) -> 
         known=alert_facts(document, view, project=alert.group.name),
         project_name=alert.group.name,
         target=target_of(document),
-        link=alert_url(links, alert.id),
-        config_link=config_url(links, config.id) if config and config.deleted is None else None,
+        link=_page(links, "alerting_alert", alert.id),
+        config_link=_page(links, "alerting_alertconfig", config.id)
+        if config and config.deleted is None
+        else None,
     )
-
-
-def _changed_since(config: AlertConfig, alert: Alert) -> bool:
-    """Whether the configuration may have changed since the alert: a change ends its alerts."""
-    return alert.resolved is not None and config.updated >= alert.resolved
 
 
 def _of_event(notification: Notification) -> Message:
@@ -143,7 +122,7 @@ def _of_event(notification: Notification) -> Message:
         known=event_facts(document, project=project),
         project_name=project,
         target=target_of(document),
-        link=event_url(links, row["id"]),
+        link=_page(links, "events_event", row["id"]),
     )
 
 
@@ -166,20 +145,6 @@ def _links() -> Links:
     return Links(django_settings.OPSAPI_PUBLIC_URL or f"{scheme}://{address}")
 
 
-def alert_url(links: Links, alert_id: str) -> str:
-    """The page of an alert."""
-    return _page(links, "alerting_alert", alert_id)
-
-
-def event_url(links: Links, event_id: str) -> str:
-    """The page of an event."""
-    return _page(links, "events_event", event_id)
-
-
-def config_url(links: Links, config_id: str) -> str:
-    """The page of an alert configuration."""
-    return _page(links, "alerting_alertconfig", config_id)
-
-
 def _page(links: Links, model: str, row_id: str) -> str:
+    """The page of a row in the console."""
     return links.base + reverse(f"admin:{model}_change", args=[row_id])

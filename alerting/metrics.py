@@ -47,7 +47,6 @@ _FOR_PEOPLE = "people"
 
 
 def alerting_metrics() -> Iterator[Metric]:
-    """Alerts by status, the queue, recent notifications, destinations and workers."""
     now = clock.now()
     yield _alerts(now)
     yield from _queue(now)

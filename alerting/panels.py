@@ -1,4 +1,4 @@
-"""Alerting on the start page of the console: the panels, their rows and links."""
+"""Alerting on the start page of the console and on the pages of hosts."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -15,11 +15,12 @@ from alerting.models import (
     Notification,
     WorkerHeartbeat,
 )
-from alerting.notification_types.sentences import recipient_words
+from alerting.notification_types import recipient_words
 from alerting.presentation import alert_cells, notifications_waiting_url, window_badge
 from alerting.rules.wording import target_words
-from alerting.selectors.alert_search import Age
+from alerting.selectors.alerts import Age, active_first_rows, alerts_matching
 from alerting.selectors.destinations import destinations_failing
+from alerting.selectors.notification_log import origins_of
 from alerting.selectors.overview import (
     AgeCount,
     active_alerts,
@@ -28,14 +29,15 @@ from alerting.selectors.overview import (
     workers_known,
     workers_seen,
 )
-from alerting.selectors.recipients import origins_of
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
+from automation.models import Host
 from integrations.choices import ChannelType
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.widgets import Cell, Notice, Panel, Tone, Widget, number_of
+from opsapi.first_rows import in_visible_scope
 from opsapi.program import COMMAND
 
 _NO_WORKER = (
@@ -168,8 +170,8 @@ def _windows(visible_scope: VisibleScope, now: datetime) -> Panel:
 
 def _window(window: MaintenanceWindow, now: datetime) -> Sequence[Cell]:
     word, tone = window_badge(window, now)
-    is_active = window.start <= now
-    when = f"ends in {age_words(window.end - now)}" if is_active else f"in {age_words(window.start - now)}"
+    start, end = next(window.rule.occurrences(now), (window.start, window.end))
+    when = f"ends in {age_words(end - now)}" if start <= now else f"in {age_words(start - now)}"
     return [
         Cell(word, page_url(window), tone),
         Cell(window.group.name, page_url(window.group)),
@@ -227,3 +229,24 @@ def _worker(worker: WorkerHeartbeat, is_there: bool, now: datetime) -> Sequence[
         Cell("running", tone=Tone.GOOD) if is_there else Cell("stopped", tone=Tone.WARNING),
         Cell(ago_words(worker.seen, now)),
     ]
+
+
+def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Panel:
+    """Its open and pending alerts, in the usual order."""
+    of_project = in_visible_scope(Alert.objects.filter(group=host.group_id), visible_scope)
+    found = active_first_rows(alerts_matching(of_project, str(host), visible_scope=visible_scope), now=now)
+    muted = muting_windows(found.rows, now=now)
+    of_host: dict[str, str] = {"q": str(host), "group__id__exact": host.group_id}
+    all_alerts = Cell("All alerts of this host", list_url(Alert, **of_host))
+    return Panel(
+        name="alerts",
+        title="Open alerts",
+        unit="open alerts",
+        headers=["Alert", "Status", "Age"],
+        rows=[alert_cells(row, now, is_muted=row.id in muted) for row in found.rows],
+        count=found.count,
+        url=list_url(Alert, status="active", **of_host),
+        empty="No open alerts about this host.",
+        remedy=all_alerts,
+        facts=[all_alerts] if found.rows else [],
+    )

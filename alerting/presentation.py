@@ -6,10 +6,9 @@ from datetime import datetime
 from alerting.choices import AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Alert, Destination, MaintenanceWindow, Notification
 from alerting.rules.state import AlertState, NotificationState, alert_state, notification_state
-from alerting.rules.timeline import TimelineEntryKind
-from alerting.rules.timeline_notifications import TimelineNotification
-from alerting.rules.windows import MuteExtent, WindowState, window_state
-from alerting.selectors.acknowledgements import alert_acknowledgement
+from alerting.rules.timeline import TimelineEntryKind, TimelineNotification
+from alerting.rules.windows import MuteExtent, WindowState
+from alerting.selectors.alerts import alert_acknowledgement
 from events.wording import in_words
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.clock import age_words
@@ -96,7 +95,6 @@ def notifications_waiting_url(destination: Destination) -> str:
 def notification_badge(
     notification: Notification | TimelineNotification, now: datetime
 ) -> tuple[NotificationState, Tone]:
-    """The state of a notification and its tone."""
     state = notification_state(
         NotificationStatus(notification.status),
         kind=MessageKind(notification.kind),
@@ -110,7 +108,7 @@ def notification_badge(
 
 def window_badge(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:
     """The state of a maintenance window, in a word."""
-    state = window_state(window.start, window.end, now)
+    state = window.rule.state(now)
     return WINDOW_WORDS[state], _WINDOW_TONES[state]
 
 
@@ -120,7 +118,6 @@ def muted_words(extent: MuteExtent) -> str:
 
 
 def window_name(window: MaintenanceWindow) -> str:
-    """The name of a maintenance window."""
     return window.description or f"{', '.join(window.alert_types)} ({window.id})"
 
 

@@ -23,9 +23,8 @@ from automation.choices import AgentType
 from automation.models import Agent, Host
 from automation.reports import Samples
 from automation.selectors.agents import agent_state, known_agents
-from automation.selectors.hosts import host_state
-from automation.selectors.measurements import MeasuredReport, measurements_of_reports, newest_measurements
-from automation.selectors.replica_sets import replica_set_state, replica_sets_there
+from automation.selectors.hosts import host_state, replica_set_state, replica_sets_there
+from automation.selectors.measurements import measurements_of_reports, newest_measurements
 from events.choices import SignalKind
 from events.models import Signal
 from events.types import EventType, Target
@@ -87,7 +86,10 @@ def _read_known(signals: Iterable[Signal], group_id: str) -> _KnownFleet:
     return _KnownFleet(
         hosts={host_id: Address(hostname, port).key for host_id, hostname, port in hosts},
         agents=known_agents(group_id, {_agent_of(agent) for agent in about_agents}),
-        measured=measurements_of_reports(measured) if measured and _metrics_matter(group_id) else {},
+        # Reports have many metrics, of which configurations evaluate few or none.
+        measured=measurements_of_reports(measured)
+        if measured and is_concerned(group_id, EventType.OUTSIDE_METRIC_THRESHOLD)
+        else {},
     )
 
 
@@ -123,17 +125,14 @@ def _of_report(payload: Payload, known: _KnownFleet) -> list[Observation]:
     return [*seen, *_of_each(of_replica_set, payload.get("replicaSets", ()))]
 
 
-def _metrics_matter(group_id: str) -> bool:
-    """Whether any configuration evaluates measurements: reports contain many metrics, few are used."""
-    return is_concerned(group_id, EventType.OUTSIDE_METRIC_THRESHOLD)
-
-
 def _of_fleet(group_id: str) -> list[Observation]:
     hosts = list(Host.objects.filter(group_id=group_id).exclude(last_report=None).order_by("id"))
     newest = newest_measurements(host.id for host in hosts)
     agents = Agent.objects.filter(group_id=group_id).order_by("id")
     return [
-        *_of_states((host_state(host), _samples_of(newest.get(host.id))) for host in hosts),
+        *_of_states(
+            (host_state(host), newest[host.id].samples if host.id in newest else None) for host in hosts
+        ),
         *_of_each(of_agent, map(agent_state, agents)),
         *_of_each(of_replica_set, map(replica_set_state, replica_sets_there(group_id))),
         *_of_people(group_id),
@@ -168,10 +167,6 @@ def _of_states(states: Iterable[tuple[Mapping[str, Any], Samples | None]]) -> li
     return [
         observation for state, samples in states for observation in of_host(state, _numbers(samples or {}))
     ]
-
-
-def _samples_of(measured: MeasuredReport | None) -> Samples | None:
-    return measured.samples if measured else None
 
 
 def _numbers(samples: Samples) -> Mapping[str, Sequence[float]]:

@@ -1,9 +1,12 @@
 """Routes of alerting, below the public base."""
 
-from alerting.views.alerts import AlertViewSet, GlobalAlertViewSet
-from alerting.views.configs import AlertConfigViewSet, GlobalAlertConfigViewSet, MatcherFieldViewSet
-from alerting.views.notification_log import EventNotificationViewSet, ResendingViewSet
-from alerting.views.presets import PresetViewSet
+from alerting.views.alerts import AlertViewSet, EventNotificationViewSet, GlobalAlertViewSet, ResendingViewSet
+from alerting.views.configs import (
+    AlertConfigViewSet,
+    GlobalAlertConfigViewSet,
+    MatcherFieldViewSet,
+    PresetViewSet,
+)
 from alerting.views.windows import WindowViewSet
 from opsapi.api.views import route
 
@@ -48,6 +51,8 @@ urlpatterns = [
     route("globalAlertConfigs/<global_config_id>/alerts", GlobalAlertConfigViewSet, get="alerts"),
     route("globalAlertConfigs/<global_config_id>/test", GlobalAlertConfigViewSet, post="test"),
     route("groups/<group_id>/maintenanceWindows", WindowViewSet, get="index", post="create"),
+    # Before the windows, whose IDs it cannot be.
+    route("groups/<group_id>/maintenanceWindows/preview", WindowViewSet, post="preview"),
     route(
         "groups/<group_id>/maintenanceWindows/<window_id>",
         WindowViewSet,

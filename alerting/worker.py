@@ -11,9 +11,11 @@ workers take over the work of a dead worker within three seconds.
 """
 
 import logging
+import secrets
 import threading
 import time
 from collections.abc import Callable, Container
+from datetime import datetime
 
 import psycopg
 from django.conf import settings
@@ -22,16 +24,15 @@ from django.db import DatabaseError, InterfaceError, connection
 from accesslist.services.housekeeping import traces_trim
 from alerting.courier import Courier
 from alerting.evaluation import evaluate_signals, open_tracked
-from alerting.presence import Presence, own_connection
+from alerting.services.clock_steps import notifications_bring_forward
+from alerting.services.config_coverage import second_factors_sweep
 from alerting.services.configs import deleted_config_secrets_purge
 from alerting.services.destinations import destinations_trim
+from alerting.services.leases import PRESENCE_CLASS, absent_workers, leases_release, worker_seen
 from alerting.services.notification_settings import removed_settings_purge
-from alerting.services.purge import deleted_project_purge
-from alerting.services.retention import alerts_trim, events_trim, failed_signals_trim
-from alerting.services.second_factors import second_factors_sweep
-from alerting.services.workers import worker_seen
+from alerting.services.purge import alerts_trim, deleted_project_purge, events_trim, failed_signals_trim
+from automation.services.agents import heartbeats_sweep
 from automation.services.days import days_prepare
-from automation.services.heartbeats import heartbeats_sweep
 from automation.services.hosts import deleted_host_purge
 from automation.services.measurements import measurements_trim
 from automation.services.old_measurements import old_measurements_move
@@ -40,6 +41,63 @@ from events.choices import Work
 from events.services import WAKE_CHANNEL, event_counts_merge
 from opsapi import clock
 from opsapi.logs import first_line
+
+_CHECK_SECONDS = 0.25
+"""Interval of connection checks."""
+GONE_AFTER = 4
+"""Number of consecutive half-second checks that must miss a worker before it counts as dead.
+
+A live worker that lost its connection has its lock again by then.
+"""
+_OF_DJANGO = frozenset({"cursor_factory", "context", "prepare_threshold"})
+
+
+class Presence:
+    """The lock of a worker; its leases contain `key`."""
+
+    def __init__(self) -> None:
+        self.key = secrets.randbelow(2**31 - 1) + 1
+        self._missed: dict[int, int] = {}
+
+    def hold(self, stopping: threading.Event) -> None:
+        """Hold the lock until `stopping` is set; take it again as soon as a lost database is back.
+
+        PostgreSQL releases the lock when the process dies, because its connection ends. Behind a transaction
+        pooler an open transaction keeps the connection.
+        """
+        while not stopping.is_set():
+            try:
+                self._hold_until_stopped(stopping)
+            except psycopg.Error:
+                # Other threads log that the database is down.
+                stopping.wait(0.2)
+
+    def take_over(self, *, now: datetime) -> int:
+        """Release the leases of dead workers, and return how many.
+
+        A worker counts as gone when GONE_AFTER checks in a row miss it: after the database was away, all
+        workers are missed for a moment.
+        """
+        self._missed = {worker: self._missed.get(worker, 0) + 1 for worker in absent_workers() - {self.key}}
+        gone = {worker for worker, times in self._missed.items() if times >= GONE_AFTER}
+        return leases_release(now=now, absent=gone) if gone else 0
+
+    def _hold_until_stopped(self, stopping: threading.Event) -> None:
+        in_transaction = settings.OPSAPI_DB_POOLER == "transaction"
+        lock = "pg_advisory_xact_lock" if in_transaction else "pg_advisory_lock"
+        with own_connection(autocommit=not in_transaction) as held:
+            held.execute(f"SELECT {lock}(%s, %s)", [PRESENCE_CLASS, self.key])
+            while not stopping.wait(_CHECK_SECONDS):
+                held.execute("SELECT 1")
+
+
+def own_connection(*, autocommit: bool) -> "psycopg.Connection[tuple[object, ...]]":
+    """Open a second connection to Django's database, without prepared statements because of poolers."""
+    parameters = connection.get_connection_params()
+    wanted = {name: value for name, value in parameters.items() if name not in _OF_DJANGO}
+    named = {**wanted, "application_name": "opsapi worker"}
+    return psycopg.connect(**named, autocommit=autocommit, prepare_threshold=None)
+
 
 logger = logging.getLogger("opsapi.worker")
 
@@ -72,7 +130,6 @@ class Wakeups:
         self.count = 0
 
     def wake(self) -> None:
-        """Wake the threads."""
         with self._condition:
             self.count += 1
             self._condition.notify_all()
@@ -112,7 +169,12 @@ class Worker:
         """
         stop_within = stop_within or self._stopping.wait
         threads = [
-            threading.Thread(target=self._evaluate_repeatedly, name="evaluate"),
+            threading.Thread(
+                target=self._repeat,
+                args=(self._evaluate, self._signals),
+                kwargs={"gather_more": GATHER_MORE},
+                name="evaluate",
+            ),
             threading.Thread(target=self._every, args=(HOUSE_SECONDS, _keep_house), name="keep-house"),
             # In a thread of its own, so that a heartbeat timeout is notified on time.
             threading.Thread(
@@ -150,9 +212,6 @@ class Worker:
             self._signals.wake()
         if work != Work.SIGNALS:
             self._messages.wake()
-
-    def _evaluate_repeatedly(self) -> None:
-        self._repeat(self._evaluate, self._signals, gather_more=GATHER_MORE)
 
     def _evaluate(self) -> int:
         """Evaluate signals, and open alerts once per POLL_SECONDS, however many signals wait."""
@@ -223,7 +282,10 @@ class Worker:
             self._away.set()
 
     def _beat(self) -> bool:
-        worker_seen(name=self.name, now=clock.now())
+        now = clock.now()
+        worker_seen(name=self.name, now=now)
+        if notifications_bring_forward(now=now):
+            self._messages.wake()
         return True
 
     def _listen(self) -> None:

@@ -13,7 +13,7 @@ class AutomationConfig(AppConfig):
     def ready(self) -> None:
         """Panels and metrics need the models, which are loaded only now."""
         from automation.panels import fleet_widgets  # noqa: PLC0415 - see above
-        from automation.platform_metrics import fleet_metrics  # noqa: PLC0415
+        from automation.services.old_measurements import fleet_metrics  # noqa: PLC0415
 
         self.metrics = [fleet_metrics]
         self.overview = [fleet_widgets]

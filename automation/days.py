@@ -21,12 +21,10 @@ _WIDER = 4
 
 
 def partition_name(day: date) -> str:
-    """The table of a day."""
     return f"{READINGS}_{day:%Y%m%d}"
 
 
 def begin_of(day: date) -> datetime:
-    """The start of the day."""
     return datetime.combine(day, time(), UTC)
 
 

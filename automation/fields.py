@@ -22,7 +22,7 @@ from opsapi.api.documents import InvalidField, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.fields import OneOf, Text, Whole, WithExample, path_name
 from opsapi.hostnames import LONGEST_NAME, canonical_hostname
-from opsapi.strict_json import UNKEPT_TEXT, is_kept
+from opsapi.wire_json import UNKEPT_TEXT, is_kept
 
 
 class Hostname(Text):
@@ -32,7 +32,6 @@ class Hostname(Text):
         super().__init__(max_length=LONGEST_NAME, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The name."""
         name = canonical_hostname(super().run_validation(data))
         if name is None:
             raise invalid("must be a host name (RFC 1123) or an IP address")
@@ -46,7 +45,6 @@ class DatabaseName(Text):
         super().__init__(max_length=200, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The name."""
         return path_name(super().run_validation(data))
 
 
@@ -65,7 +63,6 @@ class Labels(WithExample, serializers.DictField):
     """Labels of hosts, value by name."""
 
     def run_validation(self, data: Any = serializers.empty) -> dict[str, str]:
-        """The labels. All wrong labels are named."""
         if not isinstance(data, Mapping):
             raise invalid("must be an object")
         if len(data) > MOST_LABELS:
@@ -97,7 +94,6 @@ class MetricUnit(OneOf):
         super().__init__([unit.value for unit in MEASURED_UNITS], **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The unit."""
         return data if isinstance(data, str) and data in list(Unit) else super().run_validation(data)
 
 

@@ -53,7 +53,6 @@ class NewAgentForm(InProjectForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """Adds the project."""
         return {name: self.cleaned_data[name] for name in ("group", "databases", "desc")}
 
 
@@ -88,7 +87,6 @@ class RestoreForm(ConsoleForm):
     version = forms.IntegerField(min_value=0, max_value=10**9, widget=forms.HiddenInput)
 
     def stored(self) -> Mapping[str, Any]:
-        """The current version."""
         return {"version": goal_version(self.row.group_id)}
 
     def add_refusal(self, refusal: ApiError) -> None:

@@ -140,7 +140,6 @@ class Host(models.Model):
 
     @property
     def address(self) -> Address:
-        """The address."""
         return Address(self.hostname, self.port)
 
 

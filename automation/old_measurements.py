@@ -20,7 +20,7 @@ from opsapi.fields import Among
 _NUMBERS_OF_REPORTS = 2**15
 """New reports have numbers from 0 to below this; moved reports have numbers below 0."""
 
-# In the same form as the samples of readings (`automation/series.py`).
+# In the same form as the samples of readings (`automation/selectors/measurements.py`).
 _SAMPLES = """
 SELECT wanted.metric, (one.sample ->> 0)::timestamptz, (one.sample -> 1)::float8
   FROM automation_measurement AS report

@@ -28,7 +28,7 @@ def _hosts(visible_scope: VisibleScope, now: datetime) -> Panel:
         title="Hosts down",
         unit="hosts down",
         headers=["Host", "Project", "Replica set", "Last report"],
-        rows=[_host(host, now) for host in found.rows],
+        rows=[_host(host, _set_of(host), now) for host in found.rows],
         count=found.count,
         url=list_url(Host, down__exact=1),
         empty="All hosts are up. A host is listed here when its agent can't reach it or stops reporting it.",
@@ -45,7 +45,7 @@ def _without_data(visible_scope: VisibleScope, now: datetime) -> Panel:
         title="Hosts without data",
         unit="hosts without data",
         headers=["Host", "Project", "Agent", "Last report"],
-        rows=[_unheard(host, now) for host in found.rows],
+        rows=[_host(host, _agent_of(host), now) for host in found.rows],
         count=found.count,
         url=list_url(Host, data="none"),
         empty="All hosts report. A host is listed here after four minutes without a report.",
@@ -55,23 +55,21 @@ def _without_data(visible_scope: VisibleScope, now: datetime) -> Panel:
     )
 
 
-def _unheard(host: Host, now: datetime) -> Sequence[Cell]:
-    agent = host.reported_by
+def _host(host: Host, relation: Cell, now: datetime) -> Sequence[Cell]:
     return [
         Cell(str(host), page_url(host)),
         Cell(host.group.name, page_url(host.group)),
-        Cell(agent.hostname, page_url(agent)) if agent else Cell(EMPTY),
+        relation,
         Cell(ago_words(host.last_report, now) if host.last_report else "never"),
     ]
 
 
-def _host(host: Host, now: datetime) -> Sequence[Cell]:
-    return [
-        Cell(str(host), page_url(host)),
-        Cell(host.group.name, page_url(host.group)),
-        Cell(host.replica_set_name or EMPTY, page_url(host.replica_set) if host.replica_set else ""),
-        Cell(ago_words(host.last_report, now) if host.last_report else "never"),
-    ]
+def _set_of(host: Host) -> Cell:
+    return Cell(host.replica_set_name or EMPTY, page_url(host.replica_set) if host.replica_set else "")
+
+
+def _agent_of(host: Host) -> Cell:
+    return Cell(host.reported_by.hostname, page_url(host.reported_by)) if host.reported_by else Cell(EMPTY)
 
 
 def _agents(visible_scope: VisibleScope, now: datetime) -> Panel:

@@ -64,7 +64,6 @@ _SIZES: dict[Unit, tuple[Family, int]] = {
 
 
 def family_of(unit: Unit) -> Family:
-    """Return the family of a unit."""
     return _SIZES[unit][0]
 
 

@@ -7,9 +7,13 @@ from automation.views.automation_config import (
     AutomationStatusViewSet,
     RevisionViewSet,
 )
-from automation.views.clusters import ClusterViewSet
-from automation.views.hosts import DatabaseViewSet, HostViewSet
-from automation.views.measurements import MeasurementViewSet, MetricViewSet
+from automation.views.hosts import (
+    ClusterViewSet,
+    DatabaseViewSet,
+    HostViewSet,
+    MeasurementViewSet,
+    MetricViewSet,
+)
 from opsapi.api.views import route
 
 _HOSTS = "groups/<group_id>/hosts"

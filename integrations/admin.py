@@ -1,17 +1,15 @@
 """Integrations in the console."""
 
 from functools import partial
-from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from integrations.access import WRITE
 from integrations.forms import IntegrationForm, NewIntegrationForm, read_integration
 from integrations.models import Integration
-from integrations.services.integrations import integration_create, integration_delete, integration_put
+from integrations.services import integration_create, integration_delete, integration_put
 from integrations.types import INTEGRATION_TYPES
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import project
@@ -20,16 +18,7 @@ from opsapi.console.model_admin import ConsoleAdmin, Section
 
 
 def _create(call: ActionCall) -> ActionOutcome:
-    values = call.values
-    integration_create(
-        group_id=values["group_id"],
-        integration_type=values["type"],
-        values=values["values"],
-        actor=call.actor,
-        now=call.now,
-    )
-    created = Integration.objects.get(group_id=values["group_id"], type=values["type"])
-    return ActionOutcome(row=created)
+    return ActionOutcome(row=integration_create(**call.values, actor=call.actor, now=call.now))
 
 
 def _change(call: ActionCall) -> None:
@@ -42,22 +31,12 @@ def _change(call: ActionCall) -> None:
     )
 
 
-def _delete(call: ActionCall) -> None:
-    integration_delete(
-        group_id=call.row.group_id, integration_type=call.row.type, actor=call.actor, now=call.now
-    )
-
-
 class ServiceFilter(ChoiceFilter):
     """Filter by service."""
 
     title = "service"
     parameter_name = "type__exact"
     offered = tuple((name, kind.label) for name, kind in INTEGRATION_TYPES.items())
-
-    def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Integrations with the selected service."""
-        return rows.filter(type=value)
 
 
 @admin.register(Integration)
@@ -90,7 +69,9 @@ class IntegrationAdmin(ConsoleAdmin):
             label="Delete",
             done="Deleted",
             text="Also deletes its secrets. Notifications that use its credentials will fail.",
-            run=_delete,
+            run=lambda call: integration_delete(
+                group_id=call.row.group_id, integration_type=call.row.type, actor=call.actor, now=call.now
+            ),
             access=WRITE,
             icon="delete",
             danger=True,
@@ -110,12 +91,10 @@ class IntegrationAdmin(ConsoleAdmin):
 
     @admin.display(description="service", ordering="type")
     def service(self, integration: Integration) -> str:
-        """The name of the service."""
         return INTEGRATION_TYPES[integration.type].label
 
     @admin.display(description="settings")
     def settings(self, integration: Integration) -> SafeString:
-        """The fields of the integration, with redacted secrets."""
         stored, words = integration.fields, {True: "yes", False: "no"}
         kind = INTEGRATION_TYPES[integration.type]
         shown = [(field.label, stored[field.name]) for field in kind.fields if field.name in stored]

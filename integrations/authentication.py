@@ -4,7 +4,7 @@ import base64
 import hmac
 import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.http import HttpRequest
@@ -14,14 +14,47 @@ from rest_framework.request import Request
 from accesslist.authentication import DigestAuthentication, refused
 from accesslist.metrics import FailedAuthentication
 from integrations.models import Integration
-from integrations.principal import ScraperPrincipal
-from integrations.scraper import SCRAPER
 from integrations.selectors import integration_values, live_integration
+from integrations.types import SCRAPER
 from opsapi import clock
 from opsapi.api.addresses import client_address
-from opsapi.api.principal import Principal
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.api.principal import Actor, ActorKind, Group, Principal
 from opsapi.encryption import CannotDecryptError
 from opsapi.ids import is_id
+from opsapi.roles import IMPLIED, Role
+
+
+class ScraperPrincipal:
+    """A scraper with the credentials of a project's SCRAPER integration; it can read only that project."""
+
+    def __init__(self, scraper: Integration, username: str, remote_address: str | None) -> None:
+        """`scraper` comes with its project, which is not deleted."""
+        project = scraper.group
+        self._group = Group(project.id, project.name, project.org_id or "")
+        self._actor = Actor(ActorKind.AGENT, scraper.id, username, remote_address=remote_address)
+
+    def actor(self) -> Actor:
+        return self._actor
+
+    def authorise(self, roles: Sequence[Role]) -> None:
+        raise _unauthorized(roles)
+
+    def authorise_group(self, roles: Sequence[Role], group_id: str) -> Group:
+        if group_id != self._group.id:
+            raise ApiError(ErrorCode.NOT_IN_GROUP, group_id)
+        if not IMPLIED[Role.GROUP_READ_ONLY] & frozenset(roles):
+            raise _unauthorized(roles)
+        return self._group
+
+    def authorise_org(self, roles: Sequence[Role], org_id: str) -> None:
+        raise _unauthorized(roles)
+
+
+def _unauthorized(roles: Sequence[Role]) -> ApiError:
+    return ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in roles))
+
 
 logger = logging.getLogger("opsapi.authentication")
 

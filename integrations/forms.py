@@ -14,7 +14,7 @@ from accesslist.forms import InProjectForm
 from integrations.choices import SecretKind
 from integrations.fields import Field, FieldSet
 from integrations.redaction import Secrets
-from integrations.serializers.integrations import IntegrationDocument
+from integrations.serializers import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
 from opsapi.console.fields import CLEAR, SecretInput
 from opsapi.console.forms import ConsoleForm, themed
@@ -38,13 +38,13 @@ class _TypedForm(ConsoleForm):
             themed(shown)
 
     def body_of(self, kind: FieldSet, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The request body of an API client; unchanged secrets are redacted."""
         typed = {field.name: self.cleaned_data.get(field.name) for field in kind.fields}
-        kept = {name: stored[name] for name in kind.secret_fields if name in stored and self._stays(name)}
+        kept = {
+            name: stored[name]
+            for name in kind.secret_fields
+            if name in stored and not self.cleaned_data.get(name + CLEAR)
+        }
         return {**kept, **{name: value for name, value in typed.items() if value not in (None, "")}}
-
-    def _stays(self, name: str) -> bool:
-        return not self.cleaned_data.get(name + CLEAR)
 
 
 class NewIntegrationForm(_TypedForm, InProjectForm):
@@ -68,16 +68,14 @@ class NewIntegrationForm(_TypedForm, InProjectForm):
             self.add_fields(self.kind, {})
 
     def scope(self) -> Scope:
-        """The project."""
         return Scope(group_id=self.cleaned_data["group"].id)
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The project, the type, and the values of the request body."""
         kind = INTEGRATION_TYPES[self.cleaned_data["type"]]
         return {
             "group_id": self.cleaned_data["group"].id,
-            "type": kind.type,
+            "integration_type": kind.type,
             "values": read_integration(kind.type, self.body_of(kind, {}), {}),
         }
 

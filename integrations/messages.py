@@ -7,14 +7,6 @@ from datetime import datetime
 
 from integrations.choices import MessageKind
 
-_LABELS: Mapping[MessageKind, str] = {
-    MessageKind.OPEN: "OPEN",
-    MessageKind.UPDATE: "STILL OPEN",
-    MessageKind.ACKNOWLEDGE: "ACKNOWLEDGED",
-    MessageKind.CLOSE: "CLOSED",
-    MessageKind.CANCEL: "CANCELLED",
-    MessageKind.INFORM: "EVENT",
-}
 _STATES: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "Open",
     MessageKind.UPDATE: "Still open",
@@ -57,12 +49,10 @@ class Message:
 
     @property
     def label(self) -> str:
-        """The state in one or two words, for a title."""
-        return "TEST" if self.is_test else _LABELS[self.kind]
+        return "TEST" if self.is_test else _STATES[self.kind].partition(" (")[0].upper()
 
     @property
     def state(self) -> str:
-        """The state in words, for a fact."""
         return _TEST_STATE if self.is_test else _STATES[self.kind]
 
     @property

@@ -1,6 +1,8 @@
-"""The result of an attempt to deliver a message. Pure."""
+"""The outcome of an attempt to deliver a message, and when it is retried (decisions 7). Pure."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 from integrations.choices import DeliveryFault, DeliveryStatus
 from opsapi.outbound.errors import UNREACHABLE
@@ -30,3 +32,59 @@ class Outcome:
         would reveal the difference.
         """
         return self.reason != UNREACHABLE
+
+
+_FIRST_DELAY = 5.0
+_LONGEST_DELAY = 300.0
+_JITTER = 0.2
+_LONGEST_RETRY_AFTER = 3600
+RETRIES_LAST = timedelta(hours=1)
+"""Time from the first to the last attempt (decisions 7)."""
+_RETRYABLE = frozenset({408, 425, 429})
+
+
+def delivery_status(status: int) -> DeliveryStatus:
+    """The meaning of an HTTP status for a delivery. Redirects are not followed and fail permanently."""
+    if 200 <= status <= 299:
+        return DeliveryStatus.DELIVERED
+    if status in _RETRYABLE or 500 <= status <= 599:
+        return DeliveryStatus.RETRY
+    return DeliveryStatus.FAILED
+
+
+def next_attempt(
+    attempt: int, first_attempt_at: datetime, now: datetime, retry_after: int | None, jitter: float
+) -> datetime | None:
+    """When to retry after attempt number `attempt` (from 1) failed at `now`; None to give up.
+
+    `retry_after` is in seconds, `jitter` from -1 to 1. A retry after the end of the hour moves to its end, so
+    that a long Retry-After still allows a last attempt.
+    """
+    end = first_attempt_at + RETRIES_LAST
+    if now >= end:
+        return None
+    asked = min(retry_after or 0, _LONGEST_RETRY_AFTER)
+    return min(end, now + timedelta(seconds=max(_backoff(attempt, jitter), asked)))
+
+
+def parse_retry_after(value: str | None, now: datetime) -> int | None:
+    """Seconds to wait from a Retry-After header, at most an hour; None if missing or unreadable.
+
+    It is a number of seconds or a date (RFC 9110 10.2.3).
+    """
+    text = (value or "").strip()
+    if text.isascii() and text.isdigit():
+        # Python rejects numbers with thousands of digits; nine digits are 31 years.
+        return min(int(text[:9]), _LONGEST_RETRY_AFTER)
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    seconds = round((moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())
+    return max(0, min(seconds, _LONGEST_RETRY_AFTER))
+
+
+def _backoff(attempt: int, jitter: float) -> float:
+    # The exponent is limited: the delay has reached its maximum long before 2**n overflows a float.
+    doubled = _FIRST_DELAY * 2.0 ** min(attempt - 1, 16)
+    return min(doubled, _LONGEST_DELAY) * (1 + _JITTER * jitter)

@@ -18,7 +18,6 @@ _REDACTIONS: Mapping[SecretKind, Callable[[str], str]] = {
 
 
 def redact(kind: SecretKind, value: str) -> str:
-    """The value as it can be shown."""
     return _REDACTIONS[kind](value)
 
 

@@ -6,6 +6,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from automation.addresses import Address
+from automation.selectors.hosts import hosts_of
+from integrations.discovery import Process
 from integrations.models import Integration
 from integrations.redaction import Secrets
 from integrations.types import INTEGRATION_TYPES
@@ -18,11 +21,23 @@ def integrations_of(group_id: str) -> QuerySet[Integration]:
     return Integration.objects.filter(group_id=group_id).defer("secrets").order_by("created", "id")
 
 
+def integration_of(group_id: str, integration_type: str) -> Integration | None:
+    """The one of `integrations_of` that has the type."""
+    return integrations_of(group_id).filter(type=integration_type).first()
+
+
 def integration_facts(integration: Integration) -> Facts:
     """An integration without its links, with redacted secrets, as in answers and diffs."""
     fields, stored = INTEGRATION_TYPES[integration.type].fields, integration.fields
     shown = {field.name: stored[field.name] for field in fields if field.name in stored}
     return {"type": integration.type, **shown}
+
+
+def processes_of(group_id: str) -> list[Process]:
+    """The database processes of a project's hosts, for scrapers."""
+    named = ("hostname", "port", "cluster_name", "replica_set_name", "labels")
+    rows = hosts_of(group_id).order_by().values_list(*named)
+    return [Process(Address(hostname, port), *known) for hostname, port, *known in rows]
 
 
 def live_integration(group_id: str, integration_type: str) -> Integration | None:

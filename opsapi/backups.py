@@ -25,7 +25,7 @@ from django.db.migrations.loader import MigrationLoader
 from opsapi import VERSION
 from opsapi.clock import wire_time
 from opsapi.embedded import EmbeddedDatabaseError
-from opsapi.embedded.binaries import client_failure, find_binaries
+from opsapi.embedded.cluster import client_failure, find_binaries
 from opsapi.encrypted_columns import used_key_ids
 from opsapi.encryption import known_key_ids
 
@@ -75,8 +75,7 @@ def back_up(directory: Path, *, now: datetime) -> Manifest:
 
     The manifest is written last, so a directory without a manifest is not a backup.
 
-    Raises:
-        BackupError: the directory is not empty or others can write to it, or pg_dump failed.
+    Raises: BackupError: the directory is not empty or others can write to it, or pg_dump failed.
     """
     _refuse_pooler()
     try:
@@ -113,8 +112,7 @@ def back_up(directory: Path, *, now: datetime) -> Manifest:
 def read_backup(directory: Path) -> Manifest:
     """Return the manifest of a backup that this version can restore with the configured encryption keys.
 
-    Raises:
-        BackupError: it is no backup, is damaged, is of a newer version, or keys are missing.
+    Raises: BackupError: it is no backup, is damaged, is of a newer version, or keys are missing.
     """
     manifest = _read_manifest(directory)
     try:
@@ -140,8 +138,7 @@ def read_backup(directory: Path) -> Manifest:
 def restore(directory: Path, manifest: Manifest) -> None:
     """Restore a backup that `read_backup` accepts into an empty database, completely or not at all.
 
-    Raises:
-        BackupError: the database has tables, or pg_restore failed.
+    Raises: BackupError: the database has tables, or pg_restore failed.
     """
     _refuse_pooler()
     with connection.cursor() as cursor:

@@ -23,8 +23,7 @@ def wire_time(moment: datetime) -> str:
 def parse_time(text: str) -> datetime:
     """Read an ISO 8601 date-time. No zone means UTC; fractions are cut.
 
-    Raises:
-        ValueError: the text is not a date-time. A date alone is not enough.
+    Raises: ValueError: the text is not a date-time. A date alone is not enough.
     """
     if not _ISO_TIME.fullmatch(text):
         raise ValueError("not an ISO 8601 date-time")

@@ -45,7 +45,6 @@ class EncryptedColumn:
 
 
 def encrypted_columns() -> Iterator[EncryptedColumn]:
-    """Return all encrypted columns."""
     for model in apps.get_models():
         for field in model._meta.get_fields():
             if isinstance(field, EncryptedField):

@@ -31,11 +31,7 @@ def _cipher(key: str) -> tuple[str, AESGCM]:
 
 
 def newest_key() -> str:
-    """Return the key for encryption.
-
-    Raises:
-        ImproperlyConfigured: no key exists yet.
-    """
+    """Return the key for encryption. Raises ImproperlyConfigured: no key exists yet."""
     if not settings.OPSAPI_ENCRYPTION_KEYS:
         file = settings.OPSAPI_ENCRYPTION_KEY_FILE
         raise ImproperlyConfigured(f"{file}: is missing; {COMMAND} prepare creates it for a new installation")
@@ -54,8 +50,7 @@ def encrypt(plaintext: str, *, owner: str) -> str:
 def decrypt(encrypted: str, *, owner: str) -> str:
     """Decrypt a text that `encrypt` created for the same owner.
 
-    Raises:
-        CannotDecryptError: see its docstring.
+    Raises: CannotDecryptError: see its docstring.
     """
     key_id, _, body = encrypted.partition(".")
     for known_id, cipher in map(_cipher, settings.OPSAPI_ENCRYPTION_KEYS):

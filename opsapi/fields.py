@@ -49,7 +49,6 @@ class CidrField(models.Field[str, str]):
     """A PostgreSQL `cidr`, in Python its canonical text. Compare it in SQL with `>>=`."""
 
     def db_type(self, connection: Any) -> str:
-        """The type of the column."""
         return "cidr"
 
     def from_db_value(self, value: Any, *_: object) -> str | None:

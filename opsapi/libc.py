@@ -21,8 +21,7 @@ def die_with(parent: int, signum: signal.Signals) -> None:
 
     If the parent has already ended, the signal is sent at once.
 
-    Raises:
-        OSError: the kernel refuses.
+    Raises: OSError: the kernel refuses.
     """
     if _libc.prctl(PR_SET_PDEATHSIG, int(signum), 0, 0, 0) != 0:
         number = ctypes.get_errno()

@@ -26,8 +26,7 @@ def prepare(data_dir: Path) -> dict[str, str]:
     kill each process that counts. Without shared memory, it is in the data directory. Files of running
     processes stay, because web processes and workers may start one by one.
 
-    Raises:
-        ImproperlyConfigured: the directory cannot be created.
+    Raises: ImproperlyConfigured: the directory cannot be created.
     """
     named = os.environ.get(VARIABLE)
     directory = _made(Path(named)) if named else _in_memory(data_dir) or _in_data_dir(data_dir)

@@ -1,14 +1,24 @@
-"""The series of `/metrics`, each declared once: docs/reference/metrics.md lists them.
+"""The metrics of the platform for Prometheus: each series declared once, and collected for `/metrics`.
 
-Processes count in COUNTED. Gauges are queried at each scrape and not stored.
+Processes count in COUNTED. Gauges are queried from the database at each scrape: each app contributes them as
+`metrics` of its AppConfig. The values of labels are closed sets. docs/reference/metrics.md lists all series.
 """
 
-from collections.abc import Sequence
+import logging
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.metrics_core import GaugeMetricFamily
+from django.db import Error, connection, transaction
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from opsapi.apps import metrics
+from opsapi.metric_files import VARIABLE
 
 COUNTED = CollectorRegistry()
 """The counters of this process. Under gunicorn they are in files that all processes of the machine share."""
@@ -71,3 +81,75 @@ def gauge(name: str, help_text: str, *labels: str) -> Gauge:
 def _declare(name: str, kind: SeriesType, labels: tuple[str, ...], help_text: str) -> Series:
     DECLARED[name] = Series(name, kind, labels, help_text)
     return DECLARED[name]
+
+
+logger = logging.getLogger("opsapi.metrics")
+
+_LONGEST_STATEMENT = "5s"
+_DATABASE_UP = gauge("opsapi_database_up", "1 if the database answered this scrape, otherwise 0.")
+
+
+def exposition() -> bytes:
+    """Return all metrics in the Prometheus text format 0.0.4, collected now.
+
+    Without the database, its metrics are left out, and `opsapi_database_up` is 0.
+    """
+    asked = CollectorRegistry()
+    shared = os.environ.get(VARIABLE)
+    asked.register(_FromProcesses(Path(shared)) if shared else COUNTED)
+    asked.register(_FromDatabase())
+    return generate_latest(asked)
+
+
+class _FromProcesses(Collector):
+    """Collects counters of all processes of this machine."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield the sums, without files that disappear meanwhile, such as files of ended processes."""
+        files = [str(file) for file in self._directory.glob("*.db") if _is_begun(file)]
+        while True:
+            try:
+                return _merged(files)
+            except FileNotFoundError as error:
+                files.remove(error.filename)  # Each pass has one file less.
+
+
+def _is_begun(file: Path) -> bool:
+    """A process killed while it created its file left an empty one."""
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def _merged(files: list[str]) -> Iterable[Metric]:
+    found: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]  # the library is typed in parts
+    return found
+
+
+class _FromDatabase(Collector):
+    """Collects metrics from the database."""
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: registration must not query the database."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield the metrics of every app, and whether they could be queried."""
+        try:
+            found = _of_apps()
+        except Error as error:
+            logger.error("the database failed: %s", str(error).split("\n", maxsplit=1)[0])
+            found = None
+        yield _DATABASE_UP.of(0 if found is None else 1)
+        yield from found or []
+
+
+@transaction.atomic
+def _of_apps() -> list[Metric]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL statement_timeout = '{_LONGEST_STATEMENT}'")
+    return [metric for collect in metrics() for metric in collect()]

@@ -16,8 +16,7 @@ def make_private_directory(path: Path) -> None:
     For root, other users can enter but not list it (0711), because PostgreSQL runs as another user inside;
     every secret in it is 0600.
 
-    Raises:
-        ImproperlyConfigured: the directory cannot be created.
+    Raises: ImproperlyConfigured: the directory cannot be created.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,8 +33,7 @@ def secret_from_file(path: Path) -> str:
 
     Two processes that create it at the same time get the same secret.
 
-    Raises:
-        ImproperlyConfigured: the file cannot be created or read, is empty, or other users can read it.
+    Raises: ImproperlyConfigured: the file cannot be created or read, is empty, or other users can read it.
     """
     try:
         if not path.exists():
@@ -48,8 +46,7 @@ def secret_from_file(path: Path) -> str:
 def existing_secret(path: Path) -> str | None:
     """Return the secret in `path`; None if the file does not exist.
 
-    Raises:
-        ImproperlyConfigured: as `secret_from_file`.
+    Raises: ImproperlyConfigured: as `secret_from_file`.
     """
     try:
         return _read(path)

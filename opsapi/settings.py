@@ -14,9 +14,9 @@ from django.core.exceptions import ImproperlyConfigured
 from opsapi import VERSION, program
 from opsapi import environment as read
 from opsapi.api.content_security import STRICT
-from opsapi.build import build_commit
 from opsapi.console.theme import UNFOLD  # noqa: F401 - a setting of the theme
 from opsapi.embedded.layout import Layout
+from opsapi.environment import build_commit
 from opsapi.secret_files import secret_from_file
 
 # Allows type parameters on Django's generic classes, for mypy --strict.
@@ -136,7 +136,7 @@ except (ValueError, ImproperlyConfigured):
     raise ImproperlyConfigured("EMAIL_URL: not a mail server URL") from None
 if not _email.get("EMAIL_BACKEND", "").endswith("smtp.EmailBackend"):
     raise ImproperlyConfigured("EMAIL_URL: only smtp://, smtp+tls:// and smtp+ssl:// are supported")
-EMAIL_BACKEND = "opsapi.outbound.mail.EmailBackend"
+EMAIL_BACKEND = "opsapi.outbound.trust.EmailBackend"
 EMAIL_HOST = _email["EMAIL_HOST"]
 EMAIL_PORT = _email["EMAIL_PORT"] or 25
 EMAIL_HOST_USER = _email["EMAIL_HOST_USER"] or ""
@@ -171,6 +171,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.forms",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -217,6 +218,7 @@ TEMPLATES = [
         },
     }
 ]
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"  # Some of its templates are ours.
 AUTH_USER_MODEL = "accesslist.User"
 LOGIN_REDIRECT_URL = "admin:index"  # The theme's form has no action attribute.
 AUTHENTICATION_BACKENDS = ["accesslist.backends.OperatorBackend"]
@@ -264,8 +266,8 @@ SECURE_REFERRER_POLICY = "same-origin"
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accesslist.authentication.DigestAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["opsapi.api.permissions.DeclaredAccess"],
-    "DEFAULT_PARSER_CLASSES": ["opsapi.api.parsers.StrictJSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["opsapi.api.renderers.DocumentRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["opsapi.api.bodies.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["opsapi.api.bodies.DocumentRenderer"],
     "DEFAULT_SCHEMA_CLASS": "opsapi.api.schema.DeclaredSchema",
     "EXCEPTION_HANDLER": "opsapi.api.handler.answer_error",
     "UNAUTHENTICATED_USER": None,
@@ -299,16 +301,16 @@ SPECTACULAR_SETTINGS = {
         "AgentType": "automation.choices.AgentType",
         "EventTypeName": "events.types.EventType",
         "RoleName": "opsapi.roles.Role",
-        "GroupRoleName": "alerting.notification_types.people.GROUP_ROLES",
-        "OrgRoleName": "alerting.notification_types.people.ORG_ROLES",
+        "GroupRoleName": "alerting.notification_types.GROUP_ROLES",
+        "OrgRoleName": "alerting.notification_types.ORG_ROLES",
         "Region": "integrations.choices.Region",
         "MatcherField": "alerting.rules.matchers.MatcherField",
         "MatcherOperator": "alerting.rules.matchers.MatcherOperator",
         "KindEnum": "integrations.choices.MessageKind",
-        "Engine": "automation.metric_spec.Engine",
+        "Engine": "automation.metrics.Engine",
         "Metric": "automation.metrics.Metric",
         "MetricStateName": "automation.choices.MetricState",
-        "MetricKind": "automation.metric_spec.MetricKind",
+        "MetricKind": "automation.metrics.MetricKind",
         "Preset": "alerting.rules.presets.Preset",
         "ThresholdOperator": "alerting.rules.thresholds.ThresholdOperator",
         "Unit": "automation.metrics.MEASURED_UNITS",

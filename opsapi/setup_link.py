@@ -1,9 +1,11 @@
-"""The link to the first set-up, with a token that proves access to the server.
+"""The first set-up: a link with a token that proves access to the server, and commands without a browser.
 
 The token is the fragment of the link, which browsers do not send: no log of a proxy or of the platform
 contains it, and no other page gets it as a referrer. The set-up page sends it in the body of a POST.
 """
 
+import json
+import secrets
 from base64 import urlsafe_b64encode
 
 from django.conf import settings
@@ -14,6 +16,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from opsapi.api.addresses import address_of
 from opsapi.console.path import SETUP_PATH
 from opsapi.hostnames import host_and_port
+from opsapi.program import COMMAND
 
 _SALT = "opsapi.setup_link"
 
@@ -46,3 +49,29 @@ def _token() -> str:
     began = migrations.aggregate(began=Min("applied"))["began"]
     digest = salted_hmac(_SALT, began.isoformat(), algorithm="sha256").digest()
     return urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+CREATE_KEY = f'eval "$({COMMAND} create_key --export)"'
+"""On the server. Prints the key and sets it in the shell."""
+_JSON = "-H 'Content-Type: application/json'"
+
+
+def first_user_call(api: str) -> str:
+    """The first user, with a random password for each reader, and the key from the answer."""
+    user = {
+        "username": "ada",
+        "password": secrets.token_urlsafe(12),
+        "firstName": "Ada",
+        "lastName": "Lovelace",
+    }
+    return f"""FIRST_USER=$(
+curl -sS {_JSON} -d '{json.dumps(user)}' {api}/unauth/users
+); echo "$FIRST_USER"
+PUBLIC_KEY=$(expr "$FIRST_USER" : '.*"publicKey": *"\\([^"]*\\)')
+PRIVATE_KEY=$(expr "$FIRST_USER" : '.*"privateKey": *"\\([^"]*\\)')"""
+
+
+def first_project_call(api: str) -> str:
+    """The first project, with this key."""
+    body = json.dumps({"name": "first-project"})
+    return f"""curl --digest --user "$PUBLIC_KEY:$PRIVATE_KEY" {_JSON} -d '{body}' {api}/groups"""

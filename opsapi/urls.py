@@ -4,12 +4,10 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
-from opsapi.api.health import HealthViewSet
-from opsapi.api.pages import docs_page, metrics_page, schema_page
-from opsapi.api.root import ErrorCodeViewSet, RootViewSet
+from opsapi.api.root import ErrorCodeViewSet, HealthViewSet, RootViewSet, docs_page, metrics_page, schema_page
 from opsapi.api.views import UnknownPath, route
 from opsapi.console.path import CONSOLE_PATH, DOCUMENTS_PATH, SETUP_PATH
-from opsapi.document_pages import missing_page
+from opsapi.static_files import missing_page
 
 admin.autodiscover()  # the pages of the console
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")
@@ -25,7 +23,7 @@ urlpatterns = [
     path(CONSOLE_PATH.strip("/"), RedirectView.as_view(url=CONSOLE_PATH)),
     path(f"{CONSOLE_PATH[1:]}account/", include("accesslist.account.urls")),
     path(SETUP_PATH[1:], include("accesslist.first_run.urls")),
-    path(f"{CONSOLE_PATH[1:]}mail-server/", include("integrations.mail_server.urls")),
+    path(f"{CONSOLE_PATH[1:]}mail-server/", include("integrations.mail_server")),
     path(CONSOLE_PATH[1:], admin.site.urls),
     path("api/public/v1.0", include(_public)),
     path("agents/v1.0/", include("automation.agent_urls")),

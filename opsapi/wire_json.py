@@ -1,9 +1,114 @@
-"""JSON of API responses, and of requests to webhooks and services. Pure."""
+"""JSON of the API: requests, read strictly; responses, and requests to webhooks and services. Pure.
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+The standard parser can refuse what other parsers accept: duplicate keys, NaN and Infinity. While it builds
+values, it blocks all threads of the process, and the values may take fifty times the size of the body. A body
+with too much nesting or too many values is therefore refused by its bytes, before values are built.
+
+Text with NUL characters or lone surrogates, and numbers beyond a double, are JSON but cannot be stored. They
+are passed on, so that the fields refuse them by name.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate, chain
+from typing import Any, Final, NoReturn
 
 import orjson
+
+MAX_DEPTH = 64
+MAX_MARKS = 2_000_000
+"""The maximum number of commas and brackets of a body, including strings. It limits the number of values."""
+UNKEPT_TEXT: Final = "must not contain NUL characters or lone surrogates"
+"""The fault of a text for which `is_kept` is false."""
+
+_UNKEPT = re.compile(r"[\x00\ud800-\udfff]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
+_STEPS: Final = [{"[": 1, "{": 1, "]": -1, "}": -1}.get(chr(byte), 0) for byte in range(256)]
+_MOST_DIGITS = 400  # Reading costs the square of the length; a double has at most 309 digits.
+_BEYOND_DOUBLE: int = 10**_MOST_DIGITS
+
+
+def is_kept(text: str) -> bool:
+    """Whether PostgreSQL can store the text and a response can contain it."""
+    return not _UNKEPT.search(text)
+
+
+def bounded_integer(text: str) -> int:
+    """Return the integer. A number of more than 400 characters becomes another integer beyond a double."""
+    if len(text) <= _MOST_DIGITS:
+        return int(text)
+    return -_BEYOND_DOUBLE if text.startswith("-") else _BEYOND_DOUBLE
+
+
+def read_json(
+    body: bytes | str,
+    *,
+    read_float: Callable[[str], Any] = float,
+    read_integer: Callable[[str], Any] = bounded_integer,
+) -> Any:
+    """Return the value in the text. The two readers convert numbers from their notation.
+
+    Without them, the parser returns infinity or an integer for numbers beyond a double. Bytes come from
+    clients and are limited to MAX_DEPTH and MAX_MARKS; a text was checked when it was stored.
+
+    Raises: ValueError: the fault, as a text for clients.
+    """
+    if isinstance(body, bytes):
+        _check_structure(body)
+    try:
+        return json.loads(
+            _text(body),
+            object_pairs_hook=_unique_keys,
+            parse_constant=_no_constant,
+            parse_float=read_float,
+            parse_int=read_integer,
+        )
+    except json.JSONDecodeError as error:
+        raise ValueError(f"invalid JSON at line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} deep") from None
+
+
+def _text(body: bytes | str) -> str:
+    try:
+        text = body.decode("utf-8") if isinstance(body, bytes) else body
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    if text.startswith("\ufeff"):
+        raise ValueError("it must be UTF-8 without a byte order mark")
+    return text
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key {name[:50]!r} is given twice")
+        found[name] = value
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check_structure(body: bytes) -> None:
+    """Refuse a body by its brackets and commas; the parser checks whether they match."""
+    brackets = sum(map(body.count, (b"[", b"]", b"{", b"}")))
+    if brackets + body.count(b",") > MAX_MARKS:
+        raise ValueError(f"it has more than {MAX_MARKS} commas and brackets")
+    if brackets > MAX_DEPTH and _depth(body) > MAX_DEPTH:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+
+
+def _depth(body: bytes) -> int:
+    """Return the depth of nested brackets, without brackets in strings."""
+    # Without escapes, each quote begins or ends a string. Strings without brackets are removed at once.
+    quotes = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    parts = quotes.translate(None, _NO_BRACKETS).replace(b'""', b"").split(b'"')
+    return max(accumulate(map(_STEPS.__getitem__, chain.from_iterable(parts[::2]))), default=0)
+
 
 JsonObject = dict[str, Any]
 """A JSON object as it is sent."""
@@ -17,8 +122,7 @@ def write_json(document: Any, *, pretty: bool = False) -> bytes:
     PostgreSQL stores the double 1e22 in jsonb as 10000000000000000000000, and returns an integer that orjson
     cannot write. Such integers are written as doubles again.
 
-    Raises:
-        TypeError: a value is not JSON.
+    Raises: TypeError: a value is not JSON.
     """
     options = orjson.OPT_INDENT_2 if pretty else 0
     try:

@@ -10,8 +10,8 @@ from django.test.client import ClientHandler
 from accesslist import digest, nonces
 from accesslist.authentication import nonce_key
 from opsapi import clock
+from opsapi.api.bodies import render
 from opsapi.api.links import AGENTS, PUBLIC
-from opsapi.api.renderers import render
 from tests.factories.accesslist import KeyPair
 from tests.openapi import check_answer
 

@@ -228,7 +228,7 @@ def http_receiver(settings: Settings) -> Iterator[HttpReceiver]:
 def mail_receiver(settings: Settings) -> Iterator[MailReceiver]:
     """A running mail server that the settings name."""
     with MailReceiver().running() as receiver:
-        settings.EMAIL_BACKEND = "opsapi.outbound.mail.EmailBackend"
+        settings.EMAIL_BACKEND = "opsapi.outbound.trust.EmailBackend"
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", receiver.port
         settings.EMAIL_HOST_USER = settings.EMAIL_HOST_PASSWORD = ""
         settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False

@@ -2,10 +2,14 @@
 
 from alerting.admin.alerts import AlertAdmin
 from alerting.admin.configs import AlertConfigAdmin, NotificationSettingAdmin
-from alerting.admin.destinations import DestinationAdmin
+from alerting.admin.destinations import (
+    DestinationAdmin,
+    EvaluationTurnAdmin,
+    UnreachableHostAdmin,
+    WorkerHeartbeatAdmin,
+)
 from alerting.admin.notifications import NotificationAdmin, NotificationAttemptAdmin
 from alerting.admin.windows import MaintenanceWindowAdmin
-from alerting.admin.workers import EvaluationTurnAdmin, UnreachableHostAdmin, WorkerHeartbeatAdmin
 
 __all__ = [
     "AlertAdmin",

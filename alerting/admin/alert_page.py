@@ -1,20 +1,24 @@
 """The page of an alert: its timeline, links and plot."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from django.contrib import admin
 
-from alerting.admin.alert_actions import is_active
 from alerting.admin.notifications import RESEND
+from alerting.choices import ACTIVE
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.presentation import ENTRY_BADGES, alert_badge, alert_words, notification_badge, window_name
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.measurement_window import MeasurementWindow
 from alerting.rules.thresholds import MetricThreshold
-from alerting.rules.timeline import FIRST_ENTRIES, TimelineEntry, TimelineEntryKind
-from alerting.rules.timeline_notifications import TimelineNotification, duration_words
+from alerting.rules.timeline import (
+    FIRST_ENTRIES,
+    TimelineEntry,
+    TimelineEntryKind,
+    TimelineNotification,
+    duration_words,
+)
 from alerting.rules.wording import target_words, value_words
 from alerting.selectors.targets import targets_of
 from alerting.selectors.timeline import AlertTimeline, alert_timeline
@@ -25,7 +29,7 @@ from events.models import Event
 from opsapi.api.principal import Operator
 from opsapi.clock import age_words, ago_words
 from opsapi.console.admin_urls import action_url, list_url, page_url, page_url_of
-from opsapi.console.display import cut
+from opsapi.console.display import Context, cut
 from opsapi.console.links import urls_seen
 from opsapi.console.widgets import Plot, Tone
 from opsapi.first_rows import more_words
@@ -35,99 +39,55 @@ MOST_NOTIFICATIONS_SHOWN = 40
 """Number of notifications on the page, the newest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownEntry:
-    """A moment of the timeline; `url` leads to details. `gap`: number of moments left out before it."""
-
-    entry: TimelineEntry
-    icon: str
-    tone: Tone
-    url: str | None
-    who_url: str = ""
-    gap: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownNotification:
-    """A notification on the page; `resend_url` if the operator can send it again."""
-
-    notification: TimelineNotification
-    state: str
-    tone: Tone
-    window: MaintenanceWindow | None
-    latency: str
-    url: str
-    resend_url: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlertPage:
-    """The template context of the page."""
-
-    timeline: AlertTimeline
-    words: str
-    target: str
-    target_url: str
-    state: str
-    tone: Tone
-    window: str
-    window_url: str
-    age: str
-    value: str | None
-    config_url: str | None
-    entries: tuple[ShownEntry, ...]
-    coming: tuple[ShownEntry, ...]
-    notifications: tuple[ShownNotification, ...]
-    more_events: str
-    more_notifications: str
-    notifications_url: str
-    events_url: str
-    plot: Plot | None
-    acknowledged_by_url: str
-
-
-def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
-    """The page of an alert for an operator.
+def page_of(alert: Alert, operator: Operator, *, now: datetime) -> Context:
+    """The page of an alert for an operator, as the template needs it.
 
     Operators who cannot read global configurations see neither such a configuration nor its recipients.
     """
     sees_config = not alert.is_global or operator.visible_scope().everything
     timeline = alert_timeline(alert, sees_config=sees_config, now=now)
-    shown, left_out = cut(timeline.notifications, MOST_NOTIFICATIONS_SHOWN)
-    notifications = tuple(_notifications(alert, shown, operator, sees_config=sees_config, now=now))
+    notifications, left_out = cut(timeline.notifications, MOST_NOTIFICATIONS_SHOWN)
     window, target = muting_windows([alert], now=now).get(alert.id), targets_of([alert]).get(alert.id)
     users = _users(timeline, operator)
+    acknowledged_by = timeline.acknowledgement.username if timeline.acknowledgement else None
     state, tone = alert_badge(alert, now, is_muted=window is not None)
-    return AlertPage(
-        timeline=timeline,
-        words=alert_words(alert),
-        target=target_words(alert.facts),
-        target_url=page_url(target) if target else "",
-        state=state,
-        tone=tone,
-        window=window_name(window) if window else "",
-        window_url=page_url(window) if window else "",
-        age=_age(alert, now),
-        value=_value(alert, timeline.threshold),
-        config_url=page_url_of(AlertConfig, timeline.config.id) if timeline.config.is_there else None,
-        entries=tuple(_entries(timeline, users, sees_config=sees_config)),
-        acknowledged_by_url=users.get(timeline.acknowledgement.username or "", "")
-        if timeline.acknowledgement
-        else "",
-        coming=tuple(_to_come(entry, sees_config=sees_config) for entry in timeline.coming),
-        notifications=notifications,
-        more_events=more_words(timeline.more_events),
-        more_notifications=more_words(timeline.more_notifications + left_out),
-        notifications_url=list_url(Notification, q=alert.id),
-        events_url=list_url(Event, q=alert.id),
-        plot=_plot(timeline.measured, alert),
-    )
+    return {
+        "timeline": timeline,
+        "words": alert_words(alert),
+        "target": target_words(alert.facts),
+        "target_url": page_url(target) if target else "",
+        "state": state,
+        "tone": tone,
+        "window": window_name(window) if window else "",
+        "window_url": page_url(window) if window else "",
+        "age": _age(alert, now),
+        "value": _value(alert, timeline.threshold),
+        "config_url": page_url_of(AlertConfig, timeline.config.id) if timeline.config.is_there else None,
+        "entries": [
+            {
+                **_entry(entry, sees_config=sees_config),
+                "who_url": users.get(entry.who or "", ""),
+                "gap": more_words(timeline.entries_left_out) if place == FIRST_ENTRIES else "",
+            }
+            for place, entry in enumerate(timeline.entries)
+        ],
+        "acknowledged_by_url": users.get(acknowledged_by or "", ""),
+        "coming": [_to_come(entry, sees_config=sees_config) for entry in timeline.coming],
+        "notifications": list(
+            _notifications(alert, notifications, operator, sees_config=sees_config, now=now)
+        ),
+        "more_events": more_words(timeline.more_events),
+        "more_notifications": more_words(timeline.more_notifications + left_out),
+        "notifications_url": list_url(Notification, q=alert.id),
+        "events_url": list_url(Event, q=alert.id),
+        "plot": _plot(timeline.measured, alert),
+    }
 
 
 def _age(alert: Alert, now: datetime) -> str:
     """`3 h ago`; for an ended alert also its duration."""
     began = ago_words(alert.created, now)
-    if is_active(alert, now) or alert.resolved is None:
+    if alert.status in ACTIVE or alert.resolved is None:
         return began
     return f"{began}, lasted {age_words(alert.resolved - alert.created)}"
 
@@ -146,14 +106,8 @@ def _users(timeline: AlertTimeline, operator: Operator) -> dict[str, str]:
     return urls_seen(admin.site, operator.visible_scope(), "accesslist.user", "username", names)
 
 
-def _entries(timeline: AlertTimeline, users: Mapping[str, str], *, sees_config: bool) -> Iterator[ShownEntry]:
-    for place, entry in enumerate(timeline.entries):
-        gap = more_words(timeline.entries_left_out) if place == FIRST_ENTRIES else ""
-        shown = _shown(entry, sees_config=sees_config, gap=gap)
-        yield replace(shown, who_url=users.get(entry.who or "", ""))
-
-
-def _shown(entry: TimelineEntry, *, sees_config: bool, gap: str = "") -> ShownEntry:
+def _entry(entry: TimelineEntry, *, sees_config: bool) -> Context:
+    """A moment of the timeline; `url` leads to details."""
     icon, tone = ENTRY_BADGES[entry.kind]
     url = None
     if entry.event_id:
@@ -162,17 +116,14 @@ def _shown(entry: TimelineEntry, *, sees_config: bool, gap: str = "") -> ShownEn
         url = page_url_of(MaintenanceWindow, entry.window_id)
     elif entry.notification_id and sees_config:
         url = page_url_of(Notification, entry.notification_id)
-    return ShownEntry(entry=entry, icon=icon, tone=tone, url=url, gap=gap)
+    return {"entry": entry, "icon": icon, "tone": tone, "url": url}
 
 
-def _to_come(entry: TimelineEntry, *, sees_config: bool) -> ShownEntry:
+def _to_come(entry: TimelineEntry, *, sees_config: bool) -> Context:
     """A notification that is not sent yet must not look sent."""
-    shown = _shown(entry, sees_config=sees_config)
-    return (
-        replace(shown, icon="schedule_send", tone=Tone.INFO)
-        if entry.kind is TimelineEntryKind.NOTIFIED
-        else shown
-    )
+    shown = _entry(entry, sees_config=sees_config)
+    is_notification = entry.kind is TimelineEntryKind.NOTIFIED
+    return shown | ({"icon": "schedule_send", "tone": Tone.INFO} if is_notification else {})
 
 
 def _notifications(
@@ -182,7 +133,7 @@ def _notifications(
     *,
     sees_config: bool,
     now: datetime,
-) -> Iterator[ShownNotification]:
+) -> Iterator[Context]:
     """Notifications of global configurations have no page for operators who cannot read them."""
     scope = Scope(group_id=alert.group_id)
     can_resend = sees_config and RESEND.is_allowed(operator, None, scope)
@@ -193,15 +144,15 @@ def _notifications(
     for notification in notifications:
         state, tone = notification_badge(notification, now)
         resend = action_url(Notification, notification.id, "resend")
-        yield ShownNotification(
-            notification=notification,
-            state=state,
-            tone=tone,
-            window=held_by.get(muted_by(notification.silenced_by, notification.reason) or ""),
-            latency="" if notification.latency_ms is None else duration_words(notification.latency_ms),
-            url=page_url_of(Notification, notification.id) if sees_config else "",
-            resend_url=resend if can_resend and notification.failed else None,
-        )
+        yield {
+            "notification": notification,
+            "state": state,
+            "tone": tone,
+            "window": held_by.get(muted_by(notification.silenced_by, notification.reason) or ""),
+            "latency": "" if notification.latency_ms is None else duration_words(notification.latency_ms),
+            "url": page_url_of(Notification, notification.id) if sees_config else "",
+            "resend_url": resend if can_resend and notification.failed else None,
+        }
 
 
 def _plot(measured: MeasurementWindow | None, alert: Alert) -> Plot | None:

@@ -1,6 +1,7 @@
-"""Alerts in the console: the list, and the page of an alert."""
+"""Alerts in the console: the list with its filters, the actions, and the page of an alert."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -9,37 +10,172 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from alerting.admin.alert_actions import OF_ALERT, is_acknowledged
-from alerting.admin.alert_filters import (
-    AcknowledgedFilter,
-    AgeFilter,
-    StatusFilter,
-    TypeFilter,
-)
+from alerting.access import WRITE
 from alerting.admin.alert_page import page_of
+from alerting.choices import ACTIVE, AlertStatus
+from alerting.forms.alerts import AcknowledgeForm, AlertWindowForm
 from alerting.models import Alert, Notification
-from alerting.presentation import alert_badge, alert_words, window_name
+from alerting.presentation import alert_badge, alert_words, muted_words, window_name
+from alerting.rules.state import alert_state
+from alerting.rules.windows import named_target
 from alerting.rules.wording import target_words
-from alerting.selectors.alert_order import urgent_first
-from alerting.selectors.alert_search import alerts_matching
+from alerting.selectors.alerts import (
+    Age,
+    acknowledged,
+    alert_acknowledgement,
+    alerts_matching,
+    of_age,
+    urgent_first,
+)
 from alerting.selectors.targets import targets_of
-from alerting.selectors.windows import muting_windows
+from alerting.selectors.windows import mute_extent, muting_windows
+from alerting.services.alerts import alert_acknowledge
+from alerting.services.windows import window_create
 from events.models import Event
+from events.types import EVENT_TYPES, AlertEffect
 from opsapi import clock
-from opsapi.console.actions import operator_of
+from opsapi.clock import time_words
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.changelist import BoundedPaginator
 from opsapi.console.display import Context, ago, badge, json_field, link, named, project, short
-from opsapi.console.filters import RelatedFilter
+from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
+
+
+def _acknowledge(call: ActionCall) -> ActionOutcome:
+    """Acknowledge the alert; without input, remove the acknowledgement."""
+    until = call.values.get("acknowledgedUntil", call.now)
+    alert_acknowledge(
+        alert_id=call.row.id,
+        group_id=call.row.group_id,
+        until=until,
+        comment=call.values.get("acknowledgementComment"),
+        actor=call.actor,
+        now=call.now,
+    )
+    return ActionOutcome(message=f"Acknowledged until {time_words(until)}." if call.values else "")
+
+
+def _make_window(call: ActionCall) -> ActionOutcome:
+    window_create(group_id=call.row.group_id, values=call.values, actor=call.actor, now=call.now)
+    extent = mute_extent(
+        group_id=call.row.group_id,
+        project=str(call.row.group),
+        categories=call.values["alert_types"],
+        not_only=named_target(call.row.facts),
+    )
+    until = time_words(call.values["end"])
+    return ActionOutcome(message=f"Maintenance window created until {until}.", warnings=[muted_words(extent)])
+
+
+def _is_acknowledged(alert: Alert, now: datetime) -> bool:
+    return alert.status in ACTIVE and alert_acknowledgement(alert, now) is not None
+
+
+OF_ALERT: Mapping[str, Action] = {
+    "acknowledge": Action(
+        label="Acknowledge",
+        done="Acknowledged",
+        text="Reminders stop for this time. You'll still be notified when the alert closes.",
+        run=_acknowledge,
+        access=WRITE,
+        form=AcknowledgeForm,
+        icon="front_hand",
+        bulk=True,
+        offered=lambda alert, _now: alert.status in ACTIVE,
+    ),
+    "unacknowledge": Action(
+        label="Remove acknowledgement",
+        done="Acknowledgement removed",
+        text="Reminders start again. An overdue reminder is sent immediately.",
+        run=_acknowledge,
+        access=WRITE,
+        icon="undo",
+        offered=_is_acknowledged,
+    ),
+    "window": Action(
+        label="Create maintenance window",
+        text="Mutes notifications for the selected alert types in the whole project. Alerts still open "
+        "and close.",
+        run=_make_window,
+        access=WRITE,
+        form=AlertWindowForm,
+        icon="build_circle",
+        makes=True,
+    ),
+}
+
+
+Rows = QuerySet[Alert]
+_ACTIVE = "active"
+_AGES = {
+    Age.HOUR: "Started in the last hour",
+    Age.DAY: "Started in the last 24 hours",
+    Age.WEEK: "Started in the last 7 days",
+    Age.OLDER_THAN_HOUR: "Older than 1 hour",
+    Age.OLDER_THAN_DAY: "Older than 1 day",
+    Age.OLDER_THAN_WEEK: "Older than 7 days",
+}
+
+
+class StatusFilter(ChoiceFilter):
+    """Filter by state, with the words of every page. Acknowledged and muted alerts also count as open."""
+
+    title = "state"
+    parameter_name = "status"
+    offered = (
+        (_ACTIVE, "Active"),
+        *(
+            (alert_status.value, alert_state(alert_status, is_acknowledged=False, is_muted=False).value)
+            for alert_status in AlertStatus
+        ),
+    )
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        return rows.filter(status__in=[status.value for status in ACTIVE] if value == _ACTIVE else [value])
+
+
+class TypeFilter(ChoiceFilter):
+    """Filter by event types that open alerts."""
+
+    title = "type"
+    parameter_name = "type"
+    offered = tuple(
+        (name.value, name.value) for name, spec in EVENT_TYPES.items() if spec.kind is AlertEffect.OPENING
+    )
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        return rows.filter(event_type=value)
+
+
+class AgeFilter(ChoiceFilter):
+    """Filter by time since the start."""
+
+    title = "age"
+    parameter_name = "age"
+    offered = tuple((age.value, label) for age, label in _AGES.items())
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        return of_age(rows, Age(value), now=clock.now())
+
+
+class AcknowledgedFilter(ChoiceFilter):
+    """Filter by acknowledgement."""
+
+    title = "acknowledged"
+    parameter_name = "acknowledged"
+    offered = (("yes", "Yes"), ("no", "No (active alerts)"))
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        return acknowledged(rows, value == "yes", now=clock.now())
 
 
 class AlertPaginator(BoundedPaginator):
     """Pages of alerts in their usual order, which no single query sorts quickly."""
 
     def page(self, number: int | str) -> Page[Any]:
-        """The rows of a page."""
         number = self.validate_number(number)
         start = (number - 1) * self.per_page
         rows: Any = self.object_list
@@ -117,17 +253,14 @@ class AlertAdmin(ConsoleAdmin):
         ), False
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """Add the timeline of the alert."""
         timeline = page_of(row, operator_of(request), now=clock.now())
         return {**super().page_context(request, row), "page": timeline}
 
     @admin.display(description="type")
     def event(self, alert: Alert) -> SafeString:
-        """The event type, and the metric."""
         return named(alert_words(alert), alert.event_type)
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """Loads targets and the windows that mute the alerts."""
         windows, targets = muting_windows(rows, now=clock.now()), targets_of(rows)
         names = [alert.acknowledging_username for alert in rows]
         users = urls_seen(
@@ -139,12 +272,10 @@ class AlertAdmin(ConsoleAdmin):
 
     @admin.display(description="state")
     def state(self, alert: Any) -> SafeString:
-        """The state, with the word of every page."""
         return badge(*alert_badge(alert, clock.now(), is_muted=alert.window is not None))
 
     @admin.display(description="target")
     def target(self, alert: Any) -> str | SafeString | None:
-        """The host, replica set, cluster or agent."""
         text = short(target_words(alert.facts))
         return link(page_url(alert.about), text) if alert.about else text
 
@@ -155,23 +286,19 @@ class AlertAdmin(ConsoleAdmin):
 
     @admin.display(description="age")
     def age(self, alert: Alert) -> SafeString | str:
-        """Time since the start."""
         return ago(alert.created)
 
     @admin.display(description="acknowledged by")
     def acknowledged(self, alert: Any) -> str | SafeString | None:
-        """The user of the current acknowledgement."""
-        if not is_acknowledged(alert, clock.now()):
+        if not _is_acknowledged(alert, clock.now()):
             return None
         name = short(alert.acknowledging_username)
         return link(alert.user_url, name) if alert.user_url else name
 
     @admin.display(description="notifications")
     def notifications(self, alert: Alert) -> SafeString:
-        """The notifications of the alert."""
         return link(list_url(Notification, q=alert.id), "Notifications")
 
     @admin.display(description="events")
     def events(self, alert: Alert) -> SafeString:
-        """The events of the alert."""
         return link(list_url(Event, q=alert.id), "All events")

@@ -1,4 +1,4 @@
-"""Destinations in the console: their health, their waiting notifications, and the action that sends now."""
+"""Destinations in the console, with unreachable hosts, evaluation turns and workers."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from unfold.decorators import display
 
 from alerting.access import WRITE, WRITE_GLOBAL
 from alerting.choices import DestinationState
-from alerting.models import Destination, Notification
+from alerting.models import Destination, EvaluationTurn, Notification, UnreachableHost, WorkerHeartbeat
 from alerting.presentation import (
     DESTINATION_LABELS,
     DESTINATION_WORDS,
@@ -26,18 +26,15 @@ from opsapi import clock
 from opsapi.api.permissions import Access
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
-from opsapi.console.actions import Action, ActionCall
+from opsapi.console.actions import Action
 from opsapi.console.admin_urls import page_url
-from opsapi.console.display import Context, ago, link, project, short
+from opsapi.console.display import Context, ago, link, project, short, short_field
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.first_rows import first_rows
+from opsapi.program import COMMAND
 
 _TROUBLED = (DestinationState.FAILING, DestinationState.SLOWED)
-
-
-def _send_now(call: ActionCall) -> None:
-    destination_send_now(destination_id=call.row.id, actor=call.actor, now=call.now)
 
 
 def _may_send(destination: Destination | None) -> Access:
@@ -47,22 +44,18 @@ def _may_send(destination: Destination | None) -> Access:
     return WRITE
 
 
-def _has_what_to_send(destination: Any, _now: datetime) -> bool:
-    return destination.waiting_count > 0 or destination.state in _TROUBLED
-
-
 SEND_NOW = Action(
     label="Send now",
     done="Sending now",
     text="Ends the pause and sends the waiting notifications now. While the destination fails, one "
     "message is sent first; the others follow when the destination accepts it. Maintenance windows and "
     "acknowledgements still hold back notifications.",
-    run=_send_now,
+    run=lambda call: destination_send_now(destination_id=call.row.id, actor=call.actor, now=call.now),
     access=_may_send,
     icon="send",
     bulk=True,
     makes=True,
-    offered=_has_what_to_send,
+    offered=lambda destination, _now: destination.waiting_count > 0 or destination.state in _TROUBLED,
 )
 
 
@@ -74,7 +67,6 @@ class DestinationStateFilter(ChoiceFilter):
     offered = tuple((state, words.capitalize()) for state, words in DESTINATION_WORDS.items())
 
     def chosen(self, rows: QuerySet[Destination], value: str) -> QuerySet[Destination]:
-        """Destinations in that state."""
         return with_state(rows).filter(state=value)
 
 
@@ -89,7 +81,16 @@ class DestinationAdmin(ConsoleAdmin):
     actions_of_row = {"send_now": SEND_NOW}
     change_form_template = "admin/alerting/destination/change_form.html"
 
-    list_display = ["named", "channel_words", "state_words", "since", "why", "waiting", "oldest", project]
+    list_display = [
+        "named",
+        "channel_words",
+        "state_words",
+        "since",
+        short_field("last_error"),
+        "waiting",
+        "oldest",
+        project,
+    ]
     list_filter = [DestinationStateFilter, ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["recipient", "host"]
@@ -118,7 +119,6 @@ class DestinationAdmin(ConsoleAdmin):
         return with_waiting(seen if visible_scope.everything else seen.filter(is_global=False))
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """Add the health and the first waiting notifications."""
         now, found = clock.now(), first_rows(waiting_for(row.id).select_related("alert"))
         unreachable = host_unreachable(row.host) if row.failures else None
         page = {
@@ -138,38 +138,27 @@ class DestinationAdmin(ConsoleAdmin):
 
     @admin.display(description="recipient")
     def named(self, destination: Destination) -> str | SafeString:
-        """The recipient, redacted if it is a secret."""
         return short(destination.recipient) or "–"
 
     @admin.display(description="channel")
     def channel_words(self, destination: Destination) -> str:
-        """The channel in words."""
         return in_words(destination.channel)
 
     @display(description="state", label=DESTINATION_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
     def state_words(self, destination: Any) -> str:
-        """The health."""
         return DESTINATION_WORDS[destination.state]
 
     @admin.display(description="failing since")
     def since(self, destination: Destination) -> SafeString | str | None:
-        """Start of the failure."""
         return ago(destination.failing_since) if destination.failing_since else None
-
-    @admin.display(description="last error")
-    def why(self, destination: Destination) -> str | SafeString | None:
-        """Reason of the last failure."""
-        return short(destination.last_error)
 
     @admin.display(description="waiting")
     def waiting(self, destination: Any) -> SafeString | str:
-        """Number of waiting messages."""
         count = f"{destination.waiting_count:,}"
         return link(notifications_waiting_url(destination), count) if destination.waiting_count else count
 
     @admin.display(description="oldest")
     def oldest(self, destination: Any) -> SafeString | str | None:
-        """How long the oldest message has waited."""
         return _waited(destination.waiting_since)
 
 
@@ -195,7 +184,45 @@ def _waiting(notification: Notification, now: datetime) -> Context:
 
 
 def _turn(notification: Notification, now: datetime) -> str:
-    """When it is sent."""
     if notification.lease_token is not None:
         return "being sent"
     return f"in {age_words(notification.due - now)}" if notification.due > now else "next"
+
+
+@admin.register(UnreachableHost)
+class UnreachableHostAdmin(ConsoleAdmin):
+    """Hosts that accept no connections; their destinations wait."""
+
+    section = Section.PLATFORM
+    icon = "sms_failed"
+
+    list_display = [short_field("host"), "failures", "since", "next_try"]
+    search_fields = ["host"]
+    ordering = ["-since"]
+    fields = ["host", "failures", "since", "next_try"]
+    empty_text = "All hosts are reachable. A host is listed here when a message cannot connect to it."
+
+
+@admin.register(EvaluationTurn)
+class EvaluationTurnAdmin(ConsoleAdmin):
+    """The last evaluation of each project's signals."""
+
+    list_display = ["group_id", "served"]
+    ordering = ["served"]
+    fields = ["group_id", "served"]
+    empty_text = "No signals have been evaluated yet."
+
+
+@admin.register(WorkerHeartbeat)
+class WorkerHeartbeatAdmin(ConsoleAdmin):
+    """Workers with the time they were last seen."""
+
+    section = Section.PLATFORM
+    icon = "engineering"
+
+    list_display = [short_field("name"), "seen"]
+    ordering = ["-seen"]
+    fields = ["name", "seen"]
+    empty_text = (
+        f"No worker has ever run, so alerts are not evaluated. Start a worker with {COMMAND} run_worker."
+    )

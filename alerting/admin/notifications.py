@@ -1,7 +1,6 @@
 """Notifications of alerts and events in the console, and their attempts."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -15,14 +14,13 @@ from unfold.decorators import display
 from alerting.access import WRITE
 from alerting.choices import NotificationStatus
 from alerting.models import Destination, MaintenanceWindow, Notification, NotificationAttempt
-from alerting.notification_types.sentences import recipient_words
+from alerting.notification_types import recipient_words
 from alerting.presentation import ATTEMPT_TONES, alert_words, notification_badge, window_name
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.state import NotificationState
 from alerting.rules.wording import target_words
 from alerting.selectors.destinations import waiting_for
-from alerting.selectors.notification_log import of_own_configs, scheduled
-from alerting.selectors.recipients import Origin, origins_of
+from alerting.selectors.notification_log import Origin, of_own_configs, origins_of, scheduled
 from alerting.selectors.targets import targets_of
 from alerting.services.resend import notification_resend
 from events.models import Event
@@ -31,7 +29,7 @@ from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, MessageKind
 from opsapi import clock
 from opsapi.api.principal import VisibleScope
-from opsapi.console.actions import Action, ActionCall, operator_of
+from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import badge, link, moment, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
@@ -48,23 +46,15 @@ _KINDS: Mapping[MessageKind, str] = {
 }
 
 
-def _resend(call: ActionCall) -> None:
-    notification_resend(notification=call.row, actor=call.actor, now=call.now)
-
-
-def _can_be_resent(notification: Notification, _now: datetime) -> bool:
-    return notification.alert_id is not None and notification.status == NotificationStatus.FAILED
-
-
 RESEND = Action(
     label="Send again",
     done="Queued again",
     text="Sends the notification again now, with the same delivery ID. Retries go on for up to an hour.",
-    run=_resend,
+    run=lambda call: notification_resend(notification=call.row, actor=call.actor, now=call.now),
     access=WRITE,
     icon="replay",
     bulk=True,
-    offered=_can_be_resent,
+    offered=lambda row, _now: row.alert_id is not None and row.status == NotificationStatus.FAILED,
 )
 
 
@@ -90,10 +80,6 @@ class NotificationStateFilter(ChoiceFilter):
             return queryset.filter(to_come)
         return super().queryset(request, queryset).exclude(to_come)
 
-    def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Notifications in the state."""
-        return rows.filter(status=value)
-
 
 class ChannelFilter(ChoiceFilter):
     """Filter by channel."""
@@ -101,10 +87,6 @@ class ChannelFilter(ChoiceFilter):
     title = "channel"
     parameter_name = "channel__exact"
     offered = tuple((name, channel.label) for name, channel in CHANNELS.items())
-
-    def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Notifications of the channel."""
-        return rows.filter(channel=value)
 
 
 class WaitingForFilter(DropdownFilter):  # type: ignore[misc]  # the theme is not typed
@@ -122,7 +104,6 @@ class WaitingForFilter(DropdownFilter):  # type: ignore[misc]  # the theme is no
         return [(chosen, str(known.filter(id=chosen).first() or "unknown destination"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """All notifications, or the notifications that wait for the selected destination."""
         chosen = self.value()
         return queryset.filter(id__in=waiting_for(chosen).order_by().values("id")) if chosen else queryset
 
@@ -180,7 +161,6 @@ class NotificationAdmin(ConsoleAdmin):
         return seen if visible_scope.everything else of_own_configs(seen)
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """Loads targets, origins, and the windows that mute the notifications."""
         visible_scope, origins = operator_of(request).visible_scope(), origins_of(rows)
         targets = targets_of([row.alert for row in rows if row.alert])
         events = Event.objects.filter(id__in={row.event_id for row in rows if row.event_id})
@@ -204,7 +184,6 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="about")
     def about(self, notification: Any) -> SafeString | str | None:
-        """The alert with its host, or the event."""
         if notification.alert is None:
             words = in_words(notification.event_type) if notification.event_type else None
             return link(notification.event_url, words) if words and notification.event_url else words
@@ -219,7 +198,6 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="to")
     def to(self, notification: Any) -> str | SafeString | None:
-        """The recipient in words."""
         channel = ChannelType(notification.channel) if notification.channel else None
         words = recipient_words(
             type_name=notification.type_name,
@@ -231,7 +209,6 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="result")
     def state(self, notification: Notification) -> SafeString:
-        """Delivered, failed, dropped, waiting or scheduled."""
         return badge(*notification_badge(notification, clock.now()))
 
     @admin.display(description="reason")
@@ -248,7 +225,6 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="alert configuration")
     def config(self, notification: Any) -> SafeString | str | None:
-        """The alert configuration."""
         config = notification.origin.config
         if config is None:
             return None
@@ -256,7 +232,6 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="attempts")
     def tries(self, notification: Notification) -> SafeString:
-        """The attempts."""
         attempts = list_url(NotificationAttempt, q=notification.id)
         return link(attempts, "All attempts, with outcome and reason")
 
@@ -278,7 +253,6 @@ class NotificationAttemptAdmin(ConsoleAdmin):
     empty_text = "No attempts yet."
 
     def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
-        """As for notifications."""
         seen = super().visible(rows, visible_scope)
         if visible_scope.everything:
             return seen
@@ -286,10 +260,8 @@ class NotificationAttemptAdmin(ConsoleAdmin):
 
     @admin.display(description="reason")
     def why(self, attempt: NotificationAttempt) -> str | None:
-        """The error."""
         return short(attempt.reason)
 
     @display(description="outcome", label=ATTEMPT_TONES)  # type: ignore[untyped-decorator]  # as above
     def outcome(self, attempt: NotificationAttempt) -> str:
-        """The result."""
         return attempt.status

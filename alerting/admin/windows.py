@@ -13,8 +13,8 @@ from alerting.access import WRITE
 from alerting.forms.windows import NewWindowForm, WindowForm
 from alerting.models import Alert, MaintenanceWindow
 from alerting.presentation import WINDOW_LABELS, WINDOW_WORDS, muted_words, window_badge
-from alerting.rules.windows import MuteExtent, WindowState, window_state
-from alerting.selectors.windows import window_extents
+from alerting.rules.windows import MuteExtent, WindowState
+from alerting.selectors.windows import in_state, window_extents
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi import clock
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
@@ -68,14 +68,7 @@ class WindowStateFilter(ChoiceFilter):
 
     def chosen(self, rows: Rows, value: str) -> Rows:
         """Windows in the state."""
-        now = clock.now()
-        match WindowState(value):
-            case WindowState.PENDING:
-                return rows.filter(start__gt=now)
-            case WindowState.ACTIVE:
-                return rows.filter(start__lte=now, end__gt=now)
-            case WindowState.EXPIRED:
-                return rows.filter(end__lte=now)
+        return rows.filter(in_state(rows, WindowState(value), clock.now()))
 
 
 @admin.register(MaintenanceWindow)
@@ -135,7 +128,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
 
     def page_context(self, request: HttpRequest, row: MaintenanceWindow) -> Context:
         """Add what the window mutes, in the tense of its state."""
-        verb, tone = _VERBS[window_state(row.start, row.end, clock.now())]
+        verb, tone = _VERBS[row.rule.state(clock.now())]
         shown = {
             "extent": window_extents([row])[row.id],
             "verb": verb,
@@ -148,7 +141,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     def mutes(self, window: MaintenanceWindow) -> SafeString | str:
         """The full effect; for ended windows only the alert types."""
         extent: MuteExtent = window.extent  # type: ignore[attr-defined]  # of `prepare`
-        state = window_state(window.start, window.end, clock.now())
+        state = window.rule.state(clock.now())
         if state is WindowState.EXPIRED:
             return self.types(window)
         tone = _VERBS[state][1].value

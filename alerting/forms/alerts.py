@@ -8,7 +8,7 @@ from django import forms
 
 from alerting.forms.windows import WindowFields
 from alerting.models import Alert
-from alerting.rules.acknowledgements import MORNING, AcknowledgementPreset, until_of
+from alerting.rules.state import MORNING, AcknowledgementPreset, until_of
 from alerting.rules.windows import named_target
 from alerting.rules.wording import target_words
 from alerting.serializers.alerts import AcknowledgementDocument
@@ -44,12 +44,10 @@ class AcknowledgeForm(DocumentForm):
     )
 
     def stored(self) -> Mapping[str, Any]:
-        """The current comment."""
         row = self.row
         return {"acknowledgementComment": row.acknowledgement_comment or ""} if row else {}
 
     def body(self) -> Mapping[str, Any]:
-        """The request body of an API client."""
         typed = self.cleaned_data
         until = until_of(AcknowledgementPreset(typed["until"]), clock.now())
         body = {
@@ -74,16 +72,13 @@ class AlertWindowForm(WindowFields):
     document = WindowDocument
 
     def stored(self) -> Mapping[str, Any]:
-        """The values for the alert."""
         return window_of(self.row, clock.now()) if self.row else {}
 
     def muted_target(self) -> str:
-        """The target of the alert."""
         return named_target(self.row.facts)
 
 
 def window_of(alert: Alert, now: datetime) -> dict[str, Any]:
-    """The initial values."""
     return {
         "startDate": now,
         "endDate": now + _USUAL_WINDOW,

@@ -2,10 +2,15 @@
 
 from alerting.models.alerts import Alert
 from alerting.models.configs import AlertConfig, NotificationSetting
-from alerting.models.destinations import Destination, UnreachableHost
-from alerting.models.notifications import Notification, NotificationAttempt
+from alerting.models.notifications import (
+    Destination,
+    EvaluationTurn,
+    Notification,
+    NotificationAttempt,
+    UnreachableHost,
+    WorkerHeartbeat,
+)
 from alerting.models.windows import MaintenanceWindow
-from alerting.models.workers import EvaluationTurn, WorkerHeartbeat
 
 __all__ = [
     "Alert",

@@ -128,7 +128,6 @@ class NotificationSetting(models.Model):
 
     @property
     def delay(self) -> timedelta:
-        """The delay of the first notification."""
         return timedelta(minutes=self.delay_min)
 
     @property

@@ -1,4 +1,4 @@
-"""The log of notifications."""
+"""The log of notifications, their destinations, and the workers that send them."""
 
 from django.db import models
 from django.db.models import Func, Q, Value
@@ -7,7 +7,71 @@ from accesslist.models import Project
 from alerting.choices import NotificationStatus
 from alerting.models.alerts import Alert
 from integrations.choices import DeliveryStatus, MessageKind
-from opsapi.fields import IdField, OptionalIdField, PrimaryIdField
+from opsapi.fields import EncryptedField, IdField, OptionalIdField, PrimaryIdField
+
+
+class Destination(models.Model):
+    """A channel with one configuration, of one project: what fails, waits and is paced together.
+
+    The id follows from project, channel, configuration and `is_global` (`destination_id` of the services), so
+    the end of an alert reaches the receiver of its beginning, whatever the alert configuration names by then.
+    `config` holds what the channel needs, encrypted, until no message can need it any more.
+    """
+
+    id = IdField(primary_key=True)
+    group = models.ForeignKey(
+        Project,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="destinations",
+        verbose_name="project",
+        help_text="Empty for events without a project.",
+    )
+    is_global = models.BooleanField(default=False, help_text="A destination of a global configuration.")
+    channel = models.CharField(max_length=30)
+    recipient = models.CharField(max_length=300, default="", help_text="Redacted if it is a secret.")
+    host = models.CharField(max_length=300, default="", db_collation="C", help_text="Scheme, name and port.")
+    config = EncryptedField(null=True)
+    failures = models.PositiveIntegerField(default=0, help_text="Consecutive failed attempts.")
+    failing_since = models.DateTimeField(null=True)
+    last_error = models.CharField(max_length=300, null=True)
+    answered = models.DateTimeField(null=True, help_text="When it last accepted a message.")
+    tried = models.DateTimeField(null=True, help_text="Start of the last attempt.")
+    next_try = models.DateTimeField(null=True, help_text="No attempt starts before this time.")
+    paused_until = models.DateTimeField(
+        null=True, help_text="The receiver asked for no attempts before this time."
+    )
+    pace_ms = models.PositiveIntegerField(default=0, help_text="Minimum time between two attempts.")
+    updated = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            # Failing destinations, the latest first, for the console. Unused destinations, for deletion.
+            models.Index(
+                fields=["-failing_since"],
+                name="destination_failing",
+                condition=models.Q(failing_since__isnull=False),
+            ),
+            models.Index(fields=["updated"], name="destination_updated"),
+            # The destinations on a host that is reachable again.
+            models.Index(fields=["host"], name="destination_host"),
+        ]
+
+    def __str__(self) -> str:
+        return self.recipient or self.channel
+
+
+class UnreachableHost(models.Model):
+    """A host that accepts no connections. The first successful connection deletes the row."""
+
+    host = models.CharField(max_length=300, primary_key=True, db_collation="C")
+    failures = models.PositiveIntegerField(help_text="Consecutive failed connections.")
+    since = models.DateTimeField()
+    next_try = models.DateTimeField(help_text="No connection is tried before this time.")
+
+    def __str__(self) -> str:
+        return self.host
+
 
 _NEXT = Func(
     Value("alerting_notification_sequence"), function="nextval", output_field=models.BigIntegerField()
@@ -20,7 +84,7 @@ class Notification(models.Model):
     """One message to one receiver: written before it is sent, its outcome after. The rows are the log.
 
     The id is the delivery id. It is derived from the content and the recipient
-    (`services.notification_rows`), so it is the same on every attempt, and when a signal is evaluated again
+    (`services.notifications`), so it is the same on every attempt, and when a signal is evaluated again
     after a crash or a restored backup.
 
     `destination` is empty until the notification is due. A notification for people (GROUP, USER, …) has no
@@ -154,3 +218,29 @@ class NotificationAttempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.number} {self.status} ({self.notification_id})"
+
+
+class WorkerHeartbeat(models.Model):
+    """When a worker was last seen. The installation is ready if a worker was seen within the last minute."""
+
+    name = models.CharField(max_length=200, primary_key=True)
+    seen = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "worker"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class EvaluationTurn(models.Model):
+    """When a project's signals were last evaluated: the project that waited longest is next.
+
+    One row for each project, and one, with an empty `group_id`, for what happened without a project.
+    """
+
+    group_id = models.CharField(max_length=24, primary_key=True, db_collation="C")
+    served = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.group_id

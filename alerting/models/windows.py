@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from accesslist.models import Project
+from alerting.rules.windows import WindowRule, window_rule
 from events.types import ALERT_CATEGORIES
 from opsapi.fields import PrimaryIdField
 
@@ -24,9 +25,14 @@ class MaintenanceWindow(models.Model):
             max_length=30, choices=[(category.value, category.value) for category in ALERT_CATEGORIES]
         )
     )
-    start = models.DateTimeField(help_text="Inclusive.")
-    end = models.DateTimeField(help_text="Exclusive.")
+    start = models.DateTimeField(help_text="Inclusive; of the first occurrence.")
+    end = models.DateTimeField(help_text="Exclusive; of the first occurrence.")
     description = models.CharField(max_length=1000, null=True)
+    recurrence = models.JSONField(null=True, help_text="As in the API; null if the window occurs once.")
+    last_end = models.DateTimeField(
+        null=True, help_text="End of the last occurrence; null if the window occurs once or never ends."
+    )
+    matchers = models.JSONField(null=True, help_text="As in the API; null if the window mutes all targets.")
     created = models.DateTimeField()
     updated = models.DateTimeField()
 
@@ -39,7 +45,20 @@ class MaintenanceWindow(models.Model):
             models.Index(fields=["group", "end"], name="window_group_end"),
             # Windows of all projects that have not ended, for the start page of the console.
             models.Index(fields=["end"], name="window_end"),
+            models.Index(fields=["group"], name="window_recurring", condition=Q(recurrence__isnull=False)),
         ]
 
     def __str__(self) -> str:
         return f"{', '.join(self.alert_types)} ({self.id})"
+
+    @property
+    def rule(self) -> WindowRule:
+        """When the window mutes, and what."""
+        return window_rule(
+            id=self.id,
+            start=self.start,
+            end=self.end,
+            recurrence=self.recurrence,
+            matchers=self.matchers,
+            description=self.description,
+        )

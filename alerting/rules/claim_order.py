@@ -23,7 +23,7 @@ DOUBTFUL_AT_ONE_HOST = 4
 """The most of these requests to destinations that fail or have never answered."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A notification that may be sent: due, and the first for its destination and subject.
 

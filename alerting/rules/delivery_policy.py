@@ -39,7 +39,6 @@ class Silence:
 
     @property
     def reason(self) -> str:
-        """The text in the log."""
         return f"{_SILENCED}{self.window_id}"
 
 
@@ -91,7 +90,8 @@ def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
             if due.perhaps_received
             else DeliveryVerdict(DeliveryStep.DROP, reason.value)
         )
-    if due.silence is not None and not _goes_at_once(due):
+    # Services that track incidents get the end at once: it cancels a call and causes none.
+    if due.silence is not None and not (due.keeps_state and due.kind in ENDS):
         return _silenced(due, due.silence)
     if due.kind is MessageKind.UPDATE and _is_acknowledged(due, now):
         return DeliveryVerdict(
@@ -125,11 +125,6 @@ def _not_asked_for(due: DueNotification) -> DropReason | None:
     if not due.setting_counts:
         return DropReason.NOTIFICATION_REMOVED
     return None if due.recipient_counts else DropReason.NOT_AMONG_THEM
-
-
-def _goes_at_once(due: DueNotification) -> bool:
-    """Services that track incidents get the end immediately: it cancels a call and causes none."""
-    return due.keeps_state and due.kind in ENDS
 
 
 def _silenced(due: DueNotification, silence: Silence) -> DeliveryVerdict:

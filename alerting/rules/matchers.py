@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import re2
 
@@ -67,6 +67,26 @@ class MatchSubject:
     replica_set_name: str | None = None
     shard_name: str | None = None
     cluster_name: str | None = None
+
+
+def matcher_of(values: Mapping[str, str]) -> Matcher:
+    """Return the matcher of a valid document, which is stored as it is."""
+    return Matcher(MatcherField(values["fieldName"]), MatcherOperator(values["operator"]), values["value"])
+
+
+def subject_of(facts: Mapping[str, Any], *, type_name: str | None = None) -> MatchSubject:
+    """Return the subject of a signal, an alert or an event from its facts, by wire name.
+
+    Alerts and events do not have the typeName of their host: `type_name` is used instead.
+    """
+    return MatchSubject(
+        hostname=facts.get("hostname"),
+        port=facts.get("port"),
+        type_name=facts.get("typeName", type_name),
+        replica_set_name=facts.get("replicaSetName"),
+        shard_name=facts.get("shardName"),
+        cluster_name=facts.get("clusterName"),
+    )
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from alerting.rules.matchers import MatchSubject
+from alerting.rules.matchers import MatchSubject, subject_of
 from automation.choices import AgentType, HostType
-from automation.rules.agents import AGENT_DOWN, AGENT_VERSION_BEHIND
+from automation.rules.heartbeats import AGENT_DOWN, AGENT_VERSION_BEHIND
 from events.types import EVENT_TYPES, AlertEffect, EventType, Target, openers_of
 from opsapi.clock import parse_time
 
@@ -50,15 +50,7 @@ class Observation:
 
     @property
     def subject(self) -> MatchSubject:
-        """The facts for matchers."""
-        return MatchSubject(
-            hostname=self.facts.get("hostname"),
-            port=self.facts.get("port"),
-            type_name=self.facts.get("typeName"),
-            replica_set_name=self.facts.get("replicaSetName"),
-            shard_name=self.facts.get("shardName"),
-            cluster_name=self.facts.get("clusterName"),
-        )
+        return subject_of(self.facts)
 
 
 def of_event(payload: Mapping[str, Any]) -> list[Observation]:

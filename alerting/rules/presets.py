@@ -10,8 +10,7 @@ from typing import Any, Self
 
 from alerting.rules.thresholds import MetricThreshold, ThresholdMode, ThresholdOperator, limit_of
 from alerting.rules.transition import ConfigView
-from automation.metric_spec import BOTH, MONGODB, POSTGRESQL, Engine
-from automation.metrics import Metric
+from automation.metrics import BOTH, MONGODB, POSTGRESQL, Engine, Metric
 from automation.units import Unit
 from events.types import EventType
 
@@ -35,7 +34,6 @@ class PresetSpec:
 
     @property
     def wire_threshold(self) -> Mapping[str, Any] | None:
-        """The threshold in the stored form of configurations."""
         if self.metric_threshold is None:
             return None
         one = self.metric_threshold
@@ -79,7 +77,6 @@ class Preset(StrEnum):
 
     # Any: for a type checker, a look-up such as `Preset("NO_PRIMARY")` passes through here as well.
     def __new__(cls, row: Any) -> Self:
-        """Create the member of a row."""
         member = str.__new__(cls, row.name)
         member._value_ = row.name
         member.spec = row

@@ -1,10 +1,74 @@
-"""The states of alerts and notifications in one word, the same on every page. Pure."""
+"""Whether an alert is acknowledged, and the states of alerts and notifications in one word. Pure."""
 
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from alerting.choices import AlertStatus, NotificationStatus
 from integrations.choices import MessageKind
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """The acknowledgement of an alert: `username` is a username or the publicKey of a key."""
+
+    until: datetime
+    comment: str | None
+    username: str | None
+
+
+def in_force(stored: Acknowledgement | None, now: datetime) -> Acknowledgement | None:
+    """The acknowledgement that is valid at `now`; None if it has expired."""
+    return stored if stored and stored.until > now else None
+
+
+def acknowledged(
+    current: Acknowledgement | None,
+    *,
+    until: datetime,
+    comment: str | None,
+    username: str | None,
+    now: datetime,
+) -> Acknowledgement | None:
+    """The acknowledgement after a request; `current` is valid at `now`.
+
+    None if `until` is in the past, which removes it. A missing comment stays, and unchanged values keep their
+    author.
+    """
+    if until <= now:
+        return None
+    if current is None:
+        return Acknowledgement(until, comment, username)
+    kept = current.comment if comment is None else comment
+    same = (until, kept) == (current.until, current.comment)
+    return current if same else Acknowledgement(until, kept, username)
+
+
+class AcknowledgementPreset(StrEnum):
+    """Preset ends of an acknowledgement, or a custom time."""
+
+    HOUR = "1h"
+    FOUR_HOURS = "4h"
+    TOMORROW = "tomorrow"
+    OWN = "own"
+
+
+MORNING = 9
+"""The UTC hour of the preset "tomorrow"."""
+
+
+def until_of(preset: AcknowledgementPreset, now: datetime) -> datetime | None:
+    """The end in whole seconds; None for a custom time."""
+    moment = now.replace(microsecond=0)
+    match preset:
+        case AcknowledgementPreset.HOUR:
+            return moment + timedelta(hours=1)
+        case AcknowledgementPreset.FOUR_HOURS:
+            return moment + timedelta(hours=4)
+        case AcknowledgementPreset.TOMORROW:
+            return (moment + timedelta(days=1)).replace(hour=MORNING, minute=0, second=0)
+        case AcknowledgementPreset.OWN:
+            return None
 
 
 class AlertState(StrEnum):

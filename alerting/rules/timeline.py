@@ -1,12 +1,19 @@
-"""The timeline of an alert: what happened, and what comes next. Pure."""
+"""The timeline of an alert: what happened, its notifications, and what comes next. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import groupby, islice
 
-from alerting.choices import DropReason
-from alerting.rules.windows import WindowSpan
+from alerting.choices import DropReason, NotificationStatus
+from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict
+from alerting.rules.windows import WindowRule
+from integrations.choices import DeliveryStatus, MessageKind
+from opsapi.clock import time_words
+
+MOST_OCCURRENCES = 20
+"""The most occurrences of a window in a timeline."""
 
 
 class TimelineEntryKind(StrEnum):
@@ -84,21 +91,29 @@ def lapses(changes: Sequence[AcknowledgementChange], end: datetime) -> Iterator[
 
 
 def window_entries(
-    windows: Iterable[WindowSpan], *, since: datetime, until: datetime
+    windows: Iterable[WindowRule], *, since: datetime, until: datetime
 ) -> Iterator[TimelineEntry]:
-    """When windows muted notifications between `since` and `until`, inclusive."""
+    """When windows muted notifications between `since` and `until`, inclusive.
+
+    Of a window that recurs, the first occurrences.
+    """
     for window in windows:
-        if window.end <= since or window.start > until:
-            continue
-        began = f"Maintenance window {window.name} started to mute notifications."
-        yield TimelineEntry(
-            at=max(window.start, since), kind=TimelineEntryKind.SILENCED, text=began, window_id=window.id
-        )
-        if window.end <= until:
-            ended = f"Maintenance window {window.name} ended."
+        for begins, ends in islice(window.occurrences(since), MOST_OCCURRENCES):
+            if begins > until:
+                break
             yield TimelineEntry(
-                at=window.end, kind=TimelineEntryKind.UNSILENCED, text=ended, window_id=window.id
+                at=max(begins, since),
+                kind=TimelineEntryKind.SILENCED,
+                text=f"Maintenance window {window.name} started to mute notifications.",
+                window_id=window.id,
             )
+            if ends <= until:
+                yield TimelineEntry(
+                    at=ends,
+                    kind=TimelineEntryKind.UNSILENCED,
+                    text=f"Maintenance window {window.name} ended.",
+                    window_id=window.id,
+                )
 
 
 def settled_at(
@@ -108,3 +123,197 @@ def settled_at(
     if reason == DropReason.ALERT_OVER and resolved is not None:
         return max(created, resolved)
     return min(max(due, created), now)
+
+
+THAT: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "that the alert opened",
+    MessageKind.UPDATE: "that the alert is still open",
+    MessageKind.ACKNOWLEDGE: "that the alert was acknowledged",
+    MessageKind.CLOSE: "that the alert closed",
+    MessageKind.CANCEL: "that the alert was cancelled",
+    MessageKind.INFORM: "of the event",
+}
+_ENDED: Mapping[DeliveryStatus, TimelineEntryKind] = {
+    DeliveryStatus.DELIVERED: TimelineEntryKind.NOTIFIED,
+    DeliveryStatus.RETRY: TimelineEntryKind.NOT_YET,
+    DeliveryStatus.FAILED: TimelineEntryKind.NOT_NOTIFIED,
+}
+_MESSAGES: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "Alert opened",
+    MessageKind.UPDATE: "Alert still open",
+    MessageKind.ACKNOWLEDGE: "Alert acknowledged",
+    MessageKind.CLOSE: "Alert closed",
+    MessageKind.CANCEL: "Alert cancelled",
+    MessageKind.INFORM: "Event",
+}
+_NOTIFIED: Mapping[TimelineEntryKind, str] = {
+    TimelineEntryKind.NOTIFIED: "was notified",
+    TimelineEntryKind.NOT_YET: "was not notified yet",
+    TimelineEntryKind.NOT_NOTIFIED: "was not notified",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt: when it ended, and its duration in milliseconds.
+
+    If `latency_ms` is None, the duration is secret because it would reveal why the attempt failed; then `at`
+    is its start.
+    """
+
+    number: int
+    at: datetime
+    outcome: DeliveryStatus
+    reason: str | None
+    latency_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineNotification:
+    """One notification of the alert, with its newest attempts, the oldest of them first.
+
+    `recipient` is the recipient in words. `latency_ms` is the last attempt's. `being_sent`: a worker has it.
+    """
+
+    id: str
+    setting_id: str
+    kind: MessageKind
+    recipient: str
+    status: NotificationStatus
+    reason: str | None
+    created: datetime
+    due: datetime
+    latency_ms: int | None
+    attempts: int
+    being_sent: bool
+    tries: tuple[Attempt, ...] = ()
+    silenced_by: str | None = None
+
+    @property
+    def that(self) -> str:
+        """The message as a clause: `that the alert opened`."""
+        return THAT[self.kind]
+
+    @property
+    def message(self) -> str:
+        """The message as a title: `Alert opened`."""
+        return _MESSAGES[self.kind]
+
+    @property
+    def failed(self) -> bool:
+        """Whether it failed for good, and so may be sent again."""
+        return self.status is NotificationStatus.FAILED
+
+
+def notification_entries(
+    notification: TimelineNotification, *, resolved: datetime | None, now: datetime
+) -> Iterator[TimelineEntry]:
+    """The past of a notification: its attempts, or why it was given up without one."""
+    for _, alike in groupby(
+        notification.tries, key=lambda attempt: (_kind_of(notification, attempt), attempt.reason)
+    ):
+        yield _tried(notification, list(alike))
+    if _is_given_up(notification):
+        at = settled_at(
+            due=notification.due,
+            created=notification.created,
+            reason=notification.reason,
+            resolved=resolved,
+            now=now,
+        )
+        yield TimelineEntry(
+            at=at,
+            kind=TimelineEntryKind.NOT_NOTIFIED,
+            text=f"{notification.recipient} was not notified {notification.that}.",
+            reason=notification.reason,
+            notification_id=notification.id,
+        )
+
+
+def _is_given_up(notification: TimelineNotification) -> bool:
+    """Whether the notification was dropped or failed without an attempt, except reminders of ended alerts."""
+    if notification.kind is MessageKind.UPDATE and notification.reason == DropReason.ALERT_OVER:
+        return False
+    return notification.status is NotificationStatus.DROPPED or (
+        notification.failed and not notification.tries
+    )
+
+
+def coming_entry(
+    notification: TimelineNotification, verdict: DeliveryVerdict, *, now: datetime
+) -> TimelineEntry | None:
+    """The future of a pending notification; `verdict` is the decision at its due time.
+
+    None if it is not pending.
+    """
+    if notification.status is not NotificationStatus.PENDING:
+        return None
+    kind, text, reason = _to_come(notification, verdict, now)
+    at = (
+        verdict.until
+        if verdict.step is DeliveryStep.PUT_OFF and verdict.until
+        else max(notification.due, now)
+    )
+    return TimelineEntry(at=at, kind=kind, text=text, reason=reason, notification_id=notification.id)
+
+
+def _kind_of(notification: TimelineNotification, attempt: Attempt) -> TimelineEntryKind:
+    """The last attempt of a failed notification is its end, whatever its own outcome."""
+    if notification.failed and attempt is notification.tries[-1]:
+        return TimelineEntryKind.NOT_NOTIFIED
+    return _ENDED[attempt.outcome]
+
+
+def _tried(notification: TimelineNotification, alike: Sequence[Attempt]) -> TimelineEntry:
+    """One attempt, or several in a row that ended the same way."""
+    first, last = alike[0], alike[-1]
+    kind = _kind_of(notification, last)
+    return TimelineEntry(
+        at=first.at,
+        kind=kind,
+        text=f"{notification.recipient} {_NOTIFIED[kind]} {notification.that}: {_which(alike)}.",
+        reason=first.reason,
+        notification_id=notification.id,
+    )
+
+
+def _which(alike: Sequence[Attempt]) -> str:
+    """`attempt 3, 84 ms`; `attempts 1 to 2, 84 ms at most, until 12:00:02Z`."""
+    first, last = alike[0], alike[-1]
+    one = f"attempt {first.number}" if len(alike) == 1 else f"attempts {first.number} to {last.number}"
+    latencies = [attempt.latency_ms for attempt in alike if attempt.latency_ms is not None]
+    if not latencies:
+        return one
+    longest = duration_words(max(latencies))
+    if len(alike) == 1:
+        return f"{one}, {longest}"
+    return f"{one}, up to {longest} each, last at {time_words(last.at)}"
+
+
+def duration_words(milliseconds: int) -> str:
+    """`84 ms`, `2.5 s`."""
+    return f"{milliseconds} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
+
+
+def _to_come(
+    notification: TimelineNotification, verdict: DeliveryVerdict, now: datetime
+) -> tuple[TimelineEntryKind, str, str | None]:
+    future = f"{notification.recipient} will be notified {notification.that}"
+    if notification.being_sent:
+        return TimelineEntryKind.NOTIFIED, f"{future}: sending now.", None
+    if verdict.step is DeliveryStep.DROP:
+        return (
+            TimelineEntryKind.NOT_NOTIFIED,
+            f"{notification.recipient} will not be notified {notification.that}.",
+            verdict.reason,
+        )
+    if verdict.step is DeliveryStep.PUT_OFF:
+        return TimelineEntryKind.NOTIFIED, f"{future}, at this time at the earliest.", verdict.reason
+    if notification.tries and notification.reason:
+        return (
+            TimelineEntryKind.NOTIFIED,
+            f"{future}: attempt {notification.attempts + 1}.",
+            notification.reason,
+        )
+    late = "due, waiting for a worker" if notification.due <= now else None
+    return TimelineEntryKind.NOTIFIED, f"{future}.", late

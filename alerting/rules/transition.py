@@ -1,16 +1,19 @@
 """What an observation does to the alert of one configuration: matching, threshold, lifecycle, in this order.
 
-`step` is a pure function: evaluation reads the facts, calls it, and writes the result.
+`step` is a pure function: evaluation reads the facts, calls it, and writes the result. A configuration has at
+most one active alert for each target, which `target_key` writes as a text.
 """
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from alerting.rules.matchers import Matcher, matches
 from alerting.rules.observations import Condition, Observation
-from alerting.rules.targets import target_key
 from alerting.rules.thresholds import (
     CountThreshold,
     MetricThreshold,
@@ -20,7 +23,43 @@ from alerting.rules.thresholds import (
     evaluate_threshold,
 )
 from automation.metrics import Metric
-from events.types import EVENT_TYPES, EventType
+from events.types import EVENT_TYPES, EventType, Target
+
+_HOST = ("hostname", "port")
+# A host is identified by its address, which signals of unknown hosts have as well.
+_FACTS: Mapping[Target, tuple[str, ...]] = {
+    Target.AGENT: ("sourceTypeName", "hostname"),
+    Target.HOST: _HOST,
+    Target.HOST_METRIC: (*_HOST, "metricName"),
+    Target.REPLICA_SET: ("replicaSetName", "clusterName", "shardName"),
+    Target.CLUSTER: ("clusterName", "shardName"),
+    Target.GROUP: (),
+}
+# An index accepts no longer key; names may have hundreds of characters of four bytes each.
+_LONGEST = 500
+
+
+def target_key(target: Target, facts: Mapping[str, Any]) -> str:
+    """The target of a signal as text, from its facts under their wire names.
+
+    Host names are equal in any case. Missing facts stay empty: such a signal has the same target as other
+    signals with the same facts missing. A key that is too long for an index is hashed.
+    """
+    values = [_fact(target, name, facts) for name in _FACTS[target]]
+    key = json.dumps([target.value, *values], separators=(",", ":"), ensure_ascii=False)
+    if len(key.encode()) <= _LONGEST:
+        return key
+    return f"{target.value} {hashlib.sha256(key.encode()).hexdigest()}"
+
+
+def _fact(target: Target, name: str, facts: Mapping[str, Any]) -> Any:
+    value = facts.get(name)
+    if name == "hostname" and value:
+        return value.lower()
+    # A set name is unique in its cluster. Its members may disagree on the shard, or report it later.
+    if target is Target.REPLICA_SET and name == "shardName" and facts.get("replicaSetName"):
+        return None
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +142,12 @@ def step(config: ConfigView, observation: Observation, alert: AlertView | None) 
         case Condition.MEASURED:
             return _measured(config, observation, alert)
         case Condition.HOLDS:
-            return _holds(alert)
+            begins = Decision(AlertAction.START, Reason.HOLDS)
+            return Decision(AlertAction.NOTHING, Reason.STILL_HOLDS) if alert else begins
         case Condition.ENDED:
             return _over(observation, alert)
         case Condition.GONE:
             return _ended(alert, Reason.GONE, action=AlertAction.CANCEL)
-
-
-def _holds(alert: AlertView | None) -> Decision:
-    if alert is None:
-        return Decision(AlertAction.START, Reason.HOLDS)
-    return Decision(AlertAction.NOTHING, Reason.STILL_HOLDS)
 
 
 def _over(observation: Observation, alert: AlertView | None) -> Decision:

@@ -1,11 +1,13 @@
 """Maintenance windows: their state, the window that silences, and sentences about their effect. Pure."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
+from alerting.rules.matchers import Matcher, MatchSubject, matcher_of, matches
+from alerting.rules.recurrence import Occurrence, Recurrence, occurrences, recurrence_of
 from alerting.rules.wording import target_of, target_words
 from events.types import ALERT_CATEGORIES, Category
 
@@ -26,12 +28,18 @@ def window_state(start: datetime, end: datetime, now: datetime) -> WindowState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowSpan:
-    """A maintenance window of the alert's category: `end` is exclusive."""
+class WindowRule:
+    """When a maintenance window mutes alerts of its categories, and of which targets.
+
+    `start` and `end`, which is exclusive, are the first or only occurrence. Without matchers it mutes all
+    targets.
+    """
 
     id: str
     start: datetime
     end: datetime
+    recurrence: Recurrence | None = None
+    matchers: Sequence[Matcher] = ()
     description: str | None = None
 
     @property
@@ -39,16 +47,60 @@ class WindowSpan:
         """The description, or the id."""
         return f"“{self.description}”" if self.description else self.id
 
+    def occurrences(self, after: datetime) -> Iterator[Occurrence]:
+        """Yield the occurrences that end after a time, in order."""
+        return occurrences(self.start, self.end, self.recurrence, after=after)
 
-def covering(windows: Iterable[WindowSpan], moment: datetime) -> WindowSpan | None:
-    """Of the windows of an alert's category, the active window that ends last.
+    def mutes(self, subject: MatchSubject) -> bool:
+        """Whether the matchers match the subject of an alert or event of its categories."""
+        return matches(self.matchers, subject).matched
 
-    Delivery and the page of an alert both use it.
+    def state(self, now: datetime) -> WindowState:
+        """Whether an occurrence is in effect, the next is to come, or all are over."""
+        current = next(self.occurrences(now), None)
+        return window_state(*current, now) if current else WindowState.EXPIRED
+
+
+def window_rule(
+    *,
+    id: str,
+    start: datetime,
+    end: datetime,
+    recurrence: Mapping[str, str] | None,
+    matchers: Iterable[Mapping[str, str]] | None,
+    description: str | None = None,
+) -> WindowRule:
+    """Return the rule of a stored window, by its columns."""
+    return WindowRule(
+        id=id,
+        start=start,
+        end=end,
+        recurrence=recurrence_of(recurrence) if recurrence else None,
+        matchers=[matcher_of(matcher) for matcher in matchers or ()],
+        description=description,
+    )
+
+
+class ActiveWindow(NamedTuple):
+    """A window, and the end of its occurrence that is in effect."""
+
+    window: WindowRule
+    until: datetime
+
+
+def active_windows(windows: Iterable[WindowRule], moment: datetime) -> list[ActiveWindow]:
+    """The windows with an occurrence in effect, the last to end first."""
+    current = ((window, next(window.occurrences(moment), None)) for window in windows)
+    active = [ActiveWindow(window, found.end) for window, found in current if found and found.start <= moment]
+    return sorted(active, key=lambda found: (found.until, found.window.id), reverse=True)
+
+
+def muting(active: Iterable[ActiveWindow], subject: MatchSubject) -> ActiveWindow | None:
+    """Of the active windows of an alert's category, in their order, the first that mutes its subject.
+
+    Delivery, the preview of a window and the pages of the console all use it.
     """
-    active = [
-        window for window in windows if window_state(window.start, window.end, moment) is WindowState.ACTIVE
-    ]
-    return max(active, key=lambda window: (window.end, window.id), default=None)
+    return next((found for found in active if found.window.mutes(subject)), None)
 
 
 NOUNS: Mapping[Category, tuple[str, str]] = {

@@ -1,17 +1,29 @@
-"""Alerts as documents, read with SQL.
+"""Alerts: as documents of the API, and in the lists of the console.
 
-The list of alerts is the most frequent request, and the ORM takes longer to build the statement than
-PostgreSQL to run it.
+Documents are read with SQL: the list of alerts is the most frequent request, and the ORM takes longer to
+build the statement than PostgreSQL to run it. Filters and search use indexes, so a page costs the same
+however many alerts exist.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 import orjson
 from django.db import connection
+from django.db.models import Q, QuerySet
 
+from alerting.choices import ACTIVE, AlertStatus
+from alerting.models import Alert
+from alerting.models.alerts import TARGET_NAME
+from alerting.rules.state import Acknowledgement, in_force
 from automation.metrics import Metric, base_unit
+from events.types import EventType
+from opsapi.api.principal import VisibleScope
+from opsapi.first_rows import MOST_SHOWN, FirstRows, bounded_count
+from opsapi.ids import is_id
 from opsapi.wire_json import JsonObject
 
 AlertRow = JsonObject
@@ -67,7 +79,6 @@ class AlertRows:
         return _fetch(_ROWS + self._where + _PAGE, {**self._filters, **bounds})
 
     def count(self) -> int:
-        """All rows."""
         with connection.cursor() as cursor:
             cursor.execute(_COUNT + self._where, self._filters)
             return int(cursor.fetchone()[0])
@@ -121,3 +132,134 @@ def _row(names: list[str], values: tuple[Any, ...]) -> AlertRow:
     # Django leaves jsonb as text; what is stored has no duplicate keys and no huge numbers to get wrong.
     row["facts"] = orjson.loads(row["facts"])
     return row
+
+
+def acknowledged_at(now: datetime) -> Q:
+    """Alerts with an acknowledgement that counts, as `alert_acknowledgement` finds it."""
+    return Q(acknowledged_until__gt=now)
+
+
+def alert_acknowledgement(alert: Alert, now: datetime) -> Acknowledgement | None:
+    """The alert's acknowledgement as it counts at `now`."""
+    if alert.acknowledged_until is None:
+        return None
+    stored = Acknowledgement(
+        alert.acknowledged_until, alert.acknowledgement_comment, alert.acknowledging_username
+    )
+    return in_force(stored, now)
+
+
+_ACTIVE = [status.value for status in ACTIVE]
+_OVER = [alert_status.value for alert_status in AlertStatus if alert_status not in ACTIVE]
+
+
+def first_active(alerts: QuerySet[Alert], *, now: datetime, most: int = MOST_SHOWN) -> list[Alert]:
+    """The first of the alerts that are open or pending."""
+    return list(_between(_by_urgency(alerts.filter(status__in=_ACTIVE), now), 0, most))
+
+
+def active_first_rows(alerts: QuerySet[Alert], *, now: datetime) -> FirstRows[Alert]:
+    """The first of the alerts that are open or pending, and how many there are."""
+    found = first_active(alerts, now=now, most=MOST_SHOWN + 1)
+    count = len(found) if len(found) <= MOST_SHOWN else bounded_count(alerts.filter(status__in=_ACTIVE))
+    return FirstRows(found[:MOST_SHOWN], count)
+
+
+def urgent_first(alerts: QuerySet[Alert], start: int, stop: int, *, now: datetime) -> list[Alert]:
+    """The alerts from `start` up to `stop`: open and pending alerts, then ended alerts, newest first."""
+    over = alerts.filter(status__in=_OVER).order_by("-created", "-id")
+    active = alerts.filter(status__in=_ACTIVE)
+    return list(_between((*_by_urgency(active, now), over), start, stop))
+
+
+def _by_urgency(active: QuerySet[Alert], now: datetime) -> tuple[QuerySet[Alert], ...]:
+    """Each in the order of an index: a single query for both would sort all active alerts."""
+    newest = active.order_by("-created", "-id")
+    return newest.exclude(acknowledged_at(now)), newest.filter(acknowledged_at(now))
+
+
+def _between(parts: Iterable[QuerySet[Alert]], start: int, stop: int) -> Iterator[Alert]:
+    """The rows from `start` up to `stop` of the parts in their order."""
+    wanted = stop - start
+    for part in parts:
+        if not wanted:
+            return
+        found = list(part[start : start + wanted])
+        yield from found
+        wanted -= len(found)
+        # Counted only where a part ends before the page begins, and no further than that.
+        start = 0 if found or not start else start - part.order_by()[:start].count()
+
+
+_SHORTEST = 3
+
+
+class Age(StrEnum):
+    """The age of an alert; the values are in URLs of the console."""
+
+    HOUR = "1h"
+    DAY = "1d"
+    WEEK = "7d"
+    OLDER_THAN_HOUR = "over-1h"
+    OLDER_THAN_DAY = "over-1d"
+    OLDER_THAN_WEEK = "over-7d"
+
+
+_LENGTHS = {
+    Age.HOUR: timedelta(hours=1),
+    Age.DAY: timedelta(days=1),
+    Age.WEEK: timedelta(days=7),
+    Age.OLDER_THAN_HOUR: timedelta(hours=1),
+    Age.OLDER_THAN_DAY: timedelta(days=1),
+    Age.OLDER_THAN_WEEK: timedelta(days=7),
+}
+_OLDER = frozenset({Age.OLDER_THAN_HOUR, Age.OLDER_THAN_DAY, Age.OLDER_THAN_WEEK})
+
+
+def of_age(alerts: QuerySet[Alert], age: Age, *, now: datetime) -> QuerySet[Alert]:
+    """Alerts that began within this time, or before it."""
+    moment = now - _LENGTHS[age]
+    return alerts.filter(created__lt=moment) if age in _OLDER else alerts.filter(created__gte=moment)
+
+
+def acknowledged(alerts: QuerySet[Alert], is_acknowledged: bool, *, now: datetime) -> QuerySet[Alert]:
+    """Active alerts that are acknowledged, or that are not."""
+    active = alerts.filter(status__in=_ACTIVE)
+    return active.filter(acknowledged_at(now)) if is_acknowledged else active.exclude(acknowledged_at(now))
+
+
+def alerts_matching(alerts: QuerySet[Alert], term: str, *, visible_scope: VisibleScope) -> QuerySet[Alert]:
+    """Readable alerts that match a search term.
+
+    An id is that of an alert, otherwise of a configuration, otherwise of a project. Only operators who read
+    everything can search by a global configuration. Other terms match the beginning of a target's name in any
+    case: a host with or without its port, the host of an agent, a replica set or a cluster. From three
+    characters on, they also match a part of an event type.
+    """
+    term = term.strip()
+    if not term:
+        return alerts
+    if is_id(term):
+        return _of_id(alerts, term, visible_scope)
+    return alerts.alias(target_name=TARGET_NAME).filter(_about(term.lower()) | _of_types(term.upper()))
+
+
+def _of_id(alerts: QuerySet[Alert], term: str, visible_scope: VisibleScope) -> QuerySet[Alert]:
+    of_config = Q(config_id=term) if visible_scope.everything else Q(config_id=term, is_global=False)
+    for meant in (Q(id=term), of_config):
+        if alerts.filter(meant).exists():
+            return alerts.filter(meant)
+    return alerts.filter(group_id=term)
+
+
+def _about(term: str) -> Q:
+    name, colon, port = term.rpartition(":")
+    if colon and port.isascii() and port.isdigit():
+        return Q(target_name=name.strip("[]"), facts__port=int(port[:6]))
+    return Q(target_name__startswith=term)
+
+
+def _of_types(term: str) -> Q:
+    """Nothing if the term is too short for an event type."""
+    types = [event_type.value for event_type in EventType if term in event_type.value]
+    return Q(event_type__in=types if len(term) >= _SHORTEST else [])

@@ -1,22 +1,26 @@
-"""Alert configurations, their notifications, presets and activity."""
+"""Alert configurations: their notifications, presets and activity, and what their form offers."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KT
 
-from accesslist.models import Team
+from accesslist.models import Project, Team
+from accesslist.selectors.organizations import visible_projects
+from alerting.access import WRITE, WRITE_GLOBAL
 from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.rules.presets import Preset
-from alerting.selectors.alert_order import active_first_rows
+from alerting.selectors.alerts import active_first_rows
 from alerting.selectors.config_views import config_view
 from events.models import Event
 from events.types import EVENT_TYPES, Category
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
+from opsapi.api.principal import Operator
 from opsapi.first_rows import FirstRows
+from opsapi.roles import INSTALLATION, Scope, satisfies
 
 T = TypeVar("T")
 
@@ -24,6 +28,11 @@ T = TypeVar("T")
 def configs_of(group_id: str | None) -> QuerySet[AlertConfig]:
     """A project's configurations, or the global ones for None, in the order of creation."""
     return AlertConfig.objects.filter(group_id=group_id, deleted=None).order_by("created", "id")
+
+
+def configs_named(ids: Collection[str], group_id: str | None) -> QuerySet[AlertConfig]:
+    """Those of `configs_of` that have these IDs."""
+    return configs_of(group_id).filter(id__in=ids)
 
 
 def alert_config(config_id: str) -> AlertConfig | None:
@@ -64,8 +73,52 @@ def config_audits(config: AlertConfig) -> QuerySet[Event]:
 
 def configs_of_presets(group_id: str) -> Mapping[Preset, AlertConfig]:
     """The project's configuration of each preset that it has, the oldest; disabled ones count."""
-    configs = AlertConfig.objects.filter(group_id=group_id, deleted=None).order_by("created", "id")
     types = {preset.spec.event_type.value for preset in Preset}
-    views = [(config, config_view(config)) for config in configs.filter(event_type__in=types)]
+    views = [(config, config_view(config)) for config in configs_of(group_id).filter(event_type__in=types)]
     found = ((preset, [config for config, view in views if preset.spec.is_of(view)]) for preset in Preset)
     return {preset: same[0] for preset, same in found if same}
+
+
+MOST_OFFERED = 1_000
+Offer = tuple[str, str]
+"""An ID and a name."""
+
+
+def may_write_global(operator: Operator) -> bool:
+    return any(satisfies(operator.grants, role, INSTALLATION) for role in WRITE_GLOBAL.roles)
+
+
+def writable_projects(operator: Operator, named: str = "") -> list[Offer]:
+    """Projects in which the operator may create configurations, by name, including the selected one."""
+    visible = visible_projects(operator.grants).order_by("name")
+    rows = list(visible.values_list("id", "name", "org_id")[:MOST_OFFERED])
+    if named not in {row[0] for row in rows}:
+        rows += visible.filter(id=named).values_list("id", "name", "org_id")
+    return [
+        (group_id, name)
+        for group_id, name, org_id in rows
+        if any(satisfies(operator.grants, role, Scope(org_id, group_id)) for role in WRITE.roles)
+    ]
+
+
+def all_projects(named: Iterable[str], stored: Iterable[str]) -> list[Offer]:
+    """The projects that a global configuration can list, by name, including the listed ones.
+
+    Stored ids without a project stay until somebody removes them.
+    """
+    rows = list(Project.objects.order_by("name").values_list("id", "name")[:MOST_OFFERED])
+    beyond = {*named, *stored} - {row[0] for row in rows}
+    rows += Project.objects.filter(id__in=beyond).values_list("id", "name")
+    known = {row[0] for row in rows}
+    return rows + [(name, f"{name} (no project)") for name in stored if name not in known]
+
+
+def offered_teams(operator: Operator) -> list[Offer]:
+    """The teams that the operator can read."""
+    visible_scope = operator.visible_scope()
+    teams = (
+        Team.objects.all()
+        if visible_scope.everything
+        else Team.objects.filter(org_id__in=visible_scope.org_ids)
+    )
+    return list(teams.order_by("name").values_list("id", "name")[:MOST_OFFERED])

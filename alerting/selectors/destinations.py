@@ -68,11 +68,9 @@ def destinations_failing(*, visible_scope: VisibleScope) -> FirstRows[Destinatio
 
 
 def host_unreachable(host: str) -> UnreachableHost | None:
-    """The entry of a host that accepts no connections; None if it does."""
     return UnreachableHost.objects.filter(host=host).first()
 
 
 def destinations_by_state() -> dict[str, int]:
-    """The number of destinations in each state."""
     rows = with_state(Destination.objects.all()).order_by().values_list("state")
     return dict(rows.annotate(Count("id")))

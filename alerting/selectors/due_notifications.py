@@ -1,14 +1,18 @@
-"""A notification that is due, as rules see it."""
+"""A due notification as rules see it, and the receivers that were notified before."""
 
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from alerting.choices import AlertStatus
+from django.db.models import Q
+
+from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.rules.delivery_policy import DueNotification
 from alerting.selectors.notification_settings import stands_for_people
 from alerting.selectors.recipient_addresses import RecipientAddress, org_of, still_reached
 from integrations.channels import CHANNELS
 from integrations.choices import ENDS, ChannelType, MessageKind
+from opsapi.fields import Among
 
 
 def due_of(notification: Notification, alert: Alert | None) -> DueNotification:
@@ -42,3 +46,65 @@ def _recipient_counts(notification: Notification, setting: NotificationSetting) 
     address = RecipientAddress(ChannelType(notification.channel), notification.recipient)
     org_id = org_of(notification)
     return still_reached(setting, address, group_id=notification.group_id, org_id=org_id)
+
+
+_RECEIVED = Q(status=NotificationStatus.DELIVERED.value) | Q(perhaps_received=True)
+_IN_PROGRESS = Q(lease_token__isnull=False, destination__gt="")
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """A receiver that was notified of an alert; the fields are columns of the notification."""
+
+    group_id: str
+    alert_id: str
+    setting_id: str
+    type_name: str
+    channel: str
+    destination: str
+    subject: str
+    recipient: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The identity of the receiver; rows from before destinations were stored have only a recipient."""
+        return (self.alert_id, self.setting_id, self.channel, self.destination or self.recipient)
+
+
+_FIELDS = (
+    "group_id",
+    "alert_id",
+    "setting_id",
+    "type_name",
+    "channel",
+    "destination",
+    "subject",
+    "recipient",
+)
+
+
+def all_notified(alerts: Collection[str], *, or_in_progress: bool = False) -> Iterator[Notified]:
+    """The receivers that were, or perhaps were, notified that these alerts are open, each once.
+
+    With `or_in_progress` also receivers of messages in progress.
+    """
+    received = _RECEIVED | _IN_PROGRESS if or_in_progress else _RECEIVED
+    rows = Notification.objects.filter(received, Among("alert_id", alerts), channel__isnull=False)
+    notified = [Notified(*row) for row in rows.exclude(kind__in=ENDS).values_list(*_FIELDS).distinct()]
+    # Rows from before destinations were stored have none. A later row with a destination is the same
+    # receiver.
+    placed = {receiver.key[:-1] for receiver in notified if receiver.destination}
+    kept = {
+        receiver.key: receiver
+        for receiver in notified
+        if receiver.destination or receiver.key[:-1] not in placed
+    }
+    yield from (kept[key] for key in sorted(kept))
+
+
+def notified_destinations(alerts: Sequence[str]) -> set[tuple[str, str]]:
+    """Alert and destination of each message that was, or perhaps was, received, except ends."""
+    if not alerts:
+        return set()
+    rows = Notification.objects.filter(_RECEIVED, Among("alert_id", alerts)).exclude(kind__in=ENDS)
+    return set(rows.values_list("alert_id", "destination").distinct())

@@ -10,8 +10,7 @@ from alerting.models import Alert
 from alerting.rules.measurement_window import MeasurementWindow, Span, in_units, metric_shown, window_span
 from alerting.rules.thresholds import MetricThreshold
 from automation.metrics import Metric
-from automation.selectors.measurements import newest_measurements
-from automation.series import SAMPLES_OF_HOST, sample_parameters
+from automation.selectors.measurements import SAMPLES_OF_HOST, newest_measurements, sample_parameters
 
 # The lowest and the highest sample of each bucket: a mean would hide the samples outside the threshold.
 _EXTREMES = f"""

@@ -1,7 +1,8 @@
-"""Notifications of configurations with their secrets, and what they may name."""
+"""Notifications of configurations: what they may name, their secrets, and the credentials to send with."""
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -9,17 +10,20 @@ from django.db.models import Min
 
 from accesslist.models import Project, Team
 from accesslist.selectors.users import EVERYTHING, Sight, visible_users_named
+from alerting.choices import DropReason
 from alerting.models import AlertConfig, Notification, NotificationSetting
-from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.notification_types.base import NotificationType
+from alerting.notification_types import NOTIFICATION_TYPES, NotificationType
+from alerting.selectors.recipient_addresses import RecipientAddress
+from integrations.channels import CHANNELS
+from integrations.choices import ENDS, ChannelType
+from integrations.models import Integration
 from integrations.redaction import Secrets
-from integrations.selectors import integrations_of, readable
+from integrations.selectors import integration_values, integrations_of, readable, stored_integration
 from opsapi.encryption import decrypt
 from opsapi.fields import Among
 
 
 def type_of(setting: NotificationSetting) -> NotificationType:
-    """The notification type of a setting."""
     return NOTIFICATION_TYPES[setting.type_name]
 
 
@@ -84,7 +88,6 @@ def team_name(team_id: str, group_id: str | None) -> str | None:
 
 
 def has_integration(group_id: str, integration_type: str) -> bool:
-    """Whether the project has an integration of the type."""
     return integrations_of(group_id).filter(type=integration_type).exists()
 
 
@@ -99,3 +102,107 @@ def _orgs(group_id: str | None) -> list[str] | None:
         return None
     org_ids = Project.objects.filter(id=group_id).values_list("org_id", flat=True)
     return [org_id for org_id in org_ids if org_id]
+
+
+class NoCredentialsError(Exception):
+    """Neither the setting nor an integration has credentials; `reason` is for the log."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelCredentials:
+    """The field values of the channel, secrets decrypted; `shown`: the recipient, redacted."""
+
+    config: Mapping[str, str]
+    shown: str
+
+
+def settings_of(notifications: Iterable[Notification]) -> dict[tuple[str, str], NotificationSetting]:
+    """Return the settings of notifications by id and type, including removed settings.
+
+    Deleted settings are missing, and settings that now have another type.
+    """
+    ids = {notification.setting_id for notification in notifications}
+    settings = NotificationSetting.with_removed.select_related("config").filter(Among("id", ids))
+    return {(setting.id, setting.type_name): setting for setting in settings}
+
+
+def setting_of(notification: Notification) -> NotificationSetting | None:
+    """Like `settings_of`, for one notification."""
+    return settings_of([notification]).get((notification.setting_id, notification.type_name))
+
+
+def credentials_for(notification: Notification, setting: NotificationSetting | None) -> ChannelCredentials:
+    """Return the credentials for a notification that has a channel.
+
+    Raises:
+        NoCredentialsError: the setting or its secrets were deleted, or the project has no integration for it.
+        CannotDecryptError: the key of its secrets is no longer configured.
+    """
+    if _keeps_its_address(notification):
+        address = RecipientAddress(ChannelType(str(notification.channel)), notification.recipient)
+        return ChannelCredentials(address_config(address), notification.recipient)
+    if setting is None:
+        raise NoCredentialsError(DropReason.NOTIFICATION_REMOVED.value)
+    return setting_credentials(setting, group_id=notification.group_id)
+
+
+def credentials_gone(notification: Notification, setting: NotificationSetting | None) -> DropReason | None:
+    """Why it cannot be sent, whatever integrations the project has; None if it can, or has no channel yet."""
+    if notification.channel is None or _keeps_its_address(notification):
+        return None
+    if setting is None:
+        return DropReason.NOTIFICATION_REMOVED
+    return DropReason.SECRETS_GONE if secrets_gone(setting) else None
+
+
+def address_config(address: RecipientAddress) -> Mapping[str, str]:
+    """The configuration of the channel for one address."""
+    return {CHANNELS[address.channel].fields[0].name: address.recipient}
+
+
+def setting_credentials(setting: NotificationSetting, *, group_id: str | None) -> ChannelCredentials:
+    """The credentials of a setting that is not for people; `group_id`: the project of the integration.
+
+    Raises: as `credentials_for`.
+    """
+    if secrets_gone(setting):
+        raise NoCredentialsError(DropReason.SECRETS_GONE.value)
+    kind, values = type_of(setting), setting_values(setting)
+    integration = _integration(setting, group_id)
+    if integration is None and not kind.has_credentials(values):
+        whose = "the project has" if group_id else "without a project there is"
+        raise NoCredentialsError(f"{whose} no {kind.full_name} integration")
+    helping = {} if integration is None else integration_values(integration)
+    return ChannelCredentials(kind.channel_config(values, helping), _shown(setting, integration))
+
+
+def recipient_shown(setting: NotificationSetting, *, group_id: str | None) -> str:
+    """The recipient of a setting that is not for people, as shown in the log; empty without a recipient."""
+    return _shown(setting, _integration(setting, group_id))
+
+
+def _integration(setting: NotificationSetting, group_id: str | None) -> Integration | None:
+    """The integration that a setting without credentials uses; None if there is none."""
+    kind = type_of(setting)
+    if kind.integration is None or group_id is None or kind.has_credentials(setting.fields):
+        return None
+    return stored_integration(group_id, kind.integration)
+
+
+def _shown(setting: NotificationSetting, integration: Integration | None) -> str:
+    first = type_of(setting).fields[0]
+    if integration is None:
+        return str(setting.fields.get(first.name, ""))
+    return str(integration.fields.get(first.config_name or "", ""))
+
+
+def _keeps_its_address(notification: Notification) -> bool:
+    """Ends, and messages to people, go to the stored address, whatever the configuration names now."""
+    fixed = notification.kind in ENDS or stands_for_people(notification)
+    return (
+        fixed and notification.channel is not None and CHANNELS[ChannelType(notification.channel)].has_address
+    )

@@ -8,11 +8,11 @@ from django.db.models import Count, Q, QuerySet
 
 from alerting.choices import ACTIVE, NotificationStatus, WaitReason
 from alerting.models import Alert, MaintenanceWindow, Notification, WorkerHeartbeat
-from alerting.selectors.acknowledgements import acknowledged_at
-from alerting.selectors.alert_order import first_active
+from alerting.selectors.alerts import acknowledged_at, first_active
 from alerting.selectors.notification_log import of_own_configs
+from alerting.selectors.windows import not_over
 from opsapi.api.principal import VisibleScope
-from opsapi.first_rows import MOST_COUNTED, FirstRows, first_rows, in_visible_scope
+from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN, FirstRows, first_rows, in_visible_scope
 
 _DAY = timedelta(days=1)
 _AHEAD = timedelta(days=7)
@@ -83,14 +83,24 @@ def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> Firs
 
 def windows_ahead(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[MaintenanceWindow]:
     """Active maintenance windows, and windows that begin within seven days, in the order of their start."""
-    rows = MaintenanceWindow.objects.filter(end__gt=now, start__lt=now + _AHEAD, group__deleted=None)
-    return first_rows(in_visible_scope(rows, visible_scope).select_related("group").order_by("start", "id"))
+    rows = MaintenanceWindow.objects.filter(not_over(now), start__lt=now + _AHEAD, group__deleted=None)
+    seen = in_visible_scope(rows, visible_scope).select_related("group").order_by("start", "id")
+    once = first_rows(seen.filter(recurrence__isnull=True))
+    again = [
+        (current.start, row)
+        for row in seen.filter(recurrence__isnull=False)[:MOST_COUNTED]
+        if (current := next(row.rule.occurrences(now), None)) and current.start < now + _AHEAD
+    ]
+    both = sorted(
+        [*((row.start, row) for row in once.rows), *again], key=lambda found: (found[0], found[1].id)
+    )
+    return FirstRows([row for _, row in both[:MOST_SHOWN]], min(once.count + len(again), MOST_COUNTED + 1))
 
 
 def workers_known() -> FirstRows[WorkerHeartbeat]:
     """Workers of the last day, the last seen first.
 
-    `services.workers.worker_seen` deletes older ones.
+    `services.leases.worker_seen` deletes older ones.
     """
     return first_rows(WorkerHeartbeat.objects.order_by("-seen", "name"))
 

@@ -1,7 +1,6 @@
 """Which projects a configuration covers, and which configurations cover a project."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
@@ -12,28 +11,14 @@ from alerting.models import AlertConfig
 from events.types import EventType
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigScope:
-    """The projects that a configuration covers: its own, all, tagged or listed projects."""
-
-    group_id: str | None
-    for_all_groups: bool
-    group_ids: tuple[str, ...]
-    tags: tuple[str, ...]
-
-    @classmethod
-    def of(cls, config: AlertConfig) -> "ConfigScope":
-        """The scope of a configuration in memory."""
-        return cls(config.group_id, config.for_all_groups, tuple(config.group_ids), tuple(config.tags))
-
-
-def covered_projects(scope: ConfigScope) -> QuerySet[Project]:
-    """The projects in the scope."""
-    if scope.group_id is not None:
-        return Project.objects.filter(id=scope.group_id)
-    if not scope.for_all_groups:
-        return Project.objects.filter(id__in=scope.group_ids)
-    return Project.objects.filter(tags__overlap=list(scope.tags)) if scope.tags else Project.objects.all()
+def covered_projects(config: AlertConfig) -> QuerySet[Project]:
+    """The projects that a configuration in memory covers: its own, all, tagged or listed projects."""
+    group_id: str | None = config.group_id
+    if group_id is not None:
+        return Project.objects.filter(id=group_id)
+    if not config.for_all_groups:
+        return Project.objects.filter(id__in=config.group_ids)
+    return Project.objects.filter(tags__overlap=config.tags) if config.tags else Project.objects.all()
 
 
 def covering(group_id: str, tags: Sequence[str] | None = None) -> Q:

@@ -1,27 +1,125 @@
-"""Reads the timeline of an alert for its page."""
+"""Reads the timeline of an alert, and its notifications, for its page; bounded, however many there were."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
-from alerting.choices import ACTIVE, AlertStatus
-from alerting.models import Alert, AlertConfig, MaintenanceWindow, NotificationSetting
-from alerting.rules.acknowledgements import Acknowledgement
+from django.db.models import OuterRef, QuerySet
+
+from alerting.choices import ACTIVE, AlertStatus, NotificationStatus
+from alerting.models import Alert, AlertConfig, Notification, NotificationAttempt, NotificationSetting
+from alerting.notification_types import recipient_words
 from alerting.rules.delivery_policy import Silence, decide_delivery
+from alerting.rules.matchers import MatchSubject
 from alerting.rules.measurement_window import MeasurementWindow
+from alerting.rules.state import Acknowledgement
 from alerting.rules.thresholds import MetricThreshold
-from alerting.rules.timeline import TimelineEntry, TimelineEntryKind, cut, in_order, window_entries
-from alerting.rules.timeline_notifications import TimelineNotification, coming_entry, notification_entries
+from alerting.rules.timeline import (
+    Attempt,
+    TimelineEntry,
+    TimelineEntryKind,
+    TimelineNotification,
+    coming_entry,
+    cut,
+    in_order,
+    notification_entries,
+    window_entries,
+)
 from alerting.rules.transition import ConfigView
-from alerting.rules.windows import WindowSpan, covering
+from alerting.rules.windows import WindowRule, active_windows, muting
 from alerting.rules.wording import condition_words
-from alerting.selectors.acknowledgements import alert_acknowledgement
+from alerting.selectors.alerts import alert_acknowledgement
 from alerting.selectors.config_views import config_view
 from alerting.selectors.due_notifications import due_of
 from alerting.selectors.measurement_window import measurement_window
-from alerting.selectors.timeline_events import EventsOfAlert, began, events_of
-from alerting.selectors.timeline_notifications import TimelineNotifications, timeline_notifications
-from events.types import EVENT_TYPES, EventType
+from alerting.selectors.notification_log import Origin, origins_of
+from alerting.selectors.timeline_events import FIRST, NEWEST, EventsOfAlert, began, events_of
+from alerting.selectors.windows import rules_since_start
+from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from opsapi.fields import JsonRows
+from opsapi.first_rows import ends_of
+
+PENDING = 50
+"""The most pending notifications that are shown in addition to the first and the newest of all."""
+MOST_ATTEMPTS = 20
+"""The most attempts shown of each notification, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineNotifications:
+    """The notifications to show, newest first.
+
+    `pending` come with their rows; `more` others are in the log. `setting_ids` are the settings of all
+    notifications of the alert.
+    """
+
+    shown: tuple[TimelineNotification, ...]
+    pending: tuple[tuple[Notification, TimelineNotification], ...]
+    setting_ids: frozenset[str]
+    more: int
+
+
+def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime) -> TimelineNotifications:
+    """The notifications of an alert, with recipients if the reader may see the configuration."""
+    of_alert = Notification.objects.filter(alert_id=alert.id)
+    ends, between = ends_of(_with_tries(of_alert), first=FIRST, newest=NEWEST)
+    pending = of_alert.filter(status=NotificationStatus.PENDING.value)
+    chosen = {row.id: row for row in (*ends, *_with_tries(pending).order_by("due", "id")[:PENDING])}
+    ordered = sorted(chosen.values(), key=lambda row: (row.created, row.id), reverse=True)
+    origins = origins_of(ordered) if with_recipient else {}
+    notifications = [(row, _notification(row, origins.get(row.id), now)) for row in ordered]
+    return TimelineNotifications(
+        shown=tuple(notification for _, notification in notifications),
+        pending=tuple(
+            (row, notification)
+            for row, notification in notifications
+            if row.status == NotificationStatus.PENDING
+        ),
+        setting_ids=frozenset(of_alert.values_list("setting_id", flat=True).distinct()),
+        more=max(0, between - (len(chosen) - len(ends))),
+    )
+
+
+def _with_tries(rows: QuerySet[Notification]) -> QuerySet[Notification]:
+    attempts = NotificationAttempt.objects.filter(notification_id=OuterRef("id")).order_by("-number")
+    shown = attempts.values("number", "ended", "status", "reason", "latency_ms")[:MOST_ATTEMPTS]
+    return rows.annotate(tries_json=JsonRows(shown))
+
+
+def _notification(row: Any, origin: Origin | None, now: datetime) -> TimelineNotification:
+    """`row` is a notification with its `tries_json`; without `origin` the recipient is not shown."""
+    return TimelineNotification(
+        id=row.id,
+        setting_id=row.setting_id,
+        kind=MessageKind(row.kind),
+        recipient=recipient_words(
+            type_name=row.type_name,
+            channel=ChannelType(row.channel) if row.channel else None,
+            recipient=row.recipient if origin else None,
+            place=origin.place if origin else "",
+        ),
+        status=NotificationStatus(row.status),
+        reason=row.reason,
+        created=row.created,
+        due=row.due,
+        latency_ms=row.latency_ms,
+        attempts=row.attempts,
+        being_sent=row.lease_until is not None and row.lease_until > now,
+        tries=tuple(_attempt(attempt) for attempt in reversed(row.tries_json)),
+        silenced_by=row.silenced_by,
+    )
+
+
+def _attempt(shown: dict[str, Any]) -> Attempt:
+    return Attempt(
+        number=shown["number"],
+        at=datetime.fromisoformat(shown["ended"]),
+        outcome=DeliveryStatus(shown["status"]),
+        reason=shown["reason"],
+        latency_ms=shown["latency_ms"],
+    )
+
 
 MOST_WINDOWS = 50
 NOT_SHOWN = "a global alert configuration; you need a global role to see it"
@@ -75,7 +173,8 @@ class _Read:
     settings: Sequence[NotificationSetting]
     events: EventsOfAlert
     notifications: TimelineNotifications
-    windows: Sequence[WindowSpan]
+    windows: Sequence[WindowRule]
+    subject: MatchSubject
     now: datetime
 
 
@@ -105,6 +204,7 @@ def alert_timeline(alert: Alert, *, sees_config: bool, now: datetime) -> AlertTi
 
 def _read(alert: Alert, *, sees_config: bool, now: datetime) -> _Read:
     config = AlertConfig.objects.filter(id=alert.config_id).first()
+    windows, subject = rules_since_start(alert, most=MOST_WINDOWS)
     return _Read(
         alert=alert,
         config=config,
@@ -112,7 +212,8 @@ def _read(alert: Alert, *, sees_config: bool, now: datetime) -> _Read:
         settings=list(NotificationSetting.with_removed.filter(config_id=alert.config_id)),
         events=events_of(alert, now=now),
         notifications=timeline_notifications(alert, with_recipient=sees_config, now=now),
-        windows=_windows(alert),
+        windows=[window for window in windows if window.mutes(subject)],
+        subject=subject,
         now=now,
     )
 
@@ -173,26 +274,16 @@ def _pending_notifications(read: _Read) -> Iterator[TimelineEntry]:
             due_of(row, read.alert),
             config_counts=read.config is not None and read.config.enabled,
             setting_counts=row.setting_id in kept,
-            silence=_silence(read.windows, at),
+            silence=_silence(read, at),
         )
         entry = coming_entry(notification, decide_delivery(due, at), now=read.now)
         if entry:
             yield entry
 
 
-def _silence(windows: Sequence[WindowSpan], at: datetime) -> Silence | None:
-    window = covering(windows, at)
-    return Silence(window.id, window.end) if window else None
-
-
-def _windows(alert: Alert) -> list[WindowSpan]:
-    """The project's windows of the alert's category that ended after its start, as they are now."""
-    category = EVENT_TYPES[EventType(alert.event_type)].category.value
-    windows = MaintenanceWindow.objects.filter(
-        group_id=alert.group_id, end__gt=alert.created, alert_types__contains=[category]
-    )
-    fields = windows.order_by("start", "id").values("id", "start", "end", "description")
-    return [WindowSpan(**field) for field in fields[:MOST_WINDOWS]]
+def _silence(read: _Read, at: datetime) -> Silence | None:
+    active = muting(active_windows(read.windows, at), read.subject)
+    return Silence(active.window.id, active.until) if active else None
 
 
 def _nobody(read: _Read) -> str | None:

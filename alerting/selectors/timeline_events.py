@@ -7,9 +7,8 @@ from typing import Any
 
 from alerting.choices import AlertStatus
 from alerting.models import Alert
-from alerting.rules.targets import target_key
 from alerting.rules.timeline import AcknowledgementChange, TimelineEntry, TimelineEntryKind, lapses
-from alerting.rules.transition import ConfigView
+from alerting.rules.transition import ConfigView, target_key
 from alerting.rules.wording import limit_words, target_words, value_words
 from alerting.selectors.measurement_window import first_value
 from automation.metrics import Metric

@@ -1,48 +1,97 @@
-"""Maintenance windows, the notifications that they silence, and the extent of what they mute."""
+"""Maintenance windows: what they silence, the extent of what they mute, and a preview of their effect."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
+from typing import Any, Final
 
+import orjson
 from django.db import connection
-from django.db.models import Count, Model, QuerySet
+from django.db.models import Count, Model, Q, QuerySet
 
 from accesslist.models import Project
 from alerting.choices import AlertStatus
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.rules.delivery_policy import Silence
-from alerting.rules.windows import MuteCounts, MuteExtent, WindowSpan, covering
+from alerting.rules.matchers import MatcherField, MatchSubject, subject_of
+from alerting.rules.recurrence import Occurrence
+from alerting.rules.windows import (
+    ActiveWindow,
+    MuteCounts,
+    MuteExtent,
+    WindowRule,
+    WindowState,
+    active_windows,
+    muting,
+    window_rule,
+)
 from automation.models import Agent, Cluster, Host, ReplicaSet
+from automation.selectors.hosts import hosts_of
 from events.models import Event
 from events.types import EVENT_TYPES, Category, EventType
+from opsapi.api.resources import Facts
 
 
-def windows_of(group_id: str) -> QuerySet[MaintenanceWindow]:
-    """A project's windows, in the order of their start."""
-    return MaintenanceWindow.objects.filter(group_id=group_id).order_by("start", "id")
+def windows_of(group_id: str, *, not_over_at: datetime | None = None) -> QuerySet[MaintenanceWindow]:
+    """A project's windows, in the order of their start; `not_over_at` leaves out those that are over then."""
+    windows = MaintenanceWindow.objects.filter(group_id=group_id).order_by("start", "id")
+    return windows if not_over_at is None else windows.filter(not_over(not_over_at))
+
+
+def window_with_id(window_id: str, *, group_id: str) -> QuerySet[MaintenanceWindow]:
+    """The window of a project with this ID: at most one row."""
+    return windows_of(group_id).filter(id=window_id)
+
+
+def not_over(now: datetime) -> Q:
+    """The windows that are or may be in effect now or later."""
+    recurs = Q(recurrence__isnull=False)
+    return Q(end__gt=now) | recurs & (Q(last_end=None) | Q(last_end__gt=now))
+
+
+def in_state(windows: QuerySet[MaintenanceWindow], state: WindowState, now: datetime) -> Q:
+    """The windows in a state. Python finds the active windows that recur."""
+    if state is WindowState.EXPIRED:
+        return ~not_over(now)
+    begun = Q(recurrence__isnull=False, start__lte=now) & not_over(now)
+    found = [row.id for row in windows.filter(begun) if row.rule.state(now) is WindowState.ACTIVE]
+    if state is WindowState.ACTIVE:
+        return Q(recurrence__isnull=True, start__lte=now, end__gt=now) | Q(id__in=found)
+    return Q(start__gt=now) | begun & ~Q(id__in=found)
 
 
 def windows_in_effect(now: datetime) -> QuerySet[MaintenanceWindow]:
-    """The windows of all projects that have begun and not ended."""
-    return MaintenanceWindow.objects.filter(start__lte=now, end__gt=now)
+    """The windows of all projects that have begun and are not over; a recurring window may be in between."""
+    return MaintenanceWindow.objects.filter(not_over(now), start__lte=now)
 
 
 def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, MaintenanceWindow]:
-    """The window that covers each alert now, by the alert's id: of its project and category.
+    """The window that mutes each alert now, by the alert's id: of its project and category.
 
-    One query, however many alerts.
+    One query, however many alerts, and one more if a window selects hosts by their type.
     """
     groups = {alert.group_id for alert in alerts}
-    rows = windows_in_effect(now).filter(group_id__in=groups) if groups else ()
+    rows = list(windows_in_effect(now).filter(group_id__in=groups)) if groups else []
     windows = {row.id: row for row in rows}
-    spans = _spans(
-        (window.id, window.group_id, window.alert_types, window.start, window.end)
-        for window in windows.values()
-    )
+    active = _active_by_category(((row.group_id, row.alert_types, row.rule) for row in rows), now)
+    subjects = _subjects(active, {alert.id: alert.facts for alert in alerts})
     found = (
-        (alert.id, covering(spans.get((alert.group_id, category_of(alert)), ()), now)) for alert in alerts
+        (alert.id, muting(active.get((alert.group_id, category_of(alert)), ()), subjects[alert.id]))
+        for alert in alerts
     )
-    return {alert_id: windows[span.id] for alert_id, span in found if span is not None}
+    return {alert_id: windows[by.window.id] for alert_id, by in found if by is not None}
+
+
+def rules_since_start(alert: Alert, *, most: int) -> tuple[list[WindowRule], MatchSubject]:
+    """The first windows of the alert's project and category that were not over when it started, as they are
+    now, and the alert's subject, which decides which of them mute it."""
+    windows = windows_of(alert.group_id).filter(
+        not_over(alert.created), alert_types__contains=[category_of(alert)]
+    )
+    rules = [window.rule for window in windows[:most]]
+    return rules, subjects_of(rules, {alert.id: alert.facts})[alert.id]
 
 
 def category_of(alert: Alert) -> str:
@@ -70,31 +119,68 @@ def silences_of(notifications: Collection[Notification], *, now: datetime) -> di
         rows = cursor.fetchall()
     # Read last, and without a lock: deleting a project locks its windows first.
     live = set(Project.objects.filter(id__in={row[1] for row in rows}).values_list("id", flat=True))
-    spans = _spans(row for row in rows if row[1] in live)
+    active = _active_by_category(((row[1], row[2], _rule_of(row)) for row in rows if row[1] in live), now)
+    by_matchers = any(found.window.matchers for windows in active.values() for found in windows)
+    facts = _facts(notifications) if by_matchers else {name: {} for name in categories}
+    subjects = _subjects(active, facts)
     found = {
-        notification.id: covering(
-            spans.get((notification.group_id or "", categories[notification.id]), ()), now
+        notification.id: muting(
+            active.get((notification.group_id or "", categories[notification.id]), ()),
+            subjects[notification.id],
         )
         for notification in notifications
         if notification.id in categories
     }
-    return {name: Silence(window.id, window.end) for name, window in found.items() if window}
+    return {name: Silence(by.window.id, by.until) for name, by in found.items() if by}
 
 
-def _spans(
-    rows: Iterable[tuple[str, str, Collection[str], datetime, datetime]],
-) -> dict[tuple[str, str], list[WindowSpan]]:
-    """The windows by project and category; `rows` have id, project, categories, start and end."""
-    spans: dict[tuple[str, str], list[WindowSpan]] = {}
-    for window_id, group_id, types, start, end in rows:
-        for category in types:
-            spans.setdefault((group_id, category), []).append(WindowSpan(id=window_id, start=start, end=end))
-    return spans
+_Active = Mapping[tuple[str, str], Sequence[ActiveWindow]]
+"""Active windows by project and category."""
+
+
+def _active_by_category(rows: Iterable[tuple[str, Collection[str], WindowRule]], now: datetime) -> _Active:
+    rules: dict[tuple[str, str], list[WindowRule]] = {}
+    for group_id, categories, rule in rows:
+        for category in categories:
+            rules.setdefault((group_id, category), []).append(rule)
+    return {key: active_windows(found, now) for key, found in rules.items()}
+
+
+def _rule_of(row: Sequence[Any]) -> WindowRule:
+    """The rule of a row of _ACTIVE."""
+    window_id, _, _, start, end, recurrence, matchers = row
+    return window_rule(
+        id=window_id,
+        start=start,
+        end=end,
+        recurrence=recurrence and orjson.loads(recurrence),
+        matchers=matchers and orjson.loads(matchers),
+    )
+
+
+def _subjects(active: _Active, facts: Mapping[str, Facts]) -> dict[str, MatchSubject]:
+    return subjects_of((found.window for windows in active.values() for found in windows), facts)
+
+
+def subjects_of(windows: Iterable[WindowRule], facts: Mapping[str, Facts]) -> dict[str, MatchSubject]:
+    """The subjects of alerts or notifications for the matchers of these windows; `facts` by their id.
+
+    The type of a host is read only if a matcher asks for it.
+    """
+    types: dict[str, str] = {}
+    if any(matcher.field is MatcherField.TYPE_NAME for window in windows for matcher in window.matchers):
+        ids = {found["hostId"] for found in facts.values() if "hostId" in found}
+        types = dict(Host.objects.filter(id__in=ids).values_list("id", "type_name"))
+    return {
+        name: subject_of(found, type_name=types.get(found.get("hostId", ""))) for name, found in facts.items()
+    }
 
 
 _ACTIVE = """
-SELECT id, group_id, alert_types, start, "end" FROM alerting_maintenancewindow
- WHERE group_id = ANY(%(groups)s) AND start <= %(now)s AND "end" > %(now)s
+SELECT id, group_id, alert_types, start, "end", recurrence::text, matchers::text
+  FROM alerting_maintenancewindow
+ WHERE group_id = ANY(%(groups)s) AND start <= %(now)s
+   AND ("end" > %(now)s OR recurrence IS NOT NULL AND (last_end IS NULL OR last_end > %(now)s))
    AND alert_types && %(types)s::varchar[]
  ORDER BY id FOR SHARE
 """
@@ -102,14 +188,25 @@ SELECT id, group_id, alert_types, start, "end" FROM alerting_maintenancewindow
 
 def _categories(notifications: Collection[Notification]) -> dict[str, str]:
     """By notification, the category of its alert or event; missing if that was deleted."""
+    types = _of_subjects(notifications, "event_type", "event_type")
+    return {name: EVENT_TYPES[EventType(found)].category.value for name, found in types.items()}
+
+
+def _facts(notifications: Collection[Notification]) -> dict[str, Facts]:
+    """By notification, the facts of its alert or event; missing if that was deleted."""
+    return _of_subjects(notifications, "facts", "details")
+
+
+def _of_subjects(notifications: Collection[Notification], of_alert: str, of_event: str) -> dict[str, Any]:
+    """By notification, a column of its alert or of its event."""
     alerts = {notification.alert_id for notification in notifications if notification.alert_id}
     events = {notification.event_id for notification in notifications if notification.event_id}
-    types = dict(Alert.objects.filter(id__in=alerts).values_list("id", "event_type"))
-    types |= dict(Event.objects.filter(id__in=events).values_list("id", "event_type"))
+    found = dict(Alert.objects.filter(id__in=alerts).values_list("id", of_alert))
+    found |= dict(Event.objects.filter(id__in=events).values_list("id", of_event))
     return {
-        notification.id: EVENT_TYPES[EventType(types[about])].category.value
+        notification.id: found[about]
         for notification in notifications
-        if (about := notification.alert_id or notification.event_id) in types
+        if (about := notification.alert_id or notification.event_id) in found
     }
 
 
@@ -153,3 +250,66 @@ def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent
         )
         for window in listed
     }
+
+
+MOST_OCCURRENCES: Final = 10
+MOST_NAMED: Final = 100
+"""The most hosts and alerts that a preview names; it counts all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Muted:
+    """The ids of the first muted hosts or alerts, and the number of all."""
+
+    ids: list[str]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPreview:
+    """The next occurrences of a window, hosts by name, and open alerts, newest first."""
+
+    occurrences: list[Occurrence]
+    hosts: Muted
+    alerts: Muted
+
+
+def window_preview(*, group_id: str, values: Mapping[str, Any], now: datetime) -> WindowPreview:
+    """Return the effect of a window in a project; `values` are of a valid document, by column.
+
+    Hosts and alerts are muted during each occurrence, by the rule of delivery.
+    """
+    rule = window_rule(
+        id="",
+        start=values["start"],
+        end=values["end"],
+        recurrence=values.get("recurrence"),
+        matchers=values.get("matchers"),
+    )
+    categories = values["alert_types"]
+    return WindowPreview(
+        occurrences=list(islice(rule.occurrences(now), MOST_OCCURRENCES)),
+        hosts=_muted_hosts(group_id, rule) if Category.HOST.value in categories else Muted([], 0),
+        alerts=_muted_alerts(group_id, rule, categories),
+    )
+
+
+def _muted_hosts(group_id: str, rule: WindowRule) -> Muted:
+    hosts = hosts_of(group_id)
+    if not rule.matchers:
+        return Muted(list(hosts.values_list("id", flat=True)[:MOST_NAMED]), hosts.count())
+    columns = ("id", "hostname", "port", "type_name", "replica_set_name")
+    found = [row[0] for row in hosts.values_list(*columns) if rule.mutes(MatchSubject(*row[1:]))]
+    return Muted(found[:MOST_NAMED], len(found))
+
+
+def _muted_alerts(group_id: str, rule: WindowRule, categories: Collection[str]) -> Muted:
+    types = [name.value for name, spec in EVENT_TYPES.items() if spec.category.value in categories]
+    alerts = Alert.objects.filter(
+        group_id=group_id, status=AlertStatus.OPEN.value, event_type__in=types
+    ).order_by("-created", "-id")
+    if not rule.matchers:
+        return Muted(list(alerts.values_list("id", flat=True)[:MOST_NAMED]), alerts.count())
+    subjects = subjects_of([rule], dict(alerts.values_list("id", "facts")))
+    found = [alert_id for alert_id, subject in subjects.items() if rule.mutes(subject)]
+    return Muted(found[:MOST_NAMED], len(found))

@@ -86,7 +86,8 @@ def present_alert(
     row: AlertRow, links: Links, *, now: datetime, among: str | None = None, alone: bool = False
 ) -> JsonObject:
     """An alert; `among` is the path of the list that contains it, by default its project's list."""
-    path = f"{among or _project_list(row)}/{row['id']}"
+    project_list = f"/groups/{row['group_id']}/alerts"
+    path = f"{among or project_list}/{row['id']}"
     shown = {
         "id": row["id"],
         "alertConfigId": row["config_id"],
@@ -114,7 +115,6 @@ _OPTIONAL = (("lastNotified", "wire_last_notified"), ("resolved", "wire_resolved
 
 
 def _acknowledgement(row: AlertRow) -> JsonObject:
-    """Who acknowledged it, until when and why."""
     return without_nulls(
         {
             "acknowledgedUntil": row["wire_acknowledged_until"],
@@ -131,7 +131,6 @@ def _on_the_wire(now: datetime) -> str:
 
 
 def _metric(row: AlertRow) -> JsonObject:
-    """The metric that left its threshold, and its value where it is known."""
     return without_nulls(
         {
             "metricName": row["metric_name"],
@@ -156,12 +155,7 @@ def _relations(shown: Mapping[str, Any], row: AlertRow, path: str, among: str | 
     return {**relations, "alertConfigs": f"{path}/alertConfigs", "notifications": f"{path}/notifications"}
 
 
-def _project_list(row: AlertRow) -> str:
-    return f"/groups/{row['group_id']}/alerts"
-
-
 def _target(row: AlertRow) -> JsonObject:
-    """The fields that describe the target of an alert."""
     facts = row["facts"]
     names = _TARGET[row["event_type"]]
     shown = {name: facts[name] for name in names if name in facts}
@@ -179,7 +173,6 @@ class Comment(Text):
         super().__init__(max_length=500, single_line=False, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The comment."""
         if isinstance(data, str) and len(data) > self.bounds[1]:
             raise invalid(f"must have at most {self.bounds[1]} characters", self.code)
         return super().run_validation(data)

@@ -6,11 +6,11 @@ from typing import Any
 from alerting.rules.matchers import (
     LAST_PORT,
     TYPE_NAMES,
-    Matcher,
     MatcherField,
     MatcherOperator,
     can_hold,
     compile_regex,
+    matcher_of,
 )
 from alerting.rules.thresholds import ThresholdMode, ThresholdOperator
 from automation.fields import MetricUnit
@@ -21,6 +21,7 @@ from opsapi.api.documents import Document, Values
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Number, OneOf, Text
 
+MOST_MATCHERS = 50
 _OPERATORS = [threshold_operator.value for threshold_operator in ThresholdOperator]
 
 
@@ -36,19 +37,16 @@ class MatcherDocument(Document):
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """A REGEX has to compile. Matchers that can never match are refused, unless they are stored."""
         fault = self._pattern_fault(values)
-        if fault or bad or values in self._stored() or can_hold(_matcher(values)):
+        if fault or bad:
             return [fault] if fault else []
+        stored: Sequence[Mapping[str, Any]] = (self.context.get("stored") or {}).get("matchers", ())
+        if values in stored or can_hold(matcher_of(values)):
+            return []
         if values["fieldName"] == MatcherField.TYPE_NAME.value:
             message = "is not a host type"
             return [BadField("value", ErrorCode.INVALID_ENUM_VALUE, message, TYPE_NAMES)]
         message = f"matches no port: ports are numbers from 1 to {LAST_PORT}"
         return [BadField("value", ErrorCode.INVALID_ATTRIBUTE, message, [f"1 to {LAST_PORT}"])]
-
-    def _stored(self) -> Sequence[Mapping[str, Any]]:
-        """The stored matchers of the configuration."""
-        stored: Mapping[str, Any] = self.context.get("stored") or {}
-        matchers: Sequence[Mapping[str, Any]] = stored.get("matchers", ())
-        return matchers
 
     def _pattern_fault(self, values: Mapping[str, Any]) -> BadField | None:
         if values.get("operator") != MatcherOperator.REGEX.value or "value" not in values:
@@ -60,10 +58,6 @@ class MatcherDocument(Document):
         except ValueError as error:
             return BadField("value", ErrorCode.INVALID_ATTRIBUTE, str(error))
         return None
-
-
-def _matcher(values: Mapping[str, Any]) -> Matcher:
-    return Matcher(MatcherField(values["fieldName"]), MatcherOperator(values["operator"]), values["value"])
 
 
 class MetricThresholdDocument(Document):

@@ -9,8 +9,13 @@ from rest_framework import serializers
 from alerting.models import AlertConfig
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.matchers import MatcherField, fields_for
-from alerting.selectors.configs import setting_rows
-from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
+from alerting.selectors.configs import config_found, configs_named, setting_rows
+from alerting.serializers.config_parts import (
+    MOST_MATCHERS,
+    MatcherDocument,
+    MetricThresholdDocument,
+    ThresholdDocument,
+)
 from alerting.serializers.notifications import Notifications
 from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
 from integrations.channels.email import EMAIL
@@ -23,7 +28,6 @@ from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.fields import JsonRows
 from opsapi.wire_json import JsonObject, without_nulls
 
-MOST_MATCHERS = 50
 _MOST_TAGS = 50  # as many as a project can bear
 
 
@@ -39,7 +43,6 @@ class AlertableType(OneOf):
         super().__init__([event_type.value for event_type in EventType], **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """The name."""
         name = super().run_validation(data)
         if name in self.open:
             return name
@@ -68,8 +71,27 @@ _STORED = {
 """The fields that the examples of both kinds add to their requests."""
 
 
+_ORDER = (
+    "created",
+    "enabled",
+    "eventTypeName",
+    "forAllGroups",
+    "groupIds",
+    "groupId",
+    "id",
+    "links",
+    "matchers",
+    "metricThreshold",
+    "notifications",
+    "threshold",
+    "tags",
+    "typeName",
+    "updated",
+)
+
+
 class AnyAlertConfigDocument(Resource):
-    """The fields of both kinds of alert configurations; `order` names the fields of a kind, in order."""
+    """The fields of both kinds of alert configurations, of which each kind leaves out some."""
 
     ignored = frozenset({"typeName"})
     deprecated_fields = frozenset({"typeName"})
@@ -81,10 +103,8 @@ class AnyAlertConfigDocument(Resource):
         ErrorCode.MISSING_THRESHOLD,
     )
     columns = {"notifications": JsonRows(setting_rows()), "typeName": F("event_type")}
-    order: ClassVar[Sequence[str]] = ()
 
     id = serializers.CharField(read_only=True)
-    groupId = serializers.CharField(source="group_id", read_only=True)
     created = serializers.DateTimeField(read_only=True)
     updated = serializers.DateTimeField(read_only=True)
     enabled = Flag(required=False)
@@ -94,27 +114,12 @@ class AnyAlertConfigDocument(Resource):
     metricThreshold = MetricThresholdDocument(source="metric_threshold", required=False)
     threshold = ThresholdDocument(required=False)
     notifications = Notifications()
-    forAllGroups = Flag(source="for_all_groups")
-    groupIds = ListOf(
-        Identifier(),
-        source="group_ids",
-        unique=True,
-        required=False,
-        help_text="At least one if forAllGroups is false.",
-    )
-    tags = ListOf(
-        Text(max_length=100),
-        max_length=_MOST_TAGS,
-        unique=True,
-        required=False,
-        help_text="If forAllGroups is true: only projects with one of these tags.",
-    )
     links = LinkDocument(many=True, read_only=True)
 
     def get_fields(self) -> JsonObject:
-        """The fields of the kind."""
+        """The fields in the order of the contract."""
         fields = super().get_fields()
-        return {name: fields[name] for name in self.order}
+        return {name: fields[name] for name in _ORDER if name in fields}
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:
@@ -145,20 +150,6 @@ class AlertConfigDocument(AnyAlertConfigDocument):
     path = "/groups/{groupId}/alertConfigs/{id}"
     relations = {"group": "/groups/{groupId}", "alerts": f"{path}/alerts"}
     refusals = (*AnyAlertConfigDocument.refusals, ErrorCode.GLOBAL_ALERTS_ONLY)
-    order = (
-        "created",
-        "enabled",
-        "eventTypeName",
-        "groupId",
-        "id",
-        "links",
-        "matchers",
-        "metricThreshold",
-        "notifications",
-        "threshold",
-        "typeName",
-        "updated",
-    )
     request_example = {
         "eventTypeName": EventType.OUTSIDE_METRIC_THRESHOLD.value,
         "enabled": True,
@@ -181,6 +172,7 @@ class AlertConfigDocument(AnyAlertConfigDocument):
     }
 
     eventTypeName = AlertableType(source="event_type", with_global=False)
+    groupId = serializers.CharField(source="group_id", read_only=True)
 
 
 class AlertConfigChange(AlertConfigDocument):
@@ -205,7 +197,6 @@ class AlertConfigChange(AlertConfigDocument):
         return faults
 
     def kept(self) -> Mapping[str, Any]:
-        """The stored values."""
         stored = self.context["stored"]
         return {str(field.source): stored[name] for name, field in self.fields.items() if name in stored}
 
@@ -215,22 +206,6 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
 
     path = "/globalAlertConfigs/{id}"
     relations = {"alerts": f"{path}/alerts"}
-    order = (
-        "created",
-        "enabled",
-        "eventTypeName",
-        "forAllGroups",
-        "groupIds",
-        "id",
-        "links",
-        "matchers",
-        "metricThreshold",
-        "notifications",
-        "threshold",
-        "tags",
-        "typeName",
-        "updated",
-    )
     request_example = {
         "eventTypeName": EventType.BACKUP_AGENT_DOWN.value,
         "enabled": True,
@@ -246,6 +221,22 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
         "matchers": [],
         "links": self_link(f"/globalAlertConfigs/{AN_ID}"),
     }
+
+    forAllGroups = Flag(source="for_all_groups")
+    groupIds = ListOf(
+        Identifier(),
+        source="group_ids",
+        unique=True,
+        required=False,
+        help_text="At least one if forAllGroups is false.",
+    )
+    tags = ListOf(
+        Text(max_length=100),
+        max_length=_MOST_TAGS,
+        unique=True,
+        required=False,
+        help_text="If forAllGroups is true: only projects with one of these tags.",
+    )
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Require and refuse fields as the event type and the scope demand."""
@@ -292,7 +283,6 @@ class MatcherFieldsDocument(ShapedDocument):
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
-        """An array of names."""
         return {"type": "array", "items": {"type": "string", "enum": MATCHER_FIELDS}}
 
 
@@ -308,6 +298,16 @@ def config_facts(config: AlertConfig) -> Facts:
 def config_document(group_id: str | None) -> type[AnyAlertConfigDocument]:
     """The document of a project's configurations, or of global configurations for None."""
     return GlobalAlertConfigDocument if group_id is None else AlertConfigDocument
+
+
+def found_facts(config_id: str, group_id: str | None) -> Facts:
+    """A project's configuration, or a global one for None, as answers show it, without links.
+
+    Raises:
+        ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND.
+    """
+    facts = config_document(group_id).first(configs_named([config_id], group_id))
+    return config_found(facts, config_id, group_id)
 
 
 def _present_notification(setting: Mapping[str, Any]) -> Facts:
@@ -373,5 +373,4 @@ class RaisingConfigDocument(ShapedDocument):
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:
-        """One of the two documents."""
         return {"anyOf": [reference(kind) for kind in (AlertConfigDocument, GlobalAlertConfigDocument)]}

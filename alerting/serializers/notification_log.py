@@ -1,12 +1,16 @@
-"""The log of notifications as the API shows it."""
+"""The notification log, and the results of test notifications, as the API shows them."""
+
+from collections.abc import Iterable
 
 from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
+from alerting.notification_tests import NotificationTest
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.selectors.notification_log import LoggedAttempt, LoggedRow
 from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL
+from integrations.channels.webhook import WEBHOOK
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument
 from opsapi.wire_json import JsonObject, without_nulls
@@ -70,7 +74,6 @@ class LoggedNotificationDocument(Document):
 
 
 def present_logged(row: LoggedRow, *, with_recipient: bool) -> JsonObject:
-    """A notification of the log."""
     is_pending = row["status"] == NotificationStatus.PENDING.value
     return without_nulls(
         {
@@ -100,5 +103,49 @@ def _attempt(row: LoggedAttempt) -> JsonObject:
             "status": DeliveryStatus(row["status"]).name,
             "reason": row["reason"],
             "latencyMs": row["latency_ms"],
+        }
+    )
+
+
+_ENDS = [NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value]
+
+
+class NotificationTestDocument(Document):
+    """How the test of one notification ended."""
+
+    example = {
+        "notificationId": AN_ID,
+        "typeName": WEBHOOK.type,
+        "status": "FAILED",
+        "reason": "the receiver could not be reached",
+    }
+
+    notificationId = serializers.CharField()
+    typeName = serializers.CharField()
+    status = serializers.ChoiceField(_ENDS)
+    reason = serializers.CharField(required=False, help_text="Reason of a failure; absent if delivered.")
+
+
+class AlertConfigTestDocument(Document):
+    """How the tests of a configuration's notifications ended, in their order."""
+
+    example = {"results": [NotificationTestDocument.example]}
+
+    results = NotificationTestDocument(many=True)
+
+
+def present_tests(tests: Iterable[NotificationTest]) -> JsonObject:
+    return {"results": [_present(test) for test in tests]}
+
+
+def _present(test: NotificationTest) -> JsonObject:
+    return without_nulls(
+        {
+            "notificationId": test.setting.id,
+            "typeName": test.setting.type_name,
+            "status": (
+                NotificationStatus.DELIVERED if test.is_delivered else NotificationStatus.FAILED
+            ).value,
+            "reason": test.outcome.reason,
         }
     )

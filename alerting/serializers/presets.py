@@ -8,7 +8,7 @@ from alerting.models import AlertConfig
 from alerting.rules.presets import Preset, presets_of
 from alerting.serializers.config_parts import MetricThresholdDocument
 from alerting.serializers.configs import AlertConfigDocument
-from automation.metric_spec import Engine
+from automation.metrics import Engine
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, LinkDocument, Values, self_link
 from opsapi.api.errors import BadField

@@ -1,19 +1,65 @@
 """Maintenance windows as the API shows and accepts them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
+from alerting.rules.matchers import fields_for
+from alerting.rules.recurrence import (
+    MAX_RRULE_LENGTH,
+    parse_rrule,
+    recurrence_fault,
+    recurrence_of,
+    time_zone,
+)
+from alerting.selectors.alerts import alert_rows
+from alerting.selectors.windows import MOST_NAMED, MOST_OCCURRENCES, WindowPreview
+from alerting.serializers.alerts import AlertDocument, present_alert
+from alerting.serializers.config_parts import MOST_MATCHERS, MatcherDocument
+from automation.selectors.hosts import hosts_of
+from automation.serializers.hosts import HostDocument
 from events.types import ALERT_CATEGORIES, Category
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import ANOTHER_ID, LinkDocument, Values
+from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, Values
 from opsapi.api.errors import BadField
-from opsapi.api.fields import DateTime, ListOf, OneOf, ShownId, ShownTime, VisibleText
+from opsapi.api.fields import DateTime, ListOf, OneOf, ShownId, ShownNumber, ShownTime, Text, VisibleText
+from opsapi.api.links import Links
 from opsapi.api.resources import Resource
-from opsapi.clock import parse_time
+from opsapi.clock import parse_time, wire_time
+from opsapi.wire_json import JsonObject
 
 ENDS_TOO_EARLY = BadField(
     "endDate", ErrorCode.MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE, "must be later than startDate"
 )
+
+
+class RecurrenceDocument(Document):
+    """How a window repeats: both fields. In a request, an empty object means that the window occurs once."""
+
+    rrule = Text(
+        max_length=MAX_RRULE_LENGTH,
+        required=False,
+        help_text="RRULE of RFC 5545, section 3.3.10, with FREQ, INTERVAL, COUNT, UNTIL, WKST and BYDAY; "
+        "if FREQ is MONTHLY or YEARLY, also with BYMONTHDAY and BYMONTH. FREQ is DAILY, WEEKLY, MONTHLY or "
+        "YEARLY.",
+        example="FREQ=WEEKLY;BYDAY=SU",
+    )
+    timeZone = Text(
+        max_length=64,
+        required=False,
+        help_text="Name in the IANA time zone database; every occurrence starts at the same time there.",
+        example="Europe/Berlin",
+    )
+
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
+        """Both parts are given and known, or none."""
+        for name, parse in (("rrule", parse_rrule), ("timeZone", time_zone)):
+            if name in values:
+                try:
+                    parse(values[name])
+                except ValueError as error:
+                    yield BadField(name, ErrorCode.INVALID_ATTRIBUTE, str(error))
+            elif (values or bad) and name not in bad:
+                yield BadField(name, ErrorCode.MISSING_ATTRIBUTE, "is required")
 
 
 class WindowDocument(Resource):
@@ -31,13 +77,13 @@ class WindowDocument(Resource):
         source="start",
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_START_DATE,
         help_text="Inclusive; can be in the past.",
-        example="2026-11-28T22:00:00Z",
+        example="2026-11-29T01:00:00Z",
     )
     endDate = DateTime(
         source="end",
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_END_DATE,
         help_text="Exclusive; must be later than startDate.",
-        example="2026-11-29T02:00:00Z",
+        example="2026-11-29T03:00:00Z",
     )
     alertTypeNames = ListOf(
         OneOf([category.value for category in ALERT_CATEGORIES]),
@@ -47,18 +93,32 @@ class WindowDocument(Resource):
         help_text="Categories of event types, without duplicates.",
         example=[Category.HOST.value, Category.REPLICA_SET.value],
     )
+    recurrence = RecurrenceDocument(
+        required=False,
+        help_text="If left out, the window occurs once; otherwise startDate and endDate are its first "
+        "occurrence.",
+    )
+    matchers = ListOf(
+        MatcherDocument(),
+        max_length=MOST_MATCHERS,
+        clearable=True,
+        required=False,
+        help_text="If left out, the window mutes all targets; otherwise only targets that match all "
+        "matchers. Each field must be a field of all alertTypeNames.",
+    )
     description = VisibleText(max_length=1000, single_line=False, required=False, example="new disks")
     links = LinkDocument(many=True, read_only=True)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """The window ends after it starts, whichever of the two is stored already."""
-        if bad & {"startDate", "endDate"}:
-            return
+        """The window ends after it starts, and its other fields fit, whichever of them are stored already."""
         stored = self.context.get("stored") or {}
-        start = values.get("start") or _moment(stored.get("startDate"))
-        end = values.get("end") or _moment(stored.get("endDate"))
-        if start and end and end <= start:
-            yield ENDS_TOO_EARLY
+        yield from window_faults(
+            start=None if "startDate" in bad else values.get("start") or _moment(stored.get("startDate")),
+            end=None if "endDate" in bad else values.get("end") or _moment(stored.get("endDate")),
+            alert_types=values.get("alert_types") or stored.get("alertTypeNames", ()),
+            recurrence=None if "recurrence" in bad else values.get("recurrence", stored.get("recurrence")),
+            matchers=() if "matchers" in bad else values.get("matchers", stored.get("matchers")),
+        )
 
 
 class WindowChange(WindowDocument):
@@ -67,5 +127,88 @@ class WindowChange(WindowDocument):
     is_change = True
 
 
+class OccurrenceDocument(Document):
+    """One period of a window."""
+
+    startDate = ShownTime()
+    endDate = ShownTime(help_text="Exclusive.")
+
+
+class MutedHostsDocument(Document):
+    """The muted hosts, by name."""
+
+    totalCount = ShownNumber(help_text="Number of all muted hosts.", example=1)
+    results = HostDocument(many=True, help_text=f"The first {MOST_NAMED}.")
+
+
+class MutedAlertsDocument(Document):
+    """The open alerts that the window mutes during its occurrences, newest first."""
+
+    totalCount = ShownNumber(help_text="Number of all these alerts.", example=1)
+    results = AlertDocument(many=True, help_text=f"The first {MOST_NAMED}.")
+
+
+class WindowPreviewDocument(Document):
+    """The effect of a window that is not saved."""
+
+    occurrences = OccurrenceDocument(
+        many=True, help_text=f"The occurrences that have not ended, at most {MOST_OCCURRENCES}."
+    )
+    hosts = MutedHostsDocument(help_text="None if HOST is not among alertTypeNames.")
+    alerts = MutedAlertsDocument()
+
+
+def window_faults(
+    *,
+    start: datetime | None,
+    end: datetime | None,
+    alert_types: Iterable[str],
+    recurrence: Mapping[str, str] | None,
+    matchers: Sequence[Mapping[str, str]] | None,
+) -> Iterator[BadField]:
+    """Yield the faults between the valid fields of a window; a field that is missing or invalid is None."""
+    if start and end:
+        if end <= start:
+            yield ENDS_TOO_EARLY
+        elif recurrence and (fault := recurrence_fault(start, end, recurrence_of(recurrence))):
+            yield BadField(fault[0], ErrorCode.INVALID_ATTRIBUTE, fault[1])
+    for category in map(Category, alert_types):
+        allowed = [field.value for field in fields_for(category)]
+        if matchers and not allowed:
+            message = (
+                f"{category.value} alerts have no fields to match: only HOST, REPLICA_SET and CLUSTER do"
+            )
+            yield BadField("matchers", ErrorCode.INVALID_ATTRIBUTE, message)
+            continue
+        for place, matcher in enumerate(matchers or ()):
+            if matcher["fieldName"] not in allowed:
+                yield BadField(
+                    f"matchers[{place}].fieldName",
+                    ErrorCode.INVALID_ENUM_VALUE,
+                    f"is not a field of {category.value} alerts",
+                    allowed,
+                )
+
+
 def _moment(text: str | None) -> datetime | None:
     return parse_time(text) if text else None
+
+
+def present_preview(preview: WindowPreview, links: Links, *, group_id: str, now: datetime) -> JsonObject:
+    """The document of a preview."""
+    hosts = map(HostDocument.facts, HostDocument.rows(hosts_of(group_id).filter(id__in=preview.hosts.ids)))
+    alerts = alert_rows(preview.alerts.ids)
+    found = [alerts[alert_id] for alert_id in preview.alerts.ids if alert_id in alerts]
+    return {
+        "occurrences": [
+            {"startDate": wire_time(start), "endDate": wire_time(end)} for start, end in preview.occurrences
+        ],
+        "hosts": {
+            "totalCount": preview.hosts.count,
+            "results": [HostDocument.present(host, links) for host in hosts],
+        },
+        "alerts": {
+            "totalCount": preview.alerts.count,
+            "results": [present_alert(row, links, now=now) for row in found],
+        },
+    }

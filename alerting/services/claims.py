@@ -45,7 +45,7 @@ SELECT id FROM (
 # For each destination that may be tried, the due notifications that are the first for their subject. The
 # recursion goes through the index from one destination to the next and reads only the first rows of each, so
 # the length of a queue does not matter. The subselect replaces NOT EXISTS, which PostgreSQL may plan as a
-# join of whole queues.
+# join of whole queues. The columns are the fields of `Candidate`.
 _CANDIDATES = """
 WITH RECURSIVE waiting(destination) AS (
     (SELECT destination FROM alerting_notification
@@ -107,8 +107,19 @@ def claim(
         cursor.execute(
             _CANDIDATES, {"now": now, "most": AT_ONE_DESTINATION, "clock_stepped_back": now + LONGEST_PAUSE}
         )
-        candidates = [_candidate(row) for row in cursor.fetchall()]
-    running = [_running_request(row, worker) for row in leased if row[0]]
+        candidates = [Candidate(*row) for row in cursor.fetchall()]
+    running = [
+        RunningRequest(
+            destination=destination,
+            project=project,
+            host=host,
+            began=until - LEASE,
+            steady=bool(steady),
+            mine=holder == worker,
+        )
+        for destination, project, host, until, holder, steady in leased
+        if destination
+    ]
     chosen = choose(candidates, running, slots=slots, now=now)[:limit]
     return leases_take(ids=[*chosen, *undecided], worker=worker, now=now) if chosen or undecided else []
 
@@ -122,29 +133,3 @@ def _release_lapsed_and_read(cursor: CursorWrapper, now: datetime) -> list[Seque
         cursor.execute(_LEASED)
         rows = cursor.fetchall()
     return rows
-
-
-def _candidate(row: Sequence[Any]) -> Candidate:
-    notification, destination, project, host, due, steady, host_down, tried = row
-    return Candidate(
-        id=notification,
-        destination=destination,
-        project=project,
-        host=host,
-        due=due,
-        steady=steady,
-        host_down=host_down,
-        tried=tried,
-    )
-
-
-def _running_request(row: Sequence[Any], worker: int) -> RunningRequest:
-    destination, project, host, until, holder, steady = row
-    return RunningRequest(
-        destination=destination,
-        project=project,
-        host=host,
-        began=until - LEASE,
-        steady=bool(steady),
-        mine=holder == worker,
-    )

@@ -1,7 +1,6 @@
-"""The effects on alerts when the condition or the scope of a configuration changes."""
+"""The effects on alerts when a configuration, or what it covers, changes."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,35 +8,37 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from accesslist.models import Project
+from accesslist.selectors.second_factors import groups_without_second_factor, orgs_without_second_factor
 from alerting.choices import ACTIVE
 from alerting.models import Alert, AlertConfig
-from alerting.selectors.scopes import ConfigScope, covered_projects, covering
+from alerting.selectors.scopes import covered_projects, covering
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import global_configs_share, project_lock
 from events.choices import SignalKind
+from events.models import Signal
 from events.services import signals_record
+from events.types import EventType
 from opsapi.api.principal import Actor
+from opsapi.fields import Among
+
+_CONDITION = ("event_type", "matchers", "metric_threshold", "threshold")
+_SCOPE = ("for_all_groups", "group_ids", "tags")
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigCoverage:
-    """The condition and scope of a configuration; `meaning` is the condition."""
-
-    enabled: bool
-    meaning: Sequence[Any]
-    scope: ConfigScope
-
-    @classmethod
-    def of(cls, config: AlertConfig) -> "ConfigCoverage":
-        """The coverage of a configuration in memory."""
-        thresholds = map(_as_double, (config.metric_threshold, config.threshold))
-        meaning = (config.event_type, config.matchers, *thresholds)
-        return cls(config.enabled, meaning, ConfigScope.of(config))
+def _differ(config: AlertConfig, before: AlertConfig, columns: Iterable[str]) -> bool:
+    return any(_stored(config, column) != _stored(before, column) for column in columns)
 
 
-def _as_double(threshold: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """The threshold with the double that was stored: PostgreSQL returns a large one as another integer."""
-    return threshold and {**threshold, "threshold": float(threshold["threshold"])}
+def _stored(config: AlertConfig, column: str) -> Any:
+    """The value that is stored: of a large threshold, PostgreSQL returns the double as another integer."""
+    value = getattr(config, column)
+    is_threshold = value and column in {"metric_threshold", "threshold"}
+    return {**value, "threshold": float(value["threshold"])} if is_threshold else value
+
+
+def coverage_differs(config: AlertConfig, before: AlertConfig) -> bool:
+    """Whether a change of a configuration can start or end alerts; `before` is a copy from before."""
+    return _differ(config, before, ("enabled", *_CONDITION, *_SCOPE))
 
 
 def config_evaluate(*, config: AlertConfig, projects: QuerySet[Project], now: datetime) -> None:
@@ -48,29 +49,40 @@ def config_evaluate(*, config: AlertConfig, projects: QuerySet[Project], now: da
 
 
 def config_alerts_cancel(*, config: AlertConfig, actor: Actor, now: datetime) -> None:
-    """Cancel all alerts of a configuration."""
     alerts_cancel(alerts=Alert.objects.filter(config_id=config.id), actor=actor, now=now)
 
 
-def coverage_follow(*, config: AlertConfig, before: ConfigCoverage, actor: Actor, now: datetime) -> None:
+def coverage_follow(*, config: AlertConfig, before: AlertConfig, actor: Actor, now: datetime) -> None:
     """Cancel alerts that a changed configuration no longer raises, and evaluate its new coverage.
 
-    Call it in the transaction, and under the lock, of the change.
+    `before` is a copy from before the change. Call it in the transaction, and under the lock, of the change.
     """
-    after = ConfigCoverage.of(config)
-    if after == before:
+    if not coverage_differs(config, before):
         return
-    if before.enabled and after.enabled and before.meaning == after.meaning:
-        _move(config, before.scope, after.scope, actor, now)
+    if before.enabled and config.enabled and not _differ(config, before, _CONDITION):
+        _move(config, before, actor, now)
         return
     config_alerts_cancel(config=config, actor=actor, now=now)
-    if after.enabled:
-        config_evaluate(config=config, projects=covered_projects(after.scope), now=now)
+    if config.enabled:
+        config_evaluate(config=config, projects=covered_projects(config), now=now)
+
+
+def _move(config: AlertConfig, before: AlertConfig, actor: Actor, now: datetime) -> None:
+    covered = covered_projects(config)
+    raised = Alert.objects.filter(config_id=config.id)
+    alerts_cancel(alerts=raised.exclude(group_id__in=covered.values("id")), actor=actor, now=now)
+    # Alerts have the tags of their configuration.
+    raised.filter(status__in=ACTIVE).update(tags=config.tags)
+    joined = covered.exclude(id__in=covered_projects(before).values("id"))
+    config_evaluate(config=config, projects=joined, now=now)
 
 
 @transaction.atomic
-def global_configs_retag(*, group_id: str, tags: Sequence[str], actor: Actor, now: datetime) -> None:
+def global_configs_retag(
+    *, project: Project, tags: Sequence[str], actor: Actor, now: datetime, **_: Any
+) -> None:
     """Before a project gets other tags, cancel and open alerts of global configurations accordingly."""
+    group_id = project.id
     project_lock(group_id)
     global_configs_share()
     live = AlertConfig.objects.filter(group=None, deleted=None, enabled=True)
@@ -83,11 +95,37 @@ def global_configs_retag(*, group_id: str, tags: Sequence[str], actor: Actor, no
     signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now)
 
 
-def _move(config: AlertConfig, before: ConfigScope, after: ConfigScope, actor: Actor, now: datetime) -> None:
-    covered = covered_projects(after)
-    raised = Alert.objects.filter(config_id=config.id)
-    alerts_cancel(alerts=raised.exclude(group_id__in=covered.values("id")), actor=actor, now=now)
-    # Alerts have the tags of their configuration.
-    raised.filter(status__in=ACTIVE).update(tags=config.tags)
-    joined = covered.exclude(id__in=covered_projects(before).values("id"))
-    config_evaluate(config=config, projects=joined, now=now)
+def _missing_in_orgs(group_ids: Collection[str]) -> set[str]:
+    projects = Project.objects.filter(Among("id", group_ids))
+    orgs = dict(projects.values_list("id", "org_id"))
+    missing = orgs_without_second_factor({org for org in orgs.values() if org})
+    return {group_id for group_id, org in orgs.items() if org in missing}
+
+
+_MISSING: Mapping[str, Callable[[Collection[str]], set[str]]] = {
+    EventType.USERS_WITHOUT_MULTI_FACTOR_AUTH.value: groups_without_second_factor,
+    EventType.ORG_USERS_WITHOUT_MFA.value: _missing_in_orgs,
+}
+"""Event type → function that returns which of some projects meet the condition."""
+
+
+def second_factors_sweep(*, now: datetime) -> None:
+    """Evaluate configurations again in projects whose alerts differ from the current state.
+
+    Roles, teams and second factors change in many places; one check every few seconds covers all of them.
+    """
+    configs = AlertConfig.objects.filter(event_type__in=_MISSING, enabled=True, deleted=None)
+    for config in configs.order_by("id"):
+        _sweep(config, now)
+
+
+@transaction.atomic
+def _sweep(config: AlertConfig, now: datetime) -> None:
+    covered = set(covered_projects(config).filter(deleted=None).values_list("id", flat=True))
+    raised = Alert.objects.filter(config_id=config.id, status__in=ACTIVE).values_list("group_id", flat=True)
+    differing = _MISSING[config.event_type](covered) ^ (set(raised) & covered)
+    # A configuration that already waits for evaluation gets no second signal.
+    waiting = Signal.objects.filter(Among("group_id", differing), failed=None, kind=SignalKind.CONFIG.value)
+    named = waiting.filter(payload__alertConfigId=config.id).values_list("group_id", flat=True)
+    projects = Project.objects.filter(Among("id", differing.difference(named)))
+    config_evaluate(config=config, projects=projects, now=now)

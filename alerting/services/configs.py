@@ -1,10 +1,12 @@
-"""Creates, changes and deletes alert configurations of projects and global ones.
+"""Creates, changes and deletes alert configurations of projects and global ones, also from presets.
 
 The writes of a project's configurations run one at a time, and so do writes of global configurations: see
 `locks`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,31 +16,86 @@ from django.db.models import Exists, OuterRef
 
 from accesslist.models import Project
 from accesslist.services.locks import actor_lock_shared, project_lock_shared
-from alerting.choices import ACTIVE, NotificationStatus
+from alerting.choices import ACTIVE, NotificationStatus, PeopleType
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
-from alerting.selectors.configs import config_found
+from alerting.rules.presets import Preset
+from alerting.selectors.configs import config_found, configs_of_presets
 from alerting.selectors.notification_settings import config_secrets
-from alerting.selectors.scopes import ConfigScope, covered_projects
+from alerting.selectors.scopes import covered_projects
 from alerting.serializers.configs import config_facts
 from alerting.services.alerts import alerts_delay
 from alerting.services.config_coverage import (
-    ConfigCoverage,
     config_alerts_cancel,
     config_evaluate,
+    coverage_differs,
     coverage_follow,
-)
-from alerting.services.config_events import (
-    config_change_record,
-    config_record,
-    replaced_facts,
 )
 from alerting.services.locks import global_configs_lock, project_lock
 from alerting.services.notification_settings import settings_create, settings_replace
+from events.choices import DiffType
+from events.diffs import diff
+from events.facts import EventFacts
+from events.services import event_record
 from events.types import EVENT_TYPES, EventType, Needs
 from integrations.choices import MessageKind
+from integrations.redaction import Secrets, replaced_alike
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.api.principal import Actor
+
+Facts = Mapping[str, Any]
+ConfigSecrets = Mapping[str, Secrets]
+
+
+def replaced_facts(config: AlertConfig, old: Facts, old_secrets: ConfigSecrets) -> Facts:
+    """Like `config_facts`, with a mark at changed secrets that look the same.
+
+    `old` and `old_secrets` are the previous values; secrets that are not in `old_secrets` are ignored.
+    """
+    new = config_facts(config)
+    if not old_secrets:
+        return new
+    secrets = config_secrets(config)
+    were = {setting["id"]: setting for setting in old["notifications"]}
+    notifications = [
+        {
+            **setting,
+            **replaced_alike(
+                were[setting["id"]], setting, old_secrets[setting["id"]], secrets[setting["id"]]
+            ),
+        }
+        if setting["id"] in were
+        else setting
+        for setting in new["notifications"]
+    ]
+    return {**new, "notifications": notifications}
+
+
+def config_record(
+    config: AlertConfig, event_type: EventType, actor: Actor, now: datetime, **sides: Facts
+) -> None:
+    event_record(
+        event_type=event_type,
+        actor=actor,
+        now=now,
+        group_id=config.group_id,
+        facts=EventFacts(alert_config_id=config.id),
+        diffs=diff(DiffType.ALERT_CONFIG, config.id, **sides),
+    )
+
+
+def config_change_record(config: AlertConfig, actor: Actor, now: datetime, *, old: Facts, new: Facts) -> None:
+    """Record a change: enabling or disabling as an event of its own, everything else as another."""
+    switched = {**old, "enabled": new["enabled"]}
+    if switched != old:
+        audit = _SWITCHED[config.enabled]
+        config_record(config, audit, actor, now, old=old, new=switched)
+    if diff(DiffType.ALERT_CONFIG, config.id, old=switched, new=new):
+        config_record(config, EventType.ALERT_CONFIG_CHANGED_AUDIT, actor, now, old=switched, new=new)
+
+
+_SWITCHED = {True: EventType.ALERT_CONFIG_ENABLED_AUDIT, False: EventType.ALERT_CONFIG_DISABLED_AUDIT}
+
 
 Values = Mapping[str, Any]
 Read = Callable[[AlertConfig], Values]
@@ -68,7 +125,7 @@ def alert_config_create(*, group_id: str | None, values: Values, actor: Actor, n
         _check_room(group_id)
     config = config_add(group_id=group_id, values=values, actor=actor, now=now)
     if config.enabled:
-        config_evaluate(config=config, projects=covered_projects(ConfigScope.of(config)), now=now)
+        config_evaluate(config=config, projects=covered_projects(config), now=now)
     return config
 
 
@@ -160,13 +217,13 @@ def _locked(config: AlertConfig) -> AlertConfig:
 
 
 def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) -> None:
-    before, old = ConfigCoverage.of(config), config_facts(config)
+    before, old = copy(config), config_facts(config)
     secrets = config_secrets(config) if "notifications" in values else {}
     _assign(config, values)
     notifications_changed = "notifications" in values and settings_replace(
         config=config, notifications=values["notifications"]
     )
-    if ConfigCoverage.of(config) == before and not notifications_changed:
+    if not coverage_differs(config, before) and not notifications_changed:
         return
     config.updated = now
     config.save()
@@ -207,3 +264,65 @@ def _check_projects(group_ids: Sequence[str]) -> None:
         for place in range(len(group_ids))
     ]
     raise ApiError.of_fields(unknown)
+
+
+DEFAULT_TYPES = (
+    EventType.JOINED_GROUP,
+    EventType.HOST_SSL_CERTIFICATE_STALE,
+    EventType.MONITORING_AGENT_DOWN,
+)
+GROUP_BY_MAIL: Mapping[str, Any] = {
+    "typeName": PeopleType.GROUP.value,
+    "emailEnabled": True,
+    "smsEnabled": False,
+    "delayMin": 0,
+}
+"""The notification of all members of the project by e-mail, at once."""
+
+
+@transaction.atomic
+def default_configs_create(*, project: Project, actor: Actor, now: datetime, **_: Any) -> None:
+    """Create the configurations of a new project, which has nothing to evaluate yet."""
+    for event_type in DEFAULT_TYPES:
+        values = {"event_type": event_type.value, "notifications": [GROUP_BY_MAIL]}
+        config_add(group_id=project.id, values=values, actor=actor, now=now)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedPresets:
+    """The created configurations, and the configurations that the project had already."""
+
+    created: Sequence[AlertConfig]
+    existing: Mapping[Preset, AlertConfig]
+
+
+@transaction.atomic
+def presets_create(
+    *, group_id: str, presets: Collection[Preset], actor: Actor, now: datetime
+) -> AddedPresets:
+    """Create a configuration of each preset that the project does not have: all of them, or none.
+
+    Each notifies the project by e-mail, like the default configurations. A repeated call creates nothing,
+    because no other write of the project's configurations comes in between.
+
+    Raises:
+        ApiError: as `alert_config_create`.
+    """
+    actor_lock_shared(actor)
+    project_lock(group_id)
+    project_lock_shared(group_id=group_id)
+    there = configs_of_presets(group_id)
+    wanted = [preset for preset in Preset if preset in presets]
+    created = [
+        alert_config_create(group_id=group_id, values=_values(preset), actor=actor, now=now)
+        for preset in wanted
+        if preset not in there
+    ]
+    return AddedPresets(created, {preset: there[preset] for preset in wanted if preset in there})
+
+
+def _values(preset: Preset) -> Mapping[str, Any]:
+    spec = preset.spec
+    threshold = {} if spec.wire_threshold is None else {"metric_threshold": spec.wire_threshold}
+    by_mail = {**GROUP_BY_MAIL, "delayMin": spec.delay_min}
+    return {"event_type": spec.event_type.value, "notifications": [by_mail], **threshold}

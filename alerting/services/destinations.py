@@ -23,8 +23,12 @@ from alerting.rules.destination_health import (
     last_connections,
     probe_gap,
 )
-from alerting.selectors.credentials import ChannelCredentials, NoCredentialsError, setting_credentials
-from alerting.selectors.notification_settings import type_of
+from alerting.selectors.notification_settings import (
+    ChannelCredentials,
+    NoCredentialsError,
+    setting_credentials,
+    type_of,
+)
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType
 from integrations.outcome import Outcome
@@ -194,7 +198,9 @@ def destinations_record(*, ended: Iterable[tuple[str, datetime, Outcome]], now: 
 def _record(row: Destination, outcome: Outcome, now: datetime) -> None:
     before = Health(**{name: getattr(row, name) for name in _HEALTH})
     after = health_after(before, outcome, now)
-    if replace(after, answered=before.answered) == before and _is_fresh(before.answered, now):
+    # Writing the time of the last answer for each message would be slow.
+    is_fresh = before.answered is not None and now - before.answered < ANSWERED_WITHIN
+    if is_fresh and replace(after, answered=before.answered) == before:
         return
     for name in _HEALTH:
         setattr(row, name, getattr(after, name))
@@ -210,11 +216,6 @@ def _record(row: Destination, outcome: Outcome, now: datetime) -> None:
 def _named(row: Destination) -> dict[str, str]:
     """The fields of a log line, without secrets."""
     return {"destination": row.id, "project": row.group_id or "-", "channel": row.channel}
-
-
-def _is_fresh(answered: datetime | None, now: datetime) -> bool:
-    """Whether the stored time of the last answer is precise enough: writing it for each message is slow."""
-    return answered is not None and now - answered < ANSWERED_WITHIN
 
 
 def _record_host(host: str, reached: bool, now: datetime) -> None:

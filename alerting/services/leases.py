@@ -1,4 +1,4 @@
-"""Leases of notifications: begun by a worker, finished with the outcome, or released after a worker died."""
+"""Leases of notifications, and the workers that have them."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -9,10 +9,10 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from alerting.choices import NotificationStatus
-from alerting.models import Notification, NotificationAttempt
+from alerting.models import Notification, NotificationAttempt, WorkerHeartbeat
 from alerting.rules.delivery_policy import NO_OUTCOME
 from integrations.choices import DeliveryStatus
-from integrations.retry import RETRIES_LAST
+from integrations.outcome import RETRIES_LAST
 from opsapi.fields import Among
 
 LEASE = timedelta(seconds=30)
@@ -185,3 +185,12 @@ def _without_outcome(row: Notification, now: datetime) -> NotificationAttempt:
         reason=NO_OUTCOME,
         latency_ms=round((ended - began).total_seconds() * 1000),
     )
+
+
+_FORGOTTEN_AFTER = timedelta(days=1)
+
+
+def worker_seen(*, name: str, now: datetime) -> None:
+    """Record that a worker is alive, and delete workers that were not seen for a day."""
+    WorkerHeartbeat.objects.update_or_create(name=name, defaults={"seen": now})
+    WorkerHeartbeat.objects.filter(seen__lt=now - _FORGOTTEN_AFTER).delete()

@@ -1,27 +1,154 @@
-"""Schedules the notifications that follow from changes of alerts."""
+"""Schedules the notifications that follow from changes of alerts, and builds and inserts their rows."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Case, Count, Expression, QuerySet, Value, When
+from django.db.models import Case, Count, Expression, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
 from alerting.models import Alert, Notification, NotificationSetting
+from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.rules.delivery_policy import repeat_due
-from alerting.selectors.acknowledgements import alert_acknowledgement
-from alerting.selectors.notification_settings import type_of
-from alerting.selectors.notified_receivers import all_notified
+from alerting.selectors.alerts import alert_acknowledgement
+from alerting.selectors.due_notifications import Notified, all_notified
+from alerting.selectors.notification_settings import recipient_shown, type_of
+from alerting.selectors.recipient_addresses import (
+    RecipientAddress,
+    addresses_of,
+    org_of,
+    recipient_label,
+)
 from alerting.services.destinations import known_destinations
-from alerting.services.notification_rows import alert_row, event_row, notifications_insert, notified_row
+from alerting.services.leases import lease_finish
 from events.choices import Work
 from events.services import wake_workers
-from integrations.choices import OPEN_KINDS, MessageKind
+from integrations.channels import CHANNELS
+from integrations.choices import OPEN_KINDS, ChannelType, MessageKind
+from opsapi.batches import batches
 from opsapi.fields import Among
+from opsapi.ids import derived_id
 from opsapi.outbound.errors import NO_ANSWER
+
+_ROWS_AT_ONCE = 1_000
+_KINDS_FOR_PEOPLE = OPEN_KINDS | {MessageKind.INFORM}
+
+
+def alert_row(
+    setting: NotificationSetting,
+    kind: MessageKind,
+    alert: Alert,
+    *,
+    due: datetime,
+    now: datetime,
+    number: int = 0,
+) -> Notification:
+    """Return a notification of an alert for the setting's recipients; `number` distinguishes reminders."""
+    row = _row(setting, kind, group_id=alert.group_id, due=due, now=now)
+    row.id = derived_id(alert.id, kind.value, setting.id, str(number))
+    row.alert, row.subject = alert, alert.target_key
+    return row
+
+
+def event_row(
+    setting: NotificationSetting, event_id: str, *, group_id: str | None, due: datetime, now: datetime
+) -> Notification:
+    """Return a one-shot notification of an event for the recipients of the setting."""
+    row = _row(setting, MessageKind.INFORM, group_id=group_id, due=due, now=now)
+    row.id = derived_id(event_id, setting.id, group_id or "")
+    row.event_id = row.subject = event_id
+    return row
+
+
+def notified_row(notified: Notified, kind: MessageKind, now: datetime, *, version: str = "") -> Notification:
+    """Return a notification of the next state of an alert for a receiver that was notified before.
+
+    It is due at once and goes to the same destination. `version` distinguishes several of one kind.
+    """
+    return Notification(
+        id=derived_id(*notified.key, kind.value, version),
+        group_id=notified.group_id,
+        alert_id=notified.alert_id,
+        setting_id=notified.setting_id,
+        type_name=notified.type_name,
+        channel=notified.channel,
+        kind=kind.value,
+        destination=notified.destination,
+        subject=notified.subject,
+        recipient=notified.recipient,
+        created=now,
+        due=now,
+    )
+
+
+def address_row(notification: Notification, address: RecipientAddress, now: datetime) -> Notification:
+    """Return the notification for one address that replaces a notification for people; due at once."""
+    row = _same_message(notification, now)
+    row.id = derived_id(notification.id, address.channel, address.recipient)
+    row.channel, row.recipient = address.channel, address.recipient
+    return row
+
+
+def redirected_row(
+    notification: Notification, destination: str, recipient: str, now: datetime
+) -> Notification:
+    """Return the same notification for another destination; due at once, with a new hour of retries."""
+    row = _same_message(notification, now)
+    row.id = derived_id(notification.id, destination, str(notification.attempts))
+    row.channel, row.destination = notification.channel, destination
+    row.recipient = recipient[:LONGEST_RECIPIENT]
+    return row
+
+
+def notifications_insert(rows: Iterable[Notification]) -> None:
+    """Insert the notifications of kinds that their channels send. Existing ids are skipped."""
+
+    def is_sent(row: Notification) -> bool:
+        kinds = CHANNELS[ChannelType(row.channel)].kinds if row.channel else _KINDS_FOR_PEOPLE
+        return row.kind in kinds
+
+    wanted = filter(is_sent, rows)
+    for batch in batches(wanted, _ROWS_AT_ONCE):
+        Notification.objects.bulk_create(batch, ignore_conflicts=True)
+        wake_workers(Work.MESSAGES)
+
+
+def _row(
+    setting: NotificationSetting, kind: MessageKind, *, group_id: str | None, due: datetime, now: datetime
+) -> Notification:
+    """A notification for people names the recipients of the setting until their addresses are looked up."""
+    for_people = type_of(setting).for_people
+    named = recipient_label(setting) if for_people else recipient_shown(setting, group_id=group_id)
+    return Notification(
+        group_id=group_id,
+        setting_id=setting.id,
+        type_name=setting.type_name,
+        channel=None if for_people else setting.type_name,
+        kind=kind.value,
+        recipient=named[:LONGEST_RECIPIENT],
+        created=now,
+        due=due,
+    )
+
+
+def _same_message(notification: Notification, now: datetime) -> Notification:
+    """Return a notification with the same message, due at once, without id and receiver."""
+    return Notification(
+        sequence=notification.sequence,
+        subject=notification.subject,
+        group_id=notification.group_id,
+        alert_id=notification.alert_id,
+        event_id=notification.event_id,
+        setting_id=notification.setting_id,
+        type_name=notification.type_name,
+        kind=notification.kind,
+        created=notification.created,
+        due=now,
+    )
+
 
 _PENDING = NotificationStatus.PENDING.value
 
@@ -230,3 +357,48 @@ def _decide_again(rows: QuerySet[Notification], now: datetime) -> None:
 def _locked(rows: QuerySet[Notification]) -> QuerySet[Notification]:
     """Lock the rows, always in the same order, so that two transactions cannot deadlock."""
     return Notification.objects.filter(id__in=rows.select_for_update().order_by("id").values("id"))
+
+
+def recipients_replace(
+    *, notification: Notification, setting: NotificationSetting, alert: Alert | None, now: datetime
+) -> None:
+    """Replace a notification for people by one per address, due at once, and schedule the next reminder.
+
+    Runs in the caller's transaction with the alert locked. The notification stays, with the reason, if it has
+    no recipients or too many.
+    """
+    found = addresses_of(setting, group_id=notification.group_id, org_id=org_of(notification))
+    recently_notified = _recently_notified(notification, setting, now)
+    wanted = [address for address in found.addresses if address not in recently_notified]
+    reason = found.nobody or (DropReason.REST_LEFT_OUT if found.cut else None)
+    if not found.nobody and not wanted:
+        reason = DropReason.JUST_NOTIFIED
+    dropped = reason.value if reason else None
+    if not lease_finish(notification, status=NotificationStatus.DROPPED.value, reason=dropped):
+        return
+    if reason is None:
+        Notification.objects.filter(id=notification.id).delete()
+    notifications_insert(address_row(notification, address, now) for address in wanted)
+    if alert is not None:
+        schedule_reminders(notified=[(setting, alert)], now=now)
+
+
+def _recently_notified(
+    notification: Notification, setting: NotificationSetting, now: datetime
+) -> set[RecipientAddress]:
+    """The addresses that a reminder leaves out: with a pending or recent notification.
+
+    Recent means less than half the interval ago. Otherwise a recipient whose mail server was down, or who was
+    silenced, would get several reminders at once.
+    """
+    interval = setting.interval
+    if notification.kind != MessageKind.UPDATE.value or interval is None:
+        return set()
+    lately = Q(status=NotificationStatus.PENDING.value) | Q(delivered__gt=now - interval / 2)
+    rows = Notification.objects.filter(
+        lately, alert=notification.alert_id, setting_id=setting.id, kind__in=OPEN_KINDS, channel__isnull=False
+    )
+    return {
+        RecipientAddress(ChannelType(str(channel)), to)
+        for channel, to in rows.values_list("channel", "recipient")
+    }

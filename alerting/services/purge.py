@@ -1,8 +1,14 @@
-"""The end of a project, host or agent: alerts end at once, rows are deleted later in batches."""
+"""The end of a project, host or agent, and of what is older than its retention.
+
+Alerts end at once: the functions that end them follow the hooks of other packages. Rows are deleted later, in
+batches.
+"""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -19,21 +25,28 @@ from alerting.models import (
     NotificationAttempt,
     NotificationSetting,
 )
-from alerting.rules.targets import target_key
+from alerting.rules.transition import target_key
+from alerting.selectors.windows import not_over
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import project_lock
 from alerting.services.notifications import notifications_drop, notifications_unsilence
 from automation.models import Agent, Cluster, Host
+from automation.reports import OLDEST
 from automation.selectors.agents import agent_state
-from automation.selectors.clusters import clusters_emptied, last_of_cluster
-from automation.selectors.replica_sets import last_of_replica_set, replica_set_state
-from automation.services.purge import fleet_purge
-from events.models import Signal
+from automation.selectors.hosts import (
+    clusters_emptied,
+    last_of_cluster,
+    last_of_replica_set,
+    replica_set_state,
+)
+from automation.services.hosts import fleet_purge
+from events.models import Event, Signal
 from events.types import EVENT_TYPES, Target
 from integrations.choices import MessageKind
-from integrations.services.integrations import integrations_purge
+from integrations.services import integrations_purge
 from opsapi.api.principal import SYSTEM, Actor
-from opsapi.batches import delete_batch
+from opsapi.batches import ROWS_AT_ONCE, delete_batch
+from opsapi.ids import first_id
 
 PURGED_AT_ONCE = 500
 """The most rows deleted in one transaction, so that it stays short."""
@@ -41,15 +54,16 @@ _ABOUT_CLUSTERS = [name.value for name, spec in EVENT_TYPES.items() if spec.targ
 
 
 @transaction.atomic
-def project_alerting_end(*, group_id: str, actor: Actor, now: datetime) -> None:
+def project_alerting_end(*, project: Project, actor: Actor, now: datetime, **_: Any) -> None:
     """Delete a project's configurations and cancel its alerts; notified recipients are notified of it.
 
     Global configurations that name the project stay unchanged. From here on nothing is evaluated for the
     project: first because of the lock, then because the project is deleted.
     """
+    group_id = project.id
     project_lock(group_id)
     # Deliveries that decide with these windows end first; later deliveries see that the project is deleted.
-    unexpired = MaintenanceWindow.objects.filter(group_id=group_id, end__gt=now).order_by("id")
+    unexpired = MaintenanceWindow.objects.filter(not_over(now), group_id=group_id).order_by("id")
     list(unexpired.select_for_update().values_list("id"))
     AlertConfig.objects.filter(group_id=group_id, deleted=None).update(deleted=now, enabled=False)
     alerts_cancel(alerts=Alert.objects.filter(group_id=group_id), actor=actor, now=now)
@@ -60,7 +74,7 @@ def project_alerting_end(*, group_id: str, actor: Actor, now: datetime) -> None:
 
 
 @transaction.atomic
-def host_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
+def host_alerting_end(*, host: Host, actor: Actor, now: datetime, **_: Any) -> None:
     """Cancel the alerts about a host that is deleted or gets a new address.
 
     Alerts that an agent's own event opened name only the address of the host.
@@ -72,7 +86,7 @@ def host_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
 
 
 @transaction.atomic
-def agent_alerting_end(*, agent: Agent, actor: Actor, now: datetime) -> None:
+def agent_alerting_end(*, agent: Agent, actor: Actor, now: datetime, **_: Any) -> None:
     """Cancel the alerts about an agent that is deleted."""
     project_lock(agent.group_id)
     target = target_key(Target.AGENT, agent_state(agent))
@@ -81,28 +95,19 @@ def agent_alerting_end(*, agent: Agent, actor: Actor, now: datetime) -> None:
 
 
 @transaction.atomic
-def replica_set_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
-    """Cancel the alerts about the replica set whose last host is being deleted.
+def last_host_alerting_end(*, host: Host, actor: Actor, now: datetime, **_: Any) -> None:
+    """Cancel the alerts about the replica set and the cluster whose last host is being deleted.
 
     If a report adds another member meanwhile, its signal opens them again.
     """
-    ending = last_of_replica_set(host)
-    if ending is None:
-        return
-    project_lock(host.group_id)
-    target = target_key(Target.REPLICA_SET, replica_set_state(ending))
-    about = Alert.objects.filter(group_id=host.group_id, target_key=target)
-    alerts_cancel(alerts=about, actor=actor, now=now)
-
-
-@transaction.atomic
-def cluster_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
-    """Cancel the alerts about the cluster whose last host is being deleted."""
-    ending = last_of_cluster(host)
-    if ending is None:
-        return
-    project_lock(host.group_id)
-    alerts_cancel(alerts=_about_cluster(ending), actor=actor, now=now)
+    if replica_set := last_of_replica_set(host):
+        project_lock(host.group_id)
+        target = target_key(Target.REPLICA_SET, replica_set_state(replica_set))
+        about = Alert.objects.filter(group_id=host.group_id, target_key=target)
+        alerts_cancel(alerts=about, actor=actor, now=now)
+    if cluster := last_of_cluster(host):
+        project_lock(host.group_id)
+        alerts_cancel(alerts=_about_cluster(cluster), actor=actor, now=now)
 
 
 @transaction.atomic
@@ -154,3 +159,71 @@ def _purge_batch(group_id: str) -> int:
         or integrations_purge(group_id=group_id, limit=PURGED_AT_ONCE)
         or fleet_purge(group_id=group_id, limit=PURGED_AT_ONCE)
     )
+
+
+FAILED_SIGNALS_KEPT = timedelta(days=7)
+"""Long enough to see in the console which signals failed."""
+_PENDING = NotificationStatus.PENDING.value
+
+
+def events_trim(*, now: datetime) -> bool:
+    """Delete one batch of the events older than OPSAPI_EVENT_RETENTION_DAYS, the oldest first.
+
+    Events with pending notifications stay. Return whether there were any.
+    """
+    kept = settings.OPSAPI_EVENT_RETENTION_DAYS
+    if not kept:
+        return False
+    old = Event.objects.filter(created__lt=_evaluated_until(now - timedelta(days=kept)))
+    pending = Notification.objects.filter(event_id=OuterRef("id"), status=_PENDING)
+    return delete_batch(old.filter(~Exists(pending)), ROWS_AT_ONCE, first=("created", "id")) > 0
+
+
+def alerts_trim(*, now: datetime) -> bool:
+    """Delete one batch of the data of alerts that ended OPSAPI_ALERT_RETENTION_DAYS ago.
+
+    Also of one-shot notifications of that age: attempts first, then notifications, then alerts. Alerts with
+    pending notifications stay. Return whether there was anything.
+    """
+    kept = settings.OPSAPI_ALERT_RETENTION_DAYS
+    if not kept:
+        return False
+    limit = now - timedelta(days=kept)
+    return _ended_trim(limit) or _one_shots_trim(limit)
+
+
+def failed_signals_trim(*, now: datetime) -> bool:
+    """Delete one batch of the signals that failed a week ago. Return whether there were any."""
+    failed = Signal.objects.filter(failed__lt=now - FAILED_SIGNALS_KEPT)
+    return delete_batch(failed, ROWS_AT_ONCE, first=("failed",)) > 0
+
+
+def _evaluated_until(limit: datetime) -> datetime:
+    """The limit, or the earlier time of the oldest waiting signal: its events may have to be notified."""
+    waiting = Signal.objects.filter(failed=None).order_by("id").values_list("created", flat=True).first()
+    # Later signals can be of earlier events, by as much as reports may be late.
+    return limit if waiting is None else min(limit, waiting - OLDEST)
+
+
+def _ended_trim(limit: datetime) -> bool:
+    pending = Notification.objects.filter(alert_id=OuterRef("id"), status=_PENDING)
+    ended = Alert.objects.filter(~Exists(pending), resolved__lt=limit).order_by("resolved")
+    alerts = list(ended.values_list("id", flat=True)[:ROWS_AT_ONCE])
+    if not alerts:
+        return False
+    if not _log_trim(Notification.objects.filter(alert__in=alerts)):
+        delete_batch(Alert.objects.filter(id__in=alerts), ROWS_AT_ONCE)
+    return True
+
+
+def _one_shots_trim(limit: datetime) -> bool:
+    # The id of an event contains its time, and these rows are found by it.
+    finished = Notification.objects.filter(event_id__lt=first_id(limit)).exclude(status=_PENDING)
+    chosen = list(finished.order_by("event_id").values_list("id", flat=True)[:ROWS_AT_ONCE])
+    return bool(chosen) and _log_trim(Notification.objects.filter(id__in=chosen))
+
+
+def _log_trim(notifications: QuerySet[Notification]) -> bool:
+    """Delete one batch of their attempts, or of the notifications if no attempts are left."""
+    attempts = NotificationAttempt.objects.filter(notification__in=notifications.values("id"))
+    return bool(delete_batch(attempts, ROWS_AT_ONCE) or delete_batch(notifications, ROWS_AT_ONCE))

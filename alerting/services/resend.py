@@ -9,9 +9,8 @@ from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
 from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.rules.delivery_policy import drop_reason
-from alerting.selectors.credentials import credentials_gone, setting_of
 from alerting.selectors.due_notifications import held_against
-from alerting.selectors.notification_settings import stands_for_people
+from alerting.selectors.notification_settings import credentials_gone, setting_of, stands_for_people
 from alerting.services.alerts import alert_facts
 from alerting.services.locks import config_lock_shared
 from alerting.services.notifications import notifications_drop, notifications_retry_now
@@ -41,7 +40,9 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
             NOTIFICATION_NOT_FOUND, when it is gone.
     """
     actor_lock_shared(actor)
-    _lock_configuration_shared(notification)
+    if setting := setting_of(notification):
+        # So that the setting is not removed meanwhile; before the alert, as in changes of configurations.
+        config_lock_shared(setting.config.group_id)
     # Ending the alert and recording a delivery take this lock too.
     alert = Alert.objects.select_for_update().filter(id=notification.alert_id).first()
     row = Notification.objects.select_for_update().filter(id=notification.id).first()
@@ -64,16 +65,6 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
     )
     _record(row, alert, actor, now)
     wake_workers(Work.MESSAGES)
-
-
-def _lock_configuration_shared(notification: Notification) -> None:
-    """Prevent the removal of its setting until the transaction ends; it would stay due.
-
-    Called before the alert is locked, in the same order as changes of configurations.
-    """
-    setting = setting_of(notification)
-    if setting is not None:
-        config_lock_shared(setting.config.group_id)
 
 
 def _why_not(row: Notification, alert: Alert | None, now: datetime) -> str | None:
@@ -120,12 +111,8 @@ def _record(row: Notification, alert: Alert | None, actor: Actor, now: datetime)
         alert_id=row.alert_id,
         facts=alert_facts(alert) if alert else EventFacts(),
         # ALERT_CONFIG is the most similar of the closed set of diff types.
-        diffs=diff(DiffType.ALERT_CONFIG, row.id, old=_shown(row.status), new=_shown("PENDING")),
+        diffs=diff(DiffType.ALERT_CONFIG, row.id, old={"status": row.status}, new={"status": "PENDING"}),
     )
-
-
-def _shown(status: str) -> dict[str, str]:
-    return {"status": status}
 
 
 @transaction.atomic

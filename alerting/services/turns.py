@@ -109,6 +109,5 @@ def turn_take(*, now: datetime) -> Turn | None:
 
 
 def signals_delete(ids: Sequence[int]) -> None:
-    """Delete evaluated signals."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM events_signal WHERE id = ANY(%s)", [list(ids)])

@@ -8,7 +8,8 @@ from django.db import transaction
 
 from accesslist.services.locks import actor_lock_shared, project_lock_shared
 from alerting.models import MaintenanceWindow
-from alerting.serializers.windows import ENDS_TOO_EARLY, WindowDocument
+from alerting.rules.recurrence import last_end, recurrence_of
+from alerting.serializers.windows import WindowDocument, window_faults
 from alerting.services.locks import project_lock
 from alerting.services.notifications import notifications_unsilence
 from events.choices import DiffType
@@ -21,7 +22,7 @@ from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor
 from opsapi.api.resources import Facts
 
-_SILENCING = frozenset({"start", "end", "alert_types"})
+_SILENCING = frozenset({"start", "end", "alert_types", "recurrence", "matchers"})
 """If one of these fields changes, notifications that the window holds back may be due."""
 
 
@@ -36,7 +37,9 @@ def window_create(
     """
     actor_lock_shared(actor)
     _hold(group_id)
-    window = MaintenanceWindow.objects.create(group_id=group_id, created=now, updated=now, **values)
+    window = MaintenanceWindow(group_id=group_id, created=now, updated=now, **_columns(values))
+    window.last_end = _last_end(window)
+    window.save(force_insert=True)
     _record(window, EventType.MAINTENANCE_WINDOW_ADDED_AUDIT, actor, now, new=WindowDocument.stored(window))
     return window
 
@@ -49,20 +52,29 @@ def window_change(
 
     Raises:
         ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime;
-            MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE, when another change moved the other date.
+            MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE or INVALID_ATTRIBUTE, when another change left the
+            fields unfit for each other.
     """
     actor_lock_shared(actor)
     window = _locked(group_id, window_id)
     old = WindowDocument.stored(window)
-    changed = [name for name, value in changes.items() if getattr(window, name) != value]
+    columns = _columns(changes)
+    changed = [name for name, value in columns.items() if getattr(window, name) != value]
     if not changed:
         return
     for name in changed:
-        setattr(window, name, changes[name])
-    if window.end <= window.start:
-        raise ApiError.of_fields([ENDS_TOO_EARLY])
-    window.updated = now
-    window.save(update_fields=[*changed, "updated"])
+        setattr(window, name, columns[name])
+    faults = window_faults(
+        start=window.start,
+        end=window.end,
+        alert_types=window.alert_types,
+        recurrence=window.recurrence,
+        matchers=window.matchers,
+    )
+    if found := list(faults):
+        raise ApiError.of_fields(found)
+    window.last_end, window.updated = _last_end(window), now
+    window.save(update_fields=[*changed, "last_end", "updated"])
     _record(
         window,
         EventType.MAINTENANCE_WINDOW_CHANGED_AUDIT,
@@ -88,6 +100,19 @@ def window_delete(*, group_id: str, window_id: str, actor: Actor, now: datetime)
     MaintenanceWindow.objects.filter(id=window_id).delete()
     _record(window, EventType.MAINTENANCE_WINDOW_DELETED_AUDIT, actor, now, old=old)
     notifications_unsilence(group_id=group_id, now=now, window_id=window_id)
+
+
+def _columns(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The values as they are stored: an empty recurrence or no matchers are null."""
+    nullable = {name: values[name] or None for name in ("recurrence", "matchers") if name in values}
+    return {**values, **nullable}
+
+
+def _last_end(window: MaintenanceWindow) -> datetime | None:
+    """The end of the last occurrence; None if the window occurs once, or never ends."""
+    if window.recurrence is None:
+        return None
+    return last_end(window.start, window.end, recurrence_of(window.recurrence))
 
 
 def _locked(group_id: str, window_id: str) -> MaintenanceWindow:

@@ -1,14 +1,24 @@
-"""Endpoint 6 and the other routes of alerts, of a project and of global configurations."""
+"""Endpoint 6 and the other routes of alerts and of the notification log."""
 
 from typing import ClassVar
 
+from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.views.base import KeyViewSet
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
+from alerting.models import Notification
 from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
-from alerting.selectors.configs import configs_of
-from alerting.selectors.notification_log import alert_notifications
+from alerting.selectors.configs import configs_named
+from alerting.selectors.notification_log import (
+    LoggedRow,
+    alert_notification,
+    alert_notifications,
+    event_notifications,
+    logged_notification,
+    notified_event,
+)
 from alerting.serializers.alerts import (
     GLOBAL_ALERTS,
     STATUSES,
@@ -17,13 +27,80 @@ from alerting.serializers.alerts import (
     present_alert,
 )
 from alerting.serializers.configs import RaisingConfigDocument, config_document
-from alerting.serializers.notification_log import LoggedNotificationDocument
-from alerting.services.acknowledgements import alert_acknowledge
-from alerting.views.notification_log import LogViewSet
+from alerting.serializers.notification_log import LoggedNotificationDocument, present_logged
+from alerting.services.alerts import alert_acknowledge
+from alerting.services.resend import notification_resend
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.paging import DeferredRows
 from opsapi.api.query import LISTING, Parameter, read_choice
+from opsapi.roles import INSTALLATION, Role
+from opsapi.wire_json import JsonObject
+
+
+class LogViewSet(KeyViewSet):
+    """A view that shows notifications of the log."""
+
+    def present_logged(self, row: LoggedRow) -> JsonObject:
+        """A notification, with its recipient if the caller may read its configuration."""
+        return present_logged(row, with_recipient=self.reads_config(is_global=row["is_global"]))
+
+    def reads_config(self, *, is_global: bool) -> bool:
+        """Whether the caller may read the configuration, and so its recipients."""
+        return not is_global or self._reads_global_configs
+
+    @cached_property
+    def _reads_global_configs(self) -> bool:
+        return self.caller.holds(Role.GLOBAL_READ_ONLY, INSTALLATION)
+
+
+class EventNotificationViewSet(LogViewSet):
+    """`/groups/{id}/events/{id}/notifications`."""
+
+    access = {"index": READ}
+    parameters = {"index": LISTING}
+    answers = {"index": [LoggedNotificationDocument]}
+    identifiers = {"event_id": ErrorCode.INVALID_EVENT_ID}
+
+    def load(self) -> None:
+        event_id, group = self.kwargs["event_id"], self.group
+        event = notified_event(event_id, group_id=group.id, org_id=group.org_id)
+        get_or_404(event, ErrorCode.EVENT_NOT_FOUND, event_id)
+
+    def index(self, request: Request, group_id: str, event_id: str) -> Response:
+        """List the notifications of the event, newest first."""
+        rows = DeferredRows(event_notifications(event_id, group_id=self.group.id))
+        return self.list(rows, self.present_logged)
+
+
+class ResendingViewSet(LogViewSet):
+    """`/groups/{id}/alerts/{id}/notifications/{id}/resend`."""
+
+    access = {"resend": WRITE}
+    answers = {"resend": LoggedNotificationDocument}
+    identifiers = {
+        "alert_id": ErrorCode.INVALID_ALERT_ID,
+        "notification_id": ErrorCode.INVALID_NOTIFICATION_ID,
+    }
+    refusals = {"resend": [ErrorCode.NOTIFICATION_CANNOT_BE_RESENT]}
+
+    alert: AlertRow
+    notification: Notification
+
+    def load(self) -> None:
+        alert_id, notification_id = self.kwargs["alert_id"], self.kwargs["notification_id"]
+        row = alert_row(alert_id, group_id=self.group.id)
+        self.alert = get_or_404(row, ErrorCode.ALERT_NOT_FOUND, alert_id, self.group.id)
+        notification = alert_notification(alert_id, notification_id)
+        self.notification = get_or_404(notification, ErrorCode.NOTIFICATION_NOT_FOUND, notification_id)
+
+    def resend(self, request: Request, **_: str) -> Response:
+        """Send a failed notification again, with the same delivery ID. No body is needed."""
+        notification_resend(notification=self.notification, actor=self.actor, now=self.now)
+        row = logged_notification(self.alert["id"], self.notification.id)
+        row = get_or_404(row, ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id)
+        return Response(self.present_logged(row))
+
 
 STATUS = Parameter(
     "status",
@@ -33,6 +110,9 @@ STATUS = Parameter(
     code=ErrorCode.INVALID_ALERT_STATUS,
     allowed=STATUSES,
 )
+
+
+_READING = ("index", "retrieve", "configs", "notifications")
 
 
 class AnyAlertViewSet(LogViewSet):
@@ -54,7 +134,6 @@ class AnyAlertViewSet(LogViewSet):
     alert: AlertRow
 
     def load(self) -> None:
-        """The alert of the path."""
         if self.id_name in self.kwargs:
             self.alert = self._find()
 
@@ -83,9 +162,9 @@ class AnyAlertViewSet(LogViewSet):
     def configs(self, request: Request, **_: str) -> Response:
         """Get the configuration of the alert; empty if it is deleted, or if the caller may not read it."""
         group_id = None if self.alert["is_global"] else self.alert["group_id"]
-        configs = configs_of(group_id).filter(id=self.alert["config_id"])
         readable = self.reads_config(is_global=self.alert["is_global"])
-        return self.list_of(config_document(group_id), configs if readable else configs.none())
+        configs = configs_named([self.alert["config_id"]] if readable else [], group_id)
+        return self.list_of(config_document(group_id), configs)
 
     def notifications(self, request: Request, **_: str) -> Response:
         """List the notifications of the alert, newest first."""
@@ -109,26 +188,19 @@ class AnyAlertViewSet(LogViewSet):
 class AlertViewSet(AnyAlertViewSet):
     """Endpoint 6: the alerts of a project, including alerts of global configurations."""
 
-    access = {"index": READ, "retrieve": READ, "acknowledge": WRITE, "configs": READ, "notifications": READ}
+    access = {**dict.fromkeys(_READING, READ), "acknowledge": WRITE}
     identifiers = {"alert_id": ErrorCode.INVALID_ALERT_ID}
     id_name = "alert_id"
 
     @property
     def scope(self) -> str:
-        """The project."""
         return self.group.id
 
 
 class GlobalAlertViewSet(AnyAlertViewSet):
     """`/globalAlerts`: the alerts of global configurations in all projects."""
 
-    access = {
-        "index": READ_GLOBAL,
-        "retrieve": READ_GLOBAL,
-        "acknowledge": WRITE_GLOBAL,
-        "configs": READ_GLOBAL,
-        "notifications": READ_GLOBAL,
-    }
+    access = {**dict.fromkeys(_READING, READ_GLOBAL), "acknowledge": WRITE_GLOBAL}
     identifiers = {"global_alert_id": ErrorCode.INVALID_ALERT_ID}
     id_name = "global_alert_id"
     among = GLOBAL_ALERTS

@@ -1,4 +1,4 @@
-"""Endpoints 3, 4, 8 to 10 and the other routes of alert configurations, of projects and global ones."""
+"""Endpoints 3, 4, 8 to 10 and the other routes of alert configurations and presets."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -11,36 +11,51 @@ from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.choices import AlertStatus
 from alerting.explanations import explain_config
 from alerting.models import AlertConfig
-from alerting.notification_tests import alert_config_test, notification_of, tests_throttle
+from alerting.notification_tests import alert_config_test
+from alerting.rules.presets import Preset, presets_of
 from alerting.selectors.alerts import AlertRows
-from alerting.selectors.configs import alert_config, config_found, configs_of
+from alerting.selectors.configs import (
+    alert_config,
+    config_found,
+    configs_named,
+    configs_of,
+    configs_of_presets,
+)
 from alerting.selectors.recipient_addresses import unreachable
 from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument, present_alert
 from alerting.serializers.configs import (
     MATCHER_FIELDS,
     AlertConfigChange,
     AlertConfigDocument,
+    AnyAlertConfigDocument,
     GlobalAlertConfigDocument,
     GlobalAlertConfigSwitch,
     MatcherFieldsDocument,
     config_document,
+    found_facts,
 )
-from alerting.serializers.explanations import (
-    ExplanationDocument,
-    ExplanationRequest,
-    present_explanation,
+from alerting.serializers.explanations import ExplanationDocument, ExplanationRequest, present_explanation
+from alerting.serializers.notification_log import AlertConfigTestDocument, present_tests
+from alerting.serializers.presets import (
+    PresetDocument,
+    PresetsMadeDocument,
+    PresetsRequest,
+    present_existing,
+    present_preset,
 )
-from alerting.serializers.testing import AlertConfigTestDocument, present_tests
 from alerting.services.configs import (
     alert_config_create,
     alert_config_delete,
     alert_config_replace,
     alert_config_update,
+    presets_create,
 )
-from automation.selectors.hosts import hosts_of
+from automation.metrics import Engine
+from automation.selectors.hosts import host_with_id
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
+from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, PAGING, Parameter, read_identifier
 from opsapi.api.resources import Facts
@@ -56,6 +71,19 @@ _NOTIFICATION_ID = Parameter(
 )
 
 
+_READING = ("index", "retrieve", "alerts")
+_WRITING = ("create", "replace", "update", "destroy", "test")
+
+
+def _answers(document: type[AnyAlertConfigDocument]) -> dict[str, Any]:
+    return {
+        "index": [document],
+        **dict.fromkeys(("retrieve", "create", "replace", "update"), document),
+        "alerts": [AlertDocument],
+        "test": AlertConfigTestDocument,
+    }
+
+
 class AnyConfigViewSet(ApiViewSet):
     """Alert configurations; subclasses define which configurations."""
 
@@ -69,9 +97,8 @@ class AnyConfigViewSet(ApiViewSet):
     config: Facts
 
     def load(self) -> None:
-        """The configuration of the path."""
         if self.id_name in self.kwargs:
-            self.config = self._facts(self.kwargs[self.id_name])
+            self.config = found_facts(self.kwargs[self.id_name], self.scope)
 
     def index(self, request: Request, **_: str) -> Response:
         """List configurations, in the order of creation."""
@@ -110,10 +137,12 @@ class AnyConfigViewSet(ApiViewSet):
 
     def test(self, request: Request, **_: str) -> Response:
         """Send the notifications of the configuration, or one of them, as a test. No body is needed."""
-        chosen = self.query["notificationId"]
-        only = notification_of(self._stored, chosen) if chosen else None
-        tests_throttle(group_id=self.scope, now=self.now)
-        tests = alert_config_test(config=self._stored, only=only, actor=self.actor, now=self.now)
+        tests = alert_config_test(
+            config=self._stored,
+            notification_id=self.query["notificationId"],
+            actor=self.actor,
+            now=self.now,
+        )
         return Response(present_tests(tests))
 
     @property
@@ -127,12 +156,12 @@ class AnyConfigViewSet(ApiViewSet):
 
     def _read(self, stored: AlertConfig) -> Mapping[str, Any]:
         """The body, validated against the current configuration."""
-        facts = self._facts(stored.id)
+        facts = found_facts(stored.id, self.scope)
         return self.body(stored=facts, group_id=self.scope, settings=list(stored.settings.all()))
 
     def _written(self, config: AlertConfig) -> Response:
         """The configuration, with a warning for each notification without recipients (RFC 7234 5.5.7)."""
-        answer = self.alone(config_document(self.scope), self._facts(config.id))
+        answer = self.alone(config_document(self.scope), found_facts(config.id, self.scope))
         warnings = [f'299 - "notifications[{place}]: {why}"' for place, why in unreachable(config).items()]
         if not EVENT_TYPES[EventType(config.event_type)].produced:
             warnings.insert(0, f'299 - "eventTypeName: nothing makes {config.event_type} events"')
@@ -140,41 +169,18 @@ class AnyConfigViewSet(ApiViewSet):
             answer["Warning"] = ", ".join(warnings)
         return answer
 
-    def _facts(self, config_id: str) -> Facts:
-        facts = config_document(self.scope).first(configs_of(self.scope).filter(id=config_id))
-        return config_found(facts, config_id, self.scope)
-
 
 class AlertConfigViewSet(AnyConfigViewSet):
     """Endpoints 8, 9 and 10, and writing configurations."""
 
-    access = {
-        "index": READ,
-        "retrieve": READ,
-        "alerts": READ,
-        "create": WRITE,
-        "replace": WRITE,
-        "update": WRITE,
-        "destroy": WRITE,
-        "test": WRITE,
-        "explain": READ,
-    }
+    access = {**dict.fromkeys((*_READING, "explain"), READ), **dict.fromkeys(_WRITING, WRITE)}
     bodies = {
         "create": AlertConfigDocument,
         "replace": AlertConfigDocument,
         "update": AlertConfigChange,
         "explain": ExplanationRequest,
     }
-    answers = {
-        "index": [AlertConfigDocument],
-        "retrieve": AlertConfigDocument,
-        "create": AlertConfigDocument,
-        "replace": AlertConfigDocument,
-        "update": AlertConfigDocument,
-        "alerts": [AlertDocument],
-        "test": AlertConfigTestDocument,
-        "explain": ExplanationDocument,
-    }
+    answers = {**_answers(AlertConfigDocument), "explain": ExplanationDocument}
     refusals = {
         **AnyConfigViewSet.refusals,
         "create": [ErrorCode.LIMIT_REACHED],
@@ -185,13 +191,12 @@ class AlertConfigViewSet(AnyConfigViewSet):
 
     @property
     def scope(self) -> str:
-        """The project."""
         return self.group.id
 
     def explain(self, request: Request, **_: str) -> Response:
         """Explain whether the configuration alerts on a host now, or why not. Nothing is written or sent."""
         host_id = self.body()["hostId"]
-        host = hosts_of(self.group.id).filter(id=host_id).first()
+        host = host_with_id(host_id, group_id=self.group.id).first()
         host = get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, self.group.id)
         found = explain_config(config=self._stored, host=host, now=self.now)
         return Response(present_explanation(found, config=self._stored, host_id=host.id))
@@ -213,30 +218,51 @@ class MatcherFieldViewSet(ApiViewSet):
 class GlobalAlertConfigViewSet(AnyConfigViewSet):
     """`/globalAlertConfigs`: configurations over all projects or some of them."""
 
-    access = {
-        "index": READ_GLOBAL,
-        "retrieve": READ_GLOBAL,
-        "alerts": READ_GLOBAL,
-        "create": WRITE_GLOBAL,
-        "replace": WRITE_GLOBAL,
-        "update": WRITE_GLOBAL,
-        "destroy": WRITE_GLOBAL,
-        "test": WRITE_GLOBAL,
-    }
+    access = {**dict.fromkeys(_READING, READ_GLOBAL), **dict.fromkeys(_WRITING, WRITE_GLOBAL)}
     bodies = {
         "create": GlobalAlertConfigDocument,
         "replace": GlobalAlertConfigDocument,
         "update": GlobalAlertConfigSwitch,
     }
-    answers = {
-        "index": [GlobalAlertConfigDocument],
-        "retrieve": GlobalAlertConfigDocument,
-        "create": GlobalAlertConfigDocument,
-        "replace": GlobalAlertConfigDocument,
-        "update": GlobalAlertConfigDocument,
-        "alerts": [AlertDocument],
-        "test": AlertConfigTestDocument,
-    }
+    answers = _answers(GlobalAlertConfigDocument)
     identifiers = {"global_config_id": ErrorCode.INVALID_GLOBAL_ALERT_CONFIG_ID}
     id_name = "global_config_id"
     among = GLOBAL_ALERTS
+
+
+class PresetViewSet(ApiViewSet):
+    """`/groups/{id}/alertConfigs/presets`, under the roles of alert configurations."""
+
+    access = {"index": READ, "create": WRITE}
+    parameters = {"index": LISTING}
+    bodies = {"create": PresetsRequest}
+    answers = {"index": [PresetDocument], "create": PresetsMadeDocument}
+    statuses = {"create": 201}
+    refusals = {"create": [ErrorCode.LIMIT_REACHED]}
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """List all presets, and whether the project has them."""
+        there = configs_of_presets(self.group.id)
+        rows = PlainRows([present_preset(preset, there.get(preset)) for preset in Preset])
+        return self.list(rows, lambda row: row)
+
+    def create(self, request: Request, group_id: str) -> Response:
+        """Add all or some presets of an engine. Existing presets are listed and not added again."""
+        asked = self.body()
+        every = [preset.value for preset in presets_of(Engine(asked["engine"]))]
+        done = presets_create(
+            group_id=self.group.id,
+            presets=[Preset(name) for name in asked.get("presets", every)],
+            actor=self.actor,
+            now=self.now,
+        )
+        configs = configs_named([config.id for config in done.created], self.group.id)
+        facts = map(AlertConfigDocument.facts, AlertConfigDocument.rows(configs))
+        created = [AlertConfigDocument.present(fact, self.links) for fact in facts]
+        document = {
+            "results": created,
+            "totalCount": len(created),
+            "existing": present_existing(done.existing),
+        }
+        path = f"/groups/{self.group.id}/alertConfigs/presets"
+        return Response({**document, "links": self.links.related(path, {})})

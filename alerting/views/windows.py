@@ -4,8 +4,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alerting.access import READ, WRITE
-from alerting.selectors.windows import windows_of
-from alerting.serializers.windows import WindowChange, WindowDocument
+from alerting.selectors.windows import window_preview, window_with_id, windows_of
+from alerting.serializers.windows import (
+    WindowChange,
+    WindowDocument,
+    WindowPreviewDocument,
+    present_preview,
+)
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
@@ -26,12 +31,20 @@ INCLUDE_EXPIRED = Parameter(
 class WindowViewSet(ApiViewSet):
     """`/groups/{id}/maintenanceWindows` and `…/{window_id}`."""
 
-    access = {"index": READ, "create": WRITE, "retrieve": READ, "update": WRITE, "destroy": WRITE}
+    access = {
+        "index": READ,
+        "create": WRITE,
+        "preview": WRITE,
+        "retrieve": READ,
+        "update": WRITE,
+        "destroy": WRITE,
+    }
     parameters = {"index": (*LISTING, INCLUDE_EXPIRED)}
-    bodies = {"create": WindowDocument, "update": WindowChange}
+    bodies = {"create": WindowDocument, "preview": WindowDocument, "update": WindowChange}
     answers = {
         "index": [WindowDocument],
         "create": WindowDocument,
+        "preview": WindowPreviewDocument,
         "retrieve": WindowDocument,
         "update": WindowDocument,
     }
@@ -47,16 +60,23 @@ class WindowViewSet(ApiViewSet):
 
     def index(self, request: Request, group_id: str) -> Response:
         """List windows that are not over, in the order of their start."""
-        windows = windows_of(self.group.id)
-        if not self.query["includeExpired"]:
-            windows = windows.filter(end__gt=self.now)
-        return self.list_of(WindowDocument, windows)
+        after = None if self.query["includeExpired"] else self.now
+        return self.list_of(WindowDocument, windows_of(self.group.id, not_over_at=after))
 
     def create(self, request: Request, group_id: str) -> Response:
         """Create a window. A window that has begun silences notifications at once."""
         values = self.body(stored={"groupId": self.group.id})
         window = window_create(group_id=self.group.id, values=values, actor=self.actor, now=self.now)
         return self.alone(WindowDocument, self._stored(window.id))
+
+    def preview(self, request: Request, group_id: str) -> Response:
+        """Get the next occurrences of a window, and the hosts and open alerts that it would mute.
+
+        Nothing is saved.
+        """
+        values = self.body(stored={"groupId": self.group.id})
+        preview = window_preview(group_id=self.group.id, values=values, now=self.now)
+        return Response(present_preview(preview, self.links, group_id=self.group.id, now=self.now))
 
     def retrieve(self, request: Request, group_id: str, window_id: str) -> Response:
         """Get a window."""
@@ -76,5 +96,5 @@ class WindowViewSet(ApiViewSet):
         return Response()
 
     def _stored(self, window_id: str) -> Facts:
-        window = WindowDocument.first(windows_of(self.group.id).filter(id=window_id))
+        window = WindowDocument.first(window_with_id(window_id, group_id=self.group.id))
         return get_or_404(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, self.group.id)

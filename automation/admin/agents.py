@@ -1,34 +1,216 @@
-"""Agents in the console, the page that installs a new agent, and when silence started to count."""
+"""Agents in the console: the list, the page of an agent, and the pages that install a new agent."""
 
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
 from accesslist.access import WRITE_PROJECT_ACCESS
 from accesslist.forms.roles import as_asked
 from accesslist.rules.role_requests import RoleRequest
-from accesslist.services.keys import api_key_issue
+from accesslist.services.keys import NewKey, api_key_issue
 from automation.access import WRITE_AGENTS
-from automation.admin.agent_page import agent_context
-from automation.admin.new_agent import install_steps, waiting_context
-from automation.admin.states import agent_state, alerts_about, with_behind
-from automation.choices import AgentType
-from automation.forms import NewAgentForm
+from automation.admin.states import agent_state, alerts_about, host_state, with_behind
+from automation.agent.settings import PREFIX
+from automation.agent_file import NAME, agent_file
+from automation.choices import AgentType, MetricState
+from automation.forms import MONGODB, POSTGRESQL, NewAgentForm
 from automation.models import Agent, FleetWatch, Host, ReportAnswer
-from automation.selectors.agents import project_of_agent_key
+from automation.selectors.agents import WatchedHost, Watching, first_report, project_of_agent_key, watching
+from automation.selectors.hosts import hosts_at
 from automation.services.agents import agent_delete
 from opsapi import clock
+from opsapi.api.links import AGENTS
+from opsapi.clock import ago_words, time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
-from opsapi.console.admin_urls import list_url
+from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import Context, ago, badge, link, project, short_field
 from opsapi.console.error_pages import MissingError
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.widgets import Cell, Panel, Tone
+from opsapi.first_rows import MOST_SHOWN
 from opsapi.roles import INSTALLATION, Grant, Role
+
+_SETTINGS = "opsapi-agent.toml"
+_UNIT = "opsapi-agent.service"
+_RUN = f"python3 {NAME} --config {_SETTINGS}"
+_USER, _ROLE = "opsapi-agent", "opsapi_agent"
+_CREATE_ROLE = f"CREATE ROLE {_ROLE} LOGIN CONNECTION LIMIT 5 IN ROLE pg_monitor;\n\\password {_ROLE}"
+_CREATE_USER = (
+    'db.getSiblingDB("admin").createUser'
+    f'({{user: "{_USER}", pwd: passwordPrompt(), roles: ["clusterMonitor"]}})'
+)
+_PLACES = {
+    MONGODB: f"mongodb://{_USER}:PASSWORD@localhost:27017/?authSource=admin",
+    POSTGRESQL: f"postgresql://{_ROLE}:PASSWORD@localhost:5432/postgres",
+}
+
+
+def install_steps(
+    address: str, group_id: str, new_key: NewKey, databases: Collection[str]
+) -> Mapping[str, Any]:
+    """Return the commands that install and start an agent for these databases (`automation.forms`).
+
+    The private key is only in the settings file, not in a command.
+    """
+    base = f"{address}{AGENTS}"
+    return {
+        "is_tls": address.startswith("https://"),
+        "settings_name": _SETTINGS,
+        "settings_file": _settings_file(address, group_id, new_key, databases),
+        "databases": databases,
+        "create_role": _CREATE_ROLE,
+        "create_user": _CREATE_USER,
+        "download": f"curl -fsSLO {base}/{NAME}\necho '{agent_file().sha256}  {NAME}' | sha256sum --check",
+        "write_settings": f"(umask 077 && cat > {_SETTINGS})",
+        "check": f"{_RUN} --check",
+        "run": _RUN,
+        "with_systemd": _systemd_commands(base),
+    }
+
+
+def _settings_file(address: str, group_id: str, new_key: NewKey, databases: Collection[str]) -> str:
+    settings = {
+        "URL": address,
+        "GROUP_ID": group_id,
+        "PUBLIC_KEY": new_key.key.public_key,
+        "PRIVATE_KEY": new_key.private_key,
+        **{name.upper(): place for name, place in _PLACES.items() if name in databases},
+    }
+    return "\n".join(f'{PREFIX}{name}="{value}"' for name, value in settings.items())
+
+
+def _systemd_commands(base: str) -> str:
+    return "\n".join(
+        (
+            f"curl -fsSLO {base}/{_UNIT}",
+            f"sudo install -m 644 {NAME} /usr/local/lib/",
+            f"sudo install -m 600 {_SETTINGS} /etc/",
+            f"sudo install -m 644 {_UNIT} /etc/systemd/system/",
+            f"rm {_SETTINGS}",
+            "sudo systemctl daemon-reload",
+            "sudo systemctl enable --now opsapi-agent",
+        )
+    )
+
+
+def waiting_context(key_id: str, since: datetime, group_id: str) -> Mapping[str, Any]:
+    """What agents of the project have reported since the key was created."""
+    now, came = clock.now(), first_report(group_id, since)
+    return {
+        "waiting_url": reverse("admin:automation_agent_first_report", args=[key_id]),
+        "since": since,
+        "arrived": [_agent_row(agent) for agent in came.arrived],
+        "others": [_agent_row(agent) for agent in came.others],
+        "hosts": [_host_row(host, now) for host in came.hosts],
+        "host_count": came.host_count,
+        "hosts_url": list_url(Host, group__id__exact=group_id),
+    }
+
+
+def _agent_row(agent: Agent) -> Mapping[str, Any]:
+    words, tone = agent_state(agent)
+    return {"row": agent, "url": page_url(agent), "state": words, "tone": tone}
+
+
+def _host_row(host: Host, now: datetime) -> Mapping[str, Any]:
+    words, tone = host_state(host, now)
+    return {"row": host, "url": page_url(host), "state": words, "tone": tone}
+
+
+_MOST_METRICS = 100
+_WHY: Sequence[tuple[MetricState, str, Tone]] = (
+    (MetricState.REFUSED, "refused", Tone.WARNING),
+    (MetricState.FAILED, "failed", Tone.WARNING),
+    (MetricState.ABSENT, "not in this version", Tone.PLAIN),
+)
+"""Why a metric is missing; fixable reasons come first."""
+
+
+def agent_context(agent: Agent, now: datetime) -> Mapping[str, Any]:
+    """The state of the agent and its panels."""
+    state, tone = agent_state(agent)
+    found = watching(agent, now)
+    return {
+        "state": state,
+        "tone": tone,
+        "version": with_behind(agent.version, behind=agent.version_behind),
+        "facts": [
+            ("Project", Cell(str(agent.group), page_url(agent.group))),
+            ("Last report", Cell(f"{time_words(agent.last_report)}, {ago_words(agent.last_report, now)}")),
+        ],
+        "alerts": alerts_about(agent.hostname, agent.group_id),
+        "panels": [_hosts(agent, found, now), _metrics(agent, found)],
+    }
+
+
+def _hosts(agent: Agent, found: Watching, now: datetime) -> Panel:
+    shown = found.hosts[:MOST_SHOWN]
+    known = hosts_at(agent.group_id, [watched.address.key for watched in shown])
+    return Panel(
+        name="watched",
+        title="Watched hosts",
+        unit="hosts",
+        headers=["Host", "State", "Until"],
+        rows=[_host(watched, known.get(watched.address.key), now) for watched in shown],
+        count=len(found.hosts),
+        url=list_url(Host, reported_by__id__exact=agent.id),
+        empty="This agent has no host leases. An agent that does not share hosts has none.",
+        remedy=Cell("Reported hosts", list_url(Host, reported_by__id__exact=agent.id)),
+    )
+
+
+def _host(watched: WatchedHost, host: Host | None, now: datetime) -> Sequence[Cell]:
+    state, tone = host_state(host, now) if host else ("not reported yet", Tone.PLAIN)
+    address = Cell(str(watched.address), page_url(host) if host else "")
+    return [address, Cell(state, tone=tone), Cell(time_words(watched.until))]
+
+
+def _metrics(agent: Agent, found: Watching) -> Panel:
+    hosts: dict[int, list[str]] = defaultdict(list)
+    for watched in found.hosts:
+        if watched.metric_set is not None:
+            hosts[watched.metric_set].append(str(watched.address))
+    missing: dict[tuple[int, str, str], list[str]] = defaultdict(list)
+    for place, metric_set in enumerate(found.metric_sets):
+        for rank, (state, _, _) in enumerate(_WHY):
+            role = metric_set.get("role", "") if state is MetricState.REFUSED else ""
+            for metric in metric_set.get(state.value.lower(), ()):
+                missing[rank, metric, role] += hosts[place]
+    rows = [
+        [Cell(metric), _why(rank, role), Cell(_named(missing[rank, metric, role]))]
+        for rank, metric, role in sorted(missing)
+    ]
+    return Panel(
+        name="missing",
+        title="Missing metrics",
+        unit="metrics",
+        headers=["Metric", "Reason", "Hosts"],
+        rows=rows[:_MOST_METRICS],
+        count=len(rows),
+        url=list_url(Host, reported_by__id__exact=agent.id),
+        empty="The agent reports all metrics of its hosts."
+        if found.metric_sets
+        else "The agent has not sent its metric coverage yet.",
+    )
+
+
+def _why(rank: int, role: str) -> Cell:
+    _, words, tone = _WHY[rank]
+    return Cell(f"{words}: needs {role}" if role else words, tone=tone)
+
+
+def _named(hosts: Sequence[str]) -> str:
+    """The name of a single host, or the number of hosts."""
+    return hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
+
 
 _SHOWN_ONCE = "admin/automation/agent/added.html"
 _WAITING = "admin/automation/agent/first_report.html"
@@ -126,7 +308,6 @@ class AgentAdmin(ConsoleAdmin):
         css = {"all": ["console/overview.css", "console/fleet.css"]}
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """Adds the hosts it watches."""
         return {**super().page_context(request, row), **agent_context(row, clock.now())}
 
     def get_urls(self) -> list[URLPattern]:
@@ -157,12 +338,10 @@ class AgentAdmin(ConsoleAdmin):
 
     @admin.display(description="state")
     def state(self, agent: Agent) -> SafeString:
-        """Whether the agent reports."""
         return badge(*agent_state(agent))
 
     @admin.display(description="hosts")
     def hosts(self, agent: Agent) -> SafeString:
-        """The hosts it reports."""
         return link(list_url(Host, reported_by__id__exact=agent.id), "Reported hosts")
 
     @admin.display(description="alerts")
@@ -177,7 +356,6 @@ class AgentAdmin(ConsoleAdmin):
 
     @admin.display(description="last report", ordering="last_report")
     def reported(self, agent: Agent) -> SafeString | str:
-        """Time since the last report."""
         return ago(agent.last_report)
 
 

@@ -44,7 +44,6 @@ class HostLeaseAdmin(ConsoleAdmin):
     empty_text = "No shared hosts. Hosts appear here when several agents share them."
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """Loads the agents."""
         held = Watcher.objects.filter(Among("id", {lease.held_by for lease in rows if lease.held_by}))
         agents = {watcher.id: watcher.agent for watcher in held.select_related("agent")}
         for lease in rows:
@@ -52,7 +51,6 @@ class HostLeaseAdmin(ConsoleAdmin):
 
     @admin.display(description="host", ordering="hostname")
     def address(self, lease: HostLease) -> str | SafeString | None:
-        """Hostname and port."""
         return short(str(Address(lease.hostname, lease.port)))
 
     @admin.display(description="agent")

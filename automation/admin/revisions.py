@@ -16,13 +16,11 @@ from django.utils.safestring import SafeString
 
 from automation.access import WRITE_CONFIG
 from automation.document.publish import NEW_PROJECT
-from automation.document.side_by_side import MOST_LINES, LinePair, side_by_side
-from automation.document.text import for_people
+from automation.document.text import MOST_LINES, LinePair, for_people, side_by_side
 from automation.forms import RestoreForm
 from automation.models import AutomationRevision, ProcessStatus
 from automation.selectors.revisions import goal_version, revision_at
-from automation.services.automation_config import automation_config_restore
-from automation.services.masking import NEW_PROJECT_TEXT, masked_text
+from automation.services.automation_config import NEW_PROJECT_TEXT, automation_config_restore, masked_text
 from events.diff_rows import changed_resources
 from opsapi.api.errors import ApiError
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
@@ -167,7 +165,6 @@ class AutomationRevisionAdmin(ConsoleAdmin):
         return ", ".join(f"{count} {status.lower()}" for status, count in revision.changes.items()) or EMPTY
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """Adds the changes."""
         return {**super().page_context(request, row), **revision_context(row)}
 
     @admin.display(description="document")

@@ -2,21 +2,42 @@
 
 from datetime import datetime
 
+from django.contrib import admin
 from django.utils.safestring import SafeString
 
 from automation.choices import HostType
 from automation.models import Agent, Host, ReplicaSet
 from automation.rules.heartbeats import unheard_for
-from automation.selectors.replica_sets import MembersNow
+from automation.selectors.hosts import MembersNow
+from opsapi import clock
 from opsapi.clock import age_words
 from opsapi.console.admin_urls import list_url_named
-from opsapi.console.display import EMPTY, link
+from opsapi.console.display import EMPTY, ago, badge, link
 from opsapi.console.widgets import Tone
 
 State = tuple[str, Tone]
 """The words and the tone of a state."""
 
 _NO_DATA = "no data"
+
+
+class HostColumns:
+    """Columns of hosts, in lists of hosts and of members."""
+
+    @admin.display(description="state")
+    def state(self, host: Host) -> SafeString:
+        """Up, down or no data."""
+        return badge(*host_state(host, clock.now()))
+
+    @admin.display(description="version", ordering="version")
+    def shown_version(self, host: Host) -> str:
+        """The version, marked if another host runs a newer version of the same series."""
+        return with_behind(host.version, behind=host.version_behind)
+
+    @admin.display(description="last report", ordering="last_report")
+    def reported(self, host: Host) -> SafeString | str:
+        """Time since the last report."""
+        return ago(host.last_report)
 
 
 def host_state(host: Host, now: datetime) -> State:
@@ -51,7 +72,6 @@ def cluster_state(members: MembersNow, now: datetime) -> State:
 
 
 def agent_state(agent: Agent) -> State:
-    """Whether an agent reports."""
     return ("silent", Tone.BAD) if agent.down else ("reporting", Tone.GOOD)
 
 

@@ -15,19 +15,17 @@ from collections import ChainMap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from automation.agent.addresses import ServerAddress
 from automation.agent.check import check
 from automation.agent.client import TIMEOUT_SECONDS, Client
-from automation.agent.engine import DatabaseEngine
-from automation.agent.faults import log_unforeseen
+from automation.agent.engine import DatabaseEngine, ServerAddress
+from automation.agent.faults import log_unexpected
 from automation.agent.leases import Leases
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.poller import Choice, Poller, PollRound
 from automation.agent.postgresql import MISSING
 from automation.agent.report import bodies_of, measurements_in
-from automation.agent.sender import Sender
+from automation.agent.sender import Sender, Spool, SpoolInUse
 from automation.agent.settings import PREFIX, Settings, SettingsError, read_settings
-from automation.agent.spool import Spool, SpoolInUse
 from opsapi import VERSION
 
 log = logging.getLogger("opsapi.agent")
@@ -74,7 +72,6 @@ class AgentProcess:
     """The program: this thread runs rounds of polls, another thread sends the reports."""
 
     def __init__(self, settings: Settings, engines: Sequence[DatabaseEngine], spool: Spool) -> None:
-        """Work starts with `run`."""
         self._settings, self._engines, self._spool = settings, engines, spool
         self._stop = threading.Event()
         self._sender = Sender(_client(settings), spool)
@@ -136,7 +133,7 @@ class AgentProcess:
             together = ChainMap(*(dict(engine.sets()) for engine in self._engines))
             self._leases.ask(hosts, metrics, together)
         except Exception as error:  # noqa: BLE001 - an error in our code must not stop the monitoring.
-            log_unforeseen("leases", error)
+            log_unexpected("leases", error)
         return self._leases.watches
 
     def _round(self) -> PollRound:

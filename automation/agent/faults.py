@@ -19,7 +19,6 @@ class Problems:
     """Logs a problem once: when it starts, changes or ends."""
 
     def __init__(self) -> None:
-        """Starts without problems."""
         self._known: dict[object, str] = {}
 
     def report(self, about: object, problem: str, line: str) -> None:
@@ -35,12 +34,11 @@ class Problems:
                 del self._known[next(iter(self._known))]
 
     def forget(self, *about: object) -> None:
-        """Forget these problems."""
         for subject in about:
             self._known.pop(subject, None)
 
 
-def log_unforeseen(about: object, error: BaseException) -> None:
+def log_unexpected(about: object, error: BaseException) -> None:
     """A line with the type and place of an error.
 
     The message is left out: it may quote a connection string or a server text.
@@ -49,7 +47,7 @@ def log_unforeseen(about: object, error: BaseException) -> None:
     places = " < ".join(
         f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in reversed(frames)
     )
-    log.error("%s: unforeseen %s at %s", about, type(error).__name__, places or "no frame")
+    log.error("%s: unexpected %s at %s", about, type(error).__name__, places or "no frame")
 
 
 def shown(text: object) -> str:

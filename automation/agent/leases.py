@@ -13,9 +13,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Callable
 
-from automation.agent.addresses import ServerAddress, address_of
-from automation.agent.client import Client, PlatformAnswer, Unreachable
-from automation.agent.digest import NoChallenge
+from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreachable
+from automation.agent.engine import ServerAddress, address_of
 from automation.agent.faults import printable
 from automation.agent.rates import Why
 
@@ -107,7 +106,6 @@ class Leases:
             self._take(answer)
 
     def watches(self, host: ServerAddress) -> bool:
-        """Whether this agent watches the host."""
         return self._is_alone or self._held is None or host in self._held
 
     def lease_of(self, host: ServerAddress) -> str | None:

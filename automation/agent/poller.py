@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from automation.agent.addresses import ServerAddress
-from automation.agent.engine import DatabaseEngine, HostReading, HostToPoll
-from automation.agent.faults import log_unforeseen
+from automation.agent.engine import DatabaseEngine, HostReading, HostToPoll, ServerAddress
+from automation.agent.faults import log_unexpected
 
 MOST_SPREAD = 5.0
 """Seconds over which the polls of a round are spread."""
@@ -45,10 +44,6 @@ Choice = Callable[[ServerAddress], bool]
 """Whether this agent watches a host."""
 
 
-def _all(_: Sequence[ServerAddress]) -> Choice:
-    return lambda _: True
-
-
 class _Failed:
     """The answer of a poll that raised an exception."""
 
@@ -76,7 +71,9 @@ class Poller:
         self._waiting: set[ServerAddress] = set()
         self._number = itertools.count()
 
-    def round(self, choose: Callable[[Sequence[ServerAddress]], Choice] = _all) -> PollRound:
+    def round(
+        self, choose: Callable[[Sequence[ServerAddress]], Choice] = lambda _: lambda _: True
+    ) -> PollRound:
         """Poll the hosts of this agent, and return the answers that arrive in time.
 
         A host that is still being polled is skipped. `choose` gets all hosts and returns which of them this
@@ -121,7 +118,7 @@ class Poller:
         try:
             found = engine.learn(target, answer)
         except Exception as error:  # noqa: BLE001 - the answer of a server must not stop the agent.
-            log_unforeseen(target.address, error)
+            log_unexpected(target.address, error)
             return
         for fresh in found:
             if fresh.address not in self._known:
@@ -150,14 +147,14 @@ class Poller:
                 thread.start()
             except RuntimeError as error:  # The system allows no more threads.
                 self._running.discard(target.address)
-                log_unforeseen(target.address, error)
+                log_unexpected(target.address, error)
 
     def _ask(self, engine: DatabaseEngine, target: HostToPoll, ask: Callable[[], Any]) -> None:
         answer: Any = _Failed()
         try:
             answer = ask()
         except Exception as error:  # noqa: BLE001 - otherwise a host without an answer would never be polled again.
-            log_unforeseen(target.address, error)
+            log_unexpected(target.address, error)
         finally:
             self._answers.put((engine, target, answer))
 
@@ -167,7 +164,7 @@ def _of(engine: DatabaseEngine, ask: Callable[[], Sequence[Any]]) -> Sequence[An
     try:
         return ask()
     except Exception as error:  # noqa: BLE001 - the other engines continue.
-        log_unforeseen(type(engine).__name__, error)
+        log_unexpected(type(engine).__name__, error)
         return ()
 
 

@@ -38,6 +38,26 @@ class RateRow(NamedTuple):
     scale: float = 1.0
 
 
+def gauge(metric: str, *sources: str, scale: float = 1.0) -> RateRow:
+    """A value as read."""
+    return RateRow(metric, RateKind.GAUGE, sources, None, scale)
+
+
+def rate(metric: str, *sources: str, scale: float = 1.0, by: str | None = None) -> RateRow:
+    """The increase of a counter per second, divided by the value `by`."""
+    return RateRow(metric, RateKind.RATE, sources, by, scale)
+
+
+def share(metric: str, part: str, whole: str) -> RateRow:
+    """A value as a percentage of another value."""
+    return RateRow(metric, RateKind.SHARE, (part,), whole)
+
+
+def per(metric: str, source: str, by: str, scale: float = 1.0) -> RateRow:
+    """The increase of a counter per increase of the counter `by`."""
+    return RateRow(metric, RateKind.PER, (source,), by, scale)
+
+
 class Why(str, Enum):
     """Whether a metric was reported, or why not."""
 

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, Callable
 
-from automation.agent.addresses import ServerAddress
-from automation.agent.engine import HostReading, Sample
+from automation.agent.engine import HostReading, Sample, ServerAddress
 
 MOST_HOSTS = 100
 LARGEST_BYTES = 3_500_000

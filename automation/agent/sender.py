@@ -1,20 +1,221 @@
-"""Sends the reports in the spool, oldest first, each report once."""
+"""Keeps reports in files until they are sent: in order, limited in bytes and age, and never in part.
+
+A file `<number>-<key>.json` contains a report exactly as it is sent. The number gives the order, the key is
+the Idempotency-Key, and the modification time is when the report was added. A file is written under another
+name and renamed once it is on the disk. `Sender` sends the reports, oldest first, each report once.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import json
 import logging
+import os
 import random
+import re
+import stat
 import threading
 import time
-from collections.abc import Collection
+import uuid
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
 
-from automation.agent.client import Client, PlatformAnswer, Unreachable, clock_words
-from automation.agent.digest import NoChallenge
-from automation.agent.faults import log_unforeseen
+from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreachable, clock_words
+from automation.agent.faults import log_unexpected
 from automation.agent.report import without, without_measurements
-from automation.agent.spool import Spool, Waiting
 
 log = logging.getLogger("opsapi.agent")
+
+OLDEST_SECONDS = 55 * 60
+"""The platform rejects samples that are older than an hour."""
+
+LARGEST_BYTES = 200_000_000
+MOST_IN_MEMORY = 20
+"""Maximum number of reports in memory while the disk cannot be written."""
+
+_NAME = re.compile(r"([0-9]{15})-([0-9a-f]{32})\.json")
+_UNFINISHED = ".tmp"
+
+
+class SpoolInUse(Exception):  # noqa: N818 - what the directory is
+    """Another agent uses the directory."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A waiting report: the name of its file, also for a report in memory."""
+
+    name: str
+
+    @property
+    def key(self) -> str:
+        return self.name[16:48]
+
+
+class Spool:
+    """A directory of reports. Thread-safe; a single process can use the directory."""
+
+    def __init__(
+        self,
+        directory: Path,
+        clock: Callable[[], float],
+        *,
+        largest: int = LARGEST_BYTES,
+        oldest: float = OLDEST_SECONDS,
+    ) -> None:
+        """`clock` returns seconds since 1970; `largest` is in bytes, `oldest` in seconds.
+
+        Raises: SpoolInUse: another process uses the directory. OSError: the directory cannot be created or
+        written, belongs to another user, or is open to others.
+        """
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check_owner(directory)
+        self._directory, self._clock = directory, clock
+        self._largest, self._oldest = largest, oldest
+        self._guard = threading.Lock()
+        self._lock = _locked(directory / "lock")
+        for left in directory.iterdir():
+            if left.name.endswith(_UNFINISHED) and _NAME.fullmatch(left.name[: -len(_UNFINISHED)]):
+                left.unlink()
+        found = {path.name: path.stat() for path in directory.iterdir() if _NAME.fullmatch(path.name)}
+        self._sizes = {name: status.st_size for name, status in found.items()}
+        self._since = {name: status.st_mtime for name, status in found.items()}
+        self._unwritten: dict[str, bytes] = {}
+        self._last = max((int(name[:15]) for name in self._sizes), default=0)
+
+    def close(self) -> None:
+        """Release the directory."""
+        os.close(self._lock)
+
+    def __len__(self) -> int:
+        with self._guard:
+            return len(self._sizes) + len(self._unwritten)
+
+    def put(self, body: bytes) -> None:
+        """Add a report. If the spool is full, the oldest reports are dropped.
+
+        While the disk cannot be written, the newest reports wait in memory and are lost when the agent ends.
+        """
+        with self._guard:
+            # Numbers increase even if the clock is set back.
+            self._last = max(self._last + 1, int(self._clock() * 1000))
+            name = f"{self._last:015d}-{uuid.uuid4().hex}.json"
+            self._make_room(len(body))
+            self._since[name] = self._clock()
+            try:
+                self._write(name, body)
+                self._sizes[name] = len(body)
+            except OSError as error:
+                log.error("spool: a report stays in memory: %s", error.strerror)
+                with contextlib.suppress(OSError):
+                    (self._directory / name).unlink()  # exists if only the sync of the directory failed
+                self._unwritten[name] = body
+                for old in sorted(self._unwritten)[:-MOST_IN_MEMORY]:
+                    self._forget(old)
+
+    def first(self) -> tuple[Waiting, bytes] | None:
+        """The oldest report that is not too old, and its body; None if no report waits.
+
+        Raises: OSError: the report cannot be read now; it stays.
+        """
+        with self._guard:
+            for name in sorted([*self._sizes, *self._unwritten]):
+                if self._clock() - self._since[name] > self._oldest:
+                    self._drop(name, "too old for the platform")
+                    continue
+                body = self._unwritten.get(name) or self._read(name)
+                if body is not None:
+                    return Waiting(name), body
+        return None
+
+    def replace(self, waiting: Waiting, body: bytes) -> None:
+        """Replace the body of a report and keep its key.
+
+        Raises: OSError: the disk cannot be written; the old body stays.
+        """
+        with self._guard:
+            if waiting.name in self._unwritten:
+                self._unwritten[waiting.name] = body
+            elif waiting.name in self._sizes:
+                self._write(waiting.name, body)
+                self._sizes[waiting.name] = len(body)
+
+    def remove(self, waiting: Waiting) -> None:
+        """Remove a report that was sent or rejected."""
+        with self._guard:
+            self._forget(waiting.name)
+
+    def _make_room(self, size: int) -> None:
+        while self._sizes and sum(self._sizes.values()) + size > self._largest:
+            self._drop(min(self._sizes), f"the spool is full ({self._largest} bytes)")
+
+    def _read(self, name: str) -> bytes | None:
+        """The body. A damaged file is dropped, and the result is None. Raises OSError for any other fault."""
+        try:
+            body = (self._directory / name).read_bytes()
+            json.loads(body)
+        except (FileNotFoundError, ValueError) as error:
+            self._drop(name, f"it cannot be read ({type(error).__name__})")
+            return None
+        return body
+
+    def _drop(self, name: str, why: str) -> None:
+        log.warning("spool: report %s is dropped: %s", name, why)
+        self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        self._unwritten.pop(name, None)
+        self._since.pop(name, None)
+        if self._sizes.pop(name, None) is not None:
+            with contextlib.suppress(OSError):
+                (self._directory / name).unlink()
+
+    def _write(self, name: str, body: bytes) -> None:
+        unfinished = self._directory / (name + _UNFINISHED)
+        try:
+            descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(body)
+                file.flush()
+                # The modification time is the age: numbers also increase while the clock is wrong.
+                os.utime(file.fileno(), (self._since[name], self._since[name]))
+                os.fsync(file.fileno())
+            unfinished.rename(self._directory / name)
+            self._sync()
+        except OSError:
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
+            raise
+
+    def _sync(self) -> None:
+        descriptor = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def check_owner(directory: Path) -> None:
+    """Raise OSError if other users can access the directory: they could read, add or delete reports."""
+    status = directory.stat()
+    if status.st_uid != os.geteuid():
+        raise PermissionError("it belongs to another user: choose a directory that belongs to the agent")
+    if status.st_mode & 0o077:
+        mode = f"{stat.S_IMODE(status.st_mode):o}"
+        raise PermissionError(f"it is open to other users (mode {mode}): chmod 700 {directory}")
+
+
+def _locked(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise SpoolInUse(f"another agent uses {path.parent}: give each agent its own directory") from None
+    return descriptor
+
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 _MOST_REDUCTIONS = 50
@@ -34,7 +235,6 @@ class Sender:
     """
 
     def __init__(self, client: Client, spool: Spool) -> None:
-        """Work starts with `start`."""
         self._client, self._spool = client, spool
         self._wake, self._stop = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
@@ -49,7 +249,6 @@ class Sender:
         return self._unknown
 
     def start(self) -> None:
-        """Start to send."""
         self._thread.start()
 
     def wake(self) -> None:
@@ -87,7 +286,7 @@ class Sender:
                 self._fails(f"the spool cannot be read: {error.strerror}")
                 wait = 0.0
             except Exception as error:  # noqa: BLE001 - an error in our code must not stop the reports.
-                log_unforeseen("sender", error)
+                log_unexpected("sender", error)
                 wait = pause
             if wait is None:
                 pause = FIRST_PAUSE
@@ -133,7 +332,9 @@ class Sender:
             if all(field.endswith(".timestamp") for field in answer.bad_fields):
                 # The platform lists only some of many faults. The clocks differ, and hosts must not look down
                 # because of that.
-                self._report_clock(answer)
+                if answer.date is not None:
+                    clock = clock_words(answer.date)
+                    log.error("the clock of this machine is %s: correct it, for example with NTP", clock)
                 reduced = without_measurements(body)
         self._reductions[waiting.name] = reductions + 1
         try:
@@ -147,12 +348,6 @@ class Sender:
     def _done(self, waiting: Waiting) -> None:
         self._reductions.pop(waiting.name, None)
         self._spool.remove(waiting)
-
-    def _report_clock(self, answer: PlatformAnswer) -> None:
-        if answer.date is not None:
-            log.error(
-                "the clock of this machine is %s: correct it, for example with NTP", clock_words(answer.date)
-            )
 
     def _fails(self, why: str) -> None:
         if why != self._failure:

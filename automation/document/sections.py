@@ -42,18 +42,15 @@ def text(document: Section, name: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def keys(parts: Iterable[Item], identity: Callable[[Item], Hashable]) -> Iterator[Key]:
-    """The identity of each part; equal identities are numbered."""
-    seen: Counter[Hashable] = Counter()
-    for name in map(identity, parts):
-        yield name, seen[name]
-        seen[name] += 1
-
-
 def keyed(parts: Iterable[Item], identity: Callable[[Item], Hashable]) -> dict[Key, Item]:
-    """The parts by their `keys`."""
-    found = list(parts)
-    return dict(zip(keys(found, identity), found, strict=True))
+    """The parts by their identities; equal identities are numbered."""
+    seen: Counter[Hashable] = Counter()
+    found: dict[Key, Item] = {}
+    for part in parts:
+        name = identity(part)
+        found[name, seen[name]] = part
+        seen[name] += 1
+    return found
 
 
 def first(most: int, found: Iterator[Item]) -> tuple[list[Item], int]:
@@ -83,7 +80,6 @@ def process_name(process: Section) -> str:
 
 
 def process_host(process: Section) -> str:
-    """The host of a process."""
     return text(process, "hostname") or DEFAULT_HOST
 
 

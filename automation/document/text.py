@@ -6,6 +6,9 @@ Valid JSON can contain values that cannot be kept, such as NUL characters. Readi
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from difflib import SequenceMatcher
+from enum import StrEnum
+from itertools import zip_longest
 from typing import Any, Self, TypeVar
 
 import orjson
@@ -13,8 +16,7 @@ import orjson
 from automation.document.sections import pointer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
-from opsapi.strict_json import UNKEPT_TEXT, is_kept, read_json
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import UNKEPT_TEXT, JsonObject, is_kept, read_json
 
 Path = tuple[str | int, ...]
 
@@ -56,7 +58,6 @@ class ExactInteger(int):
     text: str
 
     def __new__(cls, text: str) -> Self:
-        """Creates the number from its digits."""
         number = super().__new__(cls, text)
         number.text = text
         return number
@@ -193,3 +194,48 @@ class _Walk:
     def _refused(self, path: Path, message: str) -> None:
         if len(self.faults) < MOST_FAULTS:
             self.faults.append(BadField(pointer(path) or WHOLE_BODY, ErrorCode.INVALID_ATTRIBUTE, message))
+
+
+MOST_LINES = 5_000
+"""Limit for each text: comparing takes more than linear time."""
+AROUND = 3
+"""Number of equal lines shown around a change."""
+
+
+class LineKind(StrEnum):
+    """The kind of a line pair."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    LEFT_OUT = "left-out"
+    """Hidden equal lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinePair:
+    """A line of each text; None if the other text has no counterpart."""
+
+    kind: LineKind
+    old: str | None
+    new: str | None
+
+
+def side_by_side(old: str, new: str) -> list[LinePair] | None:
+    """The lines that differ, with context; empty if nothing differs.
+
+    None if either text has more than MOST_LINES lines.
+    """
+    lines = old.splitlines(), new.splitlines()
+    if max(map(len, lines)) > MOST_LINES:
+        return None
+    # Braces are on many lines. As junk they keep the comparison from becoming quadratic.
+    groups = SequenceMatcher(None, *lines).get_grouped_opcodes(AROUND)
+    rows: list[LinePair] = []
+    for group in groups:
+        if rows:
+            rows.append(LinePair(LineKind.LEFT_OUT, None, None))
+        for tag, old_from, old_to, new_from, new_to in group:
+            kind = LineKind.SAME if tag == "equal" else LineKind.CHANGED
+            pairs = zip_longest(lines[0][old_from:old_to], lines[1][new_from:new_to])
+            rows.extend(LinePair(kind, left, right) for left, right in pairs)
+    return rows

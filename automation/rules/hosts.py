@@ -1,11 +1,76 @@
-"""Derives events from a report about a host and its previous state. Pure."""
+"""Derives events from reports and the previous state: of hosts, of their versions, and of replica sets. Pure.
 
+Versions compare by their numbers. A pre-release comes before its release; other suffixes (an edition, a
+build) do not count. A version that cannot be parsed is neither newer nor older, and never behind.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 from automation.choices import HostType
 from automation.reports import HostReport
-from automation.rules.versions import version_event
 from events.types import EventType
+
+_SHAPE = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9}){0,5})(?:[-+](.*))?", re.IGNORECASE | re.DOTALL)
+_STAGES = ("dev", "alpha", "beta", "pre", "rc")
+_STAGE = re.compile(rf"({'|'.join(_STAGES)})[-.]?([0-9]{{0,9}})", re.IGNORECASE)
+_RELEASED = (len(_STAGES), 0)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Version:
+    """A parsed version; missing numbers are 0."""
+
+    numbers: tuple[int, ...]
+    stage: tuple[int, int]
+
+    @property
+    def series(self) -> tuple[int, int]:
+        """Major and minor number: within a series, newer versions replace older ones."""
+        major, minor, *_ = (*self.numbers, 0, 0)
+        return major, minor
+
+
+def read_version(text: str) -> Version | None:
+    """The version; None if it cannot be parsed."""
+    found = _SHAPE.fullmatch(text)
+    if not found:
+        return None
+    numbers = [int(number) for number in found[1].split(".")]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    stage = _STAGE.match(found[2] or "")
+    if not stage:
+        return Version(tuple(numbers), _RELEASED)
+    return Version(tuple(numbers), (_STAGES.index(stage[1].lower()), int(stage[2] or 0)))
+
+
+def version_event(before: str | None, after: str | None) -> EventType | None:
+    """HOST_UPGRADED or HOST_DOWNGRADED; None if unchanged, missing or unparsable."""
+    old, new = (read_version(text) if text else None for text in (before, after))
+    if old is None or new is None or old == new:
+        return None
+    return EventType.HOST_UPGRADED if new > old else EventType.HOST_DOWNGRADED
+
+
+def behind(texts: Iterable[str]) -> frozenset[str]:
+    """Versions below the highest."""
+    return _behind(texts, lambda _: None)
+
+
+def behind_in_series(texts: Iterable[str]) -> frozenset[str]:
+    """Versions below the highest of their series (major.minor)."""
+    return _behind(texts, lambda version: version.series)
+
+
+def _behind(texts: Iterable[str], kind: Callable[[Version], Hashable]) -> frozenset[str]:
+    versions = {text: version for text in texts if (version := read_version(text))}
+    highest: dict[Hashable, Version] = {}
+    for version in versions.values():
+        highest[kind(version)] = max(version, highest.get(kind(version), version))
+    return frozenset(text for text, version in versions.items() if version < highest[kind(version)])
+
 
 _NOW = {
     "PRIMARY": EventType.HOST_NOW_PRIMARY,
@@ -76,3 +141,57 @@ def has_left(before: HostType, after: HostType, *, reachable: bool) -> bool:
 def role(type_name: HostType) -> str:
     """The role of a host, whether in a plain replica set or in a shard."""
     return type_name.value.removeprefix("REPLICA_").removeprefix("SHARD_")
+
+
+_HEALTHY = frozenset({"PRIMARY", "SECONDARY", "ARBITER"})
+# A router is in no replica set, and the type of a config server does not reveal its role.
+_NO_MEMBERS = frozenset({HostType.SHARD_MONGOS, HostType.SHARD_CONFIG})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """Number of hosts of a replica set by type and reachability."""
+
+    type_name: HostType
+    reachable: bool
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberTally:
+    """Number of reachable primaries, and of healthy and unhealthy members; primaries are healthy, too."""
+
+    primaries: int = 0
+    healthy: int = 0
+    unhealthy: int = 0
+
+    @property
+    def members(self) -> int:
+        """All members; without members, the replica set does not exist."""
+        return self.healthy + self.unhealthy
+
+
+def tally(seen: Iterable[Members]) -> MemberTally:
+    """Count the members: reachable PRIMARY, SECONDARY and ARBITER members are healthy."""
+    members = [member for member in seen if member.type_name not in _NO_MEMBERS]
+    healthy = [member for member in members if member.reachable and role(member.type_name) in _HEALTHY]
+    return MemberTally(
+        primaries=sum(member.count for member in healthy if role(member.type_name) == "PRIMARY"),
+        healthy=sum(member.count for member in healthy),
+        unhealthy=sum(member.count for member in members) - sum(member.count for member in healthy),
+    )
+
+
+def primary_event(before: MemberTally, after: MemberTally) -> EventType | None:
+    """NO_PRIMARY or MULTIPLE_PRIMARIES when the condition starts, ONE_PRIMARY when it ends."""
+    if not after.members:
+        return None
+    match after.primaries:
+        case 0:
+            began = before.primaries > 0 or not before.members
+            return EventType.NO_PRIMARY if began else None
+        case 1:
+            ended = before.primaries != 1 and before.members
+            return EventType.ONE_PRIMARY if ended else None
+        case _:
+            return EventType.MULTIPLE_PRIMARIES if before.primaries <= 1 else None

@@ -127,7 +127,6 @@ class Ask:
         self.loads = Counter(filter(None, map(self._owner, leases.values())))
 
     def shares(self) -> Shares:
-        """Run all steps."""
         self._give_back()
         self._let_go()
         self._name_units()

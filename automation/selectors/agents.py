@@ -1,17 +1,21 @@
-"""Reading agents."""
+"""Reading agents, and the hosts that they watch."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
 
 from accesslist.models import ApiKey
+from automation.addresses import Address
 from automation.choices import AgentType
-from automation.models import Agent, Host
+from automation.models import Agent, Host, HostLease
+from automation.rules.leases import Key
 from events.facts import EventFacts
 from opsapi.api.principal import VisibleScope
+from opsapi.fields import Among
 from opsapi.first_rows import FirstRows, first_rows, in_visible_scope
 from opsapi.roles import Role
 from opsapi.wire_json import JsonObject
@@ -24,9 +28,10 @@ def any_agent_exists() -> bool:
     return Agent.objects.exists()
 
 
-def agents_of(group_id: str) -> QuerySet[Agent]:
-    """Return the agents of a project, by type and hostname."""
-    return Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
+def agents_of(group_id: str, agent_type: str | None = None) -> QuerySet[Agent]:
+    """Return the agents of a project, of one type or of all, by type and hostname."""
+    agents = Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
+    return agents if agent_type is None else agents.filter(agent_type=agent_type)
 
 
 def agents_named(group_id: str, agent_type: AgentType, hostname: str) -> QuerySet[Agent]:
@@ -95,3 +100,49 @@ def agents_timed_out(visible_scope: VisibleScope) -> FirstRows[Agent]:
     """Return agents that stopped reporting, by project, type and name."""
     silent = Agent.objects.filter(down=True, group__deleted=None).select_related("group")
     return first_rows(in_visible_scope(silent, visible_scope).order_by("group_id", "agent_type", "hostname"))
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedHost:
+    """A host that an agent watches; `metric_set` is the index of its metric coverage."""
+
+    address: Address
+    since: datetime
+    until: datetime
+    metric_set: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """The hosts that an agent watches. A metric set has metric names by state, as agents report them."""
+
+    hosts: Sequence[WatchedHost]
+    metric_sets: Sequence[Mapping[str, Any]]
+
+
+def leases_named(group_id: str, keys: Collection[Key]) -> dict[Key, HostLease]:
+    """Return the leases of these hosts of a project, by host."""
+    named = HostLease.objects.filter(Among("hostname", {name for name, _ in keys}), group_id=group_id)
+    found = {(lease.hostname, lease.port): lease for lease in named}
+    return {key: found[key] for key in keys & found.keys()}
+
+
+def watching(agent: Agent, now: datetime) -> Watching:
+    """Return the hosts that the agents with this hostname hold leases of."""
+    watchers = {watcher.id: watcher for watcher in agent.watchers.filter(until__gt=now)}
+    held = HostLease.objects.filter(group_id=agent.group_id, held_by__in=list(watchers))
+    rows = held.filter(Q(free_from=None) | Q(free_from__gt=now)).order_by("hostname", "port")
+    used: dict[tuple[str, int], int] = {}
+    sets: list[Mapping[str, Any]] = []
+    hosts = []
+    for row in rows if watchers else ():
+        watcher = watchers[str(row.held_by)]
+        address = Address(row.hostname, row.port)
+        place = watcher.metrics.get("hosts", {}).get(str(address))
+        if place is not None and (watcher.id, place) not in used:
+            used[watcher.id, place] = len(sets)
+            sets.append(watcher.metrics["sets"][place])
+        until = min(watcher.until, row.free_from or watcher.until)
+        metric_set = None if place is None else used[watcher.id, place]
+        hosts.append(WatchedHost(address, row.since, until, metric_set))
+    return Watching(hosts, sets)

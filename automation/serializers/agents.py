@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from automation.choices import AgentState, AgentType, MetricState
 from automation.metrics import Metric
-from automation.selectors.leases import WatchedHost, Watching
+from automation.selectors.agents import WatchedHost, Watching
 from opsapi.api.documents import A_TIME, Document, LinkDocument
 from opsapi.api.fields import ShownChoice, ShownFlag, ShownText, ShownTime
 from opsapi.api.links import Links

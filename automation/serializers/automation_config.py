@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db.models import Case, Q, When
 from rest_framework import serializers
 
-from automation.document.effects import ProcessAction, effects
+from automation.document.changes import ProcessAction, effects
 from automation.document.publish import NEW_PROJECT, Publication
 from automation.document.schema import SCHEMA, resolved
 from automation.selectors.revisions import ProcessState

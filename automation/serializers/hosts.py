@@ -1,6 +1,6 @@
-"""Hosts and their databases as the API shows and accepts them."""
+"""Hosts, their databases, measurements and clusters as the API shows and accepts them; the set of metrics."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -8,13 +8,28 @@ from urllib.parse import quote
 from django.db.models import Case, F, Value, When
 from rest_framework import serializers
 
-from automation.choices import Granularity, HostType
+from automation.choices import ClusterType, Granularity, HostType
 from automation.fields import Hostname, Port
+from automation.measurement_query import SeriesQuery
+from automation.metrics import MEASURED_UNITS, Engine, Metric, MetricKind, allowed_units, base_unit
 from automation.models import Host
-from opsapi.api.documents import AN_ID, ANOTHER_ID, LinkDocument, self_link
-from opsapi.api.fields import ShownChoice, ShownFlag, ShownId, ShownMap, ShownNumber, ShownText, ShownTime
+from automation.selectors.measurements import MetricSeries
+from automation.units import Unit
+from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument, self_link
+from opsapi.api.fields import (
+    ShownChoice,
+    ShownFlag,
+    ShownId,
+    ShownList,
+    ShownMap,
+    ShownNumber,
+    ShownText,
+    ShownTime,
+)
 from opsapi.api.links import Links
 from opsapi.api.resources import Facts, Resource
+from opsapi.clock import wire_time
+from opsapi.wire_json import JsonObject
 
 _REPLICA_STATES = {
     HostType.REPLICA_PRIMARY.value: "PRIMARY",
@@ -143,3 +158,146 @@ class DatabaseDocument(Resource):
 def database_path(host: Host, name: str) -> str:
     """Return the path of the database in the API."""
     return f"{host_path(host)}/databases/{quote(name, safe='')}"
+
+
+class ClusterDocument(Resource):
+    """The hosts that agents report with the same cluster name."""
+
+    path = "/groups/{groupId}/clusters/{id}"
+    relations = {"group": "/groups/{groupId}"}
+
+    id = ShownId()
+    groupId = ShownId(source="group_id", example=ANOTHER_ID)
+    clusterName = ShownText(source="name", example="orders")
+    typeName = ShownChoice(
+        [cluster_type.value for cluster_type in ClusterType],
+        source="type_name",
+        required=False,
+        help_text="Absent until a host reports whether it is a member of a replica set or shard.",
+        example=ClusterType.SHARDED_REPLICA_SET.value,
+    )
+    replicaSetNames = ShownList(
+        child=serializers.CharField(), source="replica_set_names", example=["rs0", "rs1"]
+    )
+    shardNames = ShownList(child=serializers.CharField(), source="shard_names", example=["shard0", "shard1"])
+    replicaSetName = ShownText(
+        source="only_replica_set_name", required=False, help_text="Only if there is exactly one."
+    )
+    shardName = ShownText(source="only_shard_name", required=False, help_text="Only if there is exactly one.")
+    lastHeartbeat = ShownTime(
+        source="last_report", required=False, help_text="Time of the last report of one of its hosts."
+    )
+    links = LinkDocument(many=True)
+
+
+class DataPointDocument(Document):
+    """The mean of the samples in a bucket."""
+
+    timestamp = serializers.DateTimeField(help_text="Start of the bucket.")
+    value = serializers.FloatField()
+
+
+class SeriesDocument(Document):
+    """A metric over time. Buckets without samples are left out."""
+
+    name = serializers.ChoiceField([metric.value for metric in Metric])
+    units = serializers.ChoiceField([unit.value for unit in MEASURED_UNITS])
+    dataPoints = DataPointDocument(many=True)
+
+
+class MeasurementsDocument(Document):
+    """Measurements of a host or of one of its databases."""
+
+    example = {
+        "groupId": ANOTHER_ID,
+        "hostId": AN_ID,
+        "processId": "db1.example.com:27017",
+        "granularity": Granularity.PT1M.value,
+        "start": A_TIME,
+        "end": A_TIME,
+        "measurements": [
+            {
+                "name": Metric.CONNECTIONS.value,
+                "units": Unit.RAW.value,
+                "dataPoints": [{"timestamp": A_TIME, "value": 812.0}],
+            }
+        ],
+        "links": self_link(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}/measurements?granularity=PT1M&period=PT1H"),
+    }
+
+    groupId = serializers.CharField()
+    hostId = serializers.CharField()
+    processId = serializers.CharField(help_text="The host's address.")
+    databaseName = serializers.CharField(required=False)
+    granularity = serializers.ChoiceField([granularity.value for granularity in Granularity])
+    start = serializers.DateTimeField(help_text="Start of the first bucket.")
+    end = serializers.DateTimeField()
+    measurements = SeriesDocument(many=True)
+    links = LinkDocument(many=True)
+
+
+def present_measurements(
+    host: Host,
+    query: SeriesQuery,
+    series: Iterable[MetricSeries],
+    links: list[dict[str, str]],
+    *,
+    database: str | None = None,
+) -> JsonObject:
+    return {
+        "groupId": host.group_id,
+        "hostId": host.id,
+        "processId": str(host.address),
+        **({} if database is None else {"databaseName": database}),
+        "granularity": query.granularity.value,
+        "start": wire_time(query.start),
+        "end": wire_time(query.end),
+        "measurements": [_present_series(metric_series) for metric_series in series],
+        "links": links,
+    }
+
+
+def _present_series(series: MetricSeries) -> JsonObject:
+    return {
+        "name": series.metric.value,
+        "units": base_unit(series.metric).value,
+        "dataPoints": [{"timestamp": moment, "value": value} for moment, value in series.points],
+    }
+
+
+def present_metric(metric: Metric) -> JsonObject:
+    spec = metric.spec
+    return {
+        "metricName": metric.value,
+        "units": base_unit(metric).value,
+        "allowedUnits": [unit.value for unit in allowed_units(metric)],
+        "meaning": spec.meaning,
+        "kind": spec.kind.value,
+        "engines": [engine.value for engine in spec.engines],
+        "deprecated": spec.deprecated,
+    }
+
+
+class MetricDocument(Document):
+    """A metric: its meaning, engines and units."""
+
+    example = present_metric(Metric.CONNECTIONS)
+
+    metricName = serializers.CharField()
+    units = serializers.CharField(help_text="The unit of stored values and of reports without units.")
+    allowedUnits = serializers.ListField(child=serializers.CharField())
+    meaning = serializers.CharField()
+    kind = serializers.ChoiceField(
+        [kind.value for kind in MetricKind],
+        help_text="RATE: increase of a counter per second, computed by the agent.",
+    )
+    engines = serializers.ListField(
+        child=serializers.ChoiceField([engine.value for engine in Engine]),
+        help_text="Engines that the metric is measured on.",
+    )
+    deprecated = serializers.BooleanField(
+        help_text="Servers no longer have this metric. Reports can still contain it."
+    )
+
+
+METRIC_ROWS: list[JsonObject] = [present_metric(metric) for metric in Metric]

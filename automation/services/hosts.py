@@ -1,4 +1,7 @@
-"""Creates, renames and deletes hosts for users. Reports add hosts with `inventory`."""
+"""Creates, renames and deletes hosts for users, and deletes the fleet of a deleted project.
+
+Reports add hosts with `inventory`.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +19,19 @@ from accesslist.services.locks import (
 from accesslist.services.projects import project_hosts_counted
 from automation.addresses import Address
 from automation.hooks import host_deleting, host_moving
-from automation.models import Database, Host, Measurement, Source
+from automation.models import (
+    Agent,
+    AutomationRevision,
+    Cluster,
+    Database,
+    Host,
+    HostLease,
+    Measurement,
+    ProcessStatus,
+    ReplicaSet,
+    Source,
+    Watcher,
+)
 from automation.selectors.hosts import facts_of_host, host_state
 from automation.selectors.measurements import newest_measurements
 from automation.serializers.hosts import NewHost
@@ -205,4 +220,27 @@ def _record(
         # PROCESS is the closest diff type: a host is a database process.
         diffs=diff(DiffType.PROCESS, host.id, **sides),
         signal_facts=host_state(host),
+    )
+
+
+def fleet_purge(*, group_id: str, limit: int) -> int:
+    """Delete at most `limit` rows of a project's fleet. Return the number of deleted rows, 0 at the end.
+
+    Children are deleted first, so the deletion of a host cascades to nothing.
+    """
+    of_hosts = {"host__group_id": group_id}
+    sources = Source.objects.filter(**of_hosts)
+    return (
+        delete_batch(Measurement.objects.filter(**of_hosts), limit)
+        or readings_delete(sources=list(sources.values_list("id", flat=True)), limit=limit)
+        or delete_batch(sources, limit)
+        or delete_batch(Database.objects.filter(**of_hosts), limit)
+        or delete_batch(Host._base_manager.filter(group_id=group_id), limit)
+        or delete_batch(ReplicaSet.objects.filter(group_id=group_id), limit)
+        or delete_batch(Cluster.objects.filter(group_id=group_id), limit)
+        or delete_batch(ProcessStatus.objects.filter(group_id=group_id), limit)
+        or delete_batch(AutomationRevision.objects.filter(group_id=group_id), limit)
+        or delete_batch(HostLease.objects.filter(group_id=group_id), limit)
+        or delete_batch(Watcher.objects.filter(group_id=group_id), limit)
+        or delete_batch(Agent.objects.filter(group_id=group_id), limit)
     )

@@ -14,7 +14,7 @@ from automation.models import HostLease, Watcher
 from automation.reports import HostReport, LeaseRequest, Report, Samples
 from automation.rules import leases as rules
 from automation.rules.leases import Ask, Key, Lease, Shares, lease_end, shares_given_back
-from automation.selectors.leases import leases_named
+from automation.selectors.agents import leases_named
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.batches import ROWS_AT_ONCE
@@ -49,11 +49,13 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
 
     Raises: ApiError: LIMIT_REACHED, if the project would have too many leases.
     """
-    _lock_project(group_id)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK_CLASS, group_id])
     watchers = {watcher.id: watcher for watcher in Watcher.objects.filter(group_id=group_id).defer("metrics")}
     rows = {(row.hostname, row.port): row for row in HostLease.objects.filter(group_id=group_id)}
-    known = {key: _lease(row) for key, row in rows.items()}
-    me = next((watcher for watcher in watchers.values() if _is_of(watcher, agent_id, request)), None)
+    known = {key: Lease(row.held_by, row.free_from, row.wanted_by, row.together) for key, row in rows.items()}
+    asking = (agent_id, request.instance)
+    me = next((each for each in watchers.values() if (each.agent_id, each.instance) == asking), None)
     _forget_watchers([watcher for watcher in watchers.values() if watcher is not me], now)
     if request.stops:
         if me is not None:
@@ -104,19 +106,6 @@ def _check_limit(shares: Shares, known: Mapping[Key, Lease]) -> None:
     if fresh and len(known) + len(fresh) - len(shares.forgotten) > settings.OPSAPI_MAX_HOSTS:
         most, note = str(settings.OPSAPI_MAX_HOSTS), "The setting is OPSAPI_MAX_HOSTS."
         raise ApiError(ErrorCode.LIMIT_REACHED, "hosts", most, note=note)
-
-
-def _lease(row: HostLease) -> Lease:
-    return Lease(row.held_by, row.free_from, row.wanted_by, row.together)
-
-
-def _lock_project(group_id: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK_CLASS, group_id])
-
-
-def _is_of(watcher: Watcher, agent_id: str, request: LeaseRequest) -> bool:
-    return (watcher.agent_id, watcher.instance) == (agent_id, request.instance)
 
 
 def _forget_watchers(watchers: Iterable[Watcher], now: datetime) -> None:

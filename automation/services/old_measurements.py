@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import connection, transaction
+from prometheus_client.metrics_core import Metric
 
 from automation.days import READINGS
 from automation.models import Host, Measurement, Source
@@ -14,6 +15,7 @@ from automation.readings import rows_of
 from automation.services.days import days_create
 from opsapi.batches import delete_batch
 from opsapi.fields import Among
+from opsapi.metric_series import gauge
 
 logger = logging.getLogger("opsapi.worker")
 
@@ -115,3 +117,14 @@ def _add_sources(wanted: Collection[tuple[str, str]]) -> None:
     list(hosts.order_by("id").select_for_update(of=("self",)).values_list("id"))
     fresh = [Source(host_id=host_id, database=database) for host_id, database in sorted(missing)]
     Source.objects.bulk_create(fresh, ignore_conflicts=True)
+
+
+_TO_MOVE = gauge(
+    "opsapi_measurements_to_move",
+    "Estimated number of host reports from an earlier version that still have to be moved.",
+)
+
+
+def fleet_metrics() -> Iterator[Metric]:
+    """Rows that are not moved yet."""
+    yield _TO_MOVE.of(old_measurements_left())

@@ -14,8 +14,8 @@ from django.db.models import Count, Min
 
 from automation.choices import HostType
 from automation.models import Cluster, Host, ReplicaSet
-from automation.rules.replica_sets import Members, MemberTally, primary_event, tally
-from automation.selectors.replica_sets import facts_of_replica_set, replica_set_state
+from automation.rules.hosts import Members, MemberTally, primary_event, tally
+from automation.selectors.hosts import facts_of_replica_set, replica_set_state
 from events.services import NewEvent
 from opsapi.sql import update_from_arrays
 

@@ -12,8 +12,8 @@ from django.db.models import F
 from accesslist.services.locks import scopes_lock_shared
 from automation.choices import AgentType
 from automation.models import Agent, Host
-from automation.rules.agents import AGENT_VERSION_BEHIND, transition_event
-from automation.rules.versions import behind, behind_in_series
+from automation.rules.heartbeats import AGENT_VERSION_BEHIND, transition_event
+from automation.rules.hosts import behind, behind_in_series
 from automation.selectors.agents import facts_of_agent
 from automation.selectors.hosts import facts_of_host
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal

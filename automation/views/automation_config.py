@@ -32,25 +32,24 @@ from automation.serializers.automation_config import (
     present_plan,
     present_status,
 )
-from automation.services.automation_config import automation_config_publish, automation_config_restore
-from automation.services.masking import NEW_PROJECT_TEXT, masked_text
+from automation.services.automation_config import (
+    NEW_PROJECT_TEXT,
+    automation_config_publish,
+    automation_config_restore,
+    masked_text,
+)
+from opsapi.api.bodies import DocumentRenderer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.permissions import ANY_KEY
-from opsapi.api.query import LISTING, PRETTY, Parameter, asks_for, read_flag
-from opsapi.api.renderers import DocumentRenderer
+from opsapi.api.query import LISTING, PRETTY, asks_for, flag_parameter
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role, Scope
 from opsapi.wire_json import JsonObject
 
 MAX_DOCUMENT = 16 * 1024 * 1024
-DRY_RUN = Parameter(
-    "dryRun",
-    read_flag,
-    False,
-    {"type": "boolean", "default": False},
-    "Validate the configuration and return the effects, without publishing it.",
-    allowed=("true", "false"),
+DRY_RUN = flag_parameter(
+    "dryRun", "Validate the configuration and return the effects, without publishing it."
 )
 _LONGEST_NUMBER = 9  # Digits. The column does not hold every number of ten digits.
 

@@ -1,4 +1,4 @@
-"""Hosts of a project and their databases."""
+"""Hosts of a project, their databases and measurements, and clusters; the closed set of metrics."""
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
@@ -7,13 +7,37 @@ from rest_framework.response import Response
 from automation.access import READ, WRITE_HOSTS
 from automation.addresses import read_address
 from automation.choices import HostType
+from automation.measurement_query import PARAMETERS, read_series_query
 from automation.models import Host
-from automation.selectors.hosts import databases_of, has_database, host_at, hosts_of
-from automation.serializers.hosts import DatabaseDocument, HostChange, HostDocument, NewHost
+from automation.selectors.hosts import (
+    cluster_with_id,
+    clusters_of,
+    databases_of,
+    has_database,
+    host_at,
+    host_with_id,
+    hosts_of,
+)
+from automation.selectors.measurements import measured_series, measurement_retention
+from automation.serializers.hosts import (
+    METRIC_ROWS,
+    ClusterDocument,
+    DatabaseDocument,
+    HostChange,
+    HostDocument,
+    MeasurementsDocument,
+    MetricDocument,
+    NewHost,
+    database_path,
+    host_path,
+    present_measurements,
+)
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID
 from opsapi.api.errors import ApiError, T, get_or_404
+from opsapi.api.paging import PlainRows
+from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, Parameter, read_identifier
 from opsapi.api.resources import Facts
 from opsapi.api.views import ApiViewSet
@@ -36,7 +60,7 @@ class OfHost(ApiViewSet):
     def host_of_path(self) -> QuerySet[Host]:
         """The host of the path: at most one row."""
         if "host_id" in self.kwargs:
-            return hosts_of(self.group.id).filter(id=self.kwargs["host_id"])
+            return host_with_id(self.kwargs["host_id"], group_id=self.group.id)
         return host_at(read_address(self.kwargs["host_name"]), group_id=self.group.id)
 
     def found_host(self, host: T | None) -> T:
@@ -75,14 +99,12 @@ class HostViewSet(OfHost):
     host: Facts
 
     def load(self) -> None:
-        """The host of the path."""
         if self.kwargs.keys() & {"host_id", "host_name"}:
             self.host = self.found_host(HostDocument.first(self.host_of_path()))
 
     def index(self, request: Request, group_id: str) -> Response:
         """List hosts by name and port."""
-        hosts, cluster_id = hosts_of(self.group.id), self.query["clusterId"]
-        return self.list_of(HostDocument, hosts if cluster_id is None else hosts.filter(cluster=cluster_id))
+        return self.list_of(HostDocument, hosts_of(self.group.id, cluster_id=self.query["clusterId"]))
 
     def create(self, request: Request, group_id: str) -> Response:
         """Add a host before an agent reports it."""
@@ -116,7 +138,6 @@ class OfDatabase(OfHost):
     host: Host
 
     def load(self) -> None:
-        """The host of the path, and its database."""
         self.host = self.found_host(self.host_of_path().first())
         name = self.kwargs.get("database_name")
         if name is not None and not has_database(self.host, name):
@@ -138,3 +159,74 @@ class DatabaseViewSet(OfDatabase):
     def retrieve(self, request: Request, group_id: str, host_id: str, database_name: str) -> Response:
         """Get a database."""
         return self.alone(DatabaseDocument, {"databaseName": database_name})
+
+
+class MeasurementViewSet(OfDatabase):
+    """`/groups/{id}/hosts/{host_id}/measurements` and `…/databases/{name}/measurements`."""
+
+    access = {"of_host": READ, "of_database": READ}
+    parameters = {"of_host": PARAMETERS, "of_database": PARAMETERS}
+    answers = {"of_host": MeasurementsDocument, "of_database": MeasurementsDocument}
+    refusals = {
+        "of_host": (ErrorCode.MISSING_QUERY_PARAMETER,),
+        "of_database": (ErrorCode.MISSING_QUERY_PARAMETER, ErrorCode.DATABASE_NOT_FOUND),
+    }
+
+    def of_host(self, request: Request, group_id: str, host_id: str) -> Response:
+        """Get measurements of the host: the mean of each bucket of time."""
+        return self._measured()
+
+    def of_database(self, request: Request, group_id: str, host_id: str, database_name: str) -> Response:
+        """Get measurements of the database: the mean of each bucket of time."""
+        return self._measured(database_name)
+
+    def _measured(self, database: str | None = None) -> Response:
+        query = read_series_query(self.query, now=self.now, retention=measurement_retention())
+        series = measured_series(self.host.id, query, database=database)
+        links = self._related(database)
+        return Response(present_measurements(self.host, query, series, links, database=database))
+
+    def _related(self, database: str | None) -> list[dict[str, str]]:
+        """Links to the same query, and to the project, host and database."""
+        relations = {"group": f"/groups/{self.group.id}", "host": host_path(self.host)}
+        place = host_path(self.host)
+        if database is not None:
+            place = relations["database"] = database_path(self.host, database)
+        return self.links.related(f"{place}/measurements?{self.http_request.GET.urlencode()}", relations)
+
+
+class MetricViewSet(ApiViewSet):
+    """`/metricNames`."""
+
+    access = {"index": ANY_KEY}
+    parameters = {"index": LISTING}
+    answers = {"index": [MetricDocument]}
+
+    def index(self, request: Request) -> Response:
+        """List all metrics with meaning, kind, units and engines."""
+        return self.list(PlainRows(METRIC_ROWS), lambda row: row)
+
+
+class ClusterViewSet(ApiViewSet):
+    """`/groups/{id}/clusters[/{cluster_id}]`."""
+
+    access = {"index": READ, "retrieve": READ}
+    parameters = {"index": LISTING}
+    answers = {"index": [ClusterDocument], "retrieve": ClusterDocument}
+    identifiers = {"cluster_id": ErrorCode.INVALID_CLUSTER_ID}
+
+    cluster: Facts
+
+    def load(self) -> None:
+        if "cluster_id" in self.kwargs:
+            cluster_id = self.kwargs["cluster_id"]
+            cluster = ClusterDocument.first(cluster_with_id(cluster_id, group_id=self.group.id))
+            self.cluster = get_or_404(cluster, ErrorCode.CLUSTER_NOT_FOUND, cluster_id, self.group.id)
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """List clusters by name."""
+        return self.list_of(ClusterDocument, clusters_of(self.group.id))
+
+    def retrieve(self, request: Request, group_id: str, cluster_id: str) -> Response:
+        """Get a cluster."""
+        return self.alone(ClusterDocument, self.cluster)

@@ -108,7 +108,6 @@ class Channel(FieldSet):
         return self.fields[0].secret is SecretKind.PLAIN
 
     def missing(self, config: Mapping[str, str]) -> list[str]:
-        """The required fields without a value in the configuration."""
         return [field.name for field in self.fields if field.form.required and not config.get(field.name)]
 
     def receiver_words(self, recipient: str, place: str = "") -> str:

@@ -6,10 +6,8 @@ https://docs.datadoghq.com/api/latest/events/post-an-event/, version 1: fields, 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-import orjson
-
 from integrations.channels.base import Channel, ChannelField, token
-from integrations.channels.http import deliver_over_http, in_header, origin_of, regional_base_url
+from integrations.channels.http import ServiceRequest, in_header, origin_of, over_http, regional_base_url
 from integrations.choices import ChannelType, MessageKind, Region
 from integrations.fields import region_form
 from integrations.messages import Message, joined, printable
@@ -30,10 +28,8 @@ _ALERT_TYPES: Mapping[MessageKind, str] = {
 }
 
 
-def build_request(
-    config: Mapping[str, str], message: Message, *, now: datetime
-) -> tuple[bytes, dict[str, str]]:
-    """The body and headers of an attempt. All events of an alert have the same aggregation key.
+def build_request(config: Mapping[str, str], message: Message, now: datetime) -> ServiceRequest:
+    """The event of a message. All events of an alert have the same aggregation key.
 
     Raises: DeliveryError: the key cannot be sent in a header.
     """
@@ -47,18 +43,8 @@ def build_request(
         "date_happened": int(_happened(message, now).timestamp()),
         "tags": _tags(message),
     }
-    headers = {"DD-API-KEY": in_header(config["apiKey"]), "Content-Type": "application/json"}
-    return orjson.dumps(document), headers
-
-
-def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Post the event to the region `config["region"]`, by default US. Reads only the status.
-
-    Raises:
-        DeliveryError: on anything but a 2xx.
-    """
-    body, headers = build_request(config, message, now=now)
-    deliver_over_http(f"{regional_base_url(config, _BASE_URLS)}/api/v1/events", body, headers, now=now)
+    url = f"{regional_base_url(config, _BASE_URLS)}/api/v1/events"
+    return ServiceRequest(url, document, {"DD-API-KEY": in_header(config["apiKey"])})
 
 
 def _happened(message: Message, now: datetime) -> datetime:
@@ -84,7 +70,7 @@ DATADOG = Channel(
         token("apiKey", "API key", "metricsServiceApiKey", example="0123456789abcdef0123456789abcdef"),
         ChannelField("region", "Region", region_form(), example=Region.US.value, in_notification=False),
     ),
-    send=send,
+    send=over_http(build_request),
     origin=lambda config: origin_of(regional_base_url(config, _BASE_URLS)),
     base_url_settings=tuple(_BASE_URLS.values()),
 )

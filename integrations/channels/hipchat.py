@@ -9,11 +9,10 @@ from datetime import datetime
 from html import escape
 from urllib.parse import quote
 
-import orjson
 from django.conf import settings
 
 from integrations.channels.base import Channel, ChannelField, DeliveryError, token
-from integrations.channels.http import deliver_over_http, in_header, origin_of
+from integrations.channels.http import ServiceRequest, in_header, origin_of, over_http
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message, joined
 from opsapi.api.fields import Text
@@ -29,12 +28,12 @@ _TEST_COLOUR = "gray"
 _PATH_SEGMENTS = frozenset({".", ".."})
 
 
-def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, dict[str, str]]:
-    """The body and headers.
+def build_request(config: Mapping[str, str], message: Message, _now: datetime) -> ServiceRequest:
+    """The request to notify the room `config["roomName"]`.
 
     The message is HTML: in a text message, a name such as `@all` would notify everybody.
 
-    Raises: DeliveryError: the token cannot be sent in a header.
+    Raises: DeliveryError: no server is configured, or the token cannot be sent in a header.
     """
     document = {
         "message": _html(message),
@@ -42,21 +41,8 @@ def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, d
         "color": _TEST_COLOUR if message.is_test else _COLOURS[message.kind],
         "notify": not message.is_test,
     }
-    headers = {
-        "Authorization": f"Bearer {in_header(config['notificationToken'])}",
-        "Content-Type": "application/json",
-    }
-    return orjson.dumps(document), headers
-
-
-def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Notify the room `config["roomName"]`. Reads only the status.
-
-    Raises: DeliveryError: on anything but a 2xx; permanent if no server is configured.
-    """
-    url = _url(config["roomName"])
-    body, headers = build_request(config, message)
-    deliver_over_http(url, body, headers, now=now)
+    headers = {"Authorization": f"Bearer {in_header(config['notificationToken'])}"}
+    return ServiceRequest(_url(config["roomName"]), document, headers)
 
 
 def _url(room: str) -> str:
@@ -83,7 +69,7 @@ HIPCHAT = Channel(
         token("notificationToken", "Notification token", example="token-0123456789"),
         ChannelField("roomName", "Room", Text(max_length=200), example="oncall"),
     ),
-    send=send,
+    send=over_http(build_request),
     origin=lambda _: origin_of(settings.OPSAPI_GROUP_CHAT_BASE_URL),
     base_url_settings=("OPSAPI_GROUP_CHAT_BASE_URL",),
     place_field="roomName",

@@ -1,20 +1,23 @@
-"""Shared code of all HTTP channels: an answer, or a `DeliveryError` with the reason."""
+"""Shared code of the channels that use HTTP."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from integrations.channels.base import DeliveryError
-from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus, Region
-from integrations.messages import Message
-from integrations.retry import delivery_status, parse_retry_after
+from integrations.channels.base import DeliveryError, Send
+from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus, MessageKind, Region
+from integrations.messages import Message, printable
+from integrations.outcome import delivery_status, parse_retry_after
 from opsapi import VERSION
 from opsapi.outbound import OutboundError, OutboundResponse, post
+from opsapi.wire_json import write_json
 
 USER_AGENT = f"opsapi/{VERSION}"
 TOTAL_SECONDS = 15.0
@@ -116,3 +119,75 @@ def _fault(error: OutboundError) -> DeliveryFault:
 def _reason(status: int) -> str:
     redirected = "; redirects are not followed" if 300 <= status <= 399 else ""
     return f"the receiver answered {status}{redirected}"
+
+
+SOURCE = "Ops API"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRequest:
+    """A JSON request to a service."""
+
+    url: str
+    document: Mapping[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def body(self) -> bytes:
+        """The document as it is sent."""
+        return write_json(dict(self.document))
+
+
+Build = Callable[[Mapping[str, str], Message, datetime], ServiceRequest]
+"""Makes the request of a configuration, a message and the time of the attempt. May raise DeliveryError."""
+
+
+def over_http(build: Build, *, closes_tests: bool = False) -> Send:
+    """Return the `send` of a channel: it posts the request, and any 2xx means that the message was delivered.
+
+    `closes_tests`: the service tracks incidents, so the incident of a test is closed immediately.
+    """
+
+    def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+        if closes_tests and message.is_test:
+            deliver_test(message, lambda part: build(config, part, now), now=now)
+        else:
+            deliver_json(build(config, message, now), now=now)
+
+    return send
+
+
+def deliver_test(message: Message, build: Callable[[Message], ServiceRequest], *, now: datetime) -> None:
+    """Open the incident of a test, and close it. Both requests share the time of one request.
+
+    Raises: DeliveryError: the service did not accept the message, or accepted a test but not its end.
+    """
+    seconds = TOTAL_SECONDS / 2
+    deliver_json(build(message), now=now, total_timeout=seconds)
+    try:
+        deliver_json(build(replace(message, kind=MessageKind.CLOSE)), now=now, total_timeout=seconds)
+    except DeliveryError as error:
+        error.reason = f"the test incident was created but could not be closed: {error.reason}"
+        raise
+
+
+def deliver_json(
+    request: ServiceRequest, *, now: datetime, body_limit: int = 0, total_timeout: float = TOTAL_SECONDS
+) -> OutboundResponse:
+    """POST the request, as `deliver_over_http`."""
+    headers = {"Content-Type": "application/json", **request.headers}
+    return deliver_over_http(
+        request.url, request.body, headers, now=now, body_limit=body_limit, total_timeout=total_timeout
+    )
+
+
+def place(message: Message) -> str:
+    """The affected target in a single line, never empty: the target, the project or the event type."""
+    candidates = (message.target, message.project_name, message.event_type_name)
+    return next((line for text in candidates if (line := printable(text or "", 255))), SOURCE)
+
+
+def document_text(message: Message, name: str, limit: int) -> str | None:
+    """A text of the document as a line of at most `limit` characters; None if missing."""
+    value = message.document.get(name)
+    return printable(value, limit) or None if isinstance(value, str) else None

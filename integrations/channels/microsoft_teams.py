@@ -8,10 +8,8 @@ https://learn.microsoft.com/adaptive-cards/schema-explorer/text-run: text withou
 from collections.abc import Mapping
 from datetime import datetime
 
-import orjson
-
 from integrations.channels.base import Channel, ChannelField
-from integrations.channels.http import deliver_over_http, origin_of
+from integrations.channels.http import ServiceRequest, origin_of, over_http
 from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.messages import Message
 from opsapi.api.fields import WebUrl
@@ -27,25 +25,14 @@ _COLOURS: Mapping[MessageKind, str] = {
 _TEST_COLOUR = "default"
 
 
-def build_request(message: Message) -> tuple[bytes, dict[str, str]]:
-    """The body and headers; the URL is the credential."""
+def build_request(config: Mapping[str, str], message: Message, _now: datetime) -> ServiceRequest:
+    """The card of a message; the URL is the credential."""
     attachment = {
         "contentType": "application/vnd.microsoft.card.adaptive",
         "contentUrl": None,
         "content": _card(message),
     }
-    body = orjson.dumps({"type": "message", "attachments": [attachment]})
-    return body, {"Content-Type": "application/json"}
-
-
-def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """POST the card to `config["webhookUrl"]`. Reads only the status.
-
-    Raises:
-        DeliveryError: on anything but a 2xx.
-    """
-    body, headers = build_request(message)
-    deliver_over_http(config["webhookUrl"], body, headers, now=now)
+    return ServiceRequest(config["webhookUrl"], {"type": "message", "attachments": [attachment]})
 
 
 def _card(message: Message) -> JsonObject:
@@ -91,6 +78,6 @@ MICROSOFT_TEAMS = Channel(
             notification_name="teamChatWebhookUrl",
         ),
     ),
-    send=send,
+    send=over_http(build_request),
     origin=lambda config: origin_of(config["webhookUrl"]),
 )

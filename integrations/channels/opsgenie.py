@@ -7,18 +7,18 @@ which is a setting (https://jira.atlassian.com/browse/JSDCLOUD-14179).
 """
 
 from collections.abc import Mapping
-from datetime import datetime
-from functools import partial
 from urllib.parse import quote
 
 from integrations.channels.base import EVERY_KIND, Channel, ChannelField, token
-from integrations.channels.http import in_header, origin_of, regional_base_url
-from integrations.channels.incidents import (
+from integrations.channels.http import (
     SOURCE,
     ServiceRequest,
-    deliver_incident,
     document_text,
+    in_header,
+    origin_of,
+    over_http,
     place,
+    regional_base_url,
 )
 from integrations.choices import ChannelType, MessageKind, Region
 from integrations.fields import region_form
@@ -77,17 +77,6 @@ def _action(message: Message) -> dict[str, object]:
     return action
 
 
-def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send the message to the account's region, by default US. Closes a test immediately.
-
-    Raises:
-        DeliveryError: on anything but a 2xx.
-    """
-    deliver_incident(
-        message, partial(build_request, config, base_url=regional_base_url(config, _BASE_URLS)), now=now
-    )
-
-
 OPSGENIE = Channel(
     ChannelType("OPS_ALERT_SERVICE"),
     "Opsgenie",
@@ -101,7 +90,12 @@ OPSGENIE = Channel(
             notification_name="opsAlertRegion",
         ),
     ),
-    send=send,
+    send=over_http(
+        lambda config, message, _now: build_request(
+            config, message, base_url=regional_base_url(config, _BASE_URLS)
+        ),
+        closes_tests=True,
+    ),
     origin=lambda config: origin_of(regional_base_url(config, _BASE_URLS)),
     kinds=EVERY_KIND,
     base_url_settings=tuple(_BASE_URLS.values()),

@@ -7,14 +7,11 @@ Integration keys of the Events API v1 have 32 characters too and are used the sa
 """
 
 from collections.abc import Mapping
-from datetime import datetime
-from functools import partial
 
 from django.conf import settings
 
 from integrations.channels.base import EVERY_KIND, Channel, token
-from integrations.channels.http import origin_of
-from integrations.channels.incidents import SOURCE, ServiceRequest, deliver_incident, place
+from integrations.channels.http import SOURCE, ServiceRequest, origin_of, over_http, place
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message, printable
 from opsapi.clock import wire_time
@@ -40,7 +37,7 @@ def build_request(config: Mapping[str, str], message: Message, *, base_url: str)
     }
     if action == "trigger":
         event |= _trigger(message)
-    return ServiceRequest(f"{base_url}/v2/enqueue", event, {})
+    return ServiceRequest(f"{base_url}/v2/enqueue", event)
 
 
 def _trigger(message: Message) -> dict[str, object]:
@@ -63,21 +60,14 @@ def _trigger(message: Message) -> dict[str, object]:
     return shown
 
 
-def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send the event of the message. Resolves a test immediately.
-
-    Raises:
-        DeliveryError: on anything but a 2xx.
-    """
-    build = partial(build_request, config, base_url=settings.OPSAPI_PAGER_BASE_URL)
-    deliver_incident(message, build, now=now)
-
-
 PAGERDUTY = Channel(
     ChannelType("PAGER_SERVICE"),
     "PagerDuty",
     fields=(token("serviceKey", "Integration key", example="0123456789abcdef0123456789abcdef"),),
-    send=send,
+    send=over_http(
+        lambda config, message, _now: build_request(config, message, base_url=settings.OPSAPI_PAGER_BASE_URL),
+        closes_tests=True,
+    ),
     origin=lambda _: origin_of(settings.OPSAPI_PAGER_BASE_URL),
     kinds=EVERY_KIND,
     base_url_settings=("OPSAPI_PAGER_BASE_URL",),

@@ -11,10 +11,10 @@ import orjson
 from django.conf import settings
 
 from integrations.channels.base import Channel, ChannelField, DeliveryError, token
-from integrations.channels.http import deliver_over_http, in_header, origin_of
+from integrations.channels.http import ServiceRequest, deliver_json, in_header, origin_of
 from integrations.choices import ChannelType, DeliveryFault
 from integrations.messages import Message, printable
-from integrations.retry import parse_retry_after
+from integrations.outcome import parse_retry_after
 from opsapi.api.fields import Text
 from opsapi.batches import batches
 from opsapi.wire_json import JsonObject
@@ -74,8 +74,8 @@ _KNOWN: Mapping[str, tuple[str, bool]] = {
 }
 
 
-def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, dict[str, str]]:
-    """The body and headers.
+def build_request(config: Mapping[str, str], message: Message) -> ServiceRequest:
+    """The request to post a message.
 
     Host names and the like are escaped plain text, so that they mention nobody and become no links.
 
@@ -92,7 +92,7 @@ def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, d
         "Authorization": f"Bearer {in_header(config['apiToken'])}",
         "Content-Type": "application/json; charset=utf-8",
     }
-    return orjson.dumps(document), headers
+    return ServiceRequest(f"{settings.OPSAPI_CHAT_BASE_URL}/api/chat.postMessage", document, headers)
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
@@ -100,9 +100,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
     Raises: DeliveryError: on anything but a 2xx with `ok`.
     """
-    body, headers = build_request(config, message)
-    url = f"{settings.OPSAPI_CHAT_BASE_URL}/api/chat.postMessage"
-    response = deliver_over_http(url, body, headers, now=now, body_limit=_ANSWER_LIMIT)
+    response = deliver_json(build_request(config, message), now=now, body_limit=_ANSWER_LIMIT)
     if (error := read_error(response.body)) is not None:
         reason, retryable = _KNOWN.get(error, _UNKNOWN)
         wait = parse_retry_after(response.retry_after, now) if retryable else None

@@ -37,7 +37,6 @@ class SmsProvider:
 
     @property
     def is_configured(self) -> bool:
-        """Whether a provider is configured."""
         return bool(self.account and self.token and self.sender)
 
 

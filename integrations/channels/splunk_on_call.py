@@ -7,14 +7,12 @@ fields. The keys are in the path: nothing may log or quote the URL.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 from urllib.parse import quote
 
 from django.conf import settings
 
 from integrations.channels.base import EVERY_KIND, Channel, DeliveryError, token
-from integrations.channels.http import origin_of
-from integrations.channels.incidents import SOURCE, ServiceRequest, deliver_json, document_text
+from integrations.channels.http import SOURCE, ServiceRequest, document_text, origin_of, over_http
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message, joined, printable
 
@@ -49,7 +47,7 @@ def build_request(config: Mapping[str, str], message: Message, *, base_url: str)
     }
     if message.kind is MessageKind.ACKNOWLEDGE:
         alert |= _acknowledgement(message)
-    return ServiceRequest("/".join([base_url + _ENDPOINT, *keys]), alert, {})
+    return ServiceRequest("/".join([base_url + _ENDPOINT, *keys]), alert)
 
 
 def _acknowledgement(message: Message) -> dict[str, object]:
@@ -65,15 +63,6 @@ def _segment(key: str) -> str:
     return quote(key, safe="")
 
 
-def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send the message.
-
-    Raises:
-        DeliveryError: on anything but a 2xx.
-    """
-    deliver_json(build_request(config, message, base_url=settings.OPSAPI_ON_CALL_BASE_URL), now=now)
-
-
 SPLUNK_ON_CALL = Channel(
     ChannelType("ON_CALL_SERVICE"),
     "Splunk On-Call",
@@ -81,7 +70,11 @@ SPLUNK_ON_CALL = Channel(
         token("apiKey", "API key", "onCallApiKey", example="01234567-89ab-cdef-0123-456789abcdef"),
         token("routingKey", "Routing key", "onCallRoutingKey", example="databases", required=False),
     ),
-    send=send,
+    send=over_http(
+        lambda config, message, _now: build_request(
+            config, message, base_url=settings.OPSAPI_ON_CALL_BASE_URL
+        ),
+    ),
     origin=lambda _: origin_of(settings.OPSAPI_ON_CALL_BASE_URL),
     kinds=EVERY_KIND,
     base_url_settings=("OPSAPI_ON_CALL_BASE_URL",),

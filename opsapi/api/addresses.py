@@ -68,7 +68,6 @@ def counted_range(address: Address | None) -> str:
 
 
 def is_forwarded(request: HttpRequest) -> bool:
-    """Whether a proxy forwarded the request."""
     return any(name.lower().startswith(_PROXY_HEADERS) for name in request.headers)
 
 
@@ -79,7 +78,6 @@ def is_exempt(address: Address | str | None) -> bool:
 
 
 def is_trusted_proxy(address: Address | None) -> bool:
-    """Whether the address is in OPSAPI_TRUSTED_PROXIES."""
     return address is not None and any(address in network for network in settings.OPSAPI_TRUSTED_PROXIES)
 
 

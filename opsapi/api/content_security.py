@@ -1,7 +1,7 @@
-"""What a browser may load and run of our answers (Content-Security-Policy), by django-csp.
+"""The Content-Security-Policy of every answer: what a browser can load and run. Sent by django-csp.
 
-Nothing, as CONTENT_SECURITY_POLICY of the settings says, but for three kinds of pages; each names
-its reasons.
+By default a browser can load and run nothing (CONTENT_SECURITY_POLICY in the settings). Three kinds of pages
+need more.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ STRICT: Policy = {
     "form-action": [NONE],
     "frame-ancestors": [NONE],
 }
-"""Of everything: documents, files, errors."""
+"""The default: documents of the API, files, errors."""
 
 DOCS: Policy = {
     **STRICT,
@@ -32,11 +32,11 @@ DOCS: Policy = {
     "connect-src": [SELF],
     "form-action": [SELF],
 }
-"""Of `/api/docs/`."""
+"""The viewer at `/api/docs/`."""
 
 # Pages of the site, and error pages of the platform, whose font is a file. The theme's symbols are data.
 DOCUMENTS: Policy = {**DOCS, "font-src": [SELF]}
-"""Of everything below `/docs/`; the search reads pages."""
+"""All pages below `/docs/`; their search reads pages."""
 
 CONSOLE: Policy = {
     **STRICT,
@@ -49,8 +49,7 @@ CONSOLE: Policy = {
     "connect-src": [SELF],
     "form-action": [SELF],
 }
-"""Of everything below `/admin/`."""
-
+"""All pages below `/admin/`."""
 
 _OF_PATHS = {CONSOLE_PATH: CONSOLE, DOCUMENTS_PATH: DOCUMENTS}
 
@@ -64,7 +63,7 @@ _STRICT_LINE = header_line(STRICT)
 
 
 class ContentSecurityPolicy(CSPMiddleware):
-    """django-csp's, which knows where console and documents are: their error pages are their own too."""
+    """The middleware of django-csp, which also finds the policy by path: error pages have no view."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """As django-csp. STRICT is not built anew for each response of the API: that would take long."""
@@ -77,7 +76,7 @@ class ContentSecurityPolicy(CSPMiddleware):
     def get_policy_parts(
         self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
     ) -> PolicyParts:
-        """What the view said, else what the path says, else the settings."""
+        """Return the policy of the view, otherwise of the path, otherwise of the settings."""
         parts = super().get_policy_parts(request, response, report_only)
         if parts.config is None and not report_only:
             found = (policy for path, policy in _OF_PATHS.items() if request.path_info.startswith(path))

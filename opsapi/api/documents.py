@@ -15,11 +15,60 @@ from typing import Any, ClassVar, Self
 from django.utils.functional import cached_property
 from rest_framework import serializers
 
+from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
-from opsapi.api.read_only_fields import is_empty_array, is_unchanged
-from opsapi.strict_json import UNKEPT_TEXT, is_kept
-from opsapi.wire_json import without_nulls
+from opsapi.wire_json import UNKEPT_TEXT, is_kept, without_nulls
+
+_ARRAYS = (serializers.ListField, serializers.ListSerializer)
+
+
+def is_empty_array(field: Any, sent: Any) -> bool:
+    """Whether `[]` was sent for an array. It means the same as an absent field."""
+    return isinstance(field, _ARRAYS) and sent == []
+
+
+def is_unchanged(field: Any, sent: Any, stored: Any) -> bool:
+    """Whether the sent value is the stored value.
+
+    Date-times can have another notation of the same second. Only fields of fractional numbers accept 5.0 for
+    5.
+    """
+    if isinstance(stored, Mapping):
+        return _are_unchanged(field, sent, stored)
+    if isinstance(stored, list):
+        below = getattr(field, "child", None)
+        is_as_long = isinstance(sent, list) and len(sent) == len(stored)
+        return is_as_long and all(is_unchanged(below, *pair) for pair in zip(sent, stored, strict=True))
+    if isinstance(field, serializers.DateTimeField):
+        return _is_same_second(sent, stored)
+    is_of_one_type = _json_type(field, sent) == _json_type(field, stored)
+    return is_of_one_type and bool(sent == stored)
+
+
+def _are_unchanged(field: Any, sent: Any, stored: Mapping[str, Any]) -> bool:
+    fields = getattr(field, "fields", {})
+    is_alike = isinstance(sent, Mapping) and sent.keys() == stored.keys()
+    return is_alike and all(is_unchanged(fields.get(name), sent[name], stored[name]) for name in stored)
+
+
+def _json_type(field: Any, value: Any) -> type:
+    """Return the JSON type for the comparison: `true` is not a number, and 5.0 is not an integer."""
+    if isinstance(value, bool):
+        return bool
+    if isinstance(value, int) and isinstance(field, serializers.FloatField):
+        return float
+    return next((kind for kind in (int, float, str) if isinstance(value, kind)), type(value))
+
+
+def _is_same_second(sent: Any, stored: Any) -> bool:
+    if not isinstance(sent, str) or not isinstance(stored, str):
+        return bool(sent == stored)
+    try:
+        return clock.parse_time(sent) == clock.parse_time(stored)
+    except ValueError:
+        return False
+
 
 Values = dict[str, Any]
 """The checked values of a document, by the `source` of their fields."""
@@ -112,15 +161,13 @@ class Document(serializers.Serializer[Any]):
 
     @classmethod
     def sample(cls) -> Mapping[str, Any]:
-        """Return an example of the document."""
         fields = cls().fields.items()
         return cls.example or without_nulls((name, _sample_of(field)) for name, field in fields)
 
     def read(self, data: Mapping[str, Any]) -> Values:
         """Return the values by `source`. Fields that are left out are absent, unless they have a default.
 
-        Raises:
-            ApiError: with every wrong field in `badFields`, in the documented order.
+        Raises: ApiError: with every wrong field in `badFields`, in the documented order.
         """
         try:
             return self.run_validation(data)
@@ -130,11 +177,7 @@ class Document(serializers.Serializer[Any]):
             raise ApiError.of_fields(named) from None
 
     def run_validation(self, data: Any = _ABSENT) -> Values:
-        """As `read`, for a document inside another.
-
-        Raises:
-            InvalidField: with the wrong fields.
-        """
+        """As `read`, for a document inside another. Raises InvalidField: with the wrong fields."""
         if not isinstance(data, Mapping):
             raise invalid("must be an object")
         data = self._each_once(data)
@@ -246,9 +289,8 @@ def _sample_of(field: Any) -> Any:
 def read_array(document: Document, items: Sequence[Any]) -> list[Values]:
     """Return the values of each document of an array. Paths of faults begin with the position, `[0].name`.
 
-    Raises:
-        ApiError: MISSING_ATTRIBUTE for an empty array, INVALID_ATTRIBUTE for an array that is too long, or
-            the wrong fields of all documents in `badFields`.
+    Raises: ApiError: MISSING_ATTRIBUTE for an empty array, INVALID_ATTRIBUTE for an array that is too long,
+    or the wrong fields of all documents in `badFields`.
     """
     if not items:
         raise ApiError.of_fields([BadField("[0]", ErrorCode.MISSING_ATTRIBUTE, "is required")])

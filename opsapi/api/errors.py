@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeVar
 
-from opsapi.api.catalogue import CATALOGUE, ErrorCode
+from opsapi.api.catalogue import ErrorCode
 from opsapi.wire_json import JsonObject
 
 T = TypeVar("T")
@@ -36,7 +36,6 @@ class BadField:
         return BadField(f"{prefix}{joint}{self.field}", self.code, self.message, self.allowed)
 
     def document(self) -> JsonObject:
-        """Return the fault as an entry of `badFields`."""
         shown: JsonObject = {"field": self.field, "message": self.message}
         if self.allowed:
             shown["allowed"] = list(self.allowed)
@@ -70,17 +69,14 @@ class ApiError(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
-        return CATALOGUE[self.code].status
+        return self.code.status
 
     def document(self) -> JsonObject:
-        """Return the error document."""
-        spec = CATALOGUE[self.code]
         shown: JsonObject = {
-            "error": spec.status,
-            "reason": HTTPStatus(spec.status).phrase,
+            "error": self.status,
+            "reason": HTTPStatus(self.status).phrase,
             "errorCode": self.code.value,
-            "detail": " ".join(filter(None, (spec.message.format(*self.parameters), self.note))),
+            "detail": " ".join(filter(None, (self.code.message.format(*self.parameters), self.note))),
             "parameters": self.parameters,
         }
         if self.bad_fields:

@@ -19,7 +19,7 @@ from opsapi.api.documents import A_TIME, AN_ID, InvalidField, invalid
 from opsapi.api.errors import MOST_FAULTS, BadField
 from opsapi.hostnames import canonical_hostname
 from opsapi.ids import ID_PATTERN, is_id
-from opsapi.strict_json import UNKEPT_TEXT, is_kept
+from opsapi.wire_json import UNKEPT_TEXT, is_kept
 
 MAX_INTEGER = 2_147_483_647
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -83,7 +83,6 @@ class Text(WithExample, serializers.CharField):
         super().__init__(min_length=min_length, max_length=max_length, trim_whitespace=False, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """Return the string."""
         minimum, maximum = self.bounds
         if not isinstance(data, str):
             raise invalid("must be a string")
@@ -114,7 +113,6 @@ class PathName(VisibleText):
     """A name that can be part of a path."""
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """Return the name."""
         return path_name(super().run_validation(data))
 
 
@@ -141,7 +139,6 @@ class Whole(WithExample, serializers.IntegerField):
         super().__init__(min_value=min_value, max_value=max_value, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> int:
-        """Return the integer."""
         minimum, maximum = self.bounds
         if not isinstance(data, int) or isinstance(data, bool):
             raise invalid("must be an integer")
@@ -154,7 +151,6 @@ class Number(WithExample, serializers.FloatField):
     """A JSON number: finite and in the range of a double."""
 
     def run_validation(self, data: Any = serializers.empty) -> float:
-        """Return the number."""
         if not isinstance(data, (int, float)) or isinstance(data, bool):
             raise invalid("must be a number")
         try:
@@ -170,7 +166,6 @@ class Flag(WithExample, serializers.BooleanField):
     """`true` or `false`."""
 
     def run_validation(self, data: Any = serializers.empty) -> bool:
-        """Return the boolean."""
         if not isinstance(data, bool):
             raise invalid("must be true or false")
         return data
@@ -187,7 +182,6 @@ class OneOf(WithExample, serializers.ChoiceField):
         super().__init__(choices=self.allowed, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """Return the value."""
         if not isinstance(data, str):
             raise invalid("must be a string", allowed=self.allowed)
         if data not in self.allowed:
@@ -203,7 +197,6 @@ class DateTime(WithExample, serializers.DateTimeField):
         super().__init__(**options)
 
     def run_validation(self, data: Any = serializers.empty) -> datetime:
-        """Return the time, in UTC."""
         if not isinstance(data, str):
             raise invalid("must be a string")
         try:
@@ -219,7 +212,6 @@ class Identifier(WithExample, serializers.RegexField):
         super().__init__(ID_PATTERN, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """Return the identifier."""
         if not isinstance(data, str):
             raise invalid("must be a string")
         if not is_id(data):
@@ -236,7 +228,6 @@ class EmailAddress(Text):
         super().__init__(max_length=254, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """Return the address."""
         text = super().run_validation(data)
         try:
             validate_email(text)
@@ -255,7 +246,6 @@ class MobileNumber(Text):
         super().__init__(max_length=40, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """Return the number."""
         text = super().run_validation(data)
         digits = sum(char in "0123456789" for char in text)
         if not _TELEPHONE.fullmatch(text) or not 5 <= digits <= 15:
@@ -270,7 +260,6 @@ class WebUrl(Text):
         super().__init__(max_length=2000, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        """Return the URL."""
         text = super().run_validation(data)
         fault = url_fault(text)
         if fault:

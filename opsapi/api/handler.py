@@ -11,9 +11,9 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.response import Response
 
+from opsapi.api.bodies import render
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField, unavailable
-from opsapi.api.renderers import render
 from opsapi.logs import first_line
 from opsapi.postgresql.faults import database_fault
 

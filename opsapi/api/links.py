@@ -52,8 +52,7 @@ class Links:
 def base_url(request: HttpRequest) -> str:
     """Return the scheme and host of the platform as the caller reaches it, without a trailing slash.
 
-    Raises:
-        ApiError: INVALID_ATTRIBUTE, which names the Host header, if it is not an allowed host.
+    Raises: ApiError: INVALID_ATTRIBUTE, which names the Host header, if it is not an allowed host.
     """
     if settings.OPSAPI_PUBLIC_URL:
         return str(settings.OPSAPI_PUBLIC_URL)

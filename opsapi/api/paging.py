@@ -75,7 +75,6 @@ class PlainRows(list[Row]):
     """Rows in memory, for closed sets."""
 
     def count(self, *_: object) -> int:
-        """Return the number of rows."""
         return len(self)
 
 
@@ -92,11 +91,9 @@ class DeferredRows:
         self._rows = rows
 
     def __getitem__(self, index: slice, /) -> Any:
-        """Return the rows of a page."""
         if index.start < self.FAR:
             return self._rows[index]
         return self._rows.filter(pk__in=self._rows.values("pk")[index])
 
     def count(self) -> int:
-        """Return the number of rows."""
         return self._rows.count()

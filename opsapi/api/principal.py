@@ -69,24 +69,18 @@ class Principal(Protocol):
         """Return the caller for services and events."""
 
     def authorise(self, roles: Sequence[Role]) -> None:
-        """Require any of the roles in the installation.
-
-        Raises:
-            ApiError: USER_UNAUTHORIZED.
-        """
+        """Require any of the roles in the installation. Raises ApiError: USER_UNAUTHORIZED."""
 
     def authorise_group(self, roles: Sequence[Role], group_id: str) -> Group:
         """Require any of the roles in the project, and return the project.
 
-        Raises:
-            ApiError: INVALID_GROUP_ID, NOT_IN_GROUP, USER_UNAUTHORIZED, GROUP_NOT_FOUND.
+        Raises: ApiError: INVALID_GROUP_ID, NOT_IN_GROUP, USER_UNAUTHORIZED, GROUP_NOT_FOUND.
         """
 
     def authorise_org(self, roles: Sequence[Role], org_id: str) -> None:
         """Require any of the roles in the organization.
 
-        Raises:
-            ApiError: INVALID_ORG_ID, USER_UNAUTHORIZED, ORG_NOT_FOUND.
+        Raises: ApiError: INVALID_ORG_ID, USER_UNAUTHORIZED, ORG_NOT_FOUND.
         """
 
 
@@ -107,6 +101,5 @@ class Operator(Principal, Protocol):
     def authorise_at(self, roles: Sequence[Role], scope: Scope) -> None:
         """Require any of the roles in the scope, by the method for its kind.
 
-        Raises:
-            ApiError: see the three methods.
+        Raises: ApiError: see the three methods.
         """

@@ -68,7 +68,6 @@ def read_choice(allowed: Sequence[str]) -> Callable[[str], str]:
 
 
 def read_identifier(text: str) -> str:
-    """Read an identifier."""
     if not is_id(text):
         raise ValueError("must be 24 lower-case hex characters")
     return text
@@ -81,18 +80,14 @@ def read_name(text: str) -> str:
     return text
 
 
-_BOOLEAN = {"type": "boolean", "default": False}
-PRETTY = Parameter(
-    "pretty", read_flag, False, _BOOLEAN, "Pretty-print the response.", allowed=("true", "false")
-)
-ENVELOPE = Parameter(
-    "envelope",
-    read_flag,
-    False,
-    _BOOLEAN,
-    "Wrap the response together with its status.",
-    allowed=("true", "false"),
-)
+def flag_parameter(name: str, description: str, *, default: bool = False) -> Parameter:
+    """Return a parameter that is `true` or `false`."""
+    schema = {"type": "boolean", "default": default}
+    return Parameter(name, read_flag, default, schema, description, allowed=("true", "false"))
+
+
+PRETTY = flag_parameter("pretty", "Pretty-print the response.")
+ENVELOPE = flag_parameter("envelope", "Wrap the response together with its status.")
 PAGE_NUM = Parameter(
     "pageNum",
     read_whole(1, MAX_PAGE),
@@ -107,14 +102,7 @@ ITEMS_PER_PAGE = Parameter(
     {"type": "integer", "minimum": 1, "maximum": MAX_ITEMS_PER_PAGE, "default": 100},
     "Items per page.",
 )
-INCLUDE_COUNT = Parameter(
-    "includeCount",
-    read_flag,
-    True,
-    {"type": "boolean", "default": True},
-    "Whether to include totalCount.",
-    allowed=("true", "false"),
-)
+INCLUDE_COUNT = flag_parameter("includeCount", "Whether to include totalCount.", default=True)
 NAME = Parameter(
     "name",
     read_name,
@@ -149,14 +137,13 @@ def read_query(
 
     Parameters that are headers are read from `headers`. Unknown parameters are ignored.
 
-    Raises:
-        ApiError: with every wrong parameter in `badFields`; a repeated parameter is named once for each kind
-            of fault.
+    Raises: ApiError: with every wrong parameter in `badFields`; a repeated parameter is named once for each
+    kind of fault.
     """
     found: dict[str, Any] = {}
     bad: list[BadField] = []
     for parameter in parameters:
-        texts = _sent(headers or {}, parameter.name) if parameter.is_header else query.getlist(parameter.name)
+        texts = _texts(parameter, query, headers or {})
         values, faults = _read_each(parameter, texts if parameter.repeatable else texts[-1:])
         bad.extend(BadField(parameter.name, parameter.code, fault, parameter.allowed) for fault in faults)
         if parameter.repeatable:
@@ -168,8 +155,10 @@ def read_query(
     return found
 
 
-def _sent(headers: Mapping[str, str], name: str) -> list[str]:
-    return [headers[name]] if name in headers else []
+def _texts(parameter: Parameter, query: QueryDict, headers: Mapping[str, str]) -> list[str]:
+    if parameter.is_header:
+        return [headers[parameter.name]] if parameter.name in headers else []
+    return query.getlist(parameter.name)
 
 
 def _read_each(parameter: Parameter, texts: Sequence[str]) -> tuple[list[Any], Iterable[str]]:

@@ -38,7 +38,6 @@ class Resource(Document):
 
     @classmethod
     def sample(cls) -> Mapping[str, Any]:
-        """Return an example of the document."""
         facts = super().sample()
         if cls.example:
             return facts
@@ -66,8 +65,7 @@ class Resource(Document):
     def stored(cls, row: Model) -> Facts:
         """Return the facts of a row as it is in the database now.
 
-        Raises:
-            ObjectDoesNotExist: it was deleted.
+        Raises: ObjectDoesNotExist: it was deleted.
         """
         return cls.facts(cls.rows(type(row)._default_manager.filter(pk=row.pk)).get())
 

@@ -1,18 +1,47 @@
-"""The root resource (endpoint 16), and the error catalogue."""
+"""The platform's own resources: the root (endpoint 16), the error catalogue, health checks, and plain pages.
 
+The pages are `/api/schema/`, `/api/docs/` and `/metrics`. `manage.py openapi` writes the OpenAPI document to
+a file. Servers do not generate it, because drf-spectacular is not thread-safe and takes seconds. `/metrics`
+is for Prometheus. It needs no key, and a loopback address or an address of OPSAPI_METRICS_ALLOW.
+"""
+
+import gzip
+import hashlib
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from ipaddress import ip_network
+from pathlib import Path
+
+from csp.decorators import csp
 from django.conf import settings
+from django.db import Error, connection, transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import condition
+from django.views.decorators.vary import vary_on_headers
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from opsapi.api.catalogue import CATALOGUE, ErrorCode
+from opsapi.api.addresses import is_forwarded, peer_address
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.content_security import DOCS
 from opsapi.api.documents import Document, LinkDocument, self_link
+from opsapi.api.errors import UNAVAILABLE_RETRY_SECONDS, ApiError
+from opsapi.api.handler import only_read, plain_answer
 from opsapi.api.links import link
 from opsapi.api.paging import PlainRows
-from opsapi.api.permissions import ANY_KEY
+from opsapi.api.permissions import ANY_KEY, OPEN
 from opsapi.api.query import LISTING, PAGING
-from opsapi.api.registry import root_links
 from opsapi.api.views import ApiViewSet
+from opsapi.apps import readiness, root_links
+from opsapi.metric_series import exposition
+from opsapi.postgresql.base import this_connection
+from opsapi.postgresql.faults import database_fault, unapplied_migrations
 
 APP_NAME = "Ops API"
 
@@ -40,7 +69,7 @@ class ErrorCodeDocument(Document):
     example = {
         "errorCode": ErrorCode.GROUP_NOT_FOUND.value,
         "status": 404,
-        "message": CATALOGUE[ErrorCode.GROUP_NOT_FOUND].message,
+        "message": ErrorCode.GROUP_NOT_FOUND.message,
     }
 
     errorCode = serializers.CharField()
@@ -74,7 +103,161 @@ class ErrorCodeViewSet(ApiViewSet):
     def index(self, request: Request) -> Response:
         """List the errors of the API."""
         rows = [
-            {"errorCode": code.value, "status": spec.status, "message": spec.message}
-            for code, spec in CATALOGUE.items()
+            {"errorCode": code.value, "status": code.status, "message": code.message} for code in ErrorCode
         ]
         return self.list(PlainRows(rows), lambda row: row)
+
+
+_LONGEST_STATEMENT = "3s"
+_WRITES_COUNT_FOR = 1.0
+"""A successful write is not repeated for this many seconds, because anybody can ask at any rate."""
+# Like every change, the lock is written to the table and to PostgreSQL's log; no row changes.
+_WRITE = "SELECT FROM django_migrations LIMIT 1 FOR UPDATE"
+# On a full disk, a table with free space still accepts rows. This writes 1 MB to the disk and removes it.
+_MEMORY = "SET LOCAL work_mem = '64kB'"
+_FILL = """
+    SELECT max(length(line)) FROM (
+        SELECT n, repeat(md5(n::text), 32) AS line FROM generate_series(1, 1024) AS n ORDER BY n
+    ) AS sorted
+"""
+
+
+class HealthDocument(Document):
+    """The state, and what is missing if it is not ok."""
+
+    example = {"ok": True}
+
+    ok = serializers.BooleanField()
+    missing = serializers.DictField(
+        child=serializers.CharField(), required=False, help_text="Failed checks with their causes."
+    )
+
+
+class HealthViewSet(ApiViewSet):
+    """`/health/live` and `/health/ready`."""
+
+    authentication_classes = []
+    access = {"live": OPEN, "ready": OPEN}
+    answers = {"live": HealthDocument, "ready": HealthDocument}
+    also_answers = {"ready": {503: HealthDocument}}
+    linked = False
+
+    def live(self, request: Request) -> Response:
+        """200 while the process answers."""
+        return Response({"ok": True})
+
+    def ready(self, request: Request) -> Response:
+        """200 if the database accepts writes and is migrated and a worker runs, otherwise 503."""
+        missing = _missing()
+        if not missing:
+            return Response({"ok": True})
+        retry = {"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)}
+        return Response({"ok": False, "missing": missing}, status=503, headers=retry)
+
+
+class WriteTrial:
+    """Checks whether a report can be stored: a database that refuses writes still answers reads."""
+
+    def __init__(self) -> None:
+        self._succeeded = float("-inf")
+
+    def forget(self) -> None:
+        """Check again at the next call."""
+        self._succeeded = float("-inf")
+
+    def run(self) -> None:
+        """Write, unless a write succeeded within the last second.
+
+        Raises: Error: of Django, if the write fails.
+        """
+        if time.monotonic() - self._succeeded < _WRITES_COUNT_FOR:
+            return
+        with _in_time(), connection.cursor() as cursor:
+            for statement in (_WRITE, _MEMORY, _FILL):
+                cursor.execute(statement)
+        self._succeeded = time.monotonic()
+
+
+write_trial = WriteTrial()
+
+
+def _missing() -> dict[str, str]:
+    try:
+        with _in_time():
+            if unapplied_migrations():
+                return {"migrations": "not all migrations are applied"}
+            found = {name: check() for name, check in readiness().items()}
+        write_trial.run()
+    except Error as error:
+        fault = database_fault(error)
+        return {"database": fault.words if fault else "not usable"}
+    return {name: fault for name, fault in found.items() if fault}
+
+
+@contextmanager
+def _in_time() -> Iterator[None]:
+    """Run the block in a transaction that can be repeated, with a time limit for each statement."""
+    with this_connection().written_twice_without_harm(), transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = '{_LONGEST_STATEMENT}'")
+        yield
+
+
+DOCUMENT = Path(__file__).with_name("openapi.json")
+"""The OpenAPI document. `make check` fails if it does not match the routes."""
+# A weight of 0 refuses gzip (RFC 9110, 12.5.3).
+_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|\Z))", re.IGNORECASE)
+_LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+_LIST = "OPSAPI_METRICS_ALLOW, or asks through a proxy"
+
+
+@lru_cache(maxsize=2)
+def _representation(*, compressed: bool) -> tuple[bytes, str]:
+    """Return the bytes of the document and their strong ETag (RFC 9110, 8.8.3.3: one for each coding)."""
+    octets = DOCUMENT.read_bytes()
+    if compressed:
+        octets = gzip.compress(octets, mtime=0)
+    return octets, f'"{hashlib.sha256(octets).hexdigest()[:32]}"'
+
+
+def _takes_gzip(request: HttpRequest) -> bool:
+    return _GZIP.search(request.headers.get("Accept-Encoding", "")) is not None
+
+
+def _etag(request: HttpRequest) -> str:
+    return _representation(compressed=_takes_gzip(request))[1]
+
+
+@only_read
+@vary_on_headers("Accept-Encoding")
+@condition(etag_func=_etag)
+def schema_page(request: HttpRequest) -> HttpResponse:
+    """The OpenAPI 3.1 document as JSON, for any Accept header; 304 for a client that has it."""
+    compressed = _takes_gzip(request)
+    octets, _ = _representation(compressed=compressed)
+    coding = {"Content-Encoding": "gzip"} if compressed else {}
+    return HttpResponse(octets, content_type="application/json", headers=coding)
+
+
+@only_read
+@csp(dict(DOCS))
+def docs_page(request: HttpRequest) -> HttpResponse:
+    """A viewer of the document, in which you can send requests. It loads nothing from other hosts."""
+    return render(request, "api/docs.html")
+
+
+@only_read
+def metrics_page(request: HttpRequest) -> HttpResponse:
+    """Metrics of the installation, and of the processes on this machine."""
+    if not _may_read(request):
+        shown = str(peer_address(request) or "unknown")
+        return plain_answer(ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, _LIST))
+    return HttpResponse(exposition(), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+def _may_read(request: HttpRequest) -> bool:
+    """Whether the address may read. A local proxy makes every client loopback: forwarded requests may not."""
+    address = peer_address(request)
+    if address is None or is_forwarded(request):
+        return False
+    return any(address in network for network in (*_LOOPBACK, *settings.OPSAPI_METRICS_ALLOW))

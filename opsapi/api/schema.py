@@ -13,11 +13,18 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
 from rest_framework import serializers
 
-from opsapi.api.components import HEADERS, SECURITY, refusal, refusal_headers, responses, success_headers
+from opsapi.api.components import (
+    HEADERS,
+    SECURITY,
+    refusal,
+    refusal_headers,
+    refusals_of,
+    responses,
+    success_headers,
+)
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.permissions import OPEN
 from opsapi.api.query import EVERYWHERE, Parameter
-from opsapi.api.refusals import refusals_of
 from opsapi.api.shapes import nullable
 from opsapi.api.views import ApiViewSet
 from opsapi.ids import ID_PATTERN
@@ -144,13 +151,11 @@ class DeclaredSchema(AutoSchema):
         return text.partition("\n")[0].rstrip(".")
 
     def get_override_parameters(self) -> list[Any]:
-        """Return the declared query parameters and headers."""
         declared = (*EVERYWHERE, *self._api_view.parameters.get(self._action, ()))
         named = _PATH_PARAMETER.findall(self.path)
         return [*[_of_path(name) for name in named], *[_described(parameter) for parameter in declared]]
 
     def get_request_serializer(self) -> Any:
-        """Return the declared body."""
         body = self._api_view.bodies.get(self._action)
         return body[0](many=True) if isinstance(body, list) else body
 
@@ -158,7 +163,8 @@ class DeclaredSchema(AutoSchema):
         """Return the declared response with its status, and other responses that are not refusals."""
         status = self._api_view.statuses.get(self._action, 200)
         answer = self._api_view.answers.get(self._action)
-        shown = OpenApiResponse(description="No body.") if answer is None else self._document_of(answer)
+        shown = _list_of(answer[0]) if isinstance(answer, list) else answer
+        shown = shown or OpenApiResponse(description="No body.")
         return {status: shown, **self._api_view.also_answers.get(self._action, {})}
 
     def is_deprecated(self) -> bool:
@@ -178,9 +184,6 @@ class DeclaredSchema(AutoSchema):
             responses.setdefault(str(number), refusal(number, codes))
         self.resolve_serializer(ErrorDocument, "response")
         return operation
-
-    def _document_of(self, answer: Any) -> Any:
-        return _list_of(answer[0]) if isinstance(answer, list) else answer
 
     @property
     def _action(self) -> str:
@@ -235,6 +238,5 @@ class PublishedGenerator(SchemaGenerator):
 
 @lru_cache(maxsize=1)
 def openapi_document() -> JsonObject:
-    """Return the document of this build."""
     document: JsonObject = PublishedGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # its constructor
     return document

@@ -45,7 +45,6 @@ class ShapeExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-cal
     def map_serializer(
         self, auto_schema: AutoSchema, direction: Literal["request", "response"]
     ) -> JsonObject:
-        """Return the schema with the document's example."""
         document = cast(ShapedDocument, self.target)
 
         def reference(other: type[Document]) -> JsonObject:

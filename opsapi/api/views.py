@@ -21,22 +21,23 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from opsapi import clock
+from opsapi.api.bodies import (
+    LARGE_BODIES,
+    OneRepresentation,
+    check_media_type,
+    enveloped,
+    read_body,
+    read_json_array,
+    read_json_object,
+)
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, Values, read_array
 from opsapi.api.errors import ApiError
 from opsapi.api.links import Links, base_url
 from opsapi.api.paging import Rows, list_document
-from opsapi.api.parsers import (
-    LARGE_BODIES,
-    check_media_type,
-    read_body,
-    read_json_array,
-    read_json_object,
-)
 from opsapi.api.permissions import Access
 from opsapi.api.principal import Actor, Group, Principal
 from opsapi.api.query import ENVELOPE, EVERYWHERE, PRETTY, Parameter, asks_for, read_query
-from opsapi.api.renderers import OneRepresentation, enveloped
 from opsapi.api.resources import Facts, Resource
 from opsapi.ids import is_id
 
@@ -52,7 +53,7 @@ class ApiViewSet(ViewSet):
     parameter → the error for a malformed ID (the principal checks the IDs of the project and the
     organization). `statuses`: action → success status if it is not 200. `also_answers`: action → other
     statuses with a document that is not an error. `refusals`: action → errors that do not follow from the
-    rest (`opsapi.api.refusals`).
+    rest (`opsapi.api.components`).
     """
 
     access: ClassVar[Mapping[str, Access]]
@@ -136,8 +137,7 @@ class ApiViewSet(ViewSet):
 
         `stored`: the current document, whose read-only fields can be sent back.
 
-        Raises:
-            ApiError: INVALID_JSON, or the code of the first wrong field, with all in `badFields`.
+        Raises: ApiError: INVALID_JSON, or the code of the first wrong field, with all in `badFields`.
         """
         document = cast(type[Document], self.bodies[self.action])
         with document.within(stored=stored, **context) as reader:
@@ -173,7 +173,6 @@ class ApiViewSet(ViewSet):
 
     @property
     def http_request(self) -> HttpRequest:
-        """The request of Django."""
         request: HttpRequest = self.request._request
         return request
 
@@ -216,7 +215,6 @@ class UnknownPath(ApiViewSet):
         self.refuse(request)
 
     def refuse(self, request: Request, **_: Any) -> NoReturn:
-        """Raise the 404."""
         raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path)
 
 

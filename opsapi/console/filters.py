@@ -31,8 +31,8 @@ class ChoiceFilter(DropdownFilter):  # type: ignore[misc]  # the theme is not ty
         return self.chosen(queryset, value) if value in dict(self.offered) else queryset.none()
 
     def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Rows with one of the `offered` values."""
-        raise NotImplementedError
+        """Rows with one of the `offered` values, by default in the column of the parameter."""
+        return rows.filter(**{str(self.parameter_name): value})
 
 
 class _InVisibleScope(AutocompleteDropdownForm):  # type: ignore[misc]  # the theme is not typed

@@ -13,7 +13,7 @@ from django.template.response import TemplateResponse
 from opsapi.api.links import PUBLIC
 from opsapi.console.forms import themed
 from opsapi.console.login_policy import Attempt, RefusalCode, login_policy
-from opsapi.first_steps import CREATE_KEY, first_project_call, first_user_call
+from opsapi.setup_link import CREATE_KEY, first_project_call, first_user_call
 
 
 class LoginForm(AdminAuthenticationForm):

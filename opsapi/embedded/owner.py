@@ -47,8 +47,7 @@ class Owner:
     def require_access(self, path: Path) -> None:
         """Require that the owner can enter all directories on the way to `path`.
 
-        Raises:
-            EmbeddedDatabaseError: with the first directory that the owner cannot enter, and its mode.
+        Raises: EmbeddedDatabaseError: with the first directory that the owner cannot enter, and its mode.
         """
         with self.acting():
             for directory in reversed(path.absolute().parents):
@@ -59,8 +58,7 @@ class Owner:
 def server_owner() -> Owner:
     """Return the user that runs the server: the current user, or for root a system user, created if missing.
 
-    Raises:
-        EmbeddedDatabaseError: the user does not exist and cannot be created.
+    Raises: EmbeddedDatabaseError: the user does not exist and cannot be created.
     """
     if os.geteuid() == 0:
         return _system_user()
@@ -93,7 +91,7 @@ def _make_system_user() -> Owner:
     useradd = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if useradd is None:
         raise EmbeddedDatabaseError(
-            f"PostgreSQL does not run as root and there is no useradd: make a system user named"
+            f"PostgreSQL does not run as root and there is no useradd: create a system user named"
             f" {SYSTEM_USER}, or run as an ordinary user"
         )
     options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
@@ -109,7 +107,7 @@ def _make_system_user() -> Owner:
     except KeyError:
         reason = (created.stderr.strip().splitlines() or [f"exit status {created.returncode}"])[-1]
         raise EmbeddedDatabaseError(
-            f"PostgreSQL does not run as root and the system user {SYSTEM_USER} cannot be made: {reason}"
+            f"PostgreSQL does not run as root and the system user {SYSTEM_USER} cannot be created: {reason}"
         ) from None
 
 

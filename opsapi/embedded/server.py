@@ -1,23 +1,168 @@
-"""Starts and stops the embedded PostgreSQL."""
+"""Starts and stops the embedded PostgreSQL, forwards its log, and ends processes of an earlier start."""
 
 import logging
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from opsapi.embedded import EmbeddedDatabaseError
-from opsapi.embedded.binaries import find_binaries
-from opsapi.embedded.cluster import DatabaseCluster
+from opsapi.embedded.cluster import DatabaseCluster, find_binaries
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.owner import Owner, server_owner
-from opsapi.embedded.processes import PAUSE, ServerProcesses
-from opsapi.embedded.server_log import ServerLog
 from opsapi.secret_files import make_private_directory
 
 log = logging.getLogger("opsapi.embedded")
+server_log = logging.getLogger("postgres")
+
+LEVELS = {
+    "LOG": logging.INFO,
+    "WARNING": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "FATAL": logging.ERROR,
+    "PANIC": logging.CRITICAL,
+}
+
+
+class ServerLog:
+    """Reads `stream` to its end in a thread: a full pipe would block the server."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._last_line = self._last_error = ""
+        self.panicked: float | None = None
+        """The time of a PANIC of the server, on the monotonic clock: it must end then."""
+        self._stream = stream
+        self._thread = threading.Thread(target=self._pass_on, daemon=True)
+        self._thread.start()
+
+    def wait_end(self) -> None:
+        """Wait until the last line of an ended server is forwarded, at most a second."""
+        self._thread.join(timeout=1.0)
+
+    def last_words(self) -> str:
+        """Why the server has ended: its last error, otherwise its last line."""
+        self.wait_end()
+        return self._last_error or self._last_line or "it printed nothing"
+
+    def _pass_on(self) -> None:
+        with self._stream:
+            for line in self._stream:
+                level, text = parsed(line.decode(errors="replace").strip())
+                self._last_line = text
+                if level == logging.CRITICAL and self.panicked is None:
+                    self.panicked = time.monotonic()
+                if level >= logging.ERROR:
+                    self._last_error = text
+                server_log.log(level, "%s", text)
+
+
+def parsed(line: str) -> tuple[int, str]:
+    """Level and text of a log line; a line without a known severity is forwarded completely."""
+    severity, separator, text = line.partition(":  ")
+    return (LEVELS[severity], text) if separator and severity in LEVELS else (logging.INFO, line)
+
+
+# Signals for an orphan, with seconds to wait: fast shutdown, immediate shutdown, kill.
+FAST, IMMEDIATE, FORCED = signal.SIGINT, signal.SIGQUIT, signal.SIGKILL
+PATIENCE = ((FAST, 10.0), (IMMEDIATE, 5.0), (FORCED, 5.0))
+PAUSE = 0.02
+
+
+@dataclass(frozen=True)
+class ServerProcesses:
+    """The processes of the server at `layout` that runs `binary`.
+
+    Use it with the rights of the server's owner.
+    """
+
+    layout: Layout
+    binary: Path
+
+    def alive(self) -> frozenset[int]:
+        """Return the process IDs of the server and its children, including orphans.
+
+        Raises: EmbeddedDatabaseError: a PostgreSQL other than `binary` runs in the data directory.
+        """
+        home = self.layout.home.resolve()
+        found = {int(entry.name): _program(entry) for entry in Path("/proc").iterdir() if _is_in(entry, home)}
+        for number, program in found.items():
+            if program is not None and program.name == "postgres" and program != self.binary:
+                raise EmbeddedDatabaseError(
+                    f"another PostgreSQL, process {number} ({program}), runs in {home}"
+                )
+        return frozenset(number for number, program in found.items() if program == self.binary)
+
+    def postmaster(self) -> int | None:
+        """Return the process of the pid file; None if the file is missing, truncated or stale."""
+        number = _first_number(self.layout.pid_file)
+        return number if number in self.alive() else None
+
+    def end(self) -> None:
+        """End the processes of an earlier start, and wait for them.
+
+        Raises: EmbeddedDatabaseError: a process survives SIGKILL.
+        """
+        for signum, seconds in PATIENCE:
+            receivers = self._receivers(signum)
+            _signal(receivers, signum)
+            if self._gone_within(seconds if receivers else 0.0):
+                return
+        raise EmbeddedDatabaseError(f"processes {sorted(self.alive())} of an earlier start do not stop")
+
+    def _receivers(self, signum: signal.Signals) -> frozenset[int]:
+        if signum is not FAST:
+            return self.alive()
+        # Children interpret SIGINT differently; they follow their postmaster, or notice that it has ended.
+        postmaster = self.postmaster()
+        return frozenset() if postmaster is None else frozenset({postmaster})
+
+    def _gone_within(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while alive := self.alive():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(PAUSE)
+        return not alive
+
+
+def _is_in(entry: Path, home: Path) -> bool:
+    """Whether the process works in a directory directly below `home`, like every server process."""
+    if not entry.name.isdigit():
+        return False
+    try:
+        return (entry / "cwd").readlink().parent == home
+    except OSError:  # The process has ended meanwhile, or belongs to another user.
+        return False
+
+
+def _program(entry: Path) -> Path | None:
+    try:
+        # An upgrade may have replaced the file of the running program.
+        return Path(str((entry / "exe").readlink()).removesuffix(" (deleted)"))
+    except OSError:  # The process has ended meanwhile, or belongs to another user.
+        return None
+
+
+def _first_number(pid_file: Path) -> int | None:
+    try:
+        first = pid_file.read_bytes()[:64].split(b"\n")[0].strip()
+    except FileNotFoundError:
+        return None
+    return int(first) if first.isdigit() else None
+
+
+def _signal(numbers: frozenset[int], signum: signal.Signals) -> None:
+    for number in numbers:
+        try:
+            os.kill(number, signum)
+        except ProcessLookupError:  # The process ended before it got the signal.
+            continue
+
 
 SAY_EVERY = 5.0
 # After a PANIC the server kills its processes within 5 s and ends. It may hang instead.
@@ -51,8 +196,7 @@ class Server:
 
         Other failures to start may be temporary.
 
-        Raises:
-            EmbeddedDatabaseError, ImproperlyConfigured: they are not usable.
+        Raises: EmbeddedDatabaseError, ImproperlyConfigured: they are not usable.
         """
         self._owner = owner = server_owner()
         binaries = self._binaries or find_binaries()
@@ -65,8 +209,7 @@ class Server:
 
         The server may still be recovering when this returns.
 
-        Raises:
-            EmbeddedDatabaseError, ImproperlyConfigured: the server cannot be started.
+        Raises: EmbeddedDatabaseError, ImproperlyConfigured: the server cannot be started.
         """
         self.check()
         owner, binaries = server_owner(), self._binaries or find_binaries()
@@ -84,8 +227,7 @@ class Server:
     def wait_ready(self, give_up: Callable[[], bool] = lambda: False) -> None:
         """Return when the server accepts connections or `give_up()` is true. Recovery may take long.
 
-        Raises:
-            EmbeddedDatabaseError: the server ended first; with its last output.
+        Raises: EmbeddedDatabaseError: the server ended first; with its last output.
         """
         began = logged = time.monotonic()
         while not self._is_ready() and not give_up():
@@ -155,8 +297,7 @@ class Server:
 def _make_owned(directory: Path, owner: Owner) -> None:
     """Create `directory` with mode 0700 for the owner.
 
-    Raises:
-        EmbeddedDatabaseError: it cannot be created, or belongs to another user.
+    Raises: EmbeddedDatabaseError: it cannot be created, or belongs to another user.
     """
     try:
         directory.mkdir(mode=0o700, exist_ok=True)

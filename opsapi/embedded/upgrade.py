@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opsapi.embedded import EmbeddedDatabaseError
-from opsapi.embedded.binaries import client_failure, find_binaries
-from opsapi.embedded.cluster import ENVIRONMENT, SUPERUSER, DatabaseCluster
+from opsapi.embedded.cluster import ENVIRONMENT, SUPERUSER, DatabaseCluster, client_failure, find_binaries
 from opsapi.embedded.layout import ROLE, Layout
 from opsapi.embedded.owner import server_owner
 from opsapi.embedded.server import Server
@@ -48,9 +47,8 @@ def upgrade(layout: Layout, programs: Path | None = None, *, durable: bool = Tru
     The caller holds the lock of the data directory. `programs` is the directory of `postgres` and `pg_dump`
     of the old version; without it, the version's Debian package is used.
 
-    Raises:
-        EmbeddedDatabaseError: there is nothing to upgrade, an old program is missing or cannot run, or the
-            disk is full. The old files are unchanged.
+    Raises: EmbeddedDatabaseError: there is nothing to upgrade, an old program is missing or cannot run, or
+    the disk is full. The old files are unchanged.
     """
     cluster = DatabaseCluster(layout, server_owner(), find_binaries(), durable)
     _refuse_foreign(cluster)

@@ -1,4 +1,4 @@
-"""Commands that need the database, and their one-line errors if it fails."""
+"""Bases of commands: commands that need the database, with one-line errors if it fails; disabled commands."""
 
 from typing import Any
 
@@ -7,8 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error, connection
 
 from opsapi.logs import first_line
-from opsapi.postgresql.faults import DatabaseFault, database_fault
-from opsapi.postgresql.schema import unapplied_migrations
+from opsapi.postgresql.faults import DatabaseFault, database_fault, unapplied_migrations
 from opsapi.program import COMMAND, START
 
 
@@ -41,3 +40,15 @@ def _away(error: Error) -> str:
     server = connection.settings_dict
     host_and_port = f"{server['HOST'] or 'this machine'}, port {server['PORT'] or 5432}"
     return f"the database server of DATABASE_URL ({host_and_port}) cannot be reached: {first_line(error)}"
+
+
+class DisabledCommand(BaseCommand):
+    """Prints what to use instead: its `help`, which is one line."""
+
+    requires_system_checks = ()
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        super().run_from_argv(argv[:2])
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        raise CommandError(self.help)

@@ -22,11 +22,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.response import HTTPResponse
 from urllib3.util import parse_url
 
-from opsapi.outbound.deadline import BoundedSocket, Deadline
 from opsapi.outbound.errors import OutboundError, OutboundReason
-from opsapi.outbound.guard import Address, refused
-from opsapi.outbound.pool import IDLE_SECONDS, POOL, OpenConnection
-from opsapi.outbound.resolver import resolve
+from opsapi.outbound.guard import Address, refused, resolve
+from opsapi.outbound.pool import IDLE_SECONDS, POOL, BoundedSocket, Deadline, OpenConnection
 from opsapi.outbound.trust import Purpose, trusting
 
 logger = logging.getLogger(__name__)
@@ -110,8 +108,7 @@ def post(
     `owner` names the destination with its project and credentials. Its connection is kept for its next
     request, and other requests cannot use it. Without `owner` the connection is closed.
 
-    Raises:
-        OutboundError: there is no response. The log has the details, without path and credentials.
+    Raises: OutboundError: there is no response. The log has the details, without path and credentials.
     """
     request = _Request(_parse(url), body, headers, body_limit, owner)
     deadline = Deadline(total_timeout)

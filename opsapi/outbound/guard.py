@@ -1,8 +1,11 @@
-"""Addresses that the platform can connect to: public addresses, and OPSAPI_OUTBOUND_ALLOW. Pure."""
+"""Addresses that the platform can connect to: public ones, and OPSAPI_OUTBOUND_ALLOW; resolves names."""
 
+import socket
+import threading
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -60,3 +63,29 @@ def _is_public(address: Address) -> bool:
         return False
     # `is_global` accepts site-local and IPv4-compatible addresses, but only 2000::/3 is assigned.
     return address.is_global and (isinstance(address, IPv4Address) or address in _GLOBAL_UNICAST)
+
+
+def resolve(host: str, port: int, timeout: float) -> list[Address]:
+    """Return the addresses of a name or of an IP address, without duplicates, in the order of the resolver.
+
+    Raises: socket.gaierror: the name is invalid or has no address. TimeoutError: the resolver did not answer
+    within `timeout` seconds.
+    """
+    found: Future[list[Address]] = Future()
+    # A separate thread: a resolver that hangs blocks only this look-up.
+    threading.Thread(target=_look_up, args=(host, port, found), daemon=True).start()
+    return found.result(timeout)
+
+
+def _look_up(host: str, port: int, found: Future[list[Address]]) -> None:
+    try:
+        found.set_result(_addresses(host, port))
+    except OSError as error:
+        found.set_exception(error)
+    except UnicodeError:
+        found.set_exception(socket.gaierror(socket.EAI_NONAME, "not a host name"))
+
+
+def _addresses(host: str, port: int) -> list[Address]:
+    answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(ip_address(sockaddr[0]) for *_, sockaddr in answers))

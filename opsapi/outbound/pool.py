@@ -1,20 +1,104 @@
-"""Connections that are kept for the next message to the same destination.
+"""Connections with a deadline, which are kept for the next message to the same destination.
 
 `owner` identifies a destination. Only its requests use its connections. Connections are kept for a short time
 and in limited number. A forked process does not inherit them.
 """
 
 import atexit
+import io
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from urllib3.connection import HTTPConnection
 
-from opsapi.outbound.deadline import BoundedSocket
 from opsapi.outbound.guard import Address
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+
+class Deadline:
+    """A time on the monotonic clock, `seconds` from now."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Return the seconds left, always more than 0. Raises TimeoutError: no time is left."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the deadline has passed")
+        return left
+
+
+_PIECE = 16_384
+"""Bytes written at once: a TLS record, so that nothing is readable if the first piece fails."""
+
+
+class BoundedSocket:
+    """A connected socket (plain or TLS). The deadline ends every operation.
+
+    It has the methods that `http.client` and urllib3 use of a connected socket. `deadline` is replaced for
+    each exchange. `written`: the receiver may have read a part of the current request.
+
+    Raises: TimeoutError: any operation that the deadline ends.
+    """
+
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+        self._sock = sock
+        self.begin(deadline)
+
+    def begin(self, deadline: Deadline) -> None:
+        self.deadline = deadline
+        self.written = False
+
+    def sendall(self, data: bytes) -> None:
+        """Send in pieces, so that the deadline also applies to a slow receiver."""
+        view = memoryview(data)
+        while view:
+            self._sock.settimeout(self.deadline.left())
+            view = view[self._sock.send(view[:_PIECE]) :]
+            self.written = True
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """Return a reader of the response; `http.client` always uses `rb`."""
+        return io.BufferedReader(_BoundedReader(self._sock, self))
+
+    def fileno(self) -> int:
+        """Return the descriptor, to check for readable data."""
+        return self._sock.fileno()
+
+    def settimeout(self, seconds: float | None) -> None:
+        """Ignored: callers set a time-out per operation, but the deadline applies."""
+
+    def close(self) -> None:
+        """Close the socket when its readers are closed, too."""
+        self._sock.close()
+
+
+class _BoundedReader(io.RawIOBase):
+    def __init__(self, sock: socket.socket, bounded: BoundedSocket) -> None:
+        self._sock = sock
+        self._bounded = bounded
+        # The raw file of the socket counts as a user, so closing the connection waits for the reader.
+        self._raw = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int | None:
+        self._sock.settimeout(self._bounded.deadline.left())
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
 
 IDLE_SECONDS = 10.0
 AGE_SECONDS = 60.0
@@ -37,7 +121,6 @@ class OpenConnection:
     is_new: bool = True
 
     def close(self) -> None:
-        """Close the connection."""
         self.http.close()
 
 
@@ -74,12 +157,10 @@ class Pool:
         self._time()
 
     def close_idle(self) -> None:
-        """Close connections that were idle too long."""
         now = self.clock()
         self._close(lambda until: until <= now)
 
     def close_all(self) -> None:
-        """Close all idle connections of this process."""
         self._close(lambda _: True)
 
     def forget(self) -> None:

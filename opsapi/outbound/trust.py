@@ -10,6 +10,7 @@ from enum import Enum
 from functools import lru_cache
 
 from django.conf import settings
+from django.core.mail.backends import smtp
 
 _lock = threading.Lock()
 
@@ -33,3 +34,11 @@ def _context(_purpose: Purpose, ca_file: str) -> ssl.SSLContext:
     if ca_file:
         context.load_verify_locations(ca_file)
     return context
+
+
+class EmailBackend(smtp.EmailBackend):
+    """Checks the certificate of the mail server like that of receivers."""
+
+    @property
+    def ssl_context(self) -> ssl.SSLContext:
+        return trusting(Purpose.MAIL_SERVER)

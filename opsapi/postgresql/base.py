@@ -136,7 +136,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.close()
 
     def make_cursor(self, cursor: Any) -> CursorWrapper:
-        """Return the cursor for Django."""
         return _Cursor(cursor, self)
 
     def note_statement(self, sql: object) -> None:

@@ -32,7 +32,6 @@ class Callers:
         self._connections.setdefault(conn.caller, set()).add(conn)
 
     def remove(self, conn: WebConnection) -> None:
-        """Remove a closed connection."""
         theirs = self._connections[conn.caller]
         theirs.remove(conn)
         if not theirs:

@@ -23,8 +23,7 @@ BACKLOG = 4096
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening TCP socket.
 
-    Raises:
-        StartError: the address cannot be used; the message names it and the reason.
+    Raises: StartError: the address cannot be used; the message names it and the reason.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -47,11 +46,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def check_tls(certificate: Path | None, key: Path | None) -> None:
-    """Check the TLS files.
-
-    Raises:
-        StartError: only one of them is given, or they cannot be used together.
-    """
+    """Check the TLS files. Raises StartError: only one of them is given, or they cannot be used together."""
     if certificate is None and key is None:
         return
     if certificate is None or key is None:

@@ -1,14 +1,19 @@
 """Runs the platform in the foreground: starts and ends database, web server and worker in order."""
 
+import fcntl
 import logging
 import os
+import select
+import signal
 import subprocess
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from types import FrameType
 from typing import TextIO
+
+from django.conf import settings
 
 from opsapi import metric_files, program
 from opsapi.embedded import EmbeddedDatabaseError
@@ -16,11 +21,109 @@ from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
 from opsapi.hostnames import host_and_port
 from opsapi.secret_files import make_private_directory
-from opsapi.supervisor.child import Child
-from opsapi.supervisor.keeper import LONGEST_DELAY, Keeper, exit_words, restart_delay
+from opsapi.supervisor import StartError
+from opsapi.supervisor.keeper import LONGEST_DELAY, Child, Keeper, exit_words, restart_delay
 from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE, check_tls, listen
-from opsapi.supervisor.lock import DirectoryLock
-from opsapi.supervisor.wakeup import Wakeup
+
+# A supervisor may not have noticed yet that its parent was killed. A stopping supervisor writes STOPPING.
+PATIENCE_SECONDS = 3.0
+STOPPING_PATIENCE_SECONDS = 15.0
+STOPPING = "stopping"
+PAUSE = 0.05
+
+
+class DirectoryLock:
+    """A lock on a directory (flock(2)). It ends with this process, however the process ends."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "lock"
+        self._file: int | None = None
+
+    def acquire(self) -> None:
+        """Acquire the lock. Raises StartError: another process holds it, or the directory is not writable."""
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise StartError(f"{self._path}: cannot be written: {error.strerror}") from None
+        began = time.monotonic()
+        while not _locked(file):
+            holder = os.pread(file, 64, 0).decode(errors="replace").strip()
+            patience = STOPPING_PATIENCE_SECONDS if holder.endswith(STOPPING) else PATIENCE_SECONDS
+            if time.monotonic() - began > patience:
+                os.close(file)
+                raise StartError(f"{self._path.parent} is in use by a running platform, process {holder}")
+            time.sleep(PAUSE)
+        self._file = file
+        self._write(str(os.getpid()))
+
+    def say_stopping(self) -> None:
+        """Write into the lock file that this process is stopping, so that another start waits longer."""
+        self._write(f"{os.getpid()} {STOPPING}")
+
+    def release(self) -> None:
+        """Release the lock before the process ends."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _write(self, text: str) -> None:
+        if self._file is not None:
+            with suppress(OSError):  # On a full disk, the lock works without the text.
+                os.ftruncate(self._file, 0)
+                os.pwrite(self._file, f"{text}\n".encode(), 0)
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# Maximum seconds until the end of the parent is noticed.
+LONGEST_SLEEP = 0.5
+
+
+class Wakeup:
+    """Waits for signals. Create it once, in the main thread."""
+
+    def __init__(self, parent: int | None = None) -> None:
+        """`parent`: a process whose end is also a request to stop."""
+        self._signalled = False
+        self._parent = parent
+        self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        for signum in STOP_SIGNALS:
+            # nohup makes a process ignore SIGHUP.
+            if signum is not signal.SIGHUP or signal.getsignal(signum) is not signal.SIG_IGN:
+                signal.signal(signum, self._request_stop)
+        signal.signal(signal.SIGCHLD, _notice)
+
+    def is_stop_requested(self) -> bool:
+        """Whether a stop signal was received, or the parent has ended."""
+        # PR_SET_PDEATHSIG does not suffice: it is lost whenever root acts as another user (prctl(2)).
+        return self._signalled or (self._parent is not None and os.getppid() != self._parent)
+
+    def wait(self, seconds: float, *more: int) -> set[int]:
+        """Sleep for at most half a second, until a signal or until a descriptor of `more` is readable.
+
+        Return the readable descriptors.
+        """
+        seconds = min(max(seconds, 0.0), LONGEST_SLEEP)
+        ready, _, _ = select.select([self._read, *more], [], [], seconds)
+        if self._read in ready:
+            os.read(self._read, 4096)
+        return set(ready) - {self._read}
+
+    def _request_stop(self, _signum: int, _frame: FrameType | None) -> None:
+        self._signalled = True
+
+
+def _notice(_signum: int, _frame: FrameType | None) -> None:
+    """Do nothing; without a handler, the signal would not wake the process."""
+
 
 log = logging.getLogger("opsapi.supervisor")
 
@@ -29,31 +132,14 @@ _WEB_CONFIG = "python:opsapi.gunicorn_conf"
 WEB_SECONDS, WORKER_SECONDS, DATABASE_SECONDS = 4.0, 3.0, 2.0
 
 
-@dataclass(frozen=True)
-class PlatformPlan:
-    """What to run, from the settings. The run ends with the process `parent`, if given."""
-
-    data_dir: Path
-    bind: tuple[str, int]
-    certificate: Path | None
-    key: Path | None
-    embedded: bool
-    parent: int | None
-
-    @property
-    def address(self) -> str:
-        """The URL of the platform."""
-        return f"{'https' if self.certificate else 'http'}://{host_and_port(*self.bind)}/"
-
-
 class Platform:
-    """A run of the platform. Its processes end in the opposite order of their start."""
+    """A run of the platform with its settings. Its processes end in the opposite order of their start."""
 
-    def __init__(self, plan: PlatformPlan, output: TextIO) -> None:
-        """`output` gets a message when the platform is ready."""
-        self._plan = plan
+    def __init__(self, output: TextIO, *, parent: int | None) -> None:
+        """`output` gets a message when the platform is ready. The run ends with the process `parent`."""
         self._output = output
-        self._wakeup = Wakeup(plan.parent)
+        self._data_dir: Path = settings.OPSAPI_DATA_DIR
+        self._wakeup = Wakeup(parent)
         self._keepers: list[Keeper] = []
         self._metric_files: dict[str, str] = {}
 
@@ -62,20 +148,18 @@ class Platform:
 
         A database or a preparation that dies is started again.
 
-        Raises:
-            StartError, EmbeddedDatabaseError, ImproperlyConfigured: the settings or the machine prevent the
-                start.
-            SystemExit: the preparation failed, and has written the reason.
+        Raises: StartError, EmbeddedDatabaseError, ImproperlyConfigured: the settings or the machine prevent
+        the start. SystemExit: the preparation failed, and has written the reason.
         """
-        check_tls(self._plan.certificate, self._plan.key)
-        make_private_directory(self._plan.data_dir)
-        lock = DirectoryLock(self._plan.data_dir)
+        check_tls(*(_file(name) for name in (settings.OPSAPI_TLS_CERT, settings.OPSAPI_TLS_KEY)))
+        make_private_directory(self._data_dir)
+        lock = DirectoryLock(self._data_dir)
         lock.acquire()
-        self._metric_files = metric_files.prepare(self._plan.data_dir)
-        listener = listen(*self._plan.bind)
+        self._metric_files = metric_files.prepare(self._data_dir)
+        listener = listen(*settings.OPSAPI_BIND)
         with ExitStack() as ends:
-            ends.callback(metric_files.remove, self._plan.data_dir)
-            if self._plan.embedded:
+            ends.callback(metric_files.remove, self._data_dir)
+            if settings.OPSAPI_EMBEDDED_DATABASE:
                 self._start_database(ends)
             advice = "" if self._wakeup.is_stop_requested() else self._prepare()
             if not self._wakeup.is_stop_requested():
@@ -89,7 +173,7 @@ class Platform:
 
     def _start_database(self, ends: ExitStack) -> None:
         """Start the database, and return when it accepts connections or a stop is requested."""
-        server = Server(Layout(self._plan.data_dir))
+        server = Server(Layout(self._data_dir))
         server.check()
         ends.callback(server.stop, DATABASE_SECONDS)
         self._keepers.append(Keeper("PostgreSQL", server))
@@ -167,5 +251,12 @@ class Platform:
         return min((keeper.look(now) for keeper in self._keepers), default=LONGEST_DELAY)
 
     def _announce(self, advice: str) -> None:
-        self._output.write(f"Ops API is ready: {self._plan.address}\n{advice}")
+        address = (
+            f"{'https' if settings.OPSAPI_TLS_CERT else 'http'}://{host_and_port(*settings.OPSAPI_BIND)}/"
+        )
+        self._output.write(f"Ops API is ready: {address}\n{advice}")
         self._output.flush()
+
+
+def _file(name: str) -> Path | None:
+    return settings.BASE_DIR / name if name else None

@@ -3,13 +3,15 @@
 In gunicorn's own worker, a thread reads its request from the socket and writes the response to it, so a few
 slow clients occupy all threads. Here the event loop collects each request (`arrival`), with deadlines. A
 complete request gets a thread when it is its requester's turn (`callers`). The event loop sends the part of a
-response that the client does not read at once (`answer`). The number of connections is limited, in total and
-by address. At the limit, the connections that have waited longest are closed.
+response that the client does not read at once (`web_connection`). The number of connections is limited, in
+total and by address. At the limit, the connections that have waited longest are closed.
 """
 
 import contextlib
 import errno
+import json
 import math
+import secrets
 import socket
 import sys
 import time
@@ -22,13 +24,67 @@ from typing import Any
 
 from django.conf import settings
 from gunicorn import sock
+from gunicorn.http import errors
 from gunicorn.workers.gthread import ThreadWorker
 
-from opsapi.supervisor.answer import GoneError
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.content_security import STRICT, header_line
+from opsapi.api.errors import ApiError, BadField
 from opsapi.supervisor.arrival import HEAD_SECONDS, LONGEST_REQUEST, ArrivalState
 from opsapi.supervisor.callers import Callers, Turns, largest, most_connections, requester_of
-from opsapi.supervisor.web_connection import CheckedReader, ConnectionPhase, WebConnection
-from opsapi.supervisor.web_refusals import refusal, status_of
+from opsapi.supervisor.web_connection import CheckedReader, ConnectionPhase, GoneError, WebConnection
+
+_OF_PARSER = {
+    errors.LimitRequestLine: HTTPStatus.REQUEST_URI_TOO_LONG,
+    errors.LimitRequestHeaders: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    errors.ExpectationFailed: HTTPStatus.EXPECTATION_FAILED,
+    errors.UnsupportedTransferCoding: HTTPStatus.NOT_IMPLEMENTED,
+}
+_HEAD = (
+    "HTTP/1.1 {status} {reason}\r\n"
+    "Cache-Control: no-store\r\n"
+    "Connection: close\r\n"
+    "Content-Type: application/json\r\n"
+    "Content-Length: {length}\r\n"
+    "Strict-Transport-Security: max-age=300\r\n"
+    "Content-Security-Policy: {policy}\r\n"
+    "X-Request-ID: {request_id}\r\n"
+    "\r\n"
+)
+
+
+def status_of(error: Exception) -> HTTPStatus:
+    """Return the status for an error: 4xx if gunicorn's parser refused the request, otherwise 500."""
+    theirs = isinstance(error, errors.ParseException)
+    # The application tried to send these.
+    if not theirs or isinstance(error, (errors.InvalidResponseHeader, errors.InvalidResponseHeaderName)):
+        return HTTPStatus.INTERNAL_SERVER_ERROR
+    return _OF_PARSER.get(type(error), HTTPStatus.BAD_REQUEST)
+
+
+def refusal(status: HTTPStatus) -> bytes:
+    """Return the bytes of the response, which contain no part of the request."""
+    request_id = secrets.token_hex(8)
+    document = {**_error(status, request_id).document(), "error": status.value, "reason": status.phrase}
+    body = json.dumps(document)
+    head = _HEAD.format(
+        status=status.value,
+        reason=status.phrase,
+        length=len(body),
+        policy=header_line(STRICT),
+        request_id=request_id,
+    )
+    return (head + body).encode()
+
+
+def _error(status: HTTPStatus, request_id: str) -> ApiError:
+    if status is HTTPStatus.SERVICE_UNAVAILABLE:
+        return ApiError(ErrorCode.SERVICE_UNAVAILABLE, "too many requests are waiting")
+    if status is HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ApiError(ErrorCode.UNEXPECTED_ERROR, request_id)
+    message = f"was refused before it was processed ({status.phrase})"
+    return ApiError.of_fields([BadField("request", ErrorCode.INVALID_ATTRIBUTE, message)])
+
 
 LINGER_SECONDS = 3.0
 # A worker that stops waits this long for incomplete requests.

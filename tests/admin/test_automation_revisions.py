@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from accesslist.models import Project
 from automation.admin import revisions as revision_page
-from automation.document import side_by_side
+from automation.document import text
 from automation.models import AutomationRevision
 from tests.factories.automation import publish
 
@@ -58,7 +58,7 @@ def test_markup_in_a_document_stays_text(console: Client, project: Project) -> N
 def test_documents_beyond_the_limit_are_not_compared(
     console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(side_by_side, "MOST_LINES", 3)
+    monkeypatch.setattr(text, "MOST_LINES", 3)
     page = compared(publish(project, 0), console)
     assert "Too large to compare here" in page
     assert 'class="revision-side-by-side"' not in page

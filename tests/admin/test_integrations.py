@@ -9,7 +9,7 @@ from accesslist.models import Project, User
 from events.types import EventType
 from integrations.models import Integration
 from integrations.selectors import integration_values
-from integrations.serializers.secrets import MOVED
+from integrations.serializers import MOVED
 from integrations.types import INTEGRATION_TYPES
 from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of

@@ -12,7 +12,7 @@ from accesslist.selectors.second_factors import has_second_factor
 from alerting.models import NotificationSetting
 from automation.models import AutomationRevision
 from integrations.models import Integration
-from integrations.serializers.secrets import UNREADABLE
+from integrations.serializers import UNREADABLE
 from tests.admin.logging_in import ACCOUNT, BEGIN, REMOVE, SETUP, errors_of, type_code, type_password
 from tests.admin.operators import action_url, page_of
 from tests.admin.reading import admin_of

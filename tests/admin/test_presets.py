@@ -8,7 +8,7 @@ from django.test import Client
 from accesslist.models import Project, User
 from alerting.models import AlertConfig
 from alerting.rules.presets import Preset, presets_of
-from automation.metric_spec import Engine
+from automation.metrics import Engine
 from events.types import EventType
 from opsapi.roles import Role
 from tests.admin.configs import CONFIGS, send

@@ -19,9 +19,10 @@ from automation.models import AutomationRevision
 from automation.serializers.automation_config import AutomationConfigDocument
 from integrations.choices import SecretKind
 from integrations.models import Integration
+from integrations.serializers import TypedDocument
 from integrations.types import INTEGRATION_TYPES
+from opsapi.api.bodies import render
 from opsapi.api.documents import Document
-from opsapi.api.renderers import render
 from tests.api import bodies
 from tests.architecture.test_writes_are_recorded import BODIES
 from tests.client import ApiClient
@@ -85,9 +86,10 @@ _LOOKS_SECRET = re.compile(r"key|token|secret|password|credential|url", re.IGNOR
 
 
 def documents(kind: type[Document] = Document) -> Iterator[type[Document]]:
-    """Every document there is."""
+    """Every document there is, except the bases of documents that have a type."""
     for below in kind.__subclasses__():
-        yield below
+        if not issubclass(below, TypedDocument) or hasattr(below, "kind"):
+            yield below
         yield from documents(below)
 
 

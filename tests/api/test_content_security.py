@@ -78,7 +78,7 @@ def test_responses_to_keys_allow_nothing(owner: ApiClient, project: Project) -> 
 def test_nor_when_something_goes_wrong(db: None) -> None:
     browser = Client(raise_request_exception=False)
     for error, status in ((OperationalError("gone"), 503), (RuntimeError("unforeseen"), 500)):
-        with patch("opsapi.api.pages.render", side_effect=error):
+        with patch("opsapi.api.root.render", side_effect=error):
             answer = browser.get("/api/docs")
         assert (answer.status_code, policy(answer)) == (status, STRICT)
     answer = browser.get("/health/live", headers={"host": "bad host"})

@@ -9,7 +9,7 @@ from django.core.signals import setting_changed
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from opsapi import document_pages
+from opsapi import static_files
 from opsapi.api.content_security import DOCUMENTS
 from tests.api.test_content_security import policy
 from tests.built_site import built_site
@@ -50,7 +50,7 @@ def no_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def _served(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(document_pages, "SITE", directory)
+    monkeypatch.setattr(static_files, "SITE", directory)
     _forget()
     yield directory
     monkeypatch.undo()

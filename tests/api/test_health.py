@@ -10,10 +10,10 @@ from django.db import OperationalError, connection, transaction
 from django.test import Client
 from psycopg import errors
 
-from alerting.services.workers import worker_seen
+from alerting.services.leases import worker_seen
 from opsapi import clock
-from opsapi.api import health
-from opsapi.api.health import write_trial
+from opsapi.api import root
+from opsapi.api.root import write_trial
 from opsapi.embedded.layout import Layout
 from opsapi.postgresql.faults import DatabaseFault, database_fault
 from tests.client import ApiClient
@@ -125,7 +125,7 @@ def test_a_worker_that_is_missing_is_named_with_the_rest_well() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_database_that_does_not_answer_is_reported_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_LONGEST_STATEMENT", "50ms")
+    monkeypatch.setattr(root, "_LONGEST_STATEMENT", "50ms")
     with transaction.atomic(), connection.cursor() as cursor, ThreadPoolExecutor(1) as pool:
         cursor.execute("LOCK TABLE django_migrations IN EXCLUSIVE MODE")
         answer = pool.submit(on_own_connection, ready)

@@ -6,7 +6,7 @@ import pytest
 
 from accesslist.models import Project
 from integrations.models import Integration
-from integrations.services.integrations import integration_put, integrations_purge
+from integrations.services import integration_put, integrations_purge
 from integrations.types import INTEGRATION_TYPES
 from opsapi import clock
 from opsapi.api.errors import ApiError

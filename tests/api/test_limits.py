@@ -13,7 +13,7 @@ from accesslist.models import Project
 from alerting.models import AlertConfig
 from automation.models import Agent, AutomationRevision, Host
 from automation.views.reports import ReportViewSet
-from opsapi.api.parsers import LARGE_BODIES, LARGE_BODY
+from opsapi.api.bodies import LARGE_BODIES, LARGE_BODY
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.automation import named

@@ -12,7 +12,7 @@ from automation.models import AutomationRevision
 from events.models import Event
 from integrations.models import Integration
 from integrations.selectors import integration_values
-from integrations.serializers.secrets import UNREADABLE
+from integrations.serializers import UNREADABLE
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.links import DISCOVERY
 from opsapi.roles import Role

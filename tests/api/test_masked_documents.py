@@ -9,7 +9,7 @@ import pytest
 from accesslist.models import Project
 from automation.document import text
 from automation.models import AutomationRevision
-from automation.services import masking
+from automation.services import automation_config
 from opsapi.redaction import MASK
 from tests.api.automation import path, published, publisher
 from tests.client import ApiClient
@@ -44,7 +44,7 @@ def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the document was read")
 
     monkeypatch.setattr(text, "read_json", refuse)
-    monkeypatch.setattr(masking, "redacted", refuse)
+    monkeypatch.setattr(automation_config, "redacted", refuse)
 
 
 def password(answer: Any) -> str:
@@ -83,10 +83,10 @@ def test_a_document_from_before_is_masked_once(
 ) -> None:
     AutomationRevision.objects.update(masked=None, masked_by=None)
     assert password(reader.get(path)) == MASK
-    monkeypatch.setattr(masking, "redacted", None)
+    monkeypatch.setattr(automation_config, "redacted", None)
     assert password(reader.get(path)) == MASK
     revision.refresh_from_db()
-    assert revision.masked_by == masking.MASK_RULE
+    assert revision.masked_by == automation_config.MASK_RULE
 
 
 @pytest.mark.usefixtures("revision")
@@ -94,8 +94,8 @@ def test_what_another_rule_masked_is_never_shown(
     reader: ApiClient, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert password(reader.get(path)) == MASK
-    monkeypatch.setattr(masking, "MASK_RULE", "another rule")
-    monkeypatch.setattr(masking, "redacted", lambda document: {**document, "security": "hidden"})
+    monkeypatch.setattr(automation_config, "MASK_RULE", "another rule")
+    monkeypatch.setattr(automation_config, "redacted", lambda document: {**document, "security": "hidden"})
     assert reader.get(path).json()["security"] == "hidden"
     assert reader.get(path).json()["security"] == "hidden"
 
@@ -115,8 +115,8 @@ def test_a_document_without_secrets_is_kept_once(
 
 
 def test_the_rule_is_known_by_every_module_that_decides() -> None:
-    decides = {module.__name__ for module in masking.RULE_MODULES}
-    for module in masking.RULE_MODULES:
+    decides = {module.__name__ for module in automation_config.RULE_MODULES}
+    for module in automation_config.RULE_MODULES:
         tree = ast.parse(Path(str(module.__file__)).read_text())
         ours = {
             node.module

@@ -9,7 +9,7 @@ from accesslist.models import Project
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
 from alerting.rules.presets import Preset, presets_of
-from automation.metric_spec import Engine
+from automation.metrics import Engine
 from events.models import Event
 from opsapi import clock
 from opsapi.roles import Grant, Role

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from opsapi.api.pages import DOCUMENT
+from opsapi.api.root import DOCUMENT
 from tests.documents import ROOT
 from tests.each import each
 

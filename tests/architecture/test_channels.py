@@ -10,16 +10,14 @@ import pytest
 from django.conf import settings
 
 from alerting.choices import PeopleType
-from alerting.config_form.kinds import KINDS
-from alerting.config_form.labels import LABELS
+from alerting.forms.config_inputs import LABELS, NOTIFICATION_INPUTS
 from alerting.models import Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from integrations import channels
 from integrations.channels import CHANNELS
 from integrations.channels.base import Channel
 from integrations.models import Integration
-from integrations.scraper import SCRAPER
-from integrations.types import INTEGRATION_TYPES
+from integrations.types import INTEGRATION_TYPES, SCRAPER
 from opsapi.api.schema import openapi_document
 from opsapi.environment import READ
 
@@ -51,7 +49,7 @@ def test_every_module_with_a_channel_declares_one_and_the_registry_has_it() -> N
 
 
 def test_notifications_and_integrations_follow_from_the_channels() -> None:
-    assert set(NOTIFICATION_TYPES) == {*PeopleType, *CHANNELS} == set(KINDS)
+    assert set(NOTIFICATION_TYPES) == {*PeopleType, *CHANNELS} == set(NOTIFICATION_INPUTS)
     with_credentials = {name for name, channel in CHANNELS.items() if not channel.has_address}
     assert set(INTEGRATION_TYPES) == with_credentials | {SCRAPER.type}
     assert {kind.integration for kind in NOTIFICATION_TYPES.values() if kind.integration} == with_credentials

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.http import HttpResponse
 
-from opsapi.api.renderers import render
+from opsapi.api.bodies import render
 from opsapi.api.schema import openapi_document
 from tests.api.routes import ROUTES
 from tests.client import ApiClient

@@ -10,11 +10,11 @@ from django.core.management import call_command
 from prometheus_client.metrics_core import Metric
 
 from automation.agent.settings import NAMES, PREFIX
-from opsapi.api.registry import metrics
+from opsapi.apps import metrics
 from opsapi.environment import READ
 from opsapi.metric_series import COUNTED, DECLARED, SeriesType
 from tests.client import ApiClient
-from tools.reference.settings import entries
+from tools.management.commands.reference import entries
 
 ROOT: Path = settings.BASE_DIR
 PACKAGES = ("opsapi", "events", "accesslist", "automation", "integrations", "alerting")

@@ -290,7 +290,10 @@ UNSIGNED = {"POST /unauth/users"}
 EMPTY_ONLY = {"DELETE /orgs/<org_id>"}
 """What takes an organization without projects."""
 
-READS: Mapping[str, Any] = {"POST /groups/<group_id>/alertConfigs/<config_id>/explain": bodies.question()}
+READS: Mapping[str, Any] = {
+    "POST /groups/<group_id>/alertConfigs/<config_id>/explain": bodies.question(),
+    "POST /groups/<group_id>/maintenanceWindows/preview": bodies.window(),
+}
 """Routes with a body that write nothing → a body that is answered."""
 
 _WITH_BODIES = [route for route in ROUTES if route.method != "GET"]

@@ -7,10 +7,8 @@ tell what changed and what it would do. It is linear: a process costs the same i
 import time
 from typing import Any
 
-from automation.document.changes import process_changes
-from automation.document.effects import effects
-from automation.document.publish import completed
-from automation.document.rules import document_faults
+from automation.document.changes import effects, process_changes
+from automation.document.publish import completed, document_faults
 from automation.document.secrets import redacted, restored
 from automation.document.text import read, write
 from opsapi.clock import parse_time

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from alerting.choices import AlertStatus
 from alerting.models import Alert, Notification, NotificationSetting
-from alerting.services.notification_rows import alert_row, notifications_insert
+from alerting.services.notifications import alert_row, notifications_insert
 from events.choices import Work
 from events.services import wake_workers
 from integrations.choices import MessageKind

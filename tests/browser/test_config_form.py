@@ -6,8 +6,13 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from accesslist.models import Project
-from alerting.config_form.kinds import KINDS, event_kinds
-from alerting.config_form.labels import label_of
+from alerting.forms.config_inputs import (
+    NOTIFICATION_INPUTS,
+    THRESHOLD_OF,
+    event_types,
+    label_of,
+    matched_fields,
+)
 from alerting.models import AlertConfig
 from alerting.serializers.configs import config_facts
 from automation.metrics import Metric
@@ -31,11 +36,11 @@ def _of(row: Locator, name: str) -> Locator:
 
 def test_a_notification_shows_the_inputs_of_its_type_alone(console: Page) -> None:
     console.goto(f"{ADD}?group=global")
-    every = {one.name for kind in KINDS.values() for one in kind.inputs}
+    every = {one.name for inputs in NOTIFICATION_INPUTS.values() for one in inputs}
     row = _row(console, 1)
-    for kind in KINDS.values():
-        _of(row, "typeName").select_option(kind.name)
-        own = {one.name for one in kind.inputs}
+    for type_name, inputs in NOTIFICATION_INPUTS.items():
+        _of(row, "typeName").select_option(type_name)
+        own = {one.name for one in inputs}
         for name in every:
             shown = _of(row, name).locator("visible=true")
             if name in own:
@@ -46,7 +51,7 @@ def test_a_notification_shows_the_inputs_of_its_type_alone(console: Page) -> Non
 
 def test_an_event_type_shows_the_parts_it_takes_alone(console: Page) -> None:
     console.goto(f"{ADD}?group=global")
-    kinds = {one.name: one for one in event_kinds(is_global=True)}
+    specs = {spec.name: spec for spec in event_types(is_global=True)}
     for name in (
         "HOST_DOWN",
         "NO_PRIMARY",
@@ -56,10 +61,10 @@ def test_an_event_type_shows_the_parts_it_takes_alone(console: Page) -> None:
     ):
         console.get_by_label("Event type").select_option(name)
         matchers = console.get_by_role("button", name="Add matcher")
-        expect(matchers).to_be_visible(visible=bool(kinds[name].matcher_fields))
+        expect(matchers).to_be_visible(visible=bool(matched_fields(specs[name])))
         for part in ("metricThreshold", "threshold"):
             legend = console.get_by_role("group", name=label_of(part), exact=True)
-            expect(legend).to_be_visible(visible=kinds[name].threshold == part)
+            expect(legend).to_be_visible(visible=THRESHOLD_OF.get(specs[name].needs) == part)
 
 
 def test_a_metric_says_what_it_means_and_offers_its_units(console: Page, project: Project) -> None:

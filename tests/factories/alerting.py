@@ -5,7 +5,7 @@ from typing import Any
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Destination, Notification
-from alerting.serializers.configs import AnyAlertConfigDocument
+from alerting.serializers.configs import GlobalAlertConfigDocument
 from alerting.services.configs import alert_config_create
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -22,7 +22,7 @@ EMAIL: Mapping[str, Any] = {"typeName": "EMAIL", "emailAddress": "oncall@example
 
 def by_column(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """The values of a configuration's document as services take them."""
-    fields = AnyAlertConfigDocument._declared_fields
+    fields = GlobalAlertConfigDocument._declared_fields
     return {fields[name].source or name: value for name, value in document.items()}
 
 

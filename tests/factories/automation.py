@@ -12,9 +12,9 @@ from automation.metrics import Metric
 from automation.models import AutomationRevision, FleetWatch, Host
 from automation.readings import MeasuredAt
 from automation.reports import EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
+from automation.services.agents import SWEEP_GAP, heartbeats_sweep
 from automation.services.automation_config import automation_config_publish
 from automation.services.days import days_create
-from automation.services.heartbeats import SWEEP_GAP, heartbeats_sweep
 from automation.services.hosts import host_create
 from automation.services.ingest import report_ingest
 from automation.services.measurements import measurements_write

@@ -4,8 +4,8 @@ from typing import Any
 
 from accesslist.models import Project
 from integrations.models import Integration
-from integrations.serializers.integrations import IntegrationDocument
-from integrations.services.integrations import integration_create
+from integrations.serializers import IntegrationDocument
+from integrations.services import integration_create
 from integrations.types import INTEGRATION_TYPES
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

@@ -9,7 +9,7 @@ import pytest
 from django.test import client
 from hypothesis import configuration
 
-from alerting.services.workers import worker_seen
+from alerting.services.leases import worker_seen
 from opsapi import clock
 from opsapi.wsgi import Request
 from tests.api.conftest import known_to_all

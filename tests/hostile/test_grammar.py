@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from opsapi.api.bodies import render
 from opsapi.api.query import EVERYWHERE
-from opsapi.api.renderers import render
 from tests.api.routes import ROUTES, Route
 from tests.architecture.test_writes_are_recorded import ANOTHER, BODIES
 from tests.hostile.assailant import Assailant

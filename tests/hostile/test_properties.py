@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from accesslist import digest, nonces
 from alerting.rules.matchers import compile_regex
 from opsapi import clock
+from opsapi.api.bodies import read_json_array, read_json_object
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.fields import url_fault
-from opsapi.api.parsers import read_json_array, read_json_object
 from opsapi.api.query import EVERYWHERE, Parameter, read_query
 from opsapi.ids import is_id, new_id
 from opsapi.redaction import MASK, redact_token, redact_url

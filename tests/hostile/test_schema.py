@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schemathesis import APIOperation, Case, GenerationMode
 
-from opsapi.api.renderers import render
+from opsapi.api.bodies import render
 from opsapi.api.schema import openapi_document
 from opsapi.ids import ID_PATTERN
 from tests.hostile.assailant import Assailant

@@ -17,7 +17,7 @@ from accesslist.models import Organization, Project, RateWindow
 from accesslist.services.locks import actor_lock_shared
 from alerting.choices import NotificationStatus
 from alerting.models import Notification
-from alerting.services.workers import worker_seen
+from alerting.services.leases import worker_seen
 from events.models import Signal
 from opsapi import clock
 from opsapi.api.principal import Actor

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from opsapi.embedded.binaries import find_binaries
+from opsapi.embedded.cluster import find_binaries
 from opsapi.embedded.owner import server_owner
 from opsapi.libc import dying_with_parent
 from tests.eventually import eventually

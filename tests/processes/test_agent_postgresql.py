@@ -192,7 +192,7 @@ def test_a_role_without_pg_monitor_loses_what_it_may_not_see_and_no_more(
     lag = {"PG_REPLICATION_LAG_TIME", "PG_REPLICATION_LAG_BYTES"}
     assert missing(engine, primary, Why.REFUSED) == hidden | lag
     assert {"PG_WAL_BYTES", "PG_XID_AGE", "PG_LOCKS_WAITING"} <= found.keys()
-    assert "refused for want of pg_monitor: pg_stat_activity, pg_stat_replication" in caplog.text
+    assert "refused without pg_monitor: pg_stat_activity, pg_stat_replication" in caplog.text
 
 
 def test_an_idle_primary_has_no_late_standby_and_a_standby_that_stops_to_replay_is_late(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opsapi.first_steps import CREATE_KEY, first_project_call
+from opsapi.setup_link import CREATE_KEY, first_project_call
 from tests.documents import shell_blocks
 from tests.processes.newcomer import (
     LOGIN,

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from automation.agent.addresses import ServerAddress
-from automation.agent.engine import HostReading
+from automation.agent.engine import HostReading, ServerAddress
 from automation.agent.mongodb.connection import read
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.mongodb.host import MongoAnswer, MongoHost

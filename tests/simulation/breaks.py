@@ -17,7 +17,6 @@ from alerting.models import Notification
 from alerting.rules import claim_order, destination_health
 from alerting.rules.claim_order import Candidate, RunningRequest
 from alerting.rules.destination_health import Health
-from alerting.services import notification_rows
 from alerting.services.leases import AttemptEnd
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.delivery import deliver
@@ -53,7 +52,7 @@ def _nothing_is_taken_up(patch: Patch) -> None:
 
 def _random_ids(patch: Patch) -> None:
     numbers = count()
-    patch.setattr(notification_rows, "derived_id", lambda *_: f"{next(numbers):024x}")
+    patch.setattr("alerting.services.notifications.derived_id", lambda *_: f"{next(numbers):024x}")
 
 
 def _no_order(patch: Patch) -> None:

@@ -3,17 +3,24 @@
 Only the seam to the outside is replaced, as for the store in memory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import count
+from typing import Any
 
 from accesslist.models import Project
 from alerting import delivery
 from alerting.choices import NotificationStatus
 from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, Notification, UnreachableHost
 from alerting.rules.transition import ConfigView
-from alerting.services.acknowledgements import alert_acknowledge
-from alerting.services.alerts import AlertChanges, AlertEnd, NewAlert, alerts_change, alerts_open
+from alerting.services.alerts import (
+    AlertChanges,
+    AlertEnd,
+    NewAlert,
+    alert_acknowledge,
+    alerts_change,
+    alerts_open,
+)
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import leases_release
@@ -68,8 +75,8 @@ class PostgresStore:
         group = Alert.objects.get(id=alert_id).group_id
         alert_acknowledge(alert_id=alert_id, group_id=group, until=until, comment=None, actor=SYSTEM, now=now)
 
-    def window(self, project: int, number: int, end: datetime, now: datetime) -> None:
-        values = {"start": now, "end": end, "alert_types": [_CATEGORY]}
+    def window(self, project: int, number: int, columns: Mapping[str, Any], now: datetime) -> None:
+        values = {**columns, "alert_types": [_CATEGORY]}
         group = self._projects[project].id
         made = window_create(group_id=group, values=values, actor=SYSTEM, now=now)
         self._windows[project, number] = made

@@ -14,17 +14,24 @@ from typing import Any, TypeVar
 
 from alerting import delivery
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
-from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
+from alerting.models import (
+    Alert,
+    Destination,
+    MaintenanceWindow,
+    Notification,
+    NotificationSetting,
+    UnreachableHost,
+)
 from alerting.rules import claim_order, delivery_policy, destination_health
 from alerting.rules.claim_order import Candidate, RunningRequest
 from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Silence, repeat_due
 from alerting.rules.destination_health import PROBED_AFTER, Health
-from alerting.rules.windows import WindowSpan, covering
-from alerting.selectors.due_notifications import due_of
-from alerting.selectors.notified_receivers import Notified
-from alerting.services import notification_rows
+from alerting.rules.matchers import MatchSubject
+from alerting.rules.windows import WindowRule, active_windows, muting
+from alerting.selectors.due_notifications import Notified, due_of
 from alerting.services.claims import AT_ONCE, UNDECIDED_AT_ONCE
 from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED, leased_at
+from alerting.services.notifications import alert_row, notified_row, redirected_row
 from integrations.choices import ENDS, FOLLOWING, OPEN_KINDS, MessageKind
 from integrations.messages import Message
 from integrations.outcome import Outcome
@@ -48,7 +55,7 @@ class MemoryStore:
         self.settings: list[NotificationSetting] = []
         self.places: dict[str, Destination] = {}
         self.down: dict[str, UnreachableHost] = {}
-        self.windows: dict[str, list[WindowSpan]] = {}
+        self.windows: dict[str, list[WindowRule]] = {}
         self.tries: dict[str, list[tuple[int, str | None, datetime]]] = {}
         self.sequence = 0
 
@@ -88,7 +95,7 @@ class MemoryStore:
         for setting in self.settings:
             if setting.config_id == group:
                 due = now + setting.delay
-                row = notification_rows.alert_row(setting, MessageKind.OPEN, alert, due=due, now=now)
+                row = alert_row(setting, MessageKind.OPEN, alert, due=due, now=now)
                 self._insert(row)
         return alert_id
 
@@ -99,7 +106,7 @@ class MemoryStore:
             if row.status == PENDING and row.lease_token is None:
                 self._drop(row)
         for one in self._notified(alert_id):
-            self._insert(notification_rows.notified_row(one, MessageKind.CLOSE, now))
+            self._insert(notified_row(one, MessageKind.CLOSE, now))
 
     def _drop(self, row: Notification) -> None:
         """`notifications_drop`."""
@@ -153,12 +160,12 @@ class MemoryStore:
         }
         for one in self._notified(alert_id, or_in_progress=False):
             if one.destination not in waiting:
-                self._insert(notification_rows.notified_row(one, kind, now, version=now.isoformat()))
+                self._insert(notified_row(one, kind, now, version=now.isoformat()))
 
-    def window(self, project: int, number: int, end: datetime, now: datetime) -> None:
+    def window(self, project: int, number: int, columns: Mapping[str, Any], now: datetime) -> None:
         """`window_create`."""
-        span = WindowSpan(id=str(number), start=now, end=end)
-        self.windows.setdefault(f"{project:024x}", []).append(span)
+        row = MaintenanceWindow(id=str(number), **columns)
+        self.windows.setdefault(f"{project:024x}", []).append(row.rule)
 
     def window_gone(self, project: int, number: int, now: datetime) -> None:
         """`window_delete` and `notifications_unsilence`."""
@@ -352,13 +359,14 @@ class MemoryStore:
         ]
         first = one.first_attempt
         lapsed = [ended for _, reason, ended in self.tries.get(one.id, ()) if reason == NO_OUTCOME]
-        window = covering(self.windows.get(str(one.group_id), ()), now)
+        windows = active_windows(self.windows.get(str(one.group_id), ()), now)
+        active = muting(windows, MatchSubject(hostname=f"db{alert.target_key}"))
         return replace(
             due_of(one, alert),
             addressed=bool(one.destination) and place == one.destination,
             was_notified=any(row.destination in (one.destination, "") for row in received),
             lapsed_for_good=sum(first is not None and ended >= first for ended in lapsed) >= LAPSES_AT_MOST,
-            silence=Silence(window.id, window.end) if window else None,
+            silence=Silence(active.window.id, active.until) if active else None,
         )
 
     def _named(self, one: Notification) -> tuple[str, str]:
@@ -398,7 +406,7 @@ class MemoryStore:
             )
         if one.perhaps_received and one.destination:
             if self.finish(one, status=NotificationStatus.FAILED.value, reason=one.reason or NO_ANSWER):
-                self._insert(notification_rows.redirected_row(one, place, url, now))
+                self._insert(redirected_row(one, place, url, now))
             return
         moved = {"first_attempt": None} if one.destination else {}
         self.finish(one, destination=place, recipient=url, reason=one.reason, **moved)
@@ -474,7 +482,7 @@ class MemoryStore:
             return
         kind = MessageKind.UPDATE
         number = sum(row.kind == kind for row in rows)
-        self._insert(notification_rows.alert_row(setting, kind, alert, due=due, now=now, number=number))
+        self._insert(alert_row(setting, kind, alert, due=due, now=now, number=number))
 
     def _record_destinations(self, ended: Sequence[tuple[str, datetime, Outcome]], now: datetime) -> None:
         """`destinations_record`."""

@@ -1,8 +1,8 @@
 """What a run does to the platform, whether it is kept in memory or by PostgreSQL."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from alerting import delivery
 from alerting.models import Destination, Notification
@@ -25,7 +25,7 @@ class Store(Protocol):
     def acknowledge(self, alert_id: str, until: datetime, now: datetime) -> None:
         """Somebody acknowledges the alert; a time that has come takes that back."""
 
-    def window(self, project: int, number: int, end: datetime, now: datetime) -> None:
+    def window(self, project: int, number: int, columns: Mapping[str, Any], now: datetime) -> None:
         """Maintenance of a project begins."""
 
     def window_gone(self, project: int, number: int, now: datetime) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from alerting import delivery
 from alerting.models import Notification
@@ -55,6 +55,20 @@ class SimulatedRequest:
         return (
             self.outcome is not None and not self.outcome.perhaps_received and self.outcome.reason is not None
         )
+
+
+def _window_of(number: int, start: datetime, end: float) -> Mapping[str, Any]:
+    """The columns of a window that mutes now: once, or the third time and only the first host."""
+    dates = {"start": start, "end": BEGINNING + timedelta(seconds=end)}
+    if number % 2 == 0:
+        return dates
+    matcher = {"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db0"}
+    earlier = {name: moment - timedelta(days=2) for name, moment in dates.items()}
+    return {
+        **earlier,
+        "recurrence": {"rrule": "FREQ=DAILY;COUNT=3", "timeZone": "UTC"},
+        "matchers": [matcher],
+    }
 
 
 class SimulatedWorld:
@@ -145,7 +159,7 @@ class SimulatedWorld:
             self.store.acknowledge(alert, BEGINNING + timedelta(seconds=until), self.now)
 
     def _window(self, project: int, number: int, end: float) -> None:
-        self.store.window(project, number, BEGINNING + timedelta(seconds=end), self.now)
+        self.store.window(project, number, _window_of(number, self.now, end), self.now)
 
     def _window_gone(self, project: int, number: int) -> None:
         self.store.window_gone(project, number, self.now)

@@ -1,15 +1,30 @@
 """What happens in the demonstration: the setup, three weeks before the end, and the last day."""
 
+import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from django.db import connection, transaction
+
+from accesslist.models import User, username_key
+from accesslist.services.keys import NewKey
+from alerting.choices import AlertStatus, NotificationStatus
+from alerting.delivery import decide, record
 from alerting.evaluation import evaluate_signals, open_tracked
+from alerting.models import Alert, Notification
+from alerting.rules.destination_health import PROBE_EVERY
+from alerting.services.claims import claim
 from alerting.services.configs import alert_config_set_enabled
 from automation.reports import ProcessReport
 from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
-from automation.services.heartbeats import group_timeouts_mark
+from automation.services.agents import clocks_restart, group_timeouts_mark
 from automation.services.ingest import report_ingest
+from events.models import Signal
+from integrations.choices import DeliveryFault, DeliveryStatus
+from integrations.outcome import Outcome
 from opsapi.roles import Role
 from tools.demo.fleet import (
     AGENTS,
@@ -24,8 +39,60 @@ from tools.demo.fleet import (
     report,
     reports_at,
 )
-from tools.demo.outcomes import FAILING_RECEIVER, REFUSING_RECEIVER, STUMBLING_RECEIVER, deliver_until
 from tools.demo.world import World
+
+FAILING_RECEIVER = "hooks.brightside.example"
+STUMBLING_RECEIVER = "hooks.harbour.example"
+REFUSING_RECEIVER = "chat.harbour.example"
+_logger = logging.getLogger("opsapi.pipeline")
+
+
+def deliver_until(moment: datetime) -> None:
+    """Record the outcome of all notifications that are due by that moment, without log lines."""
+    level = _logger.level
+    _logger.setLevel(logging.CRITICAL)
+    try:
+        _deliver_until(moment)
+    finally:
+        _logger.setLevel(level)
+
+
+def _deliver_until(moment: datetime) -> None:
+    at = None
+    waiting = Notification.objects.filter(status=NotificationStatus.PENDING.value, due__lte=moment)
+    while due := waiting.order_by("due").values_list("due", flat=True).first():
+        at = max(at or due, due)
+        claims = claim(worker=0, slots=64, clock=partial(_same, at))
+        ended = [(job, job.outcome or _outcome(job.notification)) for job in decide(claims, now=at)]
+        record(ended, now=at)
+        if not claims:
+            # The first notification goes to a destination that fails, and was just tried.
+            at += PROBE_EVERY
+            if at > moment:
+                return
+
+
+def _same(at: datetime) -> datetime:
+    return at
+
+
+def _outcome(notification: Notification) -> Outcome:
+    attempt, recipient = notification.attempts, notification.recipient
+    if FAILING_RECEIVER in recipient:
+        reason = "the receiver could not be reached"
+        return Outcome(DeliveryStatus.RETRY, reason, 2000 + attempt, fault=DeliveryFault.HOST)
+    if REFUSING_RECEIVER in recipient:
+        return Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 95 + attempt)
+    if STUMBLING_RECEIVER in recipient and attempt < 3:
+        return Outcome(
+            DeliveryStatus.RETRY,
+            "the receiver answered 503",
+            420,
+            fault=DeliveryFault.DESTINATION,
+            perhaps_received=True,
+        )
+    return Outcome(DeliveryStatus.DELIVERED, None, 140 + 35 * attempt)
+
 
 _FIRST_REPORT = 20 * DAY
 _AGENTS_ADDRESS = "192.0.2.100"
@@ -156,7 +223,7 @@ _ACTIONS: Mapping[int, Callable[[World], None]] = {
 
 
 def play_day(world: World) -> None:
-    """Let all happen in order: reports, actions, and what the worker makes of them."""
+    """Play all reports and actions in order, and the work of the worker after each."""
     last = dict.fromkeys(AGENTS, _FIRST_REPORT)
     for ago in (_FIRST_REPORT, *sorted(MOMENTS | _ACTIONS.keys(), reverse=True)):
         world.moment = world.ago(ago)
@@ -222,3 +289,57 @@ def _process(host: HostSpec, number: int) -> Mapping[str, Any]:
         "args2_6": {"net": {"port": PORT}, "replication": {"replSetName": host.replica_set}},
         **(rotation if number > 1 else {}),
     }
+
+
+UNWATCHED = timedelta(days=1)
+"""Heartbeat timeouts are off for so long, unless another agent reports: these agents have stopped."""
+_SET_UP = timedelta(days=21)
+
+
+class AlreadyFilledError(Exception):
+    """The demonstration is there."""
+
+
+class WorkWaitsError(Exception):
+    """The worker has work that the demonstration would mistake for its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilledDemo:
+    """What is shown only once: the password of each user, and the owner's key."""
+
+    passwords: Mapping[str, str]
+    key: NewKey
+
+
+@transaction.atomic
+def demo_fill(*, now: datetime) -> FilledDemo:
+    """Add three weeks up to `now`, most of all the last day, to whatever is there.
+
+    Raises: AlreadyFilledError, WorkWaitsError; ApiError, if a name of the demonstration is in use.
+    """
+    if User.objects.filter(username_key=username_key(OWNER)).exists():
+        raise AlreadyFilledError
+    _exclude_worker(now)
+    world = World(now=now.replace(microsecond=0), moment=now - _SET_UP)
+    world.add_user(OWNER, "Demo Owner", "192.0.2.5", Role.GLOBAL_OWNER)
+    world.owner = world.actors[OWNER]
+    key = world.add_key("Key of demo", "192.0.2.5", Role.GLOBAL_OWNER, [""])
+    set_up(world)
+    play_day(world)
+    clocks_restart(now=now + UNWATCHED)
+    return FilledDemo(world.passwords, key)
+
+
+def _exclude_worker(now: datetime) -> None:
+    """Lock out the worker until the transaction ends, because the demonstration acts at times in the past."""
+    tables = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in (Signal, Notification))
+    with connection.cursor() as cursor:
+        cursor.execute(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")
+    waiting = (
+        Signal.objects.filter(failed=None),
+        Alert.objects.filter(status=AlertStatus.TRACKING.value, opens__lte=now),
+        Notification.objects.filter(status=NotificationStatus.PENDING.value, due__lte=now),
+    )
+    if any(rows.exists() for rows in waiting):
+        raise WorkWaitsError

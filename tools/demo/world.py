@@ -20,12 +20,12 @@ from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig
 from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument
 from alerting.serializers.windows import WindowDocument
-from alerting.services.acknowledgements import alert_acknowledge
+from alerting.services.alerts import alert_acknowledge
 from alerting.services.configs import alert_config_create
 from alerting.services.windows import window_create
 from automation.services.automation_config import automation_config_publish
-from integrations.serializers.integrations import IntegrationDocument
-from integrations.services.integrations import integration_create
+from integrations.serializers import IntegrationDocument
+from integrations.services import integration_create
 from opsapi.api.principal import SYSTEM, Actor, ActorKind, Group
 from opsapi.clock import wire_time
 from opsapi.roles import Grant, Role
@@ -121,7 +121,6 @@ class World:
         )
 
     def add_integration(self, by: str, group: str, name: str, document: Mapping[str, Any]) -> None:
-        """Create an integration from its request document."""
         integration_create(
             group_id=self.groups[group].id,
             integration_type=name,
@@ -164,7 +163,6 @@ class World:
         )
 
     def publish(self, by: str, group: str, document: Mapping[str, Any]) -> None:
-        """Publish an automation configuration."""
         automation_config_publish(
             group_id=self.groups[group].id,
             sent=dict(document),

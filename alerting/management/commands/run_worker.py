@@ -19,7 +19,6 @@ class Command(BaseCommand):
     help = "Evaluate signals and send notifications until SIGTERM or Ctrl-C. You can run several workers."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run until stopped; current work is finished."""
         newest_key()  # without a key it ends with one line
         # Blocked before threads start, and waited for: a handler could run while its own thread holds
         # the lock that stopping needs.

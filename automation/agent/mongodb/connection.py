@@ -1,28 +1,98 @@
-"""Connection strings, and direct connections to single servers with credentials and TLS options."""
+"""Connection strings, connections to single servers, and the commands that polls and `--check` send."""
 
 from __future__ import annotations
 
 import re
 import socket
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
 import pymongo
 from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
 from pymongo import MongoClient, ReadPreference, uri_parser
-from pymongo.errors import ConfigurationError, InvalidURI
+from pymongo.errors import ConfigurationError, InvalidURI, OperationFailure
 from pymongo.pool_options import PoolOptions
 from pymongo.synchronous.pool import Pool
 
-from automation.agent.addresses import ServerAddress, address_of
-from automation.agent.mongodb.commands import Document
+from automation.agent.engine import CONNECT_SECONDS, ServerAddress, address_of
 from automation.agent.mongodb.topology import DEFAULT_PORT
-from automation.agent.steps import CONNECT_SECONDS
+
+Document = Mapping[str, Any]
+
+REFUSALS = frozenset({13, 18})
+"""Error codes Unauthorized and AuthenticationFailed."""
+
+NOT_FOUND = 59
+"""Error code CommandNotFound."""
+
+
+class Command(NamedTuple):
+    """A command to a database; `section` is the name of its answer."""
+
+    section: str
+    command: Document
+    database: str = "admin"
+
+
+DIAGNOSTICS = Command("getDiagnosticData", {"getDiagnosticData": 1})
+"""The sections of a standalone server or member and `systemMetrics`, in a single command."""
+
+OPLOG = Command(
+    "oplog",
+    {
+        "serverStatus": 1,
+        "oplog": 1,
+        **dict.fromkeys(("locks", "metrics", "opLatencies", "tcmalloc", "transactions", "wiredTiger"), 0),
+    },
+)
+"""The part of `serverStatus` missing in diagnostic data before 6.0, without the largest sections."""
+
+DATABASES = Command("listDatabases", {"listDatabases": 1, "nameOnly": True})
+SHARDS = Command("listShards", {"listShards": 1})
+
+
+def sizes_of(database: str) -> Command:
+    return Command("dbStats", {"dbStats": 1}, database)
+
+
+def sections_of(hello: Document) -> Iterator[Command]:
+    """Commands for data that is not in the diagnostic data."""
+    yield Command("serverStatus", {"serverStatus": 1, "oplog": 1})
+    if hello.get("setName"):
+        yield Command("replSetGetStatus", {"replSetGetStatus": 1})
+        yield Command("local.oplog.rs.stats", {"collStats": "oplog.rs"}, "local")
+
+
+def all_of(hello: Document) -> Iterator[Command]:
+    """All commands to a server that need a role."""
+    yield DIAGNOSTICS
+    yield from sections_of(hello)
+    if is_router(hello):
+        yield SHARDS
+    else:
+        yield DATABASES
+        yield sizes_of("admin")
+
+
+def is_router(hello: Document) -> bool:
+    """Whether it is a router of a sharded cluster (mongos)."""
+    return hello.get("msg") == "isdbgrid"
+
+
+def ask_hello(ask: Callable[[Document], Document]) -> Document:
+    """The server's description of itself. Before 4.4.2 the command has another name."""
+    try:
+        return ask({"hello": 1})
+    except OperationFailure as error:
+        if error.code != NOT_FOUND:
+            raise
+    return ask({"isMaster": 1})
+
 
 ANSWER_SECONDS = 5.0
 
@@ -104,7 +174,6 @@ class MongoSession:
     """
 
     def __init__(self, address: ServerAddress, options: PoolOptions) -> None:
-        """Does not connect yet."""
         self._pool = Pool(address, options)
         self._pool.ready()
 
@@ -120,7 +189,6 @@ class MongoSession:
             )
 
     def close(self) -> None:
-        """Close the connection."""
         self._pool.close()
 
 

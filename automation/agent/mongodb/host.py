@@ -12,22 +12,24 @@ from typing import Any, Callable
 
 from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 
-from automation.agent.addresses import ServerAddress
-from automation.agent.engine import Sample
-from automation.agent.faults import log_unforeseen, printable
-from automation.agent.mongodb.commands import (
+from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample, ServerAddress
+from automation.agent.faults import log_unexpected, printable
+from automation.agent.mongodb.connection import (
+    ANSWER_SECONDS,
     DATABASES,
     DIAGNOSTICS,
     OPLOG,
     REFUSALS,
     SHARDS,
     Command,
+    MongoAccess,
+    MongoSession,
     ask_hello,
     is_router,
+    probe,
     sections_of,
     sizes_of,
 )
-from automation.agent.mongodb.connection import ANSWER_SECONDS, MongoAccess, MongoSession, probe
 from automation.agent.mongodb.metrics import (
     DATABASE,
     OF_DATABASES,
@@ -39,7 +41,6 @@ from automation.agent.mongodb.metrics import (
 )
 from automation.agent.mongodb.topology import NamedServers, members_of_cluster
 from automation.agent.rates import NumbersAt, Why, values_of
-from automation.agent.turns import MOST_DATABASES, DatabaseTurns
 
 log = logging.getLogger("opsapi.agent")
 
@@ -103,18 +104,17 @@ class MongoHost:
             hello, note = self._hello()
         except Exception as error:  # noqa: BLE001 - an error in our code is logged and affects no other host
             if not isinstance(error, (OSError, PyMongoError)):
-                log_unforeseen(self.address, error)
+                log_unexpected(self.address, error)
             self.close()  # The next poll first checks whether anything listens.
             return MongoAnswer(self.address, problem=self._brief(error))
         try:
             return then(hello, note)
         except Exception as error:  # noqa: BLE001 - as above
             if not isinstance(error, PyMongoError):
-                log_unforeseen(self.address, error)
+                log_unexpected(self.address, error)
             return MongoAnswer(self.address, hello, problem=self._brief(error))
 
     def close(self) -> None:
-        """Close the connection."""
         if self._session is not None:
             self._session.close()
             self._session = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from automation.agent.addresses import ServerAddress, read_address
+from automation.agent.engine import ServerAddress, read_address
 from automation.agent.faults import printable
 
 DEFAULT_PORT = 27017

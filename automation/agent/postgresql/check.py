@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 
+from automation.agent.engine import CheckStep, connection_steps
 from automation.agent.postgresql.connection import PostgresAccess, read
 from automation.agent.postgresql.host import ROLE, PostgresHost
 from automation.agent.settings import PREFIX
-from automation.agent.steps import CheckStep, connection_steps
 
 
 def postgresql_steps(uris: Iterable[str]) -> Iterator[CheckStep]:
-    """Try the servers of all connection URIs."""
     for number, text in enumerate(uris, 1):
         try:
             found = read(text)

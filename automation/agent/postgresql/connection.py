@@ -15,8 +15,7 @@ from psycopg import errors, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 
-from automation.agent.addresses import ServerAddress, address_of
-from automation.agent.steps import CONNECT_SECONDS
+from automation.agent.engine import CONNECT_SECONDS, ServerAddress, address_of
 
 STATEMENT_SECONDS = 2
 ANSWER_SECONDS = 5.0
@@ -111,12 +110,10 @@ class PostgresSession:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection has ended."""
         return self._connection.closed
 
     @property
     def database(self) -> str:
-        """The database of the session."""
         return self._connection.info.dbname
 
     def row(self, statement: str, *parameters: object) -> Row:
@@ -129,7 +126,6 @@ class PostgresSession:
         return self._connection.execute(statement.encode(), parameters or None).fetchall()
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
         self._socket.close()
 

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from automation.agent.addresses import ServerAddress
-from automation.agent.engine import HostReading, joined
-from automation.agent.faults import Problems, log_unforeseen
+from automation.agent.engine import HostReading, ServerAddress, joined
+from automation.agent.faults import Problems, log_unexpected
 from automation.agent.postgresql.connection import PostgresAccess, read
 from automation.agent.postgresql.host import ROLE, Hello, PostgresAnswer, PostgresHost
 from automation.agent.rates import Why
@@ -46,7 +45,6 @@ class PostgreSQL:
         self._warned: set[str] = set()
 
     def targets(self) -> Sequence[PostgresHost]:
-        """All servers."""
         return list(self._hosts.values())
 
     def look(self, target: PostgresHost) -> None:
@@ -90,7 +88,7 @@ class PostgreSQL:
             try:
                 reading = self._reading(address, answer)
             except Exception as error:  # noqa: BLE001 - a failure affects no other server.
-                log_unforeseen(address, error)
+                log_unexpected(address, error)
             else:
                 readings.extend([reading] if reading else [])
         return readings

@@ -11,12 +11,11 @@ from typing import Callable
 
 import psycopg
 
-from automation.agent.engine import Sample
-from automation.agent.faults import log_unforeseen, printable
+from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample
+from automation.agent.faults import log_unexpected, printable
 from automation.agent.postgresql.connection import ANSWER_SECONDS, PostgresAccess, PostgresSession, Row
 from automation.agent.postgresql.metrics import DEAD_ROWS, RESET, SERVER, SIZE, SOURCES, MetricQuery
 from automation.agent.rates import Numbers, NumbersAt, Why, values_of
-from automation.agent.turns import MOST_DATABASES, DatabaseTurns
 
 MOST_CONNECTED = 20
 """Number of databases whose dead rows are counted: each takes its own session."""
@@ -110,18 +109,17 @@ class PostgresHost:
         except psycopg.Error as error:
             return PostgresAnswer(reachable=self._access.lets_in(error), problem=self._access.explain(error))
         except Exception as error:  # noqa: BLE001 - an error in our code is logged and affects no other host
-            log_unforeseen(self.address, error)
+            log_unexpected(self.address, error)
             return PostgresAnswer(reachable=False, problem=type(error).__name__)
         try:
             return self._measured(session, hello)
         except psycopg.Error as error:
             return PostgresAnswer(reachable=True, hello=hello, problem=self._access.explain(error))
         except Exception as error:  # noqa: BLE001 - as above
-            log_unforeseen(self.address, error)
+            log_unexpected(self.address, error)
             return PostgresAnswer(reachable=True, hello=hello, problem=type(error).__name__)
 
     def close(self) -> None:
-        """Close the session."""
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -207,7 +205,8 @@ class PostgresHost:
             except psycopg.Error as error:
                 if session.is_lost:
                     raise
-                self._databases.notes[metric, name] = (_why(error), self._access.explain(error))
+                why = Why.REFUSED if error.sqlstate == _REFUSED else Why.FAILED
+                self._databases.notes[metric, name] = (why, self._access.explain(error))
             else:
                 self._databases.reported.add(metric)
                 yield Sample(metric, number, taken)
@@ -271,7 +270,7 @@ class _MetricReader:
     def problems(self) -> Iterator[str]:
         """The log text about missing metrics."""
         if self.refused:
-            yield f"refused for want of {ROLE}: {', '.join(sorted(self.refused))}"
+            yield f"refused without {ROLE}: {', '.join(sorted(self.refused))}"
         for section, problem in self._failed.items():
             yield f"{section}: {problem}"
 
@@ -329,10 +328,7 @@ class _PostgresDatabases:
 
 
 def read_hello(row: Row, identifier: object, *, has_standbys: bool) -> Hello:
-    """The server's description, converted to the types of `Hello`.
-
-    Raises: ValueError: no version.
-    """
+    """The server's description, converted to the types of `Hello`. Raises ValueError: no version."""
     version, number, uptime = printable(row.get("version")), row.get("number"), row.get("uptime")
     if version is None or not isinstance(number, int):
         raise ValueError("the server does not report its version")
@@ -378,7 +374,3 @@ def _not_reset(before: NumbersAt | None, now: NumbersAt) -> NumbersAt | None:
 def _is_wrong(error: psycopg.Error) -> bool:
     """Whether the server does not know or refuses the query, so that repeating it is pointless."""
     return (error.sqlstate or "").startswith(_WRONG_STATEMENT)
-
-
-def _why(error: psycopg.Error) -> Why:
-    return Why.REFUSED if error.sqlstate == _REFUSED else Why.FAILED

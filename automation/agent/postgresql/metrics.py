@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from automation.agent.rates import RateKind, RateRow
+from automation.agent.rates import gauge, per, rate, share
 
 RESET = "stats_reset"
 """The column with the time of the last counter reset, in seconds."""
@@ -44,7 +44,6 @@ class MetricQuery:
         )
 
     def statement(self, columns: Mapping[str, str]) -> str:
-        """The statement for the given columns."""
         selected = ", ".join(f"({expression})::float8 AS {name}" for name, expression in columns.items())
         return f"SELECT {selected} {self.origin}"
 
@@ -160,60 +159,45 @@ SOURCES = (
 """The statements of a round."""
 
 
-def _gauge(metric: str, *sources: str) -> RateRow:
-    return RateRow(metric, RateKind.GAUGE, sources)
-
-
-def _rate(metric: str, *sources: str) -> RateRow:
-    return RateRow(metric, RateKind.RATE, sources)
-
-
 SERVER = (
-    _gauge("CONNECTIONS", "pg_stat_activity/connections"),
-    RateRow(
-        "CONNECTIONS_PERCENT", RateKind.SHARE, ("pg_stat_activity/connections",), "pg_stat_activity/allowed"
-    ),
-    _gauge("PG_LONGEST_TRANSACTION", "pg_stat_activity/oldest"),
-    _gauge("PG_IDLE_IN_TRANSACTION", "pg_stat_activity/idle"),
-    _gauge("PG_LOCKS_WAITING", "pg_locks/waiting"),
-    _rate("PG_TRANSACTIONS_COMMITTED", "pg_stat_database/xact_commit"),
-    _rate("PG_TRANSACTIONS_ROLLED_BACK", "pg_stat_database/xact_rollback"),
-    _rate("PG_DEADLOCKS", "pg_stat_database/deadlocks"),
-    _rate("PG_CONFLICTS", "pg_stat_database/conflicts"),
-    _rate("PG_CHECKSUM_FAILURES", "pg_stat_database/checksum_failures"),
-    _rate("PG_TEMP_BYTES", "pg_stat_database/temp_bytes"),
-    RateRow(
-        "PG_CACHE_HIT_RATIO", RateKind.PER, ("pg_stat_database/blks_hit",), "pg_stat_database/blocks", 100.0
-    ),
-    _rate("PG_ROWS_RETURNED", "pg_stat_database/tup_returned"),
-    _rate("PG_ROWS_FETCHED", "pg_stat_database/tup_fetched"),
-    _rate("PG_ROWS_INSERTED", "pg_stat_database/tup_inserted"),
-    _rate("PG_ROWS_UPDATED", "pg_stat_database/tup_updated"),
-    _rate("PG_ROWS_DELETED", "pg_stat_database/tup_deleted"),
-    _gauge("PG_REPLICATION_LAG_TIME", "recovery/seconds", "pg_stat_replication/seconds"),
-    _gauge("PG_REPLICATION_LAG_BYTES", "recovery/bytes", "pg_stat_replication/bytes"),
-    _gauge("PG_REPLICATION_SLOT_RETAINED_BYTES", "pg_replication_slots/retained"),
-    _gauge("PG_XID_AGE", "pg_database/xid_age"),
-    _gauge("PG_MXID_AGE", "pg_database/mxid_age"),
-    _rate("PG_WAL_BYTES", "pg_stat_wal/wal_bytes"),
-    _rate("PG_CHECKPOINTS_TIMED", "pg_stat_checkpointer/num_timed", "pg_stat_bgwriter/checkpoints_timed"),
-    _rate(
+    gauge("CONNECTIONS", "pg_stat_activity/connections"),
+    share("CONNECTIONS_PERCENT", "pg_stat_activity/connections", "pg_stat_activity/allowed"),
+    gauge("PG_LONGEST_TRANSACTION", "pg_stat_activity/oldest"),
+    gauge("PG_IDLE_IN_TRANSACTION", "pg_stat_activity/idle"),
+    gauge("PG_LOCKS_WAITING", "pg_locks/waiting"),
+    rate("PG_TRANSACTIONS_COMMITTED", "pg_stat_database/xact_commit"),
+    rate("PG_TRANSACTIONS_ROLLED_BACK", "pg_stat_database/xact_rollback"),
+    rate("PG_DEADLOCKS", "pg_stat_database/deadlocks"),
+    rate("PG_CONFLICTS", "pg_stat_database/conflicts"),
+    rate("PG_CHECKSUM_FAILURES", "pg_stat_database/checksum_failures"),
+    rate("PG_TEMP_BYTES", "pg_stat_database/temp_bytes"),
+    per("PG_CACHE_HIT_RATIO", "pg_stat_database/blks_hit", "pg_stat_database/blocks", scale=100.0),
+    rate("PG_ROWS_RETURNED", "pg_stat_database/tup_returned"),
+    rate("PG_ROWS_FETCHED", "pg_stat_database/tup_fetched"),
+    rate("PG_ROWS_INSERTED", "pg_stat_database/tup_inserted"),
+    rate("PG_ROWS_UPDATED", "pg_stat_database/tup_updated"),
+    rate("PG_ROWS_DELETED", "pg_stat_database/tup_deleted"),
+    gauge("PG_REPLICATION_LAG_TIME", "recovery/seconds", "pg_stat_replication/seconds"),
+    gauge("PG_REPLICATION_LAG_BYTES", "recovery/bytes", "pg_stat_replication/bytes"),
+    gauge("PG_REPLICATION_SLOT_RETAINED_BYTES", "pg_replication_slots/retained"),
+    gauge("PG_XID_AGE", "pg_database/xid_age"),
+    gauge("PG_MXID_AGE", "pg_database/mxid_age"),
+    rate("PG_WAL_BYTES", "pg_stat_wal/wal_bytes"),
+    rate("PG_CHECKPOINTS_TIMED", "pg_stat_checkpointer/num_timed", "pg_stat_bgwriter/checkpoints_timed"),
+    rate(
         "PG_CHECKPOINTS_REQUESTED", "pg_stat_checkpointer/num_requested", "pg_stat_bgwriter/checkpoints_req"
     ),
-    _rate(
+    rate(
         "PG_CHECKPOINT_WRITE_TIME",
         "pg_stat_checkpointer/write_time",
         "pg_stat_bgwriter/checkpoint_write_time",
     ),
-    _rate("PG_IO_READS", "pg_stat_io/reads"),
-    _rate("PG_IO_WRITES", "pg_stat_io/writes"),
-    _rate("PG_IO_FSYNCS", "pg_stat_io/fsyncs"),
-    _rate("PG_ARCHIVE_FAILURES", "pg_stat_archiver/failed_count"),
+    rate("PG_IO_READS", "pg_stat_io/reads"),
+    rate("PG_IO_WRITES", "pg_stat_io/writes"),
+    rate("PG_IO_FSYNCS", "pg_stat_io/fsyncs"),
+    rate("PG_ARCHIVE_FAILURES", "pg_stat_archiver/failed_count"),
 )
 """The metrics of a server."""
 
 SIZE, DEAD_ROWS = "DATABASE_STORAGE_SIZE", "PG_DEAD_ROWS"
 """The metrics of a database, every ten minutes. Only a primary counts dead rows."""
-
-OF_THE_MACHINE = ("SYSTEM_", "DISK_PARTITION_", "SWAP_")
-"""Prefixes of metrics that PostgreSQL does not have: its statistics do not include the machine."""

@@ -16,7 +16,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The options."""
         parser.add_argument("--left", action="store_true", help="only print how many are left")
 
     def handle(self, *args: Any, left: bool, **options: Any) -> None:

@@ -17,7 +17,6 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the directory to write to."""
         parser.add_argument("directory", type=Path, metavar="DIR", help="new or empty; it is created")
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -1,6 +1,6 @@
 """`manage.py loaddata` is disabled."""
 
-from opsapi.management.disabled_command import DisabledCommand
+from opsapi.management.database_command import DisabledCommand
 
 
 class Command(DisabledCommand):

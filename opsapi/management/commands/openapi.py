@@ -7,8 +7,8 @@ from django.core.management.base import BaseCommand, CommandError
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.validation import validate_schema
 
-from opsapi.api.pages import DOCUMENT
-from opsapi.api.renderers import render
+from opsapi.api.bodies import render
+from opsapi.api.root import DOCUMENT
 from opsapi.api.schema import openapi_document
 
 
@@ -18,7 +18,6 @@ class Command(BaseCommand):
     help = "Write opsapi/api/openapi.json; with --check, only check that it is current."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """With `--check`, nothing is written."""
         parser.add_argument("--check", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:

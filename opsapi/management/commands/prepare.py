@@ -15,8 +15,7 @@ from django.db import Error, OperationalError, connection
 
 from opsapi.encrypted_columns import encrypted_columns, is_key_lost
 from opsapi.logs import first_line
-from opsapi.postgresql.faults import database_fault
-from opsapi.postgresql.schema import unapplied_migrations
+from opsapi.postgresql.faults import database_fault, unapplied_migrations
 from opsapi.secret_files import secret_from_file
 from opsapi.setup_link import setup_link
 from opsapi.supervisor.keeper import restart_delay

@@ -17,7 +17,7 @@ from opsapi.embedded.server import Server
 from opsapi.program import START
 from opsapi.secret_files import make_private_directory
 from opsapi.supervisor import StartError
-from opsapi.supervisor.lock import DirectoryLock
+from opsapi.supervisor.platform import DirectoryLock
 
 
 class Command(BaseCommand):
@@ -27,7 +27,6 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the directory of the backup."""
         parser.add_argument("directory", type=Path, metavar="DIR", help="the directory that `backup` wrote")
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -1,7 +1,6 @@
 """`manage.py serve`: runs the whole platform in the foreground; `make run` calls it."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -11,7 +10,7 @@ from django.utils.log import configure_logging
 
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.supervisor import StartError
-from opsapi.supervisor.platform import Platform, PlatformPlan
+from opsapi.supervisor.platform import Platform
 
 
 class Command(BaseCommand):
@@ -27,7 +26,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Raises CommandError, one line, if the platform cannot start."""
         try:
-            Platform(_plan(options["parent"]), self.stdout).run()  # type: ignore[arg-type]  # OutputWrapper is one in all but name
+            Platform(self.stdout, parent=options["parent"]).run()  # type: ignore[arg-type]  # OutputWrapper is one in all but name
         except (StartError, EmbeddedDatabaseError, ImproperlyConfigured) as error:
             raise CommandError(str(error)) from None
 
@@ -36,18 +35,3 @@ def run(argv: Sequence[str]) -> None:
     """The command line `argv` in a process without the application, which saves a second and 55 MB."""
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
     Command().run_from_argv([*argv])
-
-
-def _plan(parent: int | None) -> PlatformPlan:
-    return PlatformPlan(
-        data_dir=settings.OPSAPI_DATA_DIR,
-        bind=settings.OPSAPI_BIND,
-        certificate=_file(settings.OPSAPI_TLS_CERT),
-        key=_file(settings.OPSAPI_TLS_KEY),
-        embedded=settings.OPSAPI_EMBEDDED_DATABASE,
-        parent=parent,
-    )
-
-
-def _file(name: str) -> Path | None:
-    return settings.BASE_DIR / name if name else None

@@ -12,7 +12,7 @@ from opsapi.embedded.layout import Layout
 from opsapi.embedded.upgrade import upgrade
 from opsapi.program import START
 from opsapi.supervisor import StartError
-from opsapi.supervisor.lock import DirectoryLock
+from opsapi.supervisor.platform import DirectoryLock
 
 
 class Command(BaseCommand):
@@ -25,7 +25,6 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the directory of the old programs."""
         parser.add_argument(
             "--old-programs",
             type=Path,

@@ -8,7 +8,7 @@ import pytest
 from accesslist.models import Project
 from alerting.choices import DropReason, WaitReason
 from alerting.models import Alert, Notification
-from alerting.services.acknowledgements import alert_acknowledge
+from alerting.services.alerts import alert_acknowledge
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM

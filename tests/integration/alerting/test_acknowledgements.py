@@ -6,7 +6,7 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import Alert, Notification
-from alerting.services.acknowledgements import alert_acknowledge
+from alerting.services.alerts import alert_acknowledge
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor, ActorKind

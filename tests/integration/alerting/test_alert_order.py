@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.models import Alert
-from alerting.selectors.alert_order import active_first_rows, urgent_first
+from alerting.selectors.alerts import active_first_rows, urgent_first
 from opsapi.ids import new_id
 from tests.each import each
 from tests.factories.alerting import make_alert

@@ -8,7 +8,7 @@ from django.db import connection
 
 from accesslist.models import Project
 from alerting.models import Alert
-from alerting.selectors.alert_search import Age, acknowledged, alerts_matching, of_age
+from alerting.selectors.alerts import Age, acknowledged, alerts_matching, of_age
 from opsapi.api.principal import VisibleScope
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory

@@ -12,7 +12,7 @@ from alerting import delivery
 from alerting import evaluation as evaluation_module
 from alerting.models import Alert, Destination, Notification
 from alerting.services import claims
-from alerting.services.acknowledgements import alert_acknowledge
+from alerting.services.alerts import alert_acknowledge
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import LEASE

@@ -26,7 +26,7 @@ from alerting.services.notifications import schedule_openings
 from alerting.services.windows import window_create
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
-from integrations.services.integrations import integration_delete, integration_put
+from integrations.services import integration_delete, integration_put
 from opsapi.api.principal import SYSTEM
 from opsapi.logs import LineFormatter
 from opsapi.outbound.errors import NO_ANSWER as SENT_NO_ANSWER

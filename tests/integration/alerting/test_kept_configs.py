@@ -17,8 +17,7 @@ from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
 from alerting.rules.config_index import ConfigIndex
 from alerting.rules.transition import ConfigView
-from alerting.selectors.config_indexes import KeptIndexes, concerned_indexes
-from alerting.selectors.config_views import concerned_configs
+from alerting.selectors.config_views import KeptIndexes, concerned_configs, concerned_indexes
 from alerting.services.configs import (
     alert_config_delete,
     alert_config_set_enabled,
@@ -39,7 +38,9 @@ from tests.racing import on_own_connection
 pytestmark = pytest.mark.django_db
 
 TYPES = (EventType.HOST_DOWN, EventType.HOST_RECOVERING, EventType.OUTSIDE_METRIC_THRESHOLD)
-ELSEWHERE = {"matchers": [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "elsewhere"}]}
+ELSEWHERE: dict[str, Any] = {
+    "matchers": [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "elsewhere"}]
+}
 STEPS = 2_000 if LONG else 60
 Change = Callable[[AlertConfig, Project], object]
 
@@ -231,34 +232,6 @@ def test_nothing_is_evaluated_while_a_configuration_is_written(project: Project)
     evaluate()
     assert statuses(config) == []
     assert not Signal.objects.exists()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_row_in_the_place_of_an_older_version_is_seen(project: Project) -> None:
-    config = make_config(project)
-    AlertConfig.objects.exclude(id=config.id).delete()
-    vacuum("FULL")
-    AlertConfig.objects.update(enabled=True)  # the first place of a row is never free again
-    before = place_of(config)
-    assert kept(project)[config.id].matchers == ()
-    for _ in range(2):
-        write_unnoticed(config, project)
-        vacuum()
-    assert place_of(config) == before
-    assert [matcher.value for matcher in kept(project)[config.id].matchers] == ["elsewhere"]
-
-
-def vacuum(option: str = "") -> None:
-    """Free the places of versions that nobody can see."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"VACUUM {option} alerting_alertconfig")
-
-
-def place_of(config: AlertConfig) -> str:
-    """The place of the row in the table."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT ctid::text FROM alerting_alertconfig WHERE id = %s", [config.id])
-        return str(cursor.fetchone()[0])
 
 
 def test_without_a_change_no_configuration_is_read_again(tagged: Project) -> None:

@@ -247,7 +247,7 @@ def test_a_crash_while_people_are_looked_up_tells_each_once(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("alerting.services.recipients.schedule_reminders", crash)
+        patched.setattr("alerting.services.notifications.schedule_reminders", crash)
         with pytest.raises(KeyboardInterrupt):
             deliver_one(start)
     assert Notification.objects.get().channel is None

@@ -11,7 +11,7 @@ from accesslist.models import Project
 from alerting.choices import NotificationStatus
 from alerting.delivery import decide, record, send
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.services.acknowledgements import alert_acknowledge
+from alerting.services.alerts import alert_acknowledge
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import LEASE
 from alerting.services.notifications import notifications_drop

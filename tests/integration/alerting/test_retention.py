@@ -8,8 +8,8 @@ from pytest_django import Settings
 from accesslist.models import Project
 from alerting import worker
 from alerting.models import Alert, Notification, NotificationAttempt
-from alerting.services import retention
-from alerting.services.retention import alerts_trim, events_trim, failed_signals_trim
+from alerting.services import purge
+from alerting.services.purge import alerts_trim, events_trim, failed_signals_trim
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.ids import first_id
@@ -86,7 +86,7 @@ class TestEvents:
         assert not events_trim(now=NOW)
 
     def test_the_oldest_go_first_a_batch_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(retention, "ROWS_AT_ONCE", 2)
+        monkeypatch.setattr(purge, "ROWS_AT_ONCE", 2)
         ages = [33, 31, 35, 32, 34, 30]
         made = {age: make_event(NOW - age * DAY) for age in ages}
         left = []
@@ -167,13 +167,13 @@ class TestAlerts:
     def test_children_go_first_a_batch_at_a_time(
         self, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(retention, "ROWS_AT_ONCE", 3)
+        monkeypatch.setattr(purge, "ROWS_AT_ONCE", 3)
         make_ended(project, NOW - 40 * DAY, notifications=2)
         make_ended(project, NOW - 20 * DAY, notifications=1)
         assert trim_all() == [(2, 3, 3), (2, 3, 2), (2, 1, 2), (1, 1, 2)]
 
     def test_the_oldest_go_first(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(retention, "ROWS_AT_ONCE", 1)
+        monkeypatch.setattr(purge, "ROWS_AT_ONCE", 1)
         made = {age: make_ended(project, NOW - age * DAY, notifications=0) for age in (35, 45, 40)}
         alerts_trim(now=NOW)
         assert set(Alert.objects.all()) == {made[35], made[40]}

@@ -12,7 +12,6 @@ from alerting.models import AlertConfig
 from alerting.selectors.config_views import concerned_configs
 from alerting.selectors.scopes import (
     CONCERNED,
-    ConfigScope,
     concerned_parameters,
     covered_projects,
     covering,
@@ -60,7 +59,7 @@ def test_a_scope_covers_these_projects_and_no_other(
         scope = {**scope, "groupIds": [projects[name].id for name in scope["groupIds"]]}
     config = make_global_config(**scope)
     expected = {projects[name].id for name in covered}
-    assert set(covered_projects(ConfigScope.of(config)).values_list("id", flat=True)) == expected
+    assert set(covered_projects(config).values_list("id", flat=True)) == expected
     for project in projects.values():
         is_covered = project.id in expected
         assert AlertConfig.objects.filter(covering(project.id)).exists() is is_covered
@@ -89,7 +88,7 @@ def test_what_is_off_concerns_nobody(prod: Project, off: dict[str, Any]) -> None
 def test_a_deleted_project_is_covered_by_none(prod: Project) -> None:
     config = make_global_config()
     Project.objects.filter(id=prod.id).update(deleted=clock.now(), org=None)
-    assert list(covered_projects(ConfigScope.of(config))) == []
+    assert list(covered_projects(config)) == []
 
 
 def nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -17,7 +17,7 @@ from accesslist.services.housekeeping import traces_trim
 from alerting import worker as worker_module
 from alerting.models import Alert, NotificationSetting, WorkerHeartbeat
 from alerting.services.configs import alert_config_delete
-from alerting.services.workers import worker_seen
+from alerting.services.leases import worker_seen
 from alerting.worker import Wakeups, Worker
 from automation.models import Agent, FleetWatch
 from events.choices import Work

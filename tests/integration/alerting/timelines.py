@@ -7,7 +7,7 @@ from accesslist.models import Project
 from alerting.models import Alert
 from alerting.rules.timeline import TimelineEntryKind
 from alerting.selectors.timeline import AlertTimeline, alert_timeline
-from alerting.services.acknowledgements import alert_acknowledge
+from alerting.services.alerts import alert_acknowledge
 from alerting.services.windows import window_create
 from automation.metrics import Metric
 from automation.models import Host

@@ -9,7 +9,7 @@ from automation.document.publish import NEW_PROJECT, Publication
 from automation.models import AutomationRevision
 from automation.selectors.revisions import goal_document, goal_version, process_status
 from automation.services.automation_config import automation_config_publish, automation_config_restore
-from automation.services.purge import fleet_purge
+from automation.services.hosts import fleet_purge
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.errors import ApiError

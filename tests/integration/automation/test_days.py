@@ -14,8 +14,7 @@ from automation.days import DAY, begin_of, existing_days, partition_name
 from automation.measurement_query import SeriesQuery
 from automation.metrics import Metric
 from automation.models import Host, Reading
-from automation.selectors.measurements import newest_measurements
-from automation.series import measured_series
+from automation.selectors.measurements import measured_series, newest_measurements
 from automation.services.days import day_drop, days_create, days_prepare
 from events.models import Event
 from tests.factories.automation import host_report, ingest, make_host, measure

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.models import Agent, FleetWatch, Host, ReplicaSet
-from automation.services.heartbeats import heartbeats_sweep, sweep_begin, sweep_goes_on
+from automation.services.agents import heartbeats_sweep, sweep_begin, sweep_goes_on
 from events.models import Event, Signal
 from tests.each import each
 from tests.factories.automation import host_report, ingest, make_host, sweep
@@ -159,7 +159,7 @@ class TestAgents:
     def test_one_of_a_deleted_project_is_told_to_nobody_and_hides_no_other(
         self, project: Project, other_project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("automation.services.heartbeats.PROJECTS_AT_ONCE", 1)
+        monkeypatch.setattr("automation.services.agents.PROJECTS_AT_ONCE", 1)
         ingest(project, host_report("a"), agent="gone", now=START)
         ingest(other_project, agent="left", now=START)
         Project.objects.filter(id=project.id).update(deleted=START, org=None)
@@ -169,7 +169,7 @@ class TestAgents:
     def test_however_many_there_are_all_are_found(
         self, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("automation.services.heartbeats.ROWS_AT_ONCE", 2)
+        monkeypatch.setattr("automation.services.agents.ROWS_AT_ONCE", 2)
         for number in range(5):
             ingest(project, agent=f"agent{number}", now=START)
         sweep(START + 5 * MINUTE)

@@ -19,8 +19,7 @@ from automation.measurement_query import SeriesQuery
 from automation.metrics import Metric
 from automation.models import Host, Reading, Source
 from automation.readings import MeasuredAt
-from automation.selectors.measurements import measurements_of_reports, newest_measurements
-from automation.series import measured_series
+from automation.selectors.measurements import measured_series, measurements_of_reports, newest_measurements
 from automation.services.days import days_create
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.automation import make_host

@@ -19,15 +19,14 @@ from automation.choices import Granularity
 from automation.measurement_query import SeriesQuery, span_of
 from automation.metrics import Metric
 from automation.models import Host, Measurement, Reading, Source
-from automation.selectors.measurements import measurements_of_reports, newest_measurements
-from automation.series import measured_series
+from automation.selectors.measurements import measured_series, measurements_of_reports, newest_measurements
 from automation.services import old_measurements as service
 from automation.services.hosts import deleted_host_purge, host_delete
 from automation.services.measurements import measurements_trim
 from automation.services.old_measurements import old_measurements_left, old_measurements_move
 from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
-from opsapi.metrics import exposition
+from opsapi.metric_series import exposition
 from tests.factories.automation import make_host, measure
 from tests.racing import on_own_connection, while_it_waits
 

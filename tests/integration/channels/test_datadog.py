@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.datadog import DATADOG, send
+from integrations.channels.datadog import DATADOG
 from integrations.choices import MessageKind
 from tests.integration.channels.provider import closed, faults, json_of, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
@@ -49,7 +49,7 @@ def service(http_receiver: HttpReceiver, settings: Settings) -> HttpReceiver:
 def failure_of(**changes: str) -> DeliveryError:
     """Why sending fails."""
     with pytest.raises(DeliveryError) as caught:
-        send({**CONFIG, **changes}, make_message(), now=NOW)
+        DATADOG.send({**CONFIG, **changes}, make_message(), now=NOW)
     return caught.value
 
 
@@ -57,14 +57,14 @@ def failure_of(**changes: str) -> DeliveryError:
 @pytest.mark.parametrize("age", [0, 17, 500])
 def test_the_service_takes_every_kind_of_message(service: HttpReceiver, kind: MessageKind, age: int) -> None:
     message = make_message(kind=kind, occurred_at=NOW - timedelta(hours=age), link="https://ops.example/1")
-    send(CONFIG, message, now=NOW)
+    DATADOG.send(CONFIG, message, now=NOW)
     [request] = service.requests
     assert json.loads(request.body)["aggregation_key"] == message.thread_key
 
 
 @pytest.mark.parametrize("name", [*ODD, *(char * 500 for char in LONGEST)], ids=range(len(ODD + LONGEST)))
 def test_the_service_takes_whatever_names_there_are(service: HttpReceiver, name: str) -> None:
-    send(CONFIG, make_message(event_type_name=name, target=name, project_name=name), now=NOW)
+    DATADOG.send(CONFIG, make_message(event_type_name=name, target=name, project_name=name), now=NOW)
     assert len(service.requests) == 1
 
 
@@ -80,7 +80,7 @@ def test_the_service_takes_whatever_names_there_are(service: HttpReceiver, name:
 def test_it_posts_to_the_region_of_the_account(
     service: HttpReceiver, region: dict[str, str], path: str
 ) -> None:
-    send({**CONFIG, **region}, make_message(), now=NOW)
+    DATADOG.send({**CONFIG, **region}, make_message(), now=NOW)
     assert [request.path for request in service.requests] == [path]
 
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.hipchat import HIPCHAT, send
+from integrations.channels.hipchat import HIPCHAT
 from integrations.choices import MessageKind
 from tests.integration.channels.provider import closed, faults, json_of, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
@@ -47,20 +47,20 @@ def service(http_receiver: HttpReceiver, settings: Settings) -> HttpReceiver:
 def failure_of(**changes: str) -> DeliveryError:
     """Why sending fails."""
     with pytest.raises(DeliveryError) as caught:
-        send({**CONFIG, **changes}, make_message(), now=NOW)
+        HIPCHAT.send({**CONFIG, **changes}, make_message(), now=NOW)
     return caught.value
 
 
 @pytest.mark.parametrize("kind", sorted(HIPCHAT.kinds))
 def test_the_service_takes_every_kind_of_message(service: HttpReceiver, kind: MessageKind) -> None:
-    send(CONFIG, make_message(kind=kind, link="https://ops.example/alerts/1"), now=NOW)
+    HIPCHAT.send(CONFIG, make_message(kind=kind, link="https://ops.example/alerts/1"), now=NOW)
     [request] = service.requests
     assert "HOST_DOWN" in json.loads(request.body)["message"]
 
 
 @pytest.mark.parametrize("name", [*ODD, *(char * 500 for char in LONGEST)], ids=range(len(ODD + LONGEST)))
 def test_the_service_takes_whatever_names_there_are(service: HttpReceiver, name: str) -> None:
-    send(CONFIG, make_message(event_type_name=name, target=name, project_name=name), now=NOW)
+    HIPCHAT.send(CONFIG, make_message(event_type_name=name, target=name, project_name=name), now=NOW)
     assert len(service.requests) == 1
 
 
@@ -77,7 +77,7 @@ def test_the_service_takes_whatever_names_there_are(service: HttpReceiver, name:
 )
 def test_a_room_is_one_segment_of_the_path(service: HttpReceiver, room: str, path: str) -> None:
     service.answer(204)
-    send({**CONFIG, "roomName": room}, make_message(), now=NOW)
+    HIPCHAT.send({**CONFIG, "roomName": room}, make_message(), now=NOW)
     assert [request.path for request in service.requests] == [path]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.microsoft_teams import MICROSOFT_TEAMS, send
+from integrations.channels.microsoft_teams import MICROSOFT_TEAMS
 from integrations.choices import MessageKind
 from tests.integration.channels.provider import closed, faults, json_of, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
@@ -75,14 +75,14 @@ def service(http_receiver: HttpReceiver) -> HttpReceiver:
 def failure_of(service: HttpReceiver, path: str = PATH) -> DeliveryError:
     """Why sending there fails."""
     with pytest.raises(DeliveryError) as caught:
-        send({"webhookUrl": service.url(path)}, make_message(), now=NOW)
+        MICROSOFT_TEAMS.send({"webhookUrl": service.url(path)}, make_message(), now=NOW)
     return caught.value
 
 
 @pytest.mark.parametrize("kind", sorted(MICROSOFT_TEAMS.kinds))
 def test_the_service_takes_every_kind_of_message(service: HttpReceiver, kind: MessageKind) -> None:
     message = make_message(kind=kind, link="https://ops.example/alerts/1")
-    send({"webhookUrl": service.url(PATH)}, message, now=NOW)
+    MICROSOFT_TEAMS.send({"webhookUrl": service.url(PATH)}, message, now=NOW)
     [request] = service.requests
     assert message.title in json.dumps(json.loads(request.body))
 
@@ -90,7 +90,7 @@ def test_the_service_takes_every_kind_of_message(service: HttpReceiver, kind: Me
 @pytest.mark.parametrize("name", [*ODD, *(char * 500 for char in LONGEST)], ids=range(len(ODD + LONGEST)))
 def test_the_service_takes_whatever_names_there_are(service: HttpReceiver, name: str) -> None:
     message = make_message(event_type_name=name, target=name, project_name=name)
-    send({"webhookUrl": service.url(PATH)}, message, now=NOW)
+    MICROSOFT_TEAMS.send({"webhookUrl": service.url(PATH)}, message, now=NOW)
     assert len(service.requests) == 1
 
 

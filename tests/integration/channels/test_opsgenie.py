@@ -11,7 +11,7 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.opsgenie import send
+from integrations.channels.opsgenie import OPSGENIE
 from integrations.choices import MessageKind, Region
 from integrations.messages import Message
 from tests.integration.channels.provider import faults, json_of, provide, strings
@@ -92,7 +92,7 @@ def service(http_receiver: HttpReceiver, settings: Settings) -> OpsAlerts:
 
 def tell(message: Message, **config: str) -> None:
     """Send it."""
-    send({"apiKey": KEY, **config}, message, now=NOW)
+    OPSGENIE.send({"apiKey": KEY, **config}, message, now=NOW)
 
 
 def failure_of(message: Message, **config: str) -> DeliveryError:

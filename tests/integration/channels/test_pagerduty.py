@@ -11,7 +11,7 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.pagerduty import send
+from integrations.channels.pagerduty import PAGERDUTY
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from tests.integration.channels.provider import faults, json_of, provide, strings
@@ -95,7 +95,7 @@ def pager(http_receiver: HttpReceiver, settings: Settings) -> Pager:
 
 def tell(message: Message, key: str = KEY) -> None:
     """Send it."""
-    send({"serviceKey": key}, message, now=NOW)
+    PAGERDUTY.send({"serviceKey": key}, message, now=NOW)
 
 
 def failure_of(message: Message, key: str = KEY) -> DeliveryError:

@@ -11,7 +11,7 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.splunk_on_call import send
+from integrations.channels.splunk_on_call import SPLUNK_ON_CALL
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from tests.integration.channels.provider import faults, json_of, provide, strings
@@ -74,7 +74,7 @@ def service(http_receiver: HttpReceiver, settings: Settings) -> OnCall:
 def failure_of(message: Message, config: Mapping[str, str] = CONFIG) -> DeliveryError:
     """Why sending it fails."""
     with pytest.raises(DeliveryError) as caught:
-        send(config, message, now=NOW)
+        SPLUNK_ON_CALL.send(config, message, now=NOW)
     return caught.value
 
 
@@ -82,26 +82,26 @@ def test_one_alert_is_one_incident_from_its_opening_to_its_end(service: OnCall) 
     entity = make_message().thread_key
     states = []
     for kind in (MessageKind.OPEN, MessageKind.UPDATE, MessageKind.ACKNOWLEDGE, MessageKind.CLOSE):
-        send(CONFIG, make_message(kind=kind), now=NOW)
+        SPLUNK_ON_CALL.send(CONFIG, make_message(kind=kind), now=NOW)
         states.append(service.incidents[entity])
     assert states == ["triggered", "triggered", "acknowledged", "resolved"]
     assert list(service.incidents) == [entity]
 
 
 def test_a_cancelled_alert_is_resolved(service: OnCall) -> None:
-    send(CONFIG, make_message(), now=NOW)
-    send(CONFIG, make_message(kind=MessageKind.CANCEL), now=NOW)
+    SPLUNK_ON_CALL.send(CONFIG, make_message(), now=NOW)
+    SPLUNK_ON_CALL.send(CONFIG, make_message(kind=MessageKind.CANCEL), now=NOW)
     assert list(service.incidents.values()) == ["resolved"]
 
 
 @pytest.mark.parametrize("is_test", [False, True], ids=["told once", "test"])
 def test_what_opens_nothing_shows_on_the_timeline_only(service: OnCall, is_test: bool) -> None:
-    send(CONFIG, make_message(kind=MessageKind.INFORM, is_test=is_test), now=NOW)
+    SPLUNK_ON_CALL.send(CONFIG, make_message(kind=MessageKind.INFORM, is_test=is_test), now=NOW)
     assert (service.timeline, service.incidents) == (["INFO"], {})
 
 
 def test_without_a_routing_key_the_path_ends_before_it(service: OnCall, http_receiver: HttpReceiver) -> None:
-    send({"apiKey": CONFIG["apiKey"]}, make_message(), now=NOW)
+    SPLUNK_ON_CALL.send({"apiKey": CONFIG["apiKey"]}, make_message(), now=NOW)
     assert [request.path for request in http_receiver.requests] == [PATH]
     assert list(service.incidents.values()) == ["triggered"]
 
@@ -111,7 +111,9 @@ def test_long_and_odd_names_are_taken(service: OnCall, kind: MessageKind) -> Non
     hostile = 'x\r\n\u0000\ud800\u2028"\\' + "é" * 50_000
     names = {"target": hostile, "project_name": hostile, "event_type_name": hostile}
     document = {"acknowledgingUsername": hostile, "acknowledgementComment": hostile}
-    send(CONFIG, make_message(kind=kind, document=document, link="https://o.example", **names), now=NOW)
+    SPLUNK_ON_CALL.send(
+        CONFIG, make_message(kind=kind, document=document, link="https://o.example", **names), now=NOW
+    )
     assert len(service.timeline) == 1
 
 

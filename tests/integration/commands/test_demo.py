@@ -20,13 +20,13 @@ from automation.choices import AgentType
 from automation.metrics import Metric
 from automation.models import Agent, AutomationRevision, Cluster, Host, Reading, ReplicaSet
 from automation.readings import NUMBERS
-from automation.services.heartbeats import heartbeats_sweep
+from automation.services.agents import heartbeats_sweep
 from events.models import Event, Signal
 from events.types import EVENT_TYPES, Category, EventType
 from integrations.choices import DeliveryStatus
 from integrations.models import Integration
 from opsapi.roles import Role
-from tools.demo.fill import demo_fill
+from tools.demo.timeline import demo_fill
 
 pytestmark = pytest.mark.django_db
 

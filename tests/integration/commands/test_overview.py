@@ -5,7 +5,7 @@ import re
 from django.core.management import get_commands, load_command_class
 
 from opsapi.__main__ import OVERVIEW
-from opsapi.management.disabled_command import DisabledCommand
+from opsapi.management.database_command import DisabledCommand
 
 _PLATFORM = {"opsapi", "accesslist", "automation", "integrations", "alerting", "events"}
 _FOR_DEVELOPERS = {"openapi", "reference", "demo", "migrate"}

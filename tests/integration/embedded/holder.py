@@ -6,7 +6,7 @@ from pathlib import Path
 
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
-from opsapi.supervisor.lock import DirectoryLock
+from opsapi.supervisor.platform import DirectoryLock
 
 if __name__ == "__main__":
     data_dir = Path(sys.argv[1])

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from alerting.rules.acknowledgements import (
+from alerting.rules.state import (
     Acknowledgement,
     AcknowledgementPreset,
     acknowledged,

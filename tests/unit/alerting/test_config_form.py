@@ -4,16 +4,18 @@ from typing import Any
 
 import pytest
 
-from alerting.config_form.documents import document_of, stored_secrets, typed_of
-from alerting.config_form.inputs import InputKind
-from alerting.config_form.kinds import (
-    KINDS,
+from alerting.forms.config_documents import document_of, stored_secrets, typed_of
+from alerting.forms.config_fields import notification_fields
+from alerting.forms.config_inputs import (
     MATCHER_INPUTS,
     NOTIFICATION_INPUTS,
+    ROW_INPUTS,
     THRESHOLD_INPUTS,
+    THRESHOLD_OF,
+    InputKind,
     config_inputs,
-    event_kinds,
-    notification_kinds,
+    event_types,
+    matched_fields,
 )
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.matchers import fields_for
@@ -53,13 +55,12 @@ def typed_email(place: int = 0, **texts: str) -> dict[str, list[str]]:
 
 @each("spec", ALERTABLE, ids=lambda spec: spec.name)
 def test_an_event_type_says_what_its_configurations_can_say(spec: EventTypeSpec) -> None:
-    kind = next(one for one in event_kinds(is_global=True) if one.name == spec.name)
+    assert spec in event_types(is_global=True)
     matchable = spec.category in {Category.HOST, Category.REPLICA_SET, Category.CLUSTER}
     expected = "metricThreshold" if spec.name == "OUTSIDE_METRIC_THRESHOLD" else None
-    assert kind.category == spec.category
-    assert kind.matcher_fields == (tuple(fields_for(spec.category)) if matchable else ())
-    assert bool(kind.matcher_fields) is matchable
-    assert kind.threshold == ("threshold" if spec.name in COUNTED else expected)
+    assert matched_fields(spec) == (list(fields_for(spec.category)) if matchable else [])
+    assert bool(matched_fields(spec)) is matchable
+    assert THRESHOLD_OF.get(spec.needs) == ("threshold" if spec.name in COUNTED else expected)
 
 
 @each("is_global", [False, True], ids=["project", "global"])
@@ -67,38 +68,35 @@ def test_the_form_offers_the_event_types_the_api_takes(is_global: bool) -> None:
     document = GlobalAlertConfigDocument() if is_global else AlertConfigDocument()
     asked = document.fields["eventTypeName"]
     assert isinstance(asked, AlertableType)
-    assert [one.name for one in event_kinds(is_global=is_global)] == asked.open
+    assert [one.name for one in event_types(is_global=is_global)] == asked.open
 
 
 @each("is_global", [False, True], ids=["project", "global"])
 def test_only_global_configurations_are_offered_the_types_of_theirs(is_global: bool) -> None:
-    offered = [one.name for one in notification_kinds(is_global=is_global)]
+    field = notification_fields("row", is_global=is_global, secrets={}, is_new=True)["row.typeName"]
+    offered = [name for name, _ in field.widget.choices if name]
     assert offered == [name for name in TYPES if is_global or name != "ADMIN"]
 
 
 @each("type_name", TYPES)
 def test_a_notification_type_has_the_inputs_of_its_table(type_name: str) -> None:
     declared = NOTIFICATION_TYPES[type_name]
-    asked = [one.name for one in KINDS[type_name].inputs]
+    asked = [one.name for one in NOTIFICATION_INPUTS[type_name]]
     without_effect = ["emailEnabled"] if type_name == "EMAIL" else []
     own = [field.name for field in declared.fields if field.name not in without_effect]
     assert asked == ["delayMin", "intervalMin", *own]
-    assert KINDS[type_name].kept == set(without_effect)
-    assert KINDS[type_name].integrated is (declared.integration is not None)
-    hidden = {one.name for one in KINDS[type_name].inputs if one.kind is InputKind.SECRET}
+    hidden = {one.name for one in NOTIFICATION_INPUTS[type_name] if one.kind is InputKind.SECRET}
     assert hidden == set(declared.secret_fields)
 
 
-def test_every_input_stands_once_and_knows_its_types() -> None:
-    names = [one.input.name for one in NOTIFICATION_INPUTS]
-    assert len(names) == len(set(names))
-    assert {one.input.name: one.types for one in NOTIFICATION_INPUTS} == {
-        name: tuple(kind for kind in TYPES if name in {one.name for one in KINDS[kind].inputs})
-        for name in names
+def test_every_input_is_listed_once_with_its_types() -> None:
+    assert {name: set(of_types) for name, of_types in ROW_INPUTS.items()} == {
+        name: {kind for kind in TYPES if name in {one.name for one in NOTIFICATION_INPUTS[kind]}}
+        for name in ROW_INPUTS
     }
-    roles = next(one for one in NOTIFICATION_INPUTS if one.input.name == "roles")
-    assert roles.types == ("GROUP", "ORG")
-    assert not set(roles.choices_of["GROUP"]) & set(roles.choices_of["ORG"])
+    roles = ROW_INPUTS["roles"]
+    assert list(roles) == ["GROUP", "ORG"]
+    assert not set(roles["GROUP"].choices) & set(roles["ORG"].choices)
 
 
 def test_the_inputs_of_the_condition_are_the_fields_of_the_api() -> None:
@@ -158,7 +156,7 @@ def test_the_scope_of_a_global_configuration_is_sent_back_as_it_is(scope: dict[s
     assert {"groupIds": [], "tags": [], "matchers": [], **sent} == stored
 
 
-@each("type_name", [name for name in TYPES if KINDS[name].integrated])
+@each("type_name", [name for name in TYPES if NOTIFICATION_TYPES[name].integration])
 def test_no_secret_stands_in_the_form(type_name: str) -> None:
     stored = stored_config(stored_notification(type_name))
     typed = typed_of(stored, is_global=False)
@@ -191,7 +189,7 @@ def test_a_notification_of_another_type_keeps_nothing_of_the_stored_one() -> Non
 
 @each("type_name", TYPES)
 def test_what_does_not_belong_to_the_type_and_is_empty_is_not_sent(type_name: str) -> None:
-    empty = {f"notifications[0].{one.input.name}": [""] for one in NOTIFICATION_INPUTS}
+    empty = {f"notifications[0].{name}": [""] for name in ROW_INPUTS}
     boxes = {"notifications[0].emailEnabled": ["on"], "notifications[0].smsEnabled": ["on"]}
     typed = {**empty, **boxes, "notifications[0].typeName": [type_name]}
     (sent,) = document_of(typed, is_global=True)["notifications"]

@@ -2,10 +2,15 @@
 
 from typing import Any
 
-from alerting.config_form.faults import InputFault, faults_of
-from alerting.config_form.inputs import Input, InputKind
-from alerting.config_form.rows import renumbered, rows_of
-from alerting.config_form.values import number_text, texts_of, value_of
+from alerting.forms.config_documents import (
+    faults_of,
+    number_text,
+    renumbered,
+    rows_of,
+    texts_of,
+    value_of,
+)
+from alerting.forms.config_inputs import Input, InputKind
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import BadField
 from tests.each import each
@@ -144,12 +149,12 @@ def test_a_refusal_stands_beside_the_innermost_input_that_holds_its_field(
     field: str, name: str | None
 ) -> None:
     bad = BadField(field, ErrorCode.INVALID_ATTRIBUTE, "is wrong")
-    assert faults_of([bad], NAMES) == [InputFault(name, "Is wrong.")]
+    assert faults_of([bad], NAMES) == [(name, "Is wrong.")]
 
 
 def test_a_refusal_names_what_is_allowed() -> None:
     bad = BadField("eventTypeName", ErrorCode.INVALID_ENUM_VALUE, "must be one", ["A", "B"])
-    assert faults_of([bad], NAMES) == [InputFault("eventTypeName", "Must be one. Allowed: A, B.")]
+    assert faults_of([bad], NAMES) == [("eventTypeName", "Must be one. Allowed: A, B.")]
 
 
 @each(("sent", "read"), [(50, 50), (51, 51), (2_000, 51)])

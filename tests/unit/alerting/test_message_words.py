@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
-from alerting.rules.message_words import alert_facts, alert_headline, comparison, event_facts, facts_of_test
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
+from alerting.rules.wording import alert_facts, alert_headline, comparison, event_facts, facts_of_test
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from alerting.choices import PeopleType
-from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.notification_types.base import NotificationType
+from alerting.notification_types import NOTIFICATION_TYPES, NotificationType
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, SecretKind
 from integrations.fields import FieldSet

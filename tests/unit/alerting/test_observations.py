@@ -3,7 +3,7 @@
 from typing import Any
 
 from alerting.rules.observations import Condition, of_agent, of_event, of_host, of_replica_set
-from alerting.rules.targets import target_key
+from alerting.rules.transition import target_key
 from events.types import EventType, Target
 from tests.each import each
 

@@ -6,8 +6,7 @@ from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.presets import Preset, presets_of
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
-from automation.metric_spec import Engine
-from automation.metrics import Metric, allowed_units
+from automation.metrics import Engine, Metric, allowed_units
 from automation.units import Unit
 from events.types import EVENT_TYPES, EventType, Needs
 from tests.each import each

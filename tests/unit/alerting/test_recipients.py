@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from alerting.choices import NotificationStatus
-from alerting.notification_types.sentences import recipient_words
+from alerting.notification_types import recipient_words
 from alerting.rules.state import NotificationState, notification_state
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, MessageKind

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.notification_types.sentences import (
+from alerting.notification_types import (
+    NOTIFICATION_TYPES,
     receiver_sentence,
     rhythm_sentence,
 )

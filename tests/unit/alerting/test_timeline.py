@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from alerting.choices import DropReason
+from alerting.rules.matchers import MatchSubject
 from alerting.rules.timeline import (
     FIRST_ENTRIES,
     AcknowledgementChange,
@@ -14,7 +15,7 @@ from alerting.rules.timeline import (
     settled_at,
     window_entries,
 )
-from alerting.rules.windows import WindowSpan, covering
+from alerting.rules.windows import WindowRule, active_windows, muting
 from tests.each import each
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
@@ -80,12 +81,12 @@ def test_nothing_lapses_where_nothing_was_acknowledged() -> None:
 def test_a_window_is_told_as_far_as_it_met_the_alert(
     start: datetime, end: datetime, seen: list[datetime]
 ) -> None:
-    window = WindowSpan(id="a" * 24, start=start, end=end)
+    window = WindowRule(id="a" * 24, start=start, end=end)
     assert [one.at for one in window_entries([window], since=NOW, until=NOW + HOUR)] == seen
 
 
 def test_a_window_is_called_by_its_description() -> None:
-    named = WindowSpan(id="a", start=NOW, end=NOW + HOUR, description="new disks")
+    named = WindowRule(id="a", start=NOW, end=NOW + HOUR, description="new disks")
     assert "“new disks”" in next(window_entries([named], since=NOW, until=NOW)).text
 
 
@@ -95,11 +96,11 @@ def test_a_window_is_called_by_its_description() -> None:
 )
 def test_the_window_that_ends_last_holds_back(entry: datetime, held_by: str | None) -> None:
     windows = [
-        WindowSpan(id="long", start=NOW, end=NOW + 2 * HOUR),
-        WindowSpan(id="short", start=NOW, end=NOW + HOUR),
+        WindowRule(id="long", start=NOW, end=NOW + 2 * HOUR),
+        WindowRule(id="short", start=NOW, end=NOW + HOUR),
     ]
-    found = covering(windows, entry)
-    assert (found.id if found else None) == held_by
+    found = muting(active_windows(windows, entry), MatchSubject())
+    assert (found.window.id if found else None) == held_by
 
 
 @each(

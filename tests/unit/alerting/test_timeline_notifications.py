@@ -8,9 +8,9 @@ import pytest
 
 from alerting.choices import DropReason, NotificationStatus, WaitReason
 from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict
-from alerting.rules.timeline import TimelineEntryKind
-from alerting.rules.timeline_notifications import (
+from alerting.rules.timeline import (
     Attempt,
+    TimelineEntryKind,
     TimelineNotification,
     coming_entry,
     duration_words,

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from automation.document.effects import Effect, ProcessAction, effects
+from automation.document.changes import Effect, ProcessAction, effects
 from tests.each import each
 from tests.factories.documents import ABSENT, document, full_document, process
 

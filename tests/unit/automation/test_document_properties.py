@@ -7,10 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from automation.document.changes import process_changes
-from automation.document.effects import effects
-from automation.document.publish import completed
-from automation.document.rules import document_faults
+from automation.document.changes import effects, process_changes
+from automation.document.publish import completed, document_faults
 from automation.document.schema import in_documented_order
 from automation.document.secrets import redacted, restored
 from automation.document.text import canonical, read, write

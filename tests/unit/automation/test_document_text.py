@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from automation.document.text import LONGEST_NUMBER, canonical, read, read_sent, write
+from opsapi.api.bodies import render
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, ApiError
-from opsapi.api.renderers import render
 from tests.each import each
 
 NUMBERS = [

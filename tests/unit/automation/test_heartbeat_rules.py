@@ -5,8 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from automation.choices import AgentType
-from automation.rules.agents import AGENT_DOWN, AGENT_VERSION_BEHIND, transition_event
-from automation.rules.heartbeats import clocks_start, timed_out_since, unheard_for
+from automation.rules.heartbeats import (
+    AGENT_DOWN,
+    AGENT_VERSION_BEHIND,
+    clocks_start,
+    timed_out_since,
+    transition_event,
+    unheard_for,
+)
 from events.types import EventType
 from tests.each import each
 

@@ -1,7 +1,6 @@
 """Metrics: the whole list, written out by hand, each with its base unit, kind, engines and meaning."""
 
-from automation.metric_spec import Engine, MetricKind, MetricSubject
-from automation.metrics import TABLE, Metric, allowed_units, base_unit, by_subject
+from automation.metrics import Engine, Metric, MetricKind, MetricSubject, allowed_units, base_unit, by_subject
 from automation.units import Unit
 from tests.each import each
 
@@ -152,7 +151,3 @@ def test_a_subject_without_metrics_is_left_out() -> None:
 )
 def test_it_allows_the_units_of_the_metric_s_family(metric: Metric, names: str) -> None:
     assert list(allowed_units(metric)) == names.split()
-
-
-def test_each_metric_has_one_row() -> None:
-    assert sorted(metric for rows in TABLE.values() for metric in rows) == sorted(Metric)

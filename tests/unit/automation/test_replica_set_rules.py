@@ -1,7 +1,7 @@
 """How a replica set stands by its members."""
 
 from automation.choices import HostType
-from automation.rules.replica_sets import Members, MemberTally, primary_event, tally
+from automation.rules.hosts import Members, MemberTally, primary_event, tally
 from events.types import EventType
 from tests.each import each
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import orjson
 import pytest
 
 from integrations.channels.base import DeliveryError
@@ -13,6 +12,7 @@ from tests.each import each
 from tests.unit.integrations.messages import (
     LONGEST,
     MOST_FACTS,
+    NOW,
     ODD,
     lines_of,
     make_message,
@@ -22,11 +22,15 @@ from tests.unit.integrations.messages import (
 CONFIG = {"notificationToken": "token-0123456789", "roomName": "oncall"}
 
 
+@pytest.fixture(autouse=True)
+def server(settings: Any) -> None:
+    """A server is configured."""
+    settings.OPSAPI_GROUP_CHAT_BASE_URL = "https://chat.example.com"
+
+
 def built(message: Message) -> dict[str, Any]:
     """The document posted."""
-    body, _ = build_request(CONFIG, message)
-    document: dict[str, Any] = orjson.loads(body)
-    return document
+    return dict(build_request(CONFIG, message, NOW).document)
 
 
 @each(
@@ -59,9 +63,9 @@ def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
 
 
 def test_it_shows_the_token_to_the_service_in_a_header_only() -> None:
-    body, headers = build_request(CONFIG, make_message())
-    assert headers == {"Authorization": "Bearer token-0123456789", "Content-Type": "application/json"}
-    assert b"token-" not in body
+    request = build_request(CONFIG, make_message(), NOW)
+    assert request.headers == {"Authorization": "Bearer token-0123456789"}
+    assert b"token-" not in request.body
 
 
 def test_it_links_to_the_alert() -> None:
@@ -102,6 +106,6 @@ def test_it_keeps_to_the_length_of_the_service(char: str) -> None:
 @each("token", ["tökén", "a\r\nX-Evil: 1"])
 def test_a_token_that_no_header_can_carry_fails_for_good(token: str) -> None:
     with pytest.raises(DeliveryError) as caught:
-        build_request({**CONFIG, "notificationToken": token}, make_message())
+        build_request({**CONFIG, "notificationToken": token}, make_message(), NOW)
     assert not caught.value.retryable
     assert token not in caught.value.reason

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from integrations.channels import http
-from integrations.channels.incidents import ServiceRequest, deliver_incident, document_text, place
+from integrations.channels.http import ServiceRequest, document_text, over_http, place
 from opsapi.outbound import OutboundResponse
 from tests.each import each
 from tests.unit.integrations.messages import NOW, make_message
@@ -60,6 +60,7 @@ def test_both_requests_of_a_test_have_the_time_of_one(
         return OutboundResponse(202, None, b"")
 
     monkeypatch.setattr(http, "post", post)
-    request = ServiceRequest("https://service.example", {}, {})
-    deliver_incident(make_message(is_test=is_test), lambda _: request, now=NOW)
+    request = ServiceRequest("https://service.example", {})
+    send = over_http(lambda _config, _message, _now: request, closes_tests=True)
+    send({}, make_message(is_test=is_test), now=NOW)
     assert given == seconds

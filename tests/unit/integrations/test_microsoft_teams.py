@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import orjson
-
 from integrations.channels.microsoft_teams import MICROSOFT_TEAMS, build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message
@@ -11,17 +9,19 @@ from tests.each import each
 from tests.unit.integrations.messages import (
     LONGEST,
     MOST_FACTS,
+    NOW,
     ODD,
     lines_of,
     make_message,
     named_everywhere,
 )
 
+CONFIG = {"webhookUrl": "https://chat.example.com/workflows/0123456789"}
+
 
 def built(message: Message) -> dict[str, Any]:
     """The card of the document posted."""
-    body, _ = build_request(message)
-    [attachment] = orjson.loads(body)["attachments"]
+    [attachment] = build_request(CONFIG, message, NOW).document["attachments"]
     card: dict[str, Any] = attachment["content"]
     return card
 
@@ -51,9 +51,7 @@ def test_it_shows_title_and_facts(changes: dict[str, Any], label: str, colour: s
 
 
 def test_it_is_a_message_with_one_card() -> None:
-    body, headers = build_request(make_message())
-    document = orjson.loads(body)
-    assert headers == {"Content-Type": "application/json"}
+    document = build_request(CONFIG, make_message(), NOW).document
     assert document["type"] == "message"
     [attachment] = document["attachments"]
     assert (attachment["contentType"], attachment["contentUrl"]) == (
@@ -106,5 +104,4 @@ def test_it_keeps_to_the_size_of_the_service(char: str) -> None:
     long = char * 500
     link = f"https://{long}"
     message = make_message(**named_everywhere(long, MOST_FACTS), link=link, config_link=link)
-    body, _ = build_request(message)
-    assert len(body) <= 28 * 1024
+    assert len(build_request(CONFIG, message, NOW).body) <= 28 * 1024

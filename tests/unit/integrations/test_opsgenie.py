@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.incidents import ServiceRequest
+from integrations.channels.http import ServiceRequest
 from integrations.channels.opsgenie import MESSAGE_LIMIT, build_request
 from integrations.choices import MessageKind
 from tests.each import each

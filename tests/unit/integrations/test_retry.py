@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from integrations.choices import DeliveryStatus
-from integrations.retry import delivery_status, next_attempt, parse_retry_after
+from integrations.outcome import delivery_status, next_attempt, parse_retry_after
 from tests.each import each
 
 FIRST = datetime(2026, 11, 21, 7, 0, 0, tzinfo=UTC)

@@ -3,8 +3,7 @@
 import pytest
 
 from integrations.redaction import Secrets
-from integrations.serializers.integrations import IntegrationDocument
-from integrations.serializers.secrets import MOVED, UNKNOWN, UNREADABLE
+from integrations.serializers import MOVED, UNKNOWN, UNREADABLE, IntegrationDocument
 from opsapi.api.errors import ApiError
 from tests.each import each
 

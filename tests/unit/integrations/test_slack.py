@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import orjson
 import pytest
 
 from integrations.channels.base import DeliveryError
@@ -24,9 +23,7 @@ CONFIG = {"apiToken": "xoxb-0123456789", "channelName": "#oncall"}
 
 def built(message: Message) -> dict[str, Any]:
     """The document posted."""
-    body, _ = build_request(CONFIG, message)
-    document: dict[str, Any] = orjson.loads(body)
-    return document
+    return dict(build_request(CONFIG, message).document)
 
 
 def texts(document: dict[str, Any]) -> list[str]:
@@ -73,12 +70,12 @@ def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
 
 
 def test_it_shows_the_token_to_the_service_in_a_header_only() -> None:
-    body, headers = build_request(CONFIG, make_message())
-    assert headers == {
+    request = build_request(CONFIG, make_message())
+    assert request.headers == {
         "Authorization": "Bearer xoxb-0123456789",
         "Content-Type": "application/json; charset=utf-8",
     }
-    assert b"xoxb" not in body
+    assert b"xoxb" not in request.body
 
 
 def test_it_links_to_the_alert() -> None:

@@ -6,9 +6,8 @@ import pytest
 
 from integrations.choices import SecretKind
 from integrations.fields import FieldSet
-from integrations.scraper import exporter_port
-from integrations.serializers.integrations import DOCUMENTS
-from integrations.types import INTEGRATION_TYPES
+from integrations.serializers import DOCUMENTS
+from integrations.types import INTEGRATION_TYPES, exporter_port
 from opsapi.api.errors import ApiError
 
 TOKEN, SECRET, URL = SecretKind.TOKEN, SecretKind.SECRET, SecretKind.URL

@@ -8,8 +8,8 @@ from selectors import EVENT_WRITE
 
 import pytest
 
-from opsapi.supervisor import answer as module
-from opsapi.supervisor.answer import (
+from opsapi.supervisor import web_connection as module
+from opsapi.supervisor.web_connection import (
     AHEAD,
     PAUSE_SECONDS,
     READ_BYTES_PER_SECOND,

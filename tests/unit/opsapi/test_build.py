@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from opsapi.build import UNKNOWN, build_commit
+from opsapi.environment import UNKNOWN, build_commit
 
 A, B = "a" * 40, "b" * 40
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from rest_framework import serializers
 
+from opsapi.api.bodies import render
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.errors import MOST_FAULTS, ApiError, BadField
 from opsapi.api.fields import ListOf, OneOf, Text, Whole
-from opsapi.api.renderers import render
 from tests.each import each
 
 

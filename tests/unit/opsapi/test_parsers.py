@@ -13,12 +13,11 @@ from django.test import RequestFactory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsapi import strict_json
+from opsapi import wire_json
+from opsapi.api.bodies import read_body, read_json_object, render
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.api.parsers import read_body, read_json_object
-from opsapi.api.renderers import render
-from opsapi.strict_json import MAX_DEPTH, MAX_MARKS
+from opsapi.wire_json import MAX_DEPTH, MAX_MARKS
 from tests.each import each
 
 
@@ -133,7 +132,7 @@ def test_a_body_of_too_large_a_structure_is_refused_before_it_is_parsed(
         raise AssertionError("it was parsed")
 
     parser = SimpleNamespace(loads=parse, JSONDecodeError=json.JSONDecodeError)
-    monkeypatch.setattr(strict_json, "json", parser)
+    monkeypatch.setattr(wire_json, "json", parser)
     tracemalloc.start()
     try:
         with pytest.raises(ApiError) as refusal:
@@ -146,7 +145,7 @@ def test_a_body_of_too_large_a_structure_is_refused_before_it_is_parsed(
 
 
 def test_a_body_may_have_so_many_commas_and_brackets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strict_json, "MAX_MARKS", 7)
+    monkeypatch.setattr(wire_json, "MAX_MARKS", 7)
     assert read_json_object(b'{"a":[1,2],"b":"["}') == {"a": [1, 2], "b": "["}
     with pytest.raises(ApiError) as refusal:
         read_json_object(b'{"a":[1,2],"b":"[,"}')
@@ -166,10 +165,10 @@ _BRACKETED = st.text(alphabet='[]{}",\\a', max_size=8)
 def test_the_maximum_depth_is_exact(value: Any) -> None:
     depth = 1 + _depth(value)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(strict_json, "MAX_DEPTH", depth)
+        patched.setattr(wire_json, "MAX_DEPTH", depth)
         body = json.dumps({"a": value}).encode()
         assert read_json_object(body) == {"a": value}
-        patched.setattr(strict_json, "MAX_DEPTH", depth - 1)
+        patched.setattr(wire_json, "MAX_DEPTH", depth - 1)
         with pytest.raises(ApiError, match="INVALID_JSON"):
             read_json_object(body)
 

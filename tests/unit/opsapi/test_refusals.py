@@ -6,11 +6,11 @@ from typing import Any
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.components import refusals_of
 from opsapi.api.documents import Document
 from opsapi.api.fields import EmailAddress, ListOf, OneOf, Text, Whole
 from opsapi.api.permissions import ANY_KEY, OPEN, Access, in_group, in_installation, in_org
 from opsapi.api.query import Parameter
-from opsapi.api.refusals import refusals_of
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role
 from tests.each import each

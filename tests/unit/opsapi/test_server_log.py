@@ -2,7 +2,7 @@
 
 import logging
 
-from opsapi.embedded.server_log import parsed
+from opsapi.embedded.server import parsed
 from tests.each import each
 
 

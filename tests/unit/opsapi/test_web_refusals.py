@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from gunicorn.http import errors
 
-from opsapi.supervisor.web_refusals import refusal, status_of
+from opsapi.supervisor.web_worker import refusal, status_of
 from tests.each import each
 
 

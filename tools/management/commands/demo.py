@@ -1,4 +1,4 @@
-"""`manage.py demo`: fills an installation with something to look at."""
+"""`manage.py demo`: fills an installation with demonstration data."""
 
 from typing import Any
 
@@ -10,17 +10,16 @@ from opsapi.api.errors import ApiError
 from opsapi.console.path import CONSOLE_PATH
 from opsapi.management.database_command import DatabaseCommand
 from opsapi.program import COMMAND
-from tools.demo.fill import UNWATCHED, AlreadyFilledError, FilledDemo, WorkWaitsError, demo_fill
-from tools.demo.timeline import OWNER
+from tools.demo.timeline import OWNER, UNWATCHED, AlreadyFilledError, FilledDemo, WorkWaitsError, demo_fill
 
 
 class Command(DatabaseCommand):
-    """Three organizations with a fleet, and a day in which things went wrong and were dealt with."""
+    """Adds organizations with a fleet, and a day of incidents."""
 
     help = "Add demo data: a fleet, a day of events, and alerts and notifications in every state."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """A second run changes nothing, and says so."""
+        """Add the data, once. A second run changes nothing."""
         now = clock.now()
         try:
             filled = demo_fill(now=now)

@@ -1,16 +1,255 @@
-"""`manage.py reference`: writes the pages of docs/reference, or checks that they are current."""
+"""`manage.py reference`: writes docs/reference from the code, or checks that it is current."""
 
+import re
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from drf_spectacular.drainage import GENERATOR_STATS
 
-from tools.reference import errors, events, metrics
-from tools.reference import settings as settings_page
+from automation.metrics import Metric, allowed_units, base_unit, by_subject
+from events.types import EVENT_TYPES, AlertEffect, Category, EventType, EventTypeSpec
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.links import PUBLIC
+from opsapi.api.schema import openapi_document
+from opsapi.environment import READ
+from opsapi.metric_series import DECLARED
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; line breaks in cells are kept."""
+    lines = [_line(head), "|" + "---|" * len(head)]
+    return "\n".join([*lines, *(_line(row) for row in rows)]) + "\n"
+
+
+def code(text: str) -> str:
+    """As code; empty text stays empty."""
+    return f"`{text}`" if text else ""
+
+
+def codes(texts: Iterable[str], separator: str = ", ") -> str:
+    return separator.join(code(text) for text in texts)
+
+
+def _line(cells: Sequence[str]) -> str:
+    escaped = (cell.replace("|", "\\|").replace("\n", "<br>") for cell in cells)
+    return "| " + " | ".join(escaped) + " |"
+
+
+_SETTINGS = """# Settings
+
+Set environment variables, or write lines to `.env` ([.env.example](../../.env.example) has all settings).
+Environment variables override the file. A wrong value stops the start with one line that says what is wrong.
+"""
+_TITLE = re.compile(r"# --- (?P<title>.+?) -+")
+_VALUE = re.compile(r"#(?P<name>[A-Z][A-Z0-9_]*)=(?P<default>.*)")
+_WORDS = re.compile(r"# (?P<words>.+)")
+
+
+@dataclass
+class Entry:
+    """The settings of one comment: name → default as written."""
+
+    section: str
+    words: str = ""
+    defaults: dict[str, str] = field(default_factory=dict)
+
+
+def entries(text: str) -> Iterator[Entry]:
+    """The entries of `.env.example` in order.
+
+    Raises: ValueError: a line that has none of the three forms, or a setting without a comment.
+    """
+    entry = Entry("")
+    for line in text.partition("\n\n")[2].splitlines():
+        if title := _TITLE.fullmatch(line):
+            yield from [entry] if entry.defaults else []
+            entry = Entry(title["title"].partition(" (")[0])
+        elif value := _VALUE.fullmatch(line):
+            if not entry.words:
+                raise ValueError(f".env.example: {value['name']} has no comment")
+            entry.defaults[value["name"]] = value["default"]
+        elif words := _WORDS.fullmatch(line):
+            if entry.defaults:
+                yield entry
+                entry = Entry(entry.section)
+            entry.words = f"{entry.words} {words['words']}".strip()
+        elif line:
+            raise ValueError(f".env.example: {line!r} is not a title, comment or setting")
+    yield entry
+
+
+def settings_page(example: Path) -> str:
+    """The page. Raises ValueError when the example does not have exactly the settings that are read."""
+    found = list(entries(example.read_text(encoding="utf-8")))
+    _compare([name for entry in found for name in entry.defaults])
+    sections = [
+        f"\n## {title[:1].upper()}{title[1:]}\n\n{_settings_table(group)}"
+        for title, group in groupby(found, lambda entry: entry.section)
+    ]
+    return _SETTINGS + "".join(sections)
+
+
+def _compare(written: list[str]) -> None:
+    if len(set(written)) != len(written) or set(written) != READ.keys():
+        twice = {name for name in written if written.count(name) > 1}
+        wrong = sorted({*written} ^ READ.keys() | twice)
+        raise ValueError(f".env.example: these settings are missing, unknown or repeated: {wrong}")
+
+
+def _settings_table(found: Iterable[Entry]) -> str:
+    return table(("setting", "default", "allowed", "meaning"), (_setting_row(entry) for entry in found))
+
+
+def _setting_row(entry: Entry) -> tuple[str, str, str, str]:
+    allowed = dict.fromkeys(READ[name].allowed for name in entry.defaults)
+    defaults = [code(default) or "empty" for default in entry.defaults.values()]
+    shown = defaults if len(set(defaults)) > 1 else defaults[:1]
+    return codes(entry.defaults, "\n"), "\n".join(shown), "\n".join(allowed), entry.words
+
+
+_EVENTS = """# Event types
+
+`GET /api/public/v1.0/eventTypes` lists the same types.
+
+| column | meaning |
+|---|---|
+| effect | *opens* → the type that closes the alert; *closes*; *notifies once*; *audit*: recorded only |
+| alertable | an alert configuration can use the type; *global only*: only a global one |
+| reported | an agent can report the type |
+| produced | the type occurs: the platform or an agent writes it |
+"""
+_EFFECTS = {AlertEffect.CLOSING: "closes", AlertEffect.ONE_SHOT: "notifies once", AlertEffect.AUDIT: "audit"}
+
+
+def events_page() -> str:
+    """The page, category by category."""
+    sections = [f"\n## {category}\n\n{_events_table(category)}" for category in Category]
+    return _EVENTS + "".join(sections)
+
+
+def _events_table(category: Category) -> str:
+    types = [(name, spec) for name, spec in EVENT_TYPES.items() if spec.category is category]
+    rows = (_event_row(name, spec) for name, spec in types)
+    return table(("event type", "effect", "alertable", "reported", "produced"), rows)
+
+
+def _event_row(name: EventType, spec: EventTypeSpec) -> tuple[str, str, str, str, str]:
+    effect = f"opens → {code(spec.closed_by)}" if spec.closed_by else _EFFECTS[spec.kind]
+    alertable = "global only" if spec.global_only else _yes(spec.alertable)
+    return code(name), effect, alertable, _yes(spec.reported), _yes(spec.produced)
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else ""
+
+
+_ERRORS = """# Errors
+
+A refused request gets an error document with `error` (the status), `reason`, `errorCode`, `detail` and
+`parameters`. If fields or query parameters are wrong, `badFields` lists all of them
+([order of checks](../decisions.md#order-of-checks)).
+
+In this page, `…` is a parameter. Paths are below `/api/public/v1.0`, except the paths of agents and scrapers.
+`GET /errorCodes` lists the codes and messages.
+"""
+_METHODS = ("get", "post", "put", "patch", "delete")
+_MOST_PATHS = 5
+
+
+def errors_page() -> str:
+    """The page, status by status."""
+    operations = _operations()
+    total = len({operation for found in operations.values() for operation in found})
+    by_status = sorted(ErrorCode, key=lambda each: each.status)
+    sections = [
+        f"\n## {status} {HTTPStatus(status).phrase}\n\n"
+        + table(
+            ("code", "message", "operations"),
+            ((code(each), each.message.format("…", "…"), _where(operations[each], total)) for each in group),
+        )
+        for status, group in groupby(by_status, lambda each: each.status)
+    ]
+    return _ERRORS + "".join(sections)
+
+
+def _operations() -> Mapping[ErrorCode, list[tuple[str, str]]]:
+    """Code → the operations that declare it, as path and method."""
+    with GENERATOR_STATS.silence():
+        paths = openapi_document()["paths"]
+    found: dict[ErrorCode, list[tuple[str, str]]] = {each: [] for each in ErrorCode}
+    for path, operations in paths.items():
+        for method in _METHODS:
+            for each in _codes(operations.get(method, {})):
+                found[each].append((path.removeprefix(PUBLIC) or "/", method.upper()))
+    return found
+
+
+def _codes(operation: Mapping[str, Any]) -> list[ErrorCode]:
+    described = [response["description"].split(", ") for response in operation.get("responses", {}).values()]
+    return [ErrorCode[word] for words in described for word in words if word in ErrorCode.__members__]
+
+
+def _where(operations: list[tuple[str, str]], total: int) -> str:
+    """The paths if they are few. An error that no operation declares can come from any path (405, 404)."""
+    by_path = {
+        path: [method for _, method in group]
+        for path, group in groupby(operations, lambda operation: operation[0])
+    }
+    if not by_path:
+        return "any path"
+    if len(by_path) > _MOST_PATHS:
+        return "every operation" if len(operations) == total else f"{len(operations)} of {total} operations"
+    return "\n".join(f"{', '.join(methods)} {code(path)}" for path, methods in by_path.items())
+
+
+_SERIES = """# Metrics
+
+## Metrics of the platform
+
+Prometheus reads them at `/metrics`, from loopback and the networks in `OPSAPI_METRICS_ALLOW`
+([settings](settings.md)). Counters and histograms cover one machine since its start. Gauges are queries at
+each scrape, the same on all machines.
+"""
+_HOST_METRICS = """## Metrics of hosts
+
+Agents report these metrics of hosts and databases, and alert configurations can have thresholds for them.
+`GET /api/public/v1.0/metricNames` lists the same.
+
+- **Units.** Values are stored and shown in the base unit, which is also the default of reports. Reports and
+  thresholds can use the other allowed units.
+- **Kinds.** A gauge is a level, or a share or mean since the previous sample. A rate is the increase of a
+  counter per second, computed by the agent.
+- Metrics under *No longer measured* are deprecated. Servers no longer have them; reports can still contain
+  them.
+"""
+_COLUMNS = ("metric", "kind", "base unit", "allowed", "engines", "meaning")
+
+
+def metrics_page() -> str:
+    """The series by name, then the metrics of hosts subject by subject."""
+    series = [DECLARED[name] for name in sorted(DECLARED)]
+    rows = ((code(each.name), each.type.value, codes(each.labels), each.help) for each in series)
+    sections = [
+        f"\n### {subject}\n\n{table(_COLUMNS, map(_metric_row, metrics))}"
+        for subject, metrics in by_subject(Metric)
+    ]
+    platform = table(("series", "type", "labels", "meaning"), rows)
+    return f"{_SERIES}\n{platform}\n{_HOST_METRICS}{''.join(sections)}"
+
+
+def _metric_row(metric: Metric) -> Sequence[str]:
+    spec = metric.spec
+    units = code(base_unit(metric)), codes(allowed_units(metric))
+    return code(metric), spec.kind.lower(), *units, codes(spec.engines), spec.meaning
+
 
 _MADE = "<!-- Generated by `make reference` from the code: change the code. -->\n\n"
 
@@ -21,12 +260,12 @@ class Command(BaseCommand):
     help = "Write docs/reference; with --check, only check that it is current."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """`--check` writes nothing."""
         parser.add_argument("--check", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Raises CommandError for a fault in .env.example, or with --check a page that is not current."""
-        import_module(settings.ROOT_URLCONF)  # and with it all that declares settings and series
+        for name in (settings.ROOT_URLCONF, "opsapi.api.middleware"):
+            import_module(name)  # Together they import all modules that declare settings and series.
         directory: Path = settings.BASE_DIR / "docs" / "reference"
         pages = {directory / name: _MADE + text for name, text in _pages().items()}
         if options["check"]:
@@ -40,14 +279,14 @@ class Command(BaseCommand):
 def _pages() -> Mapping[str, str]:
     """File name → text."""
     try:
-        settings_text = settings_page.page(settings.BASE_DIR / ".env.example")
+        settings_text = settings_page(settings.BASE_DIR / ".env.example")
     except ValueError as error:
         raise CommandError(str(error)) from None
     return {
         "settings.md": settings_text,
-        "events.md": events.page(),
-        "errors.md": errors.page(),
-        "metrics.md": metrics.page(),
+        "events.md": events_page(),
+        "errors.md": errors_page(),
+        "metrics.md": metrics_page(),
     }
 
 

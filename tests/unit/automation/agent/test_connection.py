@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from automation.agent.addresses import ServerAddress, read_address
+from automation.agent.engine import ServerAddress, read_address
 from automation.agent.mongodb.connection import check, read, without_secrets
 from automation.agent.mongodb.engine import MongoDB
 from tests.each import each

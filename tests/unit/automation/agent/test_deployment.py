@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from automation.agent.addresses import ServerAddress
-from automation.agent.engine import HostReading, Sample
+from automation.agent.engine import HostReading, Sample, ServerAddress
 from automation.agent.faults import MOST_PROBLEMS
-from automation.agent.mongodb.deployment import MOST_HOSTS, MOST_MEMBERS, Deployment
-from automation.agent.mongodb.engine import MongoDB
+from automation.agent.mongodb.engine import MOST_HOSTS, MOST_MEMBERS, Deployment, MongoDB
 from automation.agent.mongodb.host import MongoAnswer
 from automation.agent.mongodb.topology import members_of_cluster
 from tests.each import each
@@ -42,7 +40,8 @@ def round_of(deployment: Deployment, *answers: MongoAnswer) -> dict[ServerAddres
     deployment.targets()
     for answer in answers:
         deployment.learn(answer)
-    deployment.take(answers)
+    for answer in answers:
+        deployment.take(answer)
     return {one.address: one for one in deployment.readings()}
 
 
@@ -179,7 +178,7 @@ def test_a_late_answer_is_reported_with_the_next_and_loses_no_sample() -> None:
         answer = primary(A)
         sample = Sample("CONNECTIONS", number, taken)
         deployment.learn(answer)
-        deployment.take([MongoAnswer(A, answer.hello, samples=[sample])])
+        deployment.take(MongoAnswer(A, answer.hello, samples=[sample]))
     (found,) = deployment.readings()
     assert [one.number for one in found.samples] == [1.0, 2.0]
 
@@ -217,7 +216,7 @@ def test_a_member_that_is_only_looked_at_leads_to_others_and_is_not_reported() -
     looked = replace(primary(A), is_look=True)
     assert asked(deployment) == {A}
     assert {host.address for host in deployment.learn(looked)} == {B}
-    deployment.take([looked])
+    deployment.take(looked)
     assert deployment.readings() == []
     assert asked(deployment) == {A, B}
     # When it is ours later and does not answer, it is known what it was.

@@ -3,7 +3,7 @@
 import pytest
 
 from accesslist import digest as server
-from automation.agent.digest import Challenge, NoChallenge, authorization, read_challenge
+from automation.agent.client import Challenge, NoChallenge, authorization, read_challenge
 from tests.each import each
 
 # RFC 7616 3.9.1.

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from automation.agent.addresses import ServerAddress
 from automation.agent.client import Client
+from automation.agent.engine import ServerAddress
 from automation.agent.leases import ASK_ANEW, FILE, MOST_METRIC_SETS, SOONEST, Leases, metric_sets
 from automation.agent.rates import Why
 from tests.unit.automation.agent.stand_ins import platform

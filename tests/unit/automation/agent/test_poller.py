@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from automation.agent import poller as polling
-from automation.agent.addresses import ServerAddress
-from automation.agent.engine import HostReading
+from automation.agent.engine import HostReading, ServerAddress
 from automation.agent.poller import Poller
 from automation.agent.rates import Why
 

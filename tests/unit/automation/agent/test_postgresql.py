@@ -16,8 +16,7 @@ from automation.agent.postgresql.engine import PostgreSQL, set_of
 from automation.agent.postgresql.host import Hello, PostgresAnswer, read_hello
 from automation.agent.postgresql.metrics import DEAD_ROWS, SERVER, SIZE, SOURCES
 from automation.agent.settings import SettingsError, read_settings
-from automation.metric_spec import Engine
-from automation.metrics import Metric
+from automation.metrics import Engine, Metric
 from tests.each import each
 
 SECRET = "s3cret/with:signs"

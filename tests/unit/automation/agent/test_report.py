@@ -4,8 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from automation.agent.addresses import ServerAddress
-from automation.agent.engine import HostReading, Sample
+from automation.agent.engine import HostReading, Sample, ServerAddress
 from automation.agent.report import (
     LARGEST_BYTES,
     MOST_HOSTS,

@@ -13,11 +13,9 @@ import pytest
 from accesslist.digest import ha1, response
 from automation.agent import client as answering
 from automation.agent import sender as sending
-from automation.agent.client import LONGEST_WAIT, Client, Unreachable, _retry_after, clock_words
-from automation.agent.digest import NoChallenge
+from automation.agent.client import LONGEST_WAIT, Client, NoChallenge, Unreachable, _retry_after, clock_words
 from automation.agent.report import bodies_of
-from automation.agent.sender import Sender
-from automation.agent.spool import Spool, Waiting
+from automation.agent.sender import Sender, Spool, Waiting
 from tests.each import each
 from tests.eventually import eventually
 from tests.receivers import HttpReceiver

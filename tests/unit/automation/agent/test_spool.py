@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from automation.agent.spool import MOST_IN_MEMORY, Spool, SpoolInUse
+from automation.agent.sender import MOST_IN_MEMORY, Spool, SpoolInUse
 
 NOW = 1_795_000_000.0
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from automation.agent.addresses import ServerAddress
+from automation.agent.engine import ServerAddress
 from automation.agent.mongodb.topology import Shard, members_of_cluster, members_of_set, own_address, type_of
 from tests.each import each
 from tests.unit.automation.agent.recorded import recording

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from automation.agent.engine import Sample
-from automation.agent.turns import DATABASES_EVERY, DatabaseTurns
+from automation.agent.engine import DATABASES_EVERY, DatabaseTurns, Sample
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

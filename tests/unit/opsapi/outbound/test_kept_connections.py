@@ -14,8 +14,17 @@ from pytest_django import Settings
 from urllib3.connection import HTTPConnection
 
 from opsapi.outbound import OutboundError, OutboundReason, OutboundResponse, post
-from opsapi.outbound.deadline import BoundedSocket, Deadline
-from opsapi.outbound.pool import AGE_SECONDS, IDLE_SECONDS, MOST, MOST_FOR_ONE, POOL, OpenConnection, Pool
+from opsapi.outbound.pool import (
+    AGE_SECONDS,
+    IDLE_SECONDS,
+    MOST,
+    MOST_FOR_ONE,
+    POOL,
+    BoundedSocket,
+    Deadline,
+    OpenConnection,
+    Pool,
+)
 from tests.processes.certificates import make_certificate
 from tests.receivers import LOOPBACK, HttpReceiver
 from tests.unit.opsapi.outbound.names import resolve_names

@@ -14,7 +14,7 @@ from django.core.mail import EmailMessage
 from pytest_django import Settings
 
 from opsapi.outbound import OutboundError, OutboundReason, post
-from opsapi.outbound.mail import EmailBackend
+from opsapi.outbound.trust import EmailBackend
 from tests.processes.certificates import make_certificate as make_address_certificate
 from tests.receivers import LOOPBACK, HttpReceiver, MailReceiver
 from tests.unit.opsapi.outbound.names import resolve_names

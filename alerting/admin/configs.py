@@ -1,0 +1,390 @@
+"""Alert configurations in the console."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Exists, OuterRef, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from accesslist.models import Project
+from alerting.access import WRITE, WRITE_GLOBAL
+from alerting.forms.config_inputs import event_types
+from alerting.forms.configs import ConfigForm, CopyForm, NewConfigForm, TestNotificationForm, destinations_of
+from alerting.forms.presets import PresetsForm
+from alerting.models import Alert, AlertConfig, NotificationSetting
+from alerting.notification_tests import alert_config_test
+from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.presentation import alert_badge, alert_words
+from alerting.rules.wording import condition_words, target_words
+from alerting.selectors.config_views import config_view
+from alerting.selectors.configs import alerts_now, config_audits
+from alerting.selectors.recipient_addresses import unreachable
+from alerting.selectors.targets import targets_of
+from alerting.selectors.windows import muting_windows
+from alerting.services.configs import (
+    alert_config_create,
+    alert_config_delete,
+    alert_config_replace,
+    alert_config_set_enabled,
+    presets_create,
+)
+from events.types import EVENT_TYPES, EventType
+from events.wording import acting, in_words
+from opsapi import clock
+from opsapi.api.permissions import Access, Where
+from opsapi.clock import time_words
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
+from opsapi.console.admin_urls import action_url, list_url, page_url
+from opsapi.console.display import EMPTY, Context, badge, json_field, link, named, project
+from opsapi.console.filters import ChoiceFilter, RelatedFilter
+from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.first_rows import first_rows, more_words
+
+__all__ = ["AlertConfigAdmin", "NotificationSettingAdmin"]
+
+
+def _access(config: AlertConfig | None) -> Access:
+    """As the API route for this kind of configuration."""
+    return WRITE_GLOBAL if config is not None and config.group_id is None else WRITE
+
+
+def _create(call: ActionCall) -> ActionOutcome:
+    config = alert_config_create(**call.values, actor=call.actor, now=call.now)
+    return ActionOutcome(row=config, warnings=_warnings(config))
+
+
+def _add_presets(call: ActionCall) -> ActionOutcome:
+    done = presets_create(**call.values, actor=call.actor, now=call.now)
+    number = len(done.created)
+    created = f"Added {number} alert configuration{'' if number == 1 else 's'}."
+    existing = f" The project already had: {', '.join(done.existing)}." if done.existing else ""
+    warnings = [warning for config in done.created for warning in _warnings(config)]
+    return ActionOutcome(message=created + existing, warnings=warnings)
+
+
+def _change(call: ActionCall) -> ActionOutcome:
+    alert_config_replace(config=call.row, **call.values, actor=call.actor, now=call.now)
+    return ActionOutcome(warnings=_warnings(call.row))
+
+
+def _switch(*, enabled: bool) -> Callable[[ActionCall], ActionOutcome]:
+    def run(call: ActionCall) -> ActionOutcome:
+        alert_config_set_enabled(config=call.row, enabled=enabled, actor=call.actor, now=call.now)
+        return ActionOutcome(warnings=_warnings(call.row))
+
+    return run
+
+
+def _test(call: ActionCall) -> ActionOutcome:
+    destinations = {destination.id: destination for destination in destinations_of(call.row)}
+    chosen = call.values["notification_id"]
+    tests = alert_config_test(config=call.row, notification_id=chosen, actor=call.actor, now=call.now)
+    context = {
+        "title": "Test results",
+        "tests": [(destinations.get(test.setting.id), test) for test in tests],
+        "delivered": sum(test.is_delivered for test in tests),
+        "again_url": action_url(AlertConfig, call.row.pk, "test", notification=chosen or ""),
+    }
+    return ActionOutcome(row=call.row, template="console/alert_config_tested.html", context=context)
+
+
+def _warnings(config: AlertConfig) -> Sequence[str]:
+    """The warnings that the API sends as `Warning: 299`."""
+    produced = EVENT_TYPES[EventType(config.event_type)].produced
+    of_type = [] if produced else [f"Nothing makes {config.event_type} events."]
+    return [*of_type, *(f"Notification {place + 1}: {why}." for place, why in unreachable(config).items())]
+
+
+NEW = Action(
+    label="New alert configuration",
+    done="Created",
+    text="If the condition is already met, alerts open as soon as you save.",
+    run=_create,
+    access=_access,
+    form=NewConfigForm,
+    icon="add",
+)
+OF_LIST: Mapping[str, Action] = {
+    "presets": Action(
+        label="Add presets",
+        text="Recommended alert configurations. If a condition is already met, its alert opens as soon "
+        "as you save.",
+        run=_add_presets,
+        access=WRITE,
+        form=PresetsForm,
+        icon="playlist_add",
+    ),
+}
+OF_ROW: Mapping[str, Action] = {
+    "change": Action(
+        label="Change",
+        done="Changed",
+        text="If you change the event type, matchers, thresholds or projects, alerts that no longer "
+        "match are cancelled.",
+        run=_change,
+        access=_access,
+        form=ConfigForm,
+        icon="edit",
+    ),
+    "enable": Action(
+        label="Enable",
+        done="Enabled",
+        text="If the condition is already met, alerts open as soon as you save.",
+        run=_switch(enabled=True),
+        access=_access,
+        icon="toggle_on",
+        bulk=True,
+        offered=lambda config, _now: not config.enabled,
+    ),
+    "disable": Action(
+        label="Disable",
+        done="Disabled",
+        text="Cancels the open alerts of this configuration.",
+        run=_switch(enabled=False),
+        access=_access,
+        icon="toggle_off",
+        bulk=True,
+        offered=lambda config, _now: config.enabled,
+    ),
+    "test": Action(
+        label="Send test notifications",
+        text="Each message is sent once, marked as a test. The next page shows the result.",
+        run=_test,
+        access=_access,
+        form=TestNotificationForm,
+        icon="send",
+        atomic=False,
+    ),
+    "copy": Action(
+        label="Copy as new",
+        done="Created",
+        text="Secrets are not copied. Enter them again, or use the integrations of the project.",
+        run=_create,
+        # The form asks for the project, and checks the roles there like the API route.
+        access=Access(Where.SOMEWHERE, WRITE.roles),
+        form=CopyForm,
+        makes=True,
+        icon="content_copy",
+    ),
+    "delete": Action(
+        label="Delete",
+        done="Deleted",
+        text="Cancels the open alerts of this configuration.",
+        run=lambda call: alert_config_delete(config=call.row, actor=call.actor, now=call.now),
+        access=_access,
+        icon="delete",
+        danger=True,
+        bulk=True,
+    ),
+}
+
+
+_EVENT_TYPES = event_types(is_global=True)
+Rows = QuerySet[AlertConfig]
+
+
+class CategoryFilter(ChoiceFilter):
+    """Filter by category of the event type."""
+
+    title = "category"
+    parameter_name = "category"
+    offered = tuple(dict.fromkeys((spec.category.value, spec.category.value) for spec in _EVENT_TYPES))
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        return rows.filter(event_type__in=[spec.name for spec in _EVENT_TYPES if spec.category == value])
+
+
+class EventTypeFilter(ChoiceFilter):
+    """Filter by event type."""
+
+    title = "event type"
+    parameter_name = "event_type"
+    offered = tuple((spec.name, spec.name) for spec in _EVENT_TYPES)
+
+
+class RecipientFilter(ChoiceFilter):
+    """Filter by notification type."""
+
+    title = "notification type"
+    parameter_name = "tells"
+    offered = tuple((name, kind.label) for name, kind in NOTIFICATION_TYPES.items())
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        of_kind = NotificationSetting.objects.filter(config_id=OuterRef("id"), type_name=value)
+        return rows.filter(Exists(of_kind))
+
+
+_MOST_PROJECTS = 50
+
+
+@admin.register(AlertConfig)
+class AlertConfigAdmin(ConsoleAdmin):
+    """Alert configurations."""
+
+    section = Section.ALERTING
+    icon = "rule_settings"
+    rank = 20
+    group_path = "group_id"
+    add_action = NEW
+    list_actions = OF_LIST
+    actions_of_row = OF_ROW
+    list_display = ["event", "enabled", "covers", "recipients", "updated"]
+    list_filter = [
+        ("group", RelatedFilter),
+        "enabled",
+        CategoryFilter,
+        EventTypeFilter,
+        RecipientFilter,
+    ]
+    list_select_related = ["group"]
+    search_fields = ["event_type", "group__name", "id__exact", "group__id__exact"]
+    search_help_text = (
+        "Part of an event type or project name, or the full ID of an alert configuration or project."
+    )
+    ordering = ["group__name", "created", "id"]
+    fields = [
+        "event",
+        "projects",
+        "enabled",
+        "condition",
+        "alerts",
+        "happened",
+        "created",
+        "updated",
+        "id",
+    ]
+    empty_text = (
+        "No alert configurations, so no alerts open and nobody is notified. Every new project "
+        "starts with three."
+    )
+
+    change_form_template = "admin/alerting/alertconfig/change_form.html"
+
+    class Media:
+        css = {"all": ["console/config-form.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AlertConfig]:
+        """Without deleted configurations, whose rows stay until their alerts have ended."""
+        return super().get_queryset(request).filter(deleted=None).prefetch_related("settings")
+
+    def page_url(self, row: Any) -> str:
+        """The list after deletion: the row stays until its alerts have ended."""
+        is_there = row is not None and AlertConfig.objects.filter(pk=row.pk, deleted=None).exists()
+        return super().page_url(row) if is_there else self.list_url()
+
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
+        """Add its notifications, with links to test each if the operator may."""
+        operator = operator_of(request)
+        may_test = OF_ROW["test"].is_allowed(operator, row, self.scope_of(row))
+        destinations = [
+            (choice, action_url(AlertConfig, row.pk, "test", notification=choice.id) if may_test else "")
+            for choice in destinations_of(row)
+        ]
+        shown = {"destinations": destinations, "tests": may_test}
+        return {**super().page_context(request, row), **shown}
+
+    @admin.display(description="type", ordering="event_type")
+    def event(self, config: AlertConfig) -> SafeString:
+        return named(in_words(config.event_type), config.event_type)
+
+    @admin.display(description="project", ordering="group__name")
+    def covers(self, config: AlertConfig) -> str | SafeString | None:
+        """The project, or the projects of a global configuration."""
+        if config.group is not None:
+            return project(config)
+        if not config.for_all_groups:
+            return f"global: {len(config.group_ids)} project{'' if len(config.group_ids) == 1 else 's'}"
+        return f"global: tagged {', '.join(config.tags)}" if config.tags else "global: all"
+
+    @admin.display(description="projects")
+    def projects(self, config: AlertConfig) -> str | SafeString | None:
+        """As `covers`, with project names."""
+        if config.group is not None or config.for_all_groups:
+            return self.covers(config)
+        found = Project.objects.filter(id__in=config.group_ids).order_by("name")
+        names = [link(page_url(covered), covered.name) for covered in found]
+        more = more_words(max(0, len(names) - _MOST_PROJECTS))
+        gone = len(config.group_ids) - len(names)
+        none = f"({gone} that are no project)" if gone else ""
+        shown = format_html_join(", ", "{}", ((name,) for name in names[:_MOST_PROJECTS]))
+        parts = ((part,) for part in ("global:", shown, more, none) if part)
+        return format_html_join(" ", "{}", parts)
+
+    @admin.display(description="notifications")
+    def recipients(self, config: AlertConfig) -> str | None:
+        names = dict.fromkeys(
+            NOTIFICATION_TYPES[setting.type_name].label for setting in config.settings.all()
+        )
+        return ", ".join(names) or None
+
+    @admin.display(description="condition")
+    def condition(self, config: AlertConfig) -> str:
+        """The condition besides the event type."""
+        view = config_view(config)
+        return condition_words(
+            view.event_type,
+            matchers=view.matchers,
+            metric_threshold=view.metric_threshold,
+            threshold=view.threshold,
+        )
+
+    @admin.display(description="open alerts")
+    def alerts(self, config: AlertConfig) -> SafeString:
+        now = clock.now()
+        found = alerts_now(config, now=now)
+        muted, targets = muting_windows(found.rows, now=now), targets_of(found.rows)
+        rows = [
+            (
+                badge(*alert_badge(row, now, is_muted=row.id in muted)),
+                link(page_url(row), alert_words(row)),
+                link(page_url(targets[row.id]), target_words(row.facts))
+                if row.id in targets
+                else target_words(row.facts),
+            )
+            for row in found.rows
+        ]
+        shown = _listed("{} {}, {}", rows) if rows else "None. "
+        left_out = found.left_out_words
+        more = link(list_url(Alert, status="active", q=config.id), left_out) if left_out else ""
+        every = link(list_url(Alert, q=config.id), "All alerts")
+        return format_html("{}{} {}", shown, more, every)
+
+    @admin.display(description="history")
+    def happened(self, config: AlertConfig) -> str:
+        found = first_rows(config_audits(config))
+        rows = [
+            (
+                link(page_url(row), in_words(row.event_type)),
+                acting(row.details) or EMPTY,
+                time_words(row.created),
+            )
+            for row in found.rows
+        ]
+        return _listed("{} by {}, {}", rows, found.left_out_words) if rows else EMPTY
+
+
+@admin.register(NotificationSetting)
+class NotificationSettingAdmin(ConsoleAdmin):
+    """Notifications of all configurations."""
+
+    group_path = "config__group_id"
+
+    list_display = ["type_name", "config", "delay_min", "interval_min"]
+    list_filter = ["type_name"]
+    list_select_related = ["config"]
+    search_fields = ["id__exact", "config__id__exact"]
+    search_help_text = "Full ID of a notification setting or an alert configuration."
+    ordering = ["config_id", "position"]
+    fields = ["id", "config", "position", "type_name", "delay_min", "interval_min", "fields_json"]
+    empty_text = "No alert configuration has notifications."
+
+    fields_json = staticmethod(json_field("fields"))
+
+
+def _listed(line: str, rows: Iterable[tuple[object, ...]], more: str = "") -> SafeString:
+    items = format_html_join("", "<li>" + line + "</li>", rows)
+    last = format_html("<li>{}</li>", more) if more else ""
+    return format_html('<ul class="config-list">{}{}</ul>', items, last)

@@ -1,1 +1,0 @@
-"""The form of an alert configuration: its inputs, and the API document it becomes."""

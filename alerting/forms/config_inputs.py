@@ -1,0 +1,175 @@
+"""The inputs of the form of an alert configuration, and which types of events and notifications have them.
+
+They follow from the API's request schemas and from the tables `EVENT_TYPES` and `NOTIFICATION_TYPES`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from rest_framework import serializers
+
+from alerting.notification_types import NOTIFICATION_TYPES, NotificationType
+from alerting.rules.matchers import fields_for
+from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
+from alerting.serializers.configs import AlertableType, AlertConfigDocument, GlobalAlertConfigDocument
+from alerting.serializers.notifications import DOCUMENTS
+from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
+from opsapi.api.documents import Document
+from opsapi.api.fields import Flag, ListOf, Number, OneOf, Text, Whole
+
+
+class InputKind(StrEnum):
+    """How a value is entered."""
+
+    TEXT = "text"
+    WHOLE = "whole"
+    NUMBER = "number"
+    FLAG = "flag"
+    CHOICE = "choice"
+    CHOICES = "choices"
+    LINES = "lines"
+    SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret
+
+
+_KINDS: Iterable[tuple[type[serializers.Field[Any, Any, Any, Any]], InputKind]] = (
+    (Flag, InputKind.FLAG),
+    (OneOf, InputKind.CHOICE),
+    (Whole, InputKind.WHOLE),
+    (Number, InputKind.NUMBER),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input; `name` is the wire name.
+
+    `choices` are the allowed values of a closed set. `ticked` is the initial value of a FLAG.
+    """
+
+    name: str
+    kind: InputKind
+    choices: tuple[str, ...] = ()
+    ticked: bool = False
+
+
+def inputs_of(
+    document: Document, *, secrets: Iterable[str] = (), leave_out: Iterable[str] = ()
+) -> tuple[Input, ...]:
+    """The inputs for a document, in its order: every writable field, with some exceptions."""
+    return tuple(
+        Input(
+            name,
+            InputKind.SECRET if name in secrets else _kind(field),
+            _choices(field),
+            field.default is True,
+        )
+        for name, field in document.fields.items()
+        if not field.read_only and name not in leave_out
+    )
+
+
+def _kind(field: serializers.Field[Any, Any, Any, Any]) -> InputKind:
+    if isinstance(field, ListOf):
+        return InputKind.LINES if isinstance(field.child, Text) else InputKind.CHOICES
+    return next((kind for form, kind in _KINDS if isinstance(field, form)), InputKind.TEXT)
+
+
+def _choices(field: serializers.Field[Any, Any, Any, Any]) -> tuple[str, ...]:
+    asked = field.child if isinstance(field, ListOf) else field
+    return tuple(asked.allowed) if isinstance(asked, OneOf) else ()
+
+
+def config_inputs(*, is_global: bool) -> tuple[Input, ...]:
+    """Inputs besides matchers, thresholds and notifications."""
+    document = GlobalAlertConfigDocument() if is_global else AlertConfigDocument()
+    return inputs_of(document, leave_out=("matchers", "metricThreshold", "threshold", "notifications"))
+
+
+MATCHER_INPUTS = inputs_of(MatcherDocument())
+THRESHOLD_INPUTS: Mapping[str, tuple[Input, ...]] = {
+    "metricThreshold": inputs_of(MetricThresholdDocument()),
+    "threshold": inputs_of(ThresholdDocument()),
+}
+THRESHOLD_OF: Mapping[Needs, str] = {
+    Needs.METRIC_THRESHOLD: "metricThreshold",
+    Needs.THRESHOLD: "threshold",
+}
+"""The part of a configuration that an event type requires."""
+
+
+def event_types(*, is_global: bool) -> list[EventTypeSpec]:
+    """The event types for configurations of projects, or for global ones."""
+    return [EVENT_TYPES[EventType(name)] for name in AlertableType(with_global=is_global).open]
+
+
+def matched_fields(spec: EventTypeSpec) -> list[str]:
+    """The fields that matchers of an event type can compare."""
+    return [field.value for field in fields_for(spec.category)] if spec.supports_matchers else []
+
+
+def _notification_inputs(kind: NotificationType) -> tuple[Input, ...]:
+    inputs = inputs_of(DOCUMENTS[kind.type](), secrets=kind.secret_fields, leave_out=("typeName", "id"))
+    # With a single channel there is nothing to choose: such a flag is stored and has no effect.
+    return tuple(declared for declared in inputs if kind.for_people or declared.kind is not InputKind.FLAG)
+
+
+NOTIFICATION_INPUTS: Mapping[str, tuple[Input, ...]] = {
+    name: _notification_inputs(kind) for name, kind in NOTIFICATION_TYPES.items()
+}
+"""The inputs of a notification besides its type, by type."""
+
+
+def _row_inputs() -> Mapping[str, Mapping[str, Input]]:
+    found: dict[str, dict[str, Input]] = {}
+    for type_name, inputs in NOTIFICATION_INPUTS.items():
+        for declared in inputs:
+            found.setdefault(declared.name, {})[type_name] = declared
+    return found
+
+
+ROW_INPUTS = _row_inputs()
+"""The same by name, in the order of first use: the input of each type that has it."""
+FLAGS = frozenset(
+    declared.name
+    for inputs in NOTIFICATION_INPUTS.values()
+    for declared in inputs
+    if declared.kind is InputKind.FLAG
+)
+"""The inputs that are checkboxes."""
+
+LABELS: Mapping[str, str] = {
+    "eventTypeName": "Event type",
+    "enabled": "Enabled",
+    "forAllGroups": "All projects",
+    "groupIds": "Projects",
+    "tags": "Only projects with one of these tags, one per line",
+    "matchers": "Matchers",
+    "fieldName": "Field",
+    "operator": "Operator",
+    "value": "Value",
+    "metricThreshold": "Metric threshold",
+    "metricName": "Metric",
+    "mode": "Mode",
+    "threshold": "Threshold",
+    "units": "Units",
+    "notifications": "Notifications",
+    "typeName": "Type",
+    "delayMin": "Delay in minutes",
+    "intervalMin": "Minutes between reminders",
+    **{field.name: field.label for kind in NOTIFICATION_TYPES.values() for field in kind.fields},
+}
+
+
+def label_of(name: str) -> str:
+    """The label of an input, by default its name; `name` may be a path, whose last step counts."""
+    last = name.rpartition(".")[2]
+    return LABELS.get(last, last)
+
+
+def place_of(name: str) -> str:
+    """The name of a row or part in a sentence, such as `Notifications 2` for `notifications[1]`."""
+    part, _, place = name.partition("[")
+    number = place.partition("]")[0]
+    return f"{label_of(part)} {int(number) + 1}" if number.isdecimal() else label_of(part)

@@ -1,0 +1,168 @@
+"""The page of the mail server, for Global Owners: its settings, and a test message."""
+
+import os
+import smtplib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.core.mail import EmailMessage, get_connection
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path
+from django.views.decorators.cache import never_cache
+
+from accesslist.services.locks import actor_lock_shared
+from accesslist.throttles import throttle
+from automation.selectors.agents import any_agent_exists
+from events.services import event_record
+from events.types import EventType
+from integrations.channels.email import TOTAL_SECONDS, ended_after
+from integrations.messages import printable
+from opsapi import clock
+from opsapi.api.errors import ApiError
+from opsapi.api.links import base_url
+from opsapi.api.principal import Actor
+from opsapi.console.actions import operator_of
+from opsapi.console.admin_urls import add_url_named
+from opsapi.console.forms import OpenForm
+from opsapi.environment import READ
+from opsapi.hostnames import host_and_port
+from opsapi.program import env_file
+from opsapi.roles import Role
+
+_LONGEST_ANSWER = 300
+
+
+@dataclass(frozen=True, slots=True)
+class MailServerTest:
+    """The result of a test message; `fault` is None if the mail server accepted it."""
+
+    to: str
+    fault: str | None = None
+
+
+def mail_server_test(*, to: str, sent_from: str, actor: Actor, now: datetime) -> MailServerTest:
+    """Send a message to one address; it waits for the mail server, at most 20 s.
+
+    `sent_from`: the URL of the platform, for the text. The answer of the server is quoted, because only
+    Global Owners see it.
+
+    Raises:
+        ApiError: RATE_LIMITED, after OPSAPI_RATE_TEST_NOTIFICATIONS messages in a minute.
+    """
+    throttle("test messages of the mail server", settings.OPSAPI_RATE_TEST_NOTIFICATIONS, now)
+    with transaction.atomic():
+        actor_lock_shared(actor)
+        event_record(event_type=EventType.MAIL_SERVER_TESTED_AUDIT, actor=actor, now=now)
+    mail = EmailMessage(
+        subject="[TEST] Ops API can send e-mail",
+        body=f"This is a test of the mail server, sent by {actor.name} from {sent_from}.\n",
+        to=[to],
+        headers={"Auto-Submitted": "auto-generated"},
+    )
+    connection = get_connection()
+    try:
+        with ended_after(TOTAL_SECONDS, connection), connection:
+            connection.send_messages([mail])
+    except (OSError, ValueError) as error:  # The exceptions of smtplib are OSErrors.
+        return MailServerTest(to, printable(_fault(error), _LONGEST_ANSWER))
+    return MailServerTest(to)
+
+
+def _fault(error: OSError | ValueError) -> str:
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        code, answer = next(iter(error.recipients.values()))
+        return f"The mail server answered {code} {_text(answer)}"
+    if isinstance(error, smtplib.SMTPResponseException):
+        return f"The mail server answered {error.smtp_code} {_text(error.smtp_error)}"
+    if isinstance(error, TimeoutError):
+        return "The mail server did not answer in time."
+    if isinstance(error, UnicodeError):  # Its text quotes a part of the log-in.
+        return "Sending failed: the log-in or an address contains characters that SMTP cannot send."
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f"Sending failed: {reason or str(error) or type(error).__name__}"
+
+
+def _text(answer: bytes | str) -> str:
+    return answer.decode(errors="replace") if isinstance(answer, bytes) else answer
+
+
+_ONLY = (Role.GLOBAL_OWNER,)
+
+
+class RecipientForm(OpenForm):
+    """The recipient of a test message."""
+
+    address = forms.EmailField(
+        max_length=254,
+        label="Send a test message to",
+        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+    )
+
+
+@never_cache
+def mail_server_page(request: HttpRequest) -> HttpResponse:
+    """The settings of the mail server, and the result of a test message."""
+    operator_of(request).authorise(_ONLY)
+    if request.method != "POST":
+        typed = {"address": getattr(request.user, "email_address", None)}
+        return _page(request, RecipientForm(initial=typed))
+    form = RecipientForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form)
+    try:
+        test = mail_server_test(
+            to=form.cleaned_data["address"],
+            sent_from=base_url(request),
+            actor=operator_of(request).actor(),
+            now=clock.now(),
+        )
+    except ApiError as refusal:
+        form.add_refusal(refusal)
+        return _page(request, form)
+    return _page(request, form, test=test)
+
+
+def _page(request: HttpRequest, form: OpenForm, **result: Any) -> HttpResponse:
+    groups = operator_of(request).groups()
+    context = {
+        **admin.site.each_context(request),
+        "title": "Mail server",
+        "form": form,
+        "settings": _settings(),
+        "is_default": _url() == READ["EMAIL_URL"].default,
+        "settings_file": os.environ.get("OPSAPI_ENV_FILE") or env_file(),
+        "is_setup": not any_agent_exists(),
+        "add_agent_url": add_url_named(
+            "automation.agent", **({"group": groups[0].id} if len(groups) == 1 else {})
+        ),
+        "add_key_url": add_url_named("accesslist.apikey"),
+    }
+    return TemplateResponse(request, "console/mail_server.html", {**context, **result})
+
+
+def _settings() -> Mapping[str, str]:
+    user = settings.EMAIL_HOST_USER
+    return {
+        "Mail server": _url(),
+        "Log-in": f"as {user}, {'with' if settings.EMAIL_HOST_PASSWORD else 'without'} a password"
+        if user
+        else "none",
+        "Sender": settings.DEFAULT_FROM_EMAIL,
+    }
+
+
+def _url() -> str:
+    scheme = "smtp+ssl" if settings.EMAIL_USE_SSL else "smtp+tls" if settings.EMAIL_USE_TLS else "smtp"
+    return f"{scheme}://{host_and_port(settings.EMAIL_HOST, settings.EMAIL_PORT)}"
+
+
+_guarded: Callable[..., HttpResponse] = admin.site.admin_view(mail_server_page)
+
+urlpatterns = [path("", _guarded, name="mail_server")]

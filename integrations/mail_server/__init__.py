@@ -1,1 +1,0 @@
-"""The page of the mail server: its settings, and a test message."""

@@ -1,1 +1,0 @@
-"""Documents of integrations and of discovery."""

@@ -1,0 +1,177 @@
+"""Request bodies, read strictly, and documents as JSON: compact or pretty, with or without an envelope."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from typing import IO, Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, rate_limited
+from opsapi.wire_json import JsonObject, read_json, write_json
+
+LARGE_BODY = 1024 * 1024
+"""Bodies with more bytes are large: parsed, they take many times their size."""
+_BUSY_RETRY_SECONDS = 1
+_KEPT = "kept_body"
+
+
+class LargeBodies:
+    """Limits the large bodies that this process reads at the same time to OPSAPI_MAX_BODIES_MB."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._bytes = 0
+
+    @contextmanager
+    def taking(self, size: int) -> Iterator[None]:
+        """Run the block with a body of `size` bytes.
+
+        Raises: ApiError: RATE_LIMITED with Retry-After, if the other large bodies leave no room.
+        """
+        if size <= LARGE_BODY:
+            yield
+            return
+        self._take(size)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._bytes -= size
+
+    def _take(self, size: int) -> None:
+        most = settings.OPSAPI_MAX_BODIES_MB
+        with self._lock:
+            if self._bytes and self._bytes + size > most * 1024 * 1024:
+                raise rate_limited(
+                    _BUSY_RETRY_SECONDS,
+                    note=f"At most {most} MB of large bodies are processed at the same time. "
+                    "The setting is OPSAPI_MAX_BODIES_MB.",
+                )
+            self._bytes += size
+
+
+LARGE_BODIES = LargeBodies()
+"""The large bodies of this process."""
+
+
+class StrictJSONParser(BaseParser):
+    """The parser of bodies, for DRF and the OpenAPI document."""
+
+    media_type = "application/json"
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> JsonObject:
+        return read_json_object(stream.read())
+
+
+def check_media_type(request: HttpRequest) -> None:
+    """Require `application/json`, in UTF-8 if a charset is named. Raises ApiError: UNSUPPORTED_MEDIA_TYPE."""
+    charset = (request.content_params or {}).get("charset", "utf-8").lower()
+    if request.content_type != "application/json" or charset not in {"utf-8", "utf8"}:
+        raise ApiError(ErrorCode.UNSUPPORTED_MEDIA_TYPE)
+
+
+def read_body(request: HttpRequest, limit: int) -> bytes:
+    """Return the body of at most `limit` bytes, also of a chunked request.
+
+    The request keeps the body, because it may be repeated (`opsapi.api.middleware.PassingFaults`).
+
+    Raises: ApiError: REQUEST_TOO_LARGE, before anything is parsed; INVALID_JSON for an incomplete body.
+    """
+    if (kept := getattr(request, _KEPT, None)) is not None:
+        return bytes(kept)
+    environ = request.META
+    chunked = not environ.get("CONTENT_LENGTH") and environ.get("wsgi.input_terminated")
+    if int(environ.get("CONTENT_LENGTH") or 0) > limit:
+        raise ApiError(ErrorCode.REQUEST_TOO_LARGE, str(limit))
+    try:
+        body: bytes = environ["wsgi.input"].read(limit + 1) if chunked else request.read()
+    except OSError:
+        raise ApiError(ErrorCode.INVALID_JSON, "the body is incomplete") from None
+    if len(body) > limit:
+        raise ApiError(ErrorCode.REQUEST_TOO_LARGE, str(limit))
+    setattr(request, _KEPT, body)
+    return body
+
+
+def read_json_object(body: bytes) -> JsonObject:
+    """Return the JSON object in the body. Raises ApiError: INVALID_JSON with the fault."""
+    document = _read_json(body)
+    if not isinstance(document, dict):
+        raise ApiError(ErrorCode.INVALID_JSON, "it must be a JSON object")
+    return document
+
+
+def read_json_array(body: bytes) -> list[Any]:
+    """Return the JSON array in the body, for routes that accept several documents.
+
+    Raises: ApiError: INVALID_JSON with the fault.
+    """
+    documents = _read_json(body)
+    if not isinstance(documents, list):
+        raise ApiError(ErrorCode.INVALID_JSON, "it must be a JSON array")
+    return documents
+
+
+def _read_json(body: bytes) -> Any:
+    try:
+        return read_json(body)
+    except ValueError as error:
+        raise ApiError(ErrorCode.INVALID_JSON, str(error)) from None
+
+
+def render(document: object, *, pretty: bool = False) -> bytes:
+    """Return the document as UTF-8 JSON."""
+    return write_json(document, pretty=pretty)
+
+
+def enveloped(document: Any, status: int, *, lists: bool) -> JsonObject:
+    """Return the document with its `status`, for clients that cannot read the status of a response.
+
+    A list gets `status` next to its results; any other document becomes `content`. `lists`: the action
+    answers with a list.
+    """
+    if lists and "results" in document:
+        return {"status": status, **document}
+    return {"status": status, "content": document}
+
+
+class DocumentRenderer(BaseRenderer):
+    """The only renderer. The view puts `pretty` into the context of the response."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Return the bytes of the document; a response without a document has no body."""
+        if data is None:
+            return b""
+        return self.write(data, pretty=bool(renderer_context and renderer_context.get("pretty")))
+
+    @staticmethod
+    def write(document: Any, *, pretty: bool) -> bytes:
+        return render(document, pretty=pretty)
+
+
+class OneRepresentation(BaseContentNegotiation):
+    """Always the same representation, for any Accept header: every client must be able to read errors."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        return parsers[0]
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type

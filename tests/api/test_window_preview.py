@@ -1,0 +1,180 @@
+"""The preview of a maintenance window: the effect of a window before it is saved."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting.models import Alert, MaintenanceWindow
+from alerting.selectors.windows import muting_windows
+from automation.models import Host
+from events.models import Event
+from opsapi.roles import Grant, Role
+from tests.api import bodies
+from tests.client import ApiClient
+from tests.each import each
+from tests.factories.accesslist import ProjectFactory, make_key
+from tests.factories.alerting import make_alert
+from tests.factories.automation import host_report, ingest
+
+NOW = datetime(2026, 11, 24, tzinfo=UTC)
+pytestmark = pytest.mark.django_db
+
+
+def path_of(project: Project) -> str:
+    """The path of previews."""
+    return f"/groups/{project.id}/maintenanceWindows/preview"
+
+
+def preview(client: ApiClient, project: Project, **changes: Any) -> dict[str, Any]:
+    """The preview of a window for hosts."""
+    answer = client.post(path_of(project), bodies.window(**{"alertTypeNames": ["HOST"], **changes}))
+    assert answer.status_code == 200, answer.json()
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+def matcher(value: str, operator: str = "EQUALS", field: str = "HOSTNAME") -> dict[str, str]:
+    """A matcher."""
+    return {"fieldName": field, "operator": operator, "value": value}
+
+
+def names(listed: dict[str, Any]) -> list[str]:
+    """The names of hosts."""
+    return [host["hostname"] for host in listed["results"]]
+
+
+@pytest.fixture
+def hosts(project: Project) -> None:
+    """Three hosts, and a host of another project."""
+    ingest(project, *(host_report(name, replica_set_name="rs0") for name in ("db2", "db1", "db3")), now=NOW)
+    ingest(ProjectFactory.create(), host_report("db1"), now=NOW)
+
+
+def test_it_has_the_next_ten_occurrences(admin: ApiClient, project: Project) -> None:
+    recurrence = {"rrule": "FREQ=WEEKLY;BYDAY=SU", "timeZone": "Europe/Berlin"}
+    found = preview(
+        admin,
+        project,
+        startDate="2099-10-18T00:00:00Z",
+        endDate="2099-10-18T01:00:00Z",
+        recurrence=recurrence,
+    )["occurrences"]
+    assert len(found) == 10
+    # The clocks change on 25 October 2099: 02:00 stays 02:00.
+    assert found[:3] == [
+        {"startDate": "2099-10-18T00:00:00Z", "endDate": "2099-10-18T01:00:00Z"},
+        {"startDate": "2099-10-25T00:00:00Z", "endDate": "2099-10-25T01:00:00Z"},
+        {"startDate": "2099-11-01T01:00:00Z", "endDate": "2099-11-01T02:00:00Z"},
+    ]
+
+
+def test_it_has_no_occurrences_of_the_past(admin: ApiClient, project: Project) -> None:
+    dates = {"startDate": "2001-01-01T01:00:00Z", "endDate": "2001-01-01T02:00:00Z"}
+    assert preview(admin, project, **dates)["occurrences"] == []
+    daily = {"rrule": "FREQ=DAILY", "timeZone": "UTC"}
+    first = preview(admin, project, **dates, recurrence=daily)["occurrences"][0]
+    assert first["endDate"] > datetime.now(UTC).isoformat()
+
+
+@each(
+    ("matchers", "expected"),
+    [
+        ([], ["db1", "db2", "db3"]),
+        ([matcher("DB2")], ["db2"]),
+        ([matcher("^db[13]$", "REGEX")], ["db1", "db3"]),
+        ([matcher("rs0", field="REPLICA_SET_NAME"), matcher("db1", "NOT_EQUALS")], ["db2", "db3"]),
+        ([matcher("27017", field="PORT")], ["db1", "db2", "db3"]),
+        ([matcher("MONGOS", field="TYPE_NAME")], []),
+    ],
+    ids=str,
+)
+def test_it_has_the_hosts_that_the_matchers_match(
+    admin: ApiClient, project: Project, hosts: None, matchers: list[dict[str, str]], expected: list[str]
+) -> None:
+    found = preview(admin, project, matchers=matchers)["hosts"]
+    assert (found["totalCount"], names(found)) == (len(expected), expected)
+
+
+def test_its_hosts_are_as_in_the_list(admin: ApiClient, project: Project, hosts: None) -> None:
+    listed = admin.get(f"/groups/{project.id}/hosts").json()["results"]
+    assert preview(admin, project)["hosts"]["results"] == listed
+
+
+def test_a_window_for_other_alerts_has_no_hosts(admin: ApiClient, project: Project, hosts: None) -> None:
+    found = preview(admin, project, alertTypeNames=["AGENT", "REPLICA_SET"])
+    assert found["hosts"] == {"totalCount": 0, "results": []}
+
+
+def test_it_names_a_hundred_hosts_and_counts_all(admin: ApiClient, project: Project) -> None:
+    Host.objects.bulk_create(
+        Host(group=project, hostname=f"db{number:03}", port=27017, type_name="STANDALONE", created=NOW)
+        for number in range(150)
+    )
+    for matchers in ([], [matcher("db", "STARTS_WITH")]):
+        found = preview(admin, project, matchers=matchers)["hosts"]
+        assert (found["totalCount"], len(found["results"])) == (150, 100)
+        assert names(found)[::99] == ["db000", "db099"]
+
+
+def test_it_has_the_open_alerts_that_delivery_would_mute(admin: ApiClient, project: Project) -> None:
+    alerts = {
+        name: make_alert(project, facts={"hostname": name, "port": 27017}, created=NOW + timedelta(minutes=n))
+        for n, name in enumerate(["db1", "db2", "db3"])
+    }
+    make_alert(project, facts={"hostname": "db1", "port": 27017}, status="CLOSED")
+    make_alert(project, facts={"hostname": "db1", "port": 27017}, status="TRACKING")
+    make_alert(project, facts={"hostname": "db1"}, event_type="MONITORING_AGENT_DOWN")
+    make_alert(ProjectFactory.create(), facts={"hostname": "db1", "port": 27017})
+    matchers = [matcher("db3", "NOT_EQUALS")]
+    found = preview(admin, project, matchers=matchers)["alerts"]
+    assert [alert["id"] for alert in found["results"]] == [alerts["db2"].id, alerts["db1"].id]
+    assert found["totalCount"] == 2
+    listed = admin.get(f"/groups/{project.id}/alerts?status=OPEN").json()["results"]
+    assert all(alert in listed for alert in found["results"])
+    # The same rule decides after the window is saved.
+    dates = {"startDate": "2001-01-01T00:00:00Z", "endDate": "2099-01-01T00:00:00Z"}
+    body = bodies.window(alertTypeNames=["HOST"], matchers=matchers, **dates)
+    admin.post(f"/groups/{project.id}/maintenanceWindows", body)
+    opened = Alert.objects.filter(group=project, status="OPEN")
+    muted = muting_windows(list(opened), now=datetime.now(UTC))
+    assert set(muted) == {alert["id"] for alert in found["results"]}
+
+
+@each(
+    ("changes", "code"),
+    [
+        ({"startDate": None}, "MISSING_MAINTENANCE_WINDOW_START_DATE"),
+        ({"endDate": "2001-01-01T00:00:00Z"}, "MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE"),
+        ({"recurrence": {"rrule": "FREQ=SECONDLY", "timeZone": "UTC"}}, "INVALID_ATTRIBUTE"),
+        ({"unknown": 1}, "INVALID_ATTRIBUTE"),
+    ],
+    ids=str,
+)
+def test_it_refuses_what_creating_refuses(
+    admin: ApiClient, project: Project, changes: dict[str, Any], code: str
+) -> None:
+    body = bodies.window(**changes)
+    answers = [
+        admin.post(path, body) for path in (path_of(project), path_of(project).removesuffix("/preview"))
+    ]
+    assert [(answer.status_code, answer.json()["errorCode"]) for answer in answers] == [(400, code)] * 2
+    assert answers[0].json()["badFields"] == answers[1].json()["badFields"]
+
+
+def test_it_saves_and_records_nothing(admin: ApiClient, project: Project, hosts: None) -> None:
+    before = Event.objects.count()
+    preview(admin, project)
+    assert not MaintenanceWindow.objects.exists()
+    assert Event.objects.count() == before
+
+
+@each(
+    ("role", "status"),
+    [(Role.GROUP_MONITORING_ADMIN, 200), (Role.GROUP_OWNER, 200), (Role.GROUP_READ_ONLY, 403)],
+    ids=str,
+)
+def test_it_has_the_access_of_creating(project: Project, role: Role, status: int) -> None:
+    caller = ApiClient(make_key(Grant(role, group_id=project.id)))
+    assert caller.post(path_of(project), bodies.window()).status_code == status

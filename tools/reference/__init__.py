@@ -1,1 +1,0 @@
-"""The pages of docs/reference, generated from the code."""
