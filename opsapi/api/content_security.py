@@ -66,7 +66,7 @@ class ContentSecurityPolicy(CSPMiddleware):
     """The middleware of django-csp, which also finds the policy by path: error pages have no view."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """As django-csp. STRICT is not built anew for each response of the API: that would take long."""
+        """As django-csp, but STRICT is built once and not for each response."""
         of_view = any(name.startswith("_csp") for name in vars(response))
         if of_view or request.path_info.startswith(tuple(_OF_PATHS)):
             return super().process_response(request, response)
