@@ -5,4 +5,5 @@ Other packages import them where they are installed, in every process, at a sixt
 
 import sys
 
-sys.modules.update(dict.fromkeys(("docutils", "jinja2", "pygments")))
+for name in ("docutils", "jinja2", "pygments"):
+    sys.modules[name] = None  # type: ignore[assignment]  # Its import then fails, as Python documents.
