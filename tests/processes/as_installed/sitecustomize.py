@@ -6,4 +6,4 @@ Other packages import them where they are installed, in every process, at a sixt
 import sys
 
 for name in ("docutils", "jinja2", "pygments"):
-    sys.modules[name] = None  # type: ignore[assignment]  # Its import then fails, as Python documents.
+    sys.modules[name] = None  # type: ignore[assignment]  # an import of it then fails
