@@ -1,6 +1,7 @@
 """Alert configurations in the console."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
@@ -70,12 +71,9 @@ def _change(call: ActionCall) -> ActionOutcome:
     return ActionOutcome(warnings=_warnings(call.row))
 
 
-def _switch(*, enabled: bool) -> Callable[[ActionCall], ActionOutcome]:
-    def run(call: ActionCall) -> ActionOutcome:
-        alert_config_set_enabled(config=call.row, enabled=enabled, actor=call.actor, now=call.now)
-        return ActionOutcome(warnings=_warnings(call.row))
-
-    return run
+def _switch(call: ActionCall, *, enabled: bool) -> ActionOutcome:
+    alert_config_set_enabled(config=call.row, enabled=enabled, actor=call.actor, now=call.now)
+    return ActionOutcome(warnings=_warnings(call.row))
 
 
 def _test(call: ActionCall) -> ActionOutcome:
@@ -133,7 +131,7 @@ OF_ROW: Mapping[str, Action] = {
         label="Enable",
         done="Enabled",
         text="If the condition is already met, alerts open as soon as you save.",
-        run=_switch(enabled=True),
+        run=partial(_switch, enabled=True),
         access=_access,
         icon="toggle_on",
         bulk=True,
@@ -143,7 +141,7 @@ OF_ROW: Mapping[str, Action] = {
         label="Disable",
         done="Disabled",
         text="Cancels the open alerts of this configuration.",
-        run=_switch(enabled=False),
+        run=partial(_switch, enabled=False),
         access=_access,
         icon="toggle_off",
         bulk=True,
