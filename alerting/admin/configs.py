@@ -320,7 +320,7 @@ class AlertConfigAdmin(ConsoleAdmin):
 
     @admin.display(description="condition")
     def condition(self, config: AlertConfig) -> str:
-        """The condition besides the event type."""
+        """The condition without the event type."""
         view = config_view(config)
         return condition_words(
             view.event_type,

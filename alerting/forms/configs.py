@@ -93,7 +93,7 @@ class ConfigForm(ConsoleForm):
         self.fields.update(self.asked())
         self.initial = initial_of(self.fields, self.typed)
 
-    # --- what is asked ---------------------------------------------------------------------------------
+    # --- inputs ----------------------------------------------------------------------------------------
 
     def at_first(self, initial: Mapping[str, str]) -> Typed:
         """The initial values: the stored configuration."""
@@ -149,7 +149,7 @@ class ConfigForm(ConsoleForm):
         number = min(number, MOST_READ[part])
         return [f"{part}[{place}]" for place in range(number)]
 
-    # --- how it is shown -------------------------------------------------------------------------------
+    # --- template --------------------------------------------------------------------------------------
 
     @cached_property
     def whole(self) -> list[forms.BoundField]:
@@ -195,7 +195,7 @@ class ConfigForm(ConsoleForm):
     def teams(self) -> list[Offer]:
         return offered_teams(self.operator)
 
-    # --- what it becomes -------------------------------------------------------------------------------
+    # --- result ----------------------------------------------------------------------------------------
 
     def read(self, stored: AlertConfig) -> Mapping[str, Any]:
         """The input, checked against the current configuration like the API's PUT.

@@ -1,4 +1,4 @@
-"""What alerts are about, as rows of the fleet that have a page."""
+"""The targets of alerts: rows of the fleet that have a page."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import Any

@@ -28,7 +28,7 @@ from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.fields import JsonRows
 from opsapi.wire_json import JsonObject, without_nulls
 
-_MOST_TAGS = 50  # as many as a project can bear
+_MOST_TAGS = 50  # the maximum of a project
 
 
 class AlertableType(OneOf):

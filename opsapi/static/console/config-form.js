@@ -1,6 +1,6 @@
 "use strict";
-// The form of an alert configuration: shows what goes with the chosen types, adds and removes rows.
-// What is hidden is disabled, so that it is not sent. What goes with what stands in data- attributes.
+// The form of an alert configuration: shows the inputs of the chosen types, adds and removes rows.
+// Hidden inputs are disabled, so that they are not sent. The types of an input are in data- attributes.
 (() => {
   const form = document.querySelector("[data-config-form]");
   if (!form) return;
@@ -60,7 +60,7 @@
     row.querySelector('[name$=".intervalMin"]').placeholder = chosen(type).interval || "";
     for (const part of all("[data-for]", row)) {
       const on = words(part.dataset.for).includes(type.value);
-      // An inner one, a box of a list, only where the list itself is shown.
+      // A box of a list is shown only together with the list.
       show(part, on && !part.parentElement.closest("[data-for][hidden]"));
     }
   }
@@ -106,7 +106,7 @@
     else remove(button.closest("[data-row]"));
   });
   form.addEventListener("change", refresh);
-  // Browsers put back what was chosen when one comes back to the page.
+  // Browsers restore the selection when you return to the page.
   window.addEventListener("pageshow", refresh);
   refresh();
 })();
