@@ -201,7 +201,6 @@ class Worker:
         connection.close()
 
     def stop(self) -> None:
-        """Finish the current work and return from `run`."""
         self._stopping.set()
         self._wake()
 

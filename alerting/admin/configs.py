@@ -90,7 +90,6 @@ def _test(call: ActionCall) -> ActionOutcome:
 
 
 def _warnings(config: AlertConfig) -> Sequence[str]:
-    """The warnings that the API sends as `Warning: 299`."""
     produced = EVENT_TYPES[EventType(config.event_type)].produced
     of_type = [] if produced else [f"Nothing makes {config.event_type} events."]
     return [*of_type, *(f"Notification {place + 1}: {why}." for place, why in unreachable(config).items())]
@@ -185,8 +184,6 @@ Rows = QuerySet[AlertConfig]
 
 
 class CategoryFilter(ChoiceFilter):
-    """Filter by category of the event type."""
-
     title = "category"
     parameter_name = "category"
     offered = tuple(dict.fromkeys((spec.category.value, spec.category.value) for spec in _EVENT_TYPES))
@@ -196,8 +193,6 @@ class CategoryFilter(ChoiceFilter):
 
 
 class EventTypeFilter(ChoiceFilter):
-    """Filter by event type."""
-
     title = "event type"
     parameter_name = "event_type"
     offered = tuple((spec.name, spec.name) for spec in _EVENT_TYPES)

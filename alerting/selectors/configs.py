@@ -60,7 +60,6 @@ _AUDITS = [name.value for name, spec in EVENT_TYPES.items() if spec.category is 
 
 
 def alerts_now(config: AlertConfig, *, now: datetime) -> FirstRows[Alert]:
-    """The first open and pending alerts."""
     return active_first_rows(Alert.objects.filter(config_id=config.id), now=now)
 
 

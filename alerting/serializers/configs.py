@@ -190,7 +190,6 @@ class AlertConfigChange(AlertConfigDocument):
     notifications = Notifications(clearable=True)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """As for a whole document, with the stored fields; at least one notification must remain."""
         faults = list(super().check(values, bad))
         if values.get("notifications") == []:
             faults.append(BadField("notifications", ErrorCode.MISSING_NOTIFICATIONS, "is required"))
