@@ -31,7 +31,7 @@ def configs_of(group_id: str | None) -> QuerySet[AlertConfig]:
 
 
 def configs_named(ids: Collection[str], group_id: str | None) -> QuerySet[AlertConfig]:
-    """Those of `configs_of` that have these IDs."""
+    """The configurations of `configs_of` that have these IDs."""
     return configs_of(group_id).filter(id__in=ids)
 
 

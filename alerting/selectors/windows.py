@@ -35,7 +35,7 @@ from opsapi.api.resources import Facts
 
 
 def windows_of(group_id: str, *, not_over_at: datetime | None = None) -> QuerySet[MaintenanceWindow]:
-    """A project's windows, in the order of their start; `not_over_at` leaves out those that are over then."""
+    """A project's windows, in the order of their start; `not_over_at` leaves out windows that end before."""
     windows = MaintenanceWindow.objects.filter(group_id=group_id).order_by("start", "id")
     return windows if not_over_at is None else windows.filter(not_over(not_over_at))
 
