@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Only the format `docker` has health checks.
 IMAGE_BUILD = podman build --format docker --file deploy/container/Containerfile
+# Files whose tests are longer in `make faults` read `LONG` or `budget`.
+LONG_TESTS = tests/browser tests/hostile tests/simulation tests/processes/test_container.py \
+    $$(grep -rl --include='test_*.py' hostile.budget tests/admin tests/integration tests/processes | sort)
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-dev run test faults check format bench wheel image demo docs pictures screenshots lock openapi reference
@@ -35,7 +38,7 @@ test: install-dev docs ## run the test suite
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 faults: install-dev ## the long tests of faults: hostile requests, pairs of writes, killed processes, failing receivers, 100,000 simulated seeds
-	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/hostile tests/processes/test_killed_workers.py tests/processes/test_killed_starts.py tests/processes/test_nginx.py tests/processes/test_scenario.py tests/processes/test_workers.py tests/processes/test_agent.py tests/processes/test_first_day.py tests/processes/test_full_disk.py tests/processes/test_quickstart.py tests/integration/alerting/test_real_receivers.py tests/integration/alerting/test_delays.py tests/integration/alerting/test_evaluation_in_sets.py tests/admin/test_list_addresses.py tests/browser/test_screenshots.py tests/simulation $(ARGS)
+	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(LONG_TESTS) $(ARGS)
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile -m hypothesis tests/unit
 
 check: install-dev docs ## format, lint, types, import order, migrations, OpenAPI, reference, deployment check, documents

@@ -24,6 +24,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from accesslist.services.housekeeping import traces_trim
 from alerting.courier import Courier
 from alerting.evaluation import evaluate_signals, open_tracked
+from alerting.services.clock_steps import notifications_bring_forward
 from alerting.services.config_coverage import second_factors_sweep
 from alerting.services.configs import deleted_config_secrets_purge
 from alerting.services.destinations import destinations_trim
@@ -280,7 +281,10 @@ class Worker:
             self._away.set()
 
     def _beat(self) -> bool:
-        worker_seen(name=self.name, now=clock.now())
+        now = clock.now()
+        worker_seen(name=self.name, now=now)
+        if notifications_bring_forward(now=now):
+            self._messages.wake()
         return True
 
     def _listen(self) -> None:

@@ -171,6 +171,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.forms",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -217,6 +218,7 @@ TEMPLATES = [
         },
     }
 ]
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"  # Some of its templates are ours.
 AUTH_USER_MODEL = "accesslist.User"
 LOGIN_REDIRECT_URL = "admin:index"  # The theme's form has no action attribute.
 AUTHENTICATION_BACKENDS = ["accesslist.backends.OperatorBackend"]

@@ -17,19 +17,30 @@ def is_running(pid: int) -> bool:
 
 T = TypeVar("T")
 
-PAUSE = 0.02
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.25
+"""Seconds between two questions. A question often takes a connection and a process of the database."""
+_PART = 0.1
+"""A pause takes this part of the time waited so far."""
 
 
-def eventually(condition: Callable[[], T], deadline: float = 120.0, *, message: str = "") -> T:
+def eventually(
+    condition: Callable[[], T],
+    deadline: float = 120.0,
+    *,
+    message: str = "",
+    longest_pause: float = LONGEST_PAUSE,
+) -> T:
     """Returns the first true answer of `condition`, asked again and again for `deadline` seconds.
 
+    The pauses between grow up to `longest_pause`.
     Raises AssertionError with `message` and the last answer when none came.
     """
-    end = time.monotonic() + deadline
+    start = time.monotonic()
     while not (answer := condition()):
-        if time.monotonic() > end:
+        waited = time.monotonic() - start
+        if waited > deadline:
             raise AssertionError(
                 f"{message or 'condition'} not met within {deadline:g} s, last answer: {answer!r}"
             )
-        time.sleep(PAUSE)
+        time.sleep(min(longest_pause, max(SHORTEST_PAUSE, waited * _PART)))
     return answer

@@ -140,7 +140,7 @@ def test_nothing_out_of_reach_is_offered_for_choice(project: Project) -> None:
     UserFactory.create(username="elsewhere").grants.create(role=Role.GROUP_OWNER.value, project=other)
     make_operator(username="elsewhere2")
     _, browser = operator_with(Role.GROUP_READ_ONLY, project=project)
-    answers = []
+    answers: list[Any] = []
     for model in admin.site._registry:
         fields = (field for field in model._meta.get_fields() if isinstance(field, ForeignKey))
         answers.extend(_choices(browser, model, field.name) for field in fields)

@@ -11,7 +11,6 @@ from automation.models import Host, Reading, ReportAnswer
 from automation.services.repeats import report_answers_trim
 from events.models import Event
 from opsapi import clock
-from opsapi.api.schema import openapi_document
 from opsapi.clock import wire_time
 from opsapi.roles import Grant, Role
 from tests.api import bodies
@@ -122,7 +121,6 @@ def test_a_refused_report_uses_no_key(agent: ApiClient, project: Project) -> Non
 
 @pytest.mark.django_db(transaction=True)
 def test_of_repeats_at_the_same_time_one_is_stored(agent: ApiClient, project: Project) -> None:
-    openapi_document()
     answers = at_once(lambda _: send(agent, project, measured()))
     assert [answer.status_code for answer in answers] == [202] * THREADS
     assert len({answer.content for answer in answers}) == 1

@@ -7,7 +7,7 @@ from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow
 from opsapi.console.admin_urls import list_url
 from tests.browser.accessibility import fits_its_window, no_serious_faults, tab_to
-from tests.browser.viewports import PHONE, VIEWPORTS
+from tests.browser.viewports import LIGHT, PHONE, VIEWPORTS
 from tests.factories.alerting import make_alert
 from tests.factories.automation import make_host
 
@@ -19,7 +19,7 @@ def _skip(page: Page) -> None:
     page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("look", [VIEWPORTS[0], PHONE], ids=str)
+@pytest.mark.parametrize("look", [LIGHT, PHONE], ids=str)
 def test_filters_are_opened_closed_chosen_and_taken_off_by_keyboard(console: Page, project: Project) -> None:
     make_alert(project, facts={"hostname": "open.example.com", "port": 27017})
     make_alert(project, status="CLOSED", facts={"hostname": "closed.example.com", "port": 27017})

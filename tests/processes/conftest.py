@@ -83,11 +83,24 @@ class ProcessCaller:
         return answer.json() if answer.content else None
 
 
+FIRST_USER = {"username": "ada@example.com", "password": "a long enough passphrase"}
+
+
+def log_in_console(platform: RunningPlatform) -> dict[str, str]:
+    """The cookies of a console session of the first user."""
+    login = f"{platform.base_url}/admin/login/"
+    with requests.Session() as session:
+        session.get(login, timeout=60)
+        form = {**FIRST_USER, "csrfmiddlewaretoken": session.cookies["csrftoken"]}
+        done = session.post(login, data=form, headers={"Referer": login}, timeout=60)
+        assert done.url.endswith("/admin/"), done.text
+        return session.cookies.get_dict()
+
+
 def make_first_user(platform: RunningPlatform) -> ProcessCaller:
     """The first user of a running platform, a Global Owner, by endpoint 5."""
     user = {
-        "username": "ada@example.com",
-        "password": "a long enough passphrase",
+        **FIRST_USER,
         "firstName": "Ada",
         "lastName": "Lovelace",
     }

@@ -9,12 +9,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.hostile.budget import LONG
 from tests.processes.platform import ROOT
 
 IMAGE = "localhost/opsapi"
 HARDENED = ("--read-only", "--tmpfs", "/tmp", "--cap-drop", "all", "--security-opt", "no-new-privileges")  # noqa: S108
 """As compose.yaml runs the platform."""
 _BASE = "docker.io/library/debian:bookworm-slim"
+_IN_BASE = () if LONG else ("--include=ca-certificates,postgresql-client-15,python3-venv,tini",)
+"""`make faults` has the build install all packages; otherwise the base has those of several stages."""
 _CERTIFICATES = "/mnt/certificates.pem"
 _INDEX_SETTINGS = frozenset(
     {"cert", "extra-index-url", "find-links", "index-url", "no-index", "trusted-host"}
@@ -79,7 +82,10 @@ class Podman:
         """Call `make image`, on a base of Debian's own packages and with this machine's package indexes."""
         base = self._directory / "base.tar"
         subprocess.run(
-            ["mmdebstrap", "--variant=minbase", "--quiet", "bookworm", base, "http://deb.debian.org/debian"],
+            [
+                *("mmdebstrap", "--variant=minbase", "--quiet", *_IN_BASE),
+                *("bookworm", base, "http://deb.debian.org/debian"),
+            ],
             check=True,
         )
         self.run("podman", "import", "--quiet", str(base), _BASE)

@@ -11,7 +11,7 @@ from tests.deployment import ENVIRONMENT, HOME, NGINX, PYTHON, environment, read
 from tests.documents import DEPLOY, blocks
 from tests.eventually import eventually
 from tests.processes.certificates import make_certificate
-from tests.processes.platform import ROOT, free_port
+from tests.processes.platform import AS_INSTALLED, ROOT, free_port
 
 NAME = "ops.example.com"
 GUIDE = ROOT / "docs" / "how-to" / "deploy.md"
@@ -42,7 +42,11 @@ class Deployed:
         self.web_port, self.plain_port, self.port = free_port(), free_port(), free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         self.certificate, self._key = make_certificate(directory, NAME)
-        self._environment = {**_bare_environment(), "OPSAPI_ENV_FILE": str(self._settings(database_url))}
+        self._environment = {
+            **_bare_environment(),
+            "PYTHONPATH": str(AS_INSTALLED),
+            "OPSAPI_ENV_FILE": str(self._settings(database_url)),
+        }
 
     def start_unit(self, name: str) -> subprocess.Popen[bytes]:
         """What a unit runs, with what it is given; its log in a file of its name."""

@@ -19,6 +19,8 @@ from tests.eventually import eventually, is_running
 from tests.shared import made_once
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+AS_INSTALLED = Path(__file__).resolve().parent / "as_installed"
+"""In the path of its processes: what is not installed on a server is not there."""
 READY = "Ops API is ready"
 # No limits of the platform's: a busy machine takes many times what an idle one does.
 START_SECONDS = 240.0
@@ -42,6 +44,7 @@ class RunningPlatform:
             "OPSAPI_BIND": f"127.0.0.1:{self.port}",
             "OPSAPI_WORKERS": "1",
             "OPSAPI_THREADS": "4",
+            "PYTHONPATH": str(AS_INSTALLED),
             **environment,
         }
         self.program = [sys.executable, str(ROOT / "manage.py")]

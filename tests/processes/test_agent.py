@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import signal
 import time
 from collections import Counter
@@ -17,6 +16,7 @@ import pytest
 from automation.metrics import Metric
 from automation.readings import NUMBERS
 from tests.eventually import eventually
+from tests.hostile.budget import LONG
 from tests.plugin import SUMMARY
 from tests.processes.agent import RunningAgent, running
 from tests.processes.conftest import make_first_user
@@ -27,7 +27,7 @@ from tests.receivers import HttpReceiver, MailReceiver
 
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
 
-ROUNDS = 20 if os.environ.get("OPSAPI_TEST_FAULTS") == "long" else 1
+ROUNDS = 20 if LONG else 1
 STOPPED_SECONDS = 3.0
 
 

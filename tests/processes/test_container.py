@@ -29,9 +29,12 @@ def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
     shutil.rmtree(directory)  # half a gigabyte
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def contained(podman: Podman) -> Iterator[RunningPlatform]:
-    """A platform in a container named `opsapi`, with nothing set but the port at which it is reached."""
+    """A platform in a container named `opsapi`, with nothing set but the port at which it is reached.
+
+    It runs: its first start takes as long as the build of an image.
+    """
     with installation() as platform:
         volume = f"data-{platform.port}:/var/lib/opsapi"
         published = f"127.0.0.1:{platform.port}:8000"
@@ -39,24 +42,24 @@ def contained(podman: Podman) -> Iterator[RunningPlatform]:
         options = ["--rm", "--name=opsapi", f"--publish={published}", f"--volume={volume}", public]
         platform.program = podman.command("podman", "run", *HARDENED, *options, IMAGE)
         platform.environment = dict(podman.environment)
+        platform.start()
         yield platform
+        assert platform.stop() == 0
 
 
 def test_the_platform_runs_without_root_on_a_read_only_file_system(
     podman: Podman, contained: RunningPlatform
 ) -> None:
-    contained.start()
     assert podman.run("podman", "exec", "opsapi", "id", "--user").strip() == "10001"
     assert "Read-only file system" in podman.run(
         "podman", "exec", "opsapi", "touch", "/opt/opsapi/x", check=False
     )
     podman.run("podman", "healthcheck", "run", "opsapi")
     podman.run("podman", "exec", "opsapi", "opsapi", "backup", "/var/lib/opsapi/backup")
-    assert contained.stop() == 0
+    assert contained.is_up
 
 
 def test_a_new_container_finds_the_data_of_the_old(contained: RunningPlatform) -> None:
-    contained.start()
     password = set_up(contained)
     assert contained.stop() == 0
     contained.start()

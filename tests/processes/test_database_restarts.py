@@ -13,13 +13,14 @@ from requests.auth import HTTPDigestAuth
 from opsapi.api.links import PUBLIC
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually, is_running
+from tests.hostile.budget import LONG
 from tests.integration.embedded.sql import ask
-from tests.processes.conftest import ProcessCaller, make_first_user
+from tests.processes.conftest import ProcessCaller, log_in_console, make_first_user
 from tests.processes.platform import RunningPlatform, prepared_installation
 
 pytestmark = pytest.mark.processes
 
-WORKERS, THREADS = 2, 4
+WORKERS, THREADS = 2 if LONG else 1, 4
 EACH = 3 * WORKERS * THREADS
 """Requests of a kind sent at once: enough for every thread to get some."""
 
@@ -35,7 +36,7 @@ Ask = Callable[[], int]
 
 @pytest.fixture(scope="module")
 def used() -> Iterator[RunningPlatform]:
-    """A started one with several web processes and threads."""
+    """A started one with several threads, and in `make faults` several web processes."""
     with prepared_installation(OPSAPI_WORKERS=str(WORKERS), OPSAPI_THREADS=str(THREADS)) as made:
         made.start()
         yield made
@@ -47,7 +48,7 @@ def kinds(used: RunningPlatform) -> dict[str, tuple[Ask, int]]:
     """One request of every kind of page, with the status it answers when all is well."""
     owner = make_first_user(used)
     group = owner.post("/groups", {"name": "shop"})["id"]
-    console = _log_in(used)
+    cookies = log_in_console(used)
     groups, discovery = f"{PUBLIC}/groups", f"/prometheus/v1.0/groups/{group}/discovery"
     alerts = f"{PUBLIC}/groups/{group}/alerts"
     return {
@@ -60,8 +61,8 @@ def kinds(used: RunningPlatform) -> dict[str, tuple[Ask, int]]:
         "write": (_with_key(owner, groups, "POST", {"name": "shop"}), 409),
         "discovery": (_with_key(owner, discovery), 200),
         "login": (lambda: used.get("/admin/login/").status_code, 200),
-        "console": (lambda: console("/admin/"), 200),
-        "console list": (lambda: console("/admin/accesslist/project/"), 200),
+        "console": (_with_cookies(used, cookies, "/admin/"), 200),
+        "console list": (_with_cookies(used, cookies, "/admin/accesslist/project/"), 200),
         "static": (lambda: used.get("/static/console/console.css").status_code, 200),
     }
 
@@ -118,20 +119,6 @@ def _scrape(platform: RunningPlatform) -> int:
     return answer.status_code if "opsapi_database_up 1.0" in answer.text else 503
 
 
-def _log_in(platform: RunningPlatform) -> Callable[[str], int]:
-    session = requests.Session()
-    login = f"{platform.base_url}/admin/login/"
-    session.get(login, timeout=60)
-    form = {
-        "username": "ada@example.com",
-        "password": "a long enough passphrase",
-        "csrfmiddlewaretoken": session.cookies["csrftoken"],
-    }
-    assert session.post(login, data=form, headers={"Referer": login}, timeout=60).url.endswith("/admin/")
-    cookies = session.cookies.get_dict()
-
-    def get(path: str) -> int:
-        url = platform.base_url + path
-        return requests.get(url, cookies=cookies, allow_redirects=False, timeout=60).status_code
-
-    return get
+def _with_cookies(platform: RunningPlatform, cookies: dict[str, str], path: str) -> Ask:
+    url = platform.base_url + path
+    return lambda: requests.get(url, cookies=cookies, allow_redirects=False, timeout=60).status_code

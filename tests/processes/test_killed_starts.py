@@ -6,13 +6,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from random import Random
 
 import psycopg
 import pytest
 
 from opsapi.embedded.layout import Layout
-from tests.eventually import eventually, is_running
+from tests.eventually import SHORTEST_PAUSE, eventually, is_running
 from tests.hostile.budget import LONG
 from tests.integration.embedded.sql import tell
 from tests.processes.platform import READY, ROOT, RunningPlatform, descendants
@@ -25,6 +26,8 @@ ROUNDS = 8
 """Each is a seed."""
 KILLS = 4
 """So often each installation is killed."""
+at_the_moment = partial(eventually, longest_pause=SHORTEST_PAUSE)
+"""Waits for a state that soon passes."""
 _RECORDED = "SELECT count(*) FROM django_migrations"
 _EVENTS = """
     INSERT INTO events_event
@@ -44,7 +47,7 @@ def test_a_first_start_killed_at_random_moments_is_finished_by_the_next(
     for _ in range(KILLS):
         reached = _moment(random, lambda: _recorded(Layout(platform.data_dir), "opsapi"), 60)
         platform.launch()
-        eventually(lambda reached=reached: reached() or READY in platform.output)  # type: ignore[misc]  # a default binds the loop's value
+        at_the_moment(lambda reached=reached: reached() or READY in platform.output)  # type: ignore[misc]  # a default binds the loop's value
         _kill_all(platform)
     platform.start()
     assert platform.manage("migrate", "--check").returncode == 0
@@ -97,7 +100,7 @@ def test_an_upgrade_killed_at_random_moments_is_finished_by_the_next_and_keeps_t
         reached = _moment(random, lambda: _recorded(SERVER, database), migrations)
         command = [sys.executable, str(ROOT / "manage.py"), "prepare"]
         with subprocess.Popen(command, env=platform.environment, stderr=subprocess.DEVNULL) as upgrade:
-            eventually(lambda reached=reached, upgrade=upgrade: reached() or upgrade.poll() is not None)  # type: ignore[misc]  # as above
+            at_the_moment(lambda reached=reached, upgrade=upgrade: reached() or upgrade.poll() is not None)  # type: ignore[misc]  # as above
             upgrade.kill()
     done = platform.manage("prepare")
     assert done.returncode == 0, done.stderr

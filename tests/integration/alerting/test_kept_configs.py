@@ -38,7 +38,9 @@ from tests.racing import on_own_connection
 pytestmark = pytest.mark.django_db
 
 TYPES = (EventType.HOST_DOWN, EventType.HOST_RECOVERING, EventType.OUTSIDE_METRIC_THRESHOLD)
-ELSEWHERE = {"matchers": [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "elsewhere"}]}
+ELSEWHERE: dict[str, Any] = {
+    "matchers": [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "elsewhere"}]
+}
 STEPS = 2_000 if LONG else 60
 Change = Callable[[AlertConfig, Project], object]
 

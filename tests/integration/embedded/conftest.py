@@ -78,9 +78,13 @@ def _start_once(directory: Path) -> None:
 def server(parent: Path, template: Path, make_server: MakeServer) -> Server:
     """A server whose cluster is made, not started."""
     server = make_server(parent / "var")
-    server.layout.data_dir.mkdir(mode=0o711)
-    subprocess.run(["cp", "-a", str(template), str(server.layout.home)], check=True)
+    _copy(template, server.layout)
     return server
+
+
+def _copy(template: Path, layout: Layout) -> None:
+    layout.data_dir.mkdir(mode=0o711)
+    subprocess.run(["cp", "-a", str(template), str(layout.home)], check=True)
 
 
 @pytest.fixture
@@ -126,9 +130,10 @@ def _outcome(function: Callable[[], Any]) -> Any:
 
 
 @pytest.fixture(scope="module")
-def shared_server(directory: Path) -> Iterator[Layout]:
+def shared_server(directory: Path, template: Path) -> Iterator[Layout]:
     """A running server for tests that only look at it."""
     server = Server(Layout(directory / "shared"), durable=False)
+    _copy(template, server.layout)
     server.start()
     server.wait_ready()
     yield server.layout

@@ -3,11 +3,12 @@
 import pytest
 
 from automation.agent.mongodb import topology
-from automation.agent.mongodb.metrics import DATABASE, NEVER, SERVER
+from automation.agent.mongodb.metrics import DATABASE, SERVER
 from automation.agent.rates import Why, values_of
 from automation.choices import HostType
 from automation.metrics import Metric
 from tests.each import each
+from tests.unit.automation.agent.parity import NEVER
 from tests.unit.automation.agent.recorded import recording
 
 NAMES = {row.metric for row in (*SERVER, *DATABASE)}

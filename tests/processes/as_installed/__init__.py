@@ -1,0 +1,1 @@
+"""What the processes of the platform read at their start, in tests."""

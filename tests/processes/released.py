@@ -1,0 +1,95 @@
+"""The last released version: its code from the repository's history, run as the units of `deploy/` run it."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.eventually import eventually
+from tests.processes.platform import ROOT
+
+RELEASED = "69db20d8e891b15fd9e062babd69ad9a14b15507"
+"""The commit of the version that people upgrade from."""
+STOP_SECONDS = 120.0
+
+
+def released_code(directory: Path) -> Path:
+    """Its files, in a directory.
+
+    A source archive has no history: the test is skipped there. In a clone without the commit it fails.
+    """
+    if not (ROOT / ".git").exists():
+        pytest.skip("a source archive has no history to take the released version from")
+    archive = directory / "released.tar"
+    command = ["git", "-C", str(ROOT), "archive", "--output", str(archive), RELEASED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (
+        f"the released version needs the whole history (git fetch --unshallow): {done.stderr}"
+    )
+    code = directory / "released"
+    code.mkdir()
+    subprocess.run(["tar", "-xf", str(archive), "-C", str(code)], check=True)
+    return code
+
+
+class Version:
+    """Code of the platform, at an installation that other versions use at the same time."""
+
+    def __init__(self, code: Path, environment: Mapping[str, str], port: int) -> None:
+        """`environment` names the installation; web processes listen at `port`."""
+        self.code = code
+        self.address = f"http://127.0.0.1:{port}"
+        self._environment = {**environment, "OPSAPI_BIND": f"127.0.0.1:{port}"}
+
+    def manage(self, *arguments: str) -> str:
+        """What a command writes to stdout; it has to succeed."""
+        command = [sys.executable, "manage.py", *arguments]
+        done = subprocess.run(
+            command, cwd=self.code, env=self._environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{arguments}: {done.stderr}"
+        return done.stdout
+
+    @contextmanager
+    def web(self) -> Iterator[ExitStack]:
+        """Web processes that answer, until the block ends or its value is closed."""
+        command = ("-m", "gunicorn", "--config", "python:opsapi.gunicorn_conf", "opsapi.wsgi")
+        with ExitStack() as stack:
+            stack.enter_context(self._running(*command))
+            eventually(self._answers, message="the web processes answer")
+            yield stack
+
+    @contextmanager
+    def worker(self) -> Iterator[None]:
+        """A worker, until the block ends."""
+        with self._running("manage.py", "run_worker"):
+            yield
+
+    def migrations(self) -> dict[str, set[str]]:
+        """The names of its migrations, by app."""
+        found: dict[str, set[str]] = {}
+        for path in self.code.glob("*/migrations/0*.py"):
+            found.setdefault(path.parent.parent.name, set()).add(path.stem)
+        return found
+
+    def _answers(self) -> bool:
+        try:
+            return requests.get(f"{self.address}/health/live", timeout=60).status_code == 200
+        except requests.ConnectionError:
+            return False
+
+    @contextmanager
+    def _running(self, *arguments: str) -> Iterator[None]:
+        with subprocess.Popen(
+            [sys.executable, *arguments], cwd=self.code, env=self._environment, stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                yield
+            finally:
+                process.terminate()
+                status = process.wait(STOP_SECONDS)
+        assert status == 0

@@ -1,0 +1,105 @@
+"""An upgrade from the released version, while its processes serve: no request fails, and nothing is lost."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import requests
+
+from opsapi.api.links import PUBLIC
+from opsapi.embedded.layout import Layout
+from opsapi.embedded.server import Server
+from tests.eventually import eventually
+from tests.processes.conftest import make_first_user
+from tests.processes.load import OPEN, MixedLoad
+from tests.processes.platform import ROOT, RunningPlatform, free_port
+from tests.processes.released import Version, released_code
+from tests.processes.scenario import RunningSite
+from tests.receivers import HttpReceiver, MailReceiver
+
+pytestmark = pytest.mark.processes
+
+REPORTS = 6
+"""Of a phase: so much happens in it."""
+
+
+@pytest.fixture
+def mail_server() -> Iterator[MailReceiver]:
+    with MailReceiver().running() as made:
+        yield made
+
+
+@pytest.fixture
+def database(platform: RunningPlatform, mail_server: MailReceiver) -> Iterator[RunningPlatform]:
+    """The installation: a directory with a server that runs and an empty database."""
+    platform.environment |= {
+        "OPSAPI_OUTBOUND_ALLOW": "127.0.0.0/8",
+        "EMAIL_URL": f"smtp://127.0.0.1:{mail_server.port}",
+    }
+    platform.data_dir.mkdir(mode=0o711)
+    server = Server(Layout(platform.data_dir), durable=False)
+    server.start()
+    try:
+        server.wait_ready()
+        yield platform
+    finally:
+        server.stop()
+
+
+def test_an_upgrade_from_the_released_version_fails_no_request_and_loses_nothing(
+    database: RunningPlatform, mail_server: MailReceiver, tmp_path: Path
+) -> None:
+    old = Version(released_code(tmp_path), database.environment, database.port)
+    new = Version(ROOT, database.environment, free_port())
+    old.manage("prepare")
+    with HttpReceiver().running() as receiver, ExitStack() as processes:
+        old_web = processes.enter_context(old.web())
+        with old.worker():
+            load = _filled(database, old, mail_server, receiver)
+            load_ends = processes.enter_context(load.running())
+            load.wait_reports(REPORTS)
+            new.manage("prepare")
+            load.wait_reports(REPORTS)
+        processes.enter_context(new.worker())
+        processes.enter_context(new.web())
+        load.addresses.append(new.address)
+        load.wait_reports(REPORTS)
+        load.addresses.remove(old.address)
+        old_web.close()
+        load.wait_reports(REPORTS)
+        load_ends.close()
+        load.wait_told()
+        _assert_nothing_failed(load)
+    _assert_every_migration_can_be_undone(old, new)
+
+
+def _filled(
+    database: RunningPlatform, old: Version, mail_server: MailReceiver, receiver: HttpReceiver
+) -> MixedLoad:
+    """The released version with demonstration data, and a load on it that has not begun."""
+    site = RunningSite(database, mail_server, make_first_user(database))
+    eventually(site.is_idle, message="the worker waits for work")
+    old.manage("demo")
+    return MixedLoad(site, receiver)
+
+
+def _assert_nothing_failed(load: MixedLoad) -> None:
+    assert load.failures == []
+    tally = load.tally()
+    assert (tally.lost, tally.second_ids) == (0, 0)
+    alerts = load.ask("GET", f"{PUBLIC}{load.scenario.path}/alerts", auth=load.scenario.owner.auth)
+    assert alerts is not None
+    assert alerts.json()["totalCount"] == sum(host.due[OPEN] for host in load.hosts)
+
+
+def _assert_every_migration_can_be_undone(old: Version, new: Version) -> None:
+    """App by app, as the guide says; then the released version serves again."""
+    before, after = old.migrations(), new.migrations()
+    changed = [app for app in after if after[app] != before.get(app)]
+    for app in changed:
+        new.manage("migrate", app, max(before.get(app, {"zero"})))
+    old.manage("migrate", "--check")
+    if changed:
+        with old.web():
+            assert requests.get(f"{old.address}{PUBLIC}/groups", timeout=60).status_code == 401
