@@ -40,6 +40,5 @@ class AlertingConfig(AppConfig):
 
     @property
     def readiness(self) -> dict[str, object]:
-        """A worker must be running."""
         missing = "no worker was seen in the last minute"
         return {"worker": lambda: None if self.workers_seen(clock.now()).exists() else missing}

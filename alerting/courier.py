@@ -84,7 +84,7 @@ class Courier:
         try:
             thread.start()
         except RuntimeError:
-            # The machine has no more threads: nothing was sent, and the destination is not to blame.
+            # The machine has no more threads. Nothing was sent, so this is no failure of the destination.
             outcome = Outcome(DeliveryStatus.RETRY, NO_THREAD, 0)
             self._ended.put((replace(job, message=None), outcome))
 

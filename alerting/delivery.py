@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, TypedDict
+from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -221,7 +221,7 @@ def _decide_one(
         case DeliveryStep.REMOVE:
             Notification.objects.filter(id=notification.id, lease_token=notification.lease_token).delete()
         case DeliveryStep.PUT_OFF:
-            lease_finish(notification, **_put_off(verdict, notification))
+            _put_off(verdict, notification)
         case DeliveryStep.GIVE_UP:
             _give_up(verdict, notification, alert, now)
     return None
@@ -283,26 +283,17 @@ def _look_up_destination(
     return NamedDestination(key, group_id, channel, credentials, is_global)
 
 
-class _Postponed(TypedDict):
-    """The new values of a postponed notification."""
-
-    due: datetime | None
-    reason: str | None
-    silenced_by: str | None
-    first_attempt: None
-    destination: str
-
-
-def _put_off(verdict: DeliveryVerdict, notification: Notification) -> _Postponed:
+def _put_off(verdict: DeliveryVerdict, notification: Notification) -> None:
     """Restart the hour of retries, and address the notification again unless its destination is fixed."""
     is_fixed = notification.perhaps_received or notification.kind in FOLLOWING
-    return {
-        "due": verdict.until,
-        "reason": verdict.reason,
-        "silenced_by": verdict.silenced_by,
-        "first_attempt": None,
-        "destination": notification.destination if is_fixed else "",
-    }
+    lease_finish(
+        notification,
+        due=verdict.until,
+        reason=verdict.reason,
+        silenced_by=verdict.silenced_by,
+        first_attempt=None,
+        destination=notification.destination if is_fixed else "",
+    )
 
 
 def _give_up(

@@ -68,7 +68,7 @@ def _active(alert: Alert) -> ActiveAlert:
 
 
 def _unobserved(event_type: EventType, host: Host, seen: list[Observation]) -> Observation | None:
-    """What is known of the target of an event type about which the current state says nothing."""
+    """The facts about the target of an event type that the current state does not show."""
     target = EVENT_TYPES[event_type].target
     if target is Target.HOST_METRIC:
         return Observation(event_type, Condition.MEASURED, host_state(host))

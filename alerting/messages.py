@@ -146,5 +146,4 @@ def _links() -> Links:
 
 
 def _page(links: Links, model: str, row_id: str) -> str:
-    """The page of a row in the console."""
     return links.base + reverse(f"admin:{model}_change", args=[row_id])

@@ -89,8 +89,8 @@ class NotificationType(FieldSet):
     def channel_config(self, values: Mapping[str, Any], integration: Mapping[str, Any]) -> dict[str, str]:
         """The config of its channel; `values` are in full.
 
-        Without credentials of its own it is the integration's, except for what the notification itself says.
-        The two are never mixed otherwise: no secret goes to a URL that it was not given for.
+        A notification without credentials uses the integration's, and keeps its other fields. A secret never
+        goes to a URL that it was not entered for.
         """
         own = {
             field.config_name: str(values[field.name])

@@ -202,7 +202,6 @@ class Worker:
         connection.close()
 
     def stop(self) -> None:
-        """Finish the current work and return from `run`."""
         self._stopping.set()
         self._wake()
 
@@ -229,7 +228,7 @@ class Worker:
         connection.close()
 
     def _take_over(self) -> bool:
-        """Release the leases of dead workers. Return False: there is no more to do at once."""
+        """Release the leases of dead workers. Return False, because the next check can wait."""
         if self._presence.take_over(now=clock.now()):
             self._messages.wake()
         return False
@@ -335,7 +334,7 @@ def _keep_house() -> bool:
 def _find_heartbeat_timeouts() -> bool:
     """Find agents and hosts that stopped reporting, and users without a second factor.
 
-    Return False: there is no more to do at once.
+    Return False, because the next check can wait.
     """
     heartbeats_sweep(clock=clock.now)
     second_factors_sweep(now=clock.now())

@@ -32,8 +32,6 @@ def _change(call: ActionCall) -> None:
 
 
 class ServiceFilter(ChoiceFilter):
-    """Filter by service."""
-
     title = "service"
     parameter_name = "type__exact"
     offered = tuple((name, kind.label) for name, kind in INTEGRATION_TYPES.items())

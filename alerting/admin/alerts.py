@@ -138,8 +138,6 @@ class StatusFilter(ChoiceFilter):
 
 
 class TypeFilter(ChoiceFilter):
-    """Filter by event types that open alerts."""
-
     title = "type"
     parameter_name = "type"
     offered = tuple(
@@ -151,8 +149,6 @@ class TypeFilter(ChoiceFilter):
 
 
 class AgeFilter(ChoiceFilter):
-    """Filter by time since the start."""
-
     title = "age"
     parameter_name = "age"
     offered = tuple((age.value, label) for age, label in _AGES.items())
@@ -162,8 +158,6 @@ class AgeFilter(ChoiceFilter):
 
 
 class AcknowledgedFilter(ChoiceFilter):
-    """Filter by acknowledgement."""
-
     title = "acknowledged"
     parameter_name = "acknowledged"
     offered = (("yes", "Yes"), ("no", "No (active alerts)"))

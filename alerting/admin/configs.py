@@ -1,6 +1,7 @@
 """Alert configurations in the console."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
@@ -70,12 +71,9 @@ def _change(call: ActionCall) -> ActionOutcome:
     return ActionOutcome(warnings=_warnings(call.row))
 
 
-def _switch(*, enabled: bool) -> Callable[[ActionCall], ActionOutcome]:
-    def run(call: ActionCall) -> ActionOutcome:
-        alert_config_set_enabled(config=call.row, enabled=enabled, actor=call.actor, now=call.now)
-        return ActionOutcome(warnings=_warnings(call.row))
-
-    return run
+def _switch(call: ActionCall, *, enabled: bool) -> ActionOutcome:
+    alert_config_set_enabled(config=call.row, enabled=enabled, actor=call.actor, now=call.now)
+    return ActionOutcome(warnings=_warnings(call.row))
 
 
 def _test(call: ActionCall) -> ActionOutcome:
@@ -92,7 +90,6 @@ def _test(call: ActionCall) -> ActionOutcome:
 
 
 def _warnings(config: AlertConfig) -> Sequence[str]:
-    """The warnings that the API sends as `Warning: 299`."""
     produced = EVENT_TYPES[EventType(config.event_type)].produced
     of_type = [] if produced else [f"Nothing makes {config.event_type} events."]
     return [*of_type, *(f"Notification {place + 1}: {why}." for place, why in unreachable(config).items())]
@@ -133,7 +130,7 @@ OF_ROW: Mapping[str, Action] = {
         label="Enable",
         done="Enabled",
         text="If the condition is already met, alerts open as soon as you save.",
-        run=_switch(enabled=True),
+        run=partial(_switch, enabled=True),
         access=_access,
         icon="toggle_on",
         bulk=True,
@@ -143,7 +140,7 @@ OF_ROW: Mapping[str, Action] = {
         label="Disable",
         done="Disabled",
         text="Cancels the open alerts of this configuration.",
-        run=_switch(enabled=False),
+        run=partial(_switch, enabled=False),
         access=_access,
         icon="toggle_off",
         bulk=True,
@@ -187,8 +184,6 @@ Rows = QuerySet[AlertConfig]
 
 
 class CategoryFilter(ChoiceFilter):
-    """Filter by category of the event type."""
-
     title = "category"
     parameter_name = "category"
     offered = tuple(dict.fromkeys((spec.category.value, spec.category.value) for spec in _EVENT_TYPES))
@@ -198,8 +193,6 @@ class CategoryFilter(ChoiceFilter):
 
 
 class EventTypeFilter(ChoiceFilter):
-    """Filter by event type."""
-
     title = "event type"
     parameter_name = "event_type"
     offered = tuple((spec.name, spec.name) for spec in _EVENT_TYPES)
@@ -322,7 +315,7 @@ class AlertConfigAdmin(ConsoleAdmin):
 
     @admin.display(description="condition")
     def condition(self, config: AlertConfig) -> str:
-        """The condition besides the event type."""
+        """The condition without the event type."""
         view = config_view(config)
         return condition_words(
             view.event_type,

@@ -60,8 +60,6 @@ SEND_NOW = Action(
 
 
 class DestinationStateFilter(ChoiceFilter):
-    """Filter by health."""
-
     title = "state"
     parameter_name = "state"
     offered = tuple((state, words.capitalize()) for state, words in DESTINATION_WORDS.items())

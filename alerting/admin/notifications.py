@@ -81,8 +81,6 @@ class NotificationStateFilter(ChoiceFilter):
 
 
 class ChannelFilter(ChoiceFilter):
-    """Filter by channel."""
-
     title = "channel"
     parameter_name = "channel__exact"
     offered = tuple((name, channel.label) for name, channel in CHANNELS.items())

@@ -1,13 +1,12 @@
 """Forms of actions on alerts: API documents with the most common values preselected."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django import forms
 
 from alerting.forms.windows import WindowFields
-from alerting.models import Alert
 from alerting.rules.state import MORNING, AcknowledgementPreset, until_of
 from alerting.rules.windows import named_target
 from alerting.rules.wording import target_words
@@ -71,16 +70,15 @@ class AlertWindowForm(WindowFields):
     document = WindowDocument
 
     def stored(self) -> Mapping[str, Any]:
-        return window_of(self.row, clock.now()) if self.row else {}
+        if not self.row:
+            return {}
+        alert, now = self.row, clock.now()
+        return {
+            "startDate": now,
+            "endDate": now + _USUAL_WINDOW,
+            "alertTypeNames": [EVENT_TYPES[EventType(alert.event_type)].category.value],
+            "description": f"{alert.event_type} of {target_words(alert.facts)} (alert {alert.id})",
+        }
 
     def muted_target(self) -> str:
         return named_target(self.row.facts)
-
-
-def window_of(alert: Alert, now: datetime) -> dict[str, Any]:
-    return {
-        "startDate": now,
-        "endDate": now + _USUAL_WINDOW,
-        "alertTypeNames": [EVENT_TYPES[EventType(alert.event_type)].category.value],
-        "description": f"{alert.event_type} of {target_words(alert.facts)} (alert {alert.id})",
-    }

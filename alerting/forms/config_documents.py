@@ -117,7 +117,7 @@ def texts_of(declared: Input, value: Any) -> list[str]:
 
 
 def number_text(value: float) -> str:
-    """A number as people write it: 1000, not 1000.0, with all significant digits."""
+    """A number with all significant digits, without a trailing `.0`."""
     return str(int(value)) if abs(value) < _EXACT and value == int(value) else repr(value)
 
 

@@ -82,7 +82,7 @@ def _choices(field: serializers.Field[Any, Any, Any, Any]) -> tuple[str, ...]:
 
 
 def config_inputs(*, is_global: bool) -> tuple[Input, ...]:
-    """Inputs besides matchers, thresholds and notifications."""
+    """The inputs of the configuration itself, without matchers, thresholds and notifications."""
     document = GlobalAlertConfigDocument() if is_global else AlertConfigDocument()
     return inputs_of(document, leave_out=("matchers", "metricThreshold", "threshold", "notifications"))
 
@@ -118,7 +118,7 @@ def _notification_inputs(kind: NotificationType) -> tuple[Input, ...]:
 NOTIFICATION_INPUTS: Mapping[str, tuple[Input, ...]] = {
     name: _notification_inputs(kind) for name, kind in NOTIFICATION_TYPES.items()
 }
-"""The inputs of a notification besides its type, by type."""
+"""The inputs of a notification, without its type, by type."""
 
 
 def _row_inputs() -> Mapping[str, Mapping[str, Input]]:

@@ -93,7 +93,7 @@ class ConfigForm(ConsoleForm):
         self.fields.update(self.asked())
         self.initial = initial_of(self.fields, self.typed)
 
-    # --- what is asked ---------------------------------------------------------------------------------
+    # --- inputs ----------------------------------------------------------------------------------------
 
     def at_first(self, initial: Mapping[str, str]) -> Typed:
         """The initial values: the stored configuration."""
@@ -149,7 +149,7 @@ class ConfigForm(ConsoleForm):
         number = min(number, MOST_READ[part])
         return [f"{part}[{place}]" for place in range(number)]
 
-    # --- how it is shown -------------------------------------------------------------------------------
+    # --- template --------------------------------------------------------------------------------------
 
     @cached_property
     def whole(self) -> list[forms.BoundField]:
@@ -161,7 +161,6 @@ class ConfigForm(ConsoleForm):
         return [self[name] for name in ("forAllGroups", "groupIds", "tags") if name in self.fields]
 
     def thresholds(self) -> list[tuple[str, str, list[forms.BoundField], Sequence[str]]]:
-        """Each threshold with its name, label, fields and errors."""
         return [
             (
                 part,
@@ -180,7 +179,6 @@ class ConfigForm(ConsoleForm):
         return [notification_row(self, name, self.typed, self.part_faults) for name in names]
 
     def blanks(self) -> list[tuple[str, FormRow]]:
-        """An empty row of each part, for the script to copy."""
         form = forms.Form()
         matcher, notification = (f"{part}[{_BLANK}]" for part in PARTS)
         inputs = notification_fields(notification, is_global=self.offers_global, secrets={}, is_new=True)
@@ -189,13 +187,12 @@ class ConfigForm(ConsoleForm):
         return list(zip(PARTS, rows, strict=True))
 
     def faults_of_parts(self) -> Mapping[str, Sequence[str]]:
-        """Errors of the whole list of matchers or notifications."""
         return {part: self.part_faults.get(part, ()) for part in PARTS}
 
     def teams(self) -> list[Offer]:
         return offered_teams(self.operator)
 
-    # --- what it becomes -------------------------------------------------------------------------------
+    # --- result ----------------------------------------------------------------------------------------
 
     def read(self, stored: AlertConfig) -> Mapping[str, Any]:
         """The input, checked against the current configuration like the API's PUT.
@@ -267,7 +264,6 @@ class NewConfigForm(ConfigForm):
 
     @property
     def is_global(self) -> bool:
-        """Whether a global configuration was selected."""
         return self.group == GLOBAL
 
     @property
@@ -277,7 +273,6 @@ class NewConfigForm(ConfigForm):
 
     @cached_property
     def facts(self) -> Facts:
-        """Nothing is stored yet."""
         return {}
 
     def asked(self) -> dict[str, forms.Field]:

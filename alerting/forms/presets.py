@@ -72,7 +72,6 @@ class PresetsForm(ConsoleForm):
 
     @property
     def is_answered(self) -> bool:
-        """Whether the list was shown for this selection."""
         asks_for_list = self.show_name in self.data
         return bool(self.place) and not asks_for_list and self.data.get(self.shown_name) == self.place
 

@@ -132,5 +132,4 @@ class NotificationSetting(models.Model):
 
     @property
     def interval(self) -> timedelta | None:
-        """The interval of reminders; None without reminders."""
         return None if self.interval_min is None else timedelta(minutes=self.interval_min)

@@ -1,4 +1,4 @@
-"""What an attempt says about its destination and host. Pure."""
+"""How the outcome of an attempt changes the health of its destination and host. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ _NO_PACE_MS = 100
 class Health:
     """A destination as attempts left it.
 
-    `paused_until`: the receiver asked not to be tried before. `next_try` covers it, and probing and pace
-    besides. `pace_ms` is the least time between the starts of two attempts.
+    `paused_until`: the receiver asked for no attempt before. `next_try` also covers probing and pace.
+    `pace_ms` is the least time between the starts of two attempts.
     """
 
     failures: int = 0

@@ -26,7 +26,7 @@ _REGEX_CACHE = 256
 
 
 class MatcherField(StrEnum):
-    """What a matcher looks at; the values are the wire values of fieldName."""
+    """The field that a matcher compares; the values are the wire values of fieldName."""
 
     HOSTNAME = "HOSTNAME"
     PORT = "PORT"
@@ -183,7 +183,7 @@ def _type_name(subject: MatchSubject) -> str:
 
 
 TYPE_NAMES = sorted({_type_name(MatchSubject(type_name=host_type.value)) for host_type in HostType})
-"""What TYPE_NAME is compared with."""
+"""The values of TYPE_NAME."""
 
 
 _FACTS: Mapping[MatcherField, Callable[[MatchSubject], str]] = {

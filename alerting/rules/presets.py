@@ -102,7 +102,7 @@ class Preset(StrEnum):
         delay_min=_LASTING,
     )
     """Flow control slows writes down to keep a majority within 10 s (`flowControlTargetLagSeconds`), so a
-    minute is beyond what the server mends: https://www.mongodb.com/docs/manual/replication/#replication-lag"""
+    minute is more than the server can correct: https://www.mongodb.com/docs/manual/replication/#replication-lag"""
     OPLOG_WINDOW = PresetSpec(
         "OPLOG_WINDOW",
         MONGODB,
@@ -110,7 +110,7 @@ class Preset(StrEnum):
         "The oplog covers less than 1 hour. A member that is down for longer needs an initial sync.",
         _below(Metric.OPLOG_MASTER_TIME, 1, Unit.HOURS),
     )
-    """The window has to outlast maintenance of a member, which is seldom over in less than an hour:
+    """The window must be longer than the maintenance of a member, which usually takes more than an hour:
     https://www.mongodb.com/docs/manual/core/replica-set-oplog/"""
     DISK_SPACE = PresetSpec(
         "DISK_SPACE",
@@ -119,7 +119,7 @@ class Preset(StrEnum):
         "Less than 10 % of the data disk is free.",
         _below(Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 10, Unit.PERCENT),
     )
-    """A server stops when it cannot write its journal, and mending takes space itself:
+    """A server stops when it cannot write its journal, and the repair needs space, too:
     https://www.mongodb.com/docs/atlas/reference/alert-resolutions/disk-space-used/. PostgreSQL does not show
     its disks to the agent."""
     CONNECTIONS = PresetSpec(
@@ -144,8 +144,8 @@ class Preset(StrEnum):
         _below(Metric.TICKETS_AVAILABLE_READS, 1, Unit.RAW),
         delay_min=_LASTING,
     )
-    """No higher limit: from version 7.0 on the server itself adjusts how many tickets there are, so that few
-    are no sign of strain, and none are: https://www.mongodb.com/docs/manual/reference/parameters/
+    """The limit is not higher, because from version 7.0 on the server adjusts the number of tickets. A few
+    tickets are normal, none means overload: https://www.mongodb.com/docs/manual/reference/parameters/
     (storageEngineConcurrentReadTransactions)"""
     WRITE_TICKETS = PresetSpec(
         "WRITE_TICKETS",
@@ -184,9 +184,9 @@ class Preset(StrEnum):
         "the server refuses writes.",
         _above(Metric.PG_XID_AGE, 1_200_000_000, Unit.RAW),
     )
-    """Vacuum that works begins at 200 million (`autovacuum_freeze_max_age`) and drops all regard for others
-    at 1.6 billion (`vacuum_failsafe_age`); 1.2 leaves time to find what holds it up before that and before
-    the refusal: https://www.postgresql.org/docs/current/routine-vacuuming.html#VACUUM-FOR-WRAPAROUND"""
+    """Autovacuum begins at 200 million (`autovacuum_freeze_max_age`), and ignores its cost limits from 1.6
+    billion on (`vacuum_failsafe_age`). 1.2 billion leaves time to find the cause:
+    https://www.postgresql.org/docs/current/routine-vacuuming.html#VACUUM-FOR-WRAPAROUND"""
     REPLICATION_SLOT = PresetSpec(
         "REPLICATION_SLOT",
         POSTGRESQL,
@@ -195,7 +195,7 @@ class Preset(StrEnum):
         _above(Metric.PG_REPLICATION_SLOT_RETAINED_BYTES, 10, Unit.GIGABYTES),
     )
     """A slot that nobody reads keeps the log without limit unless `max_slot_wal_keep_size` is set, until the
-    disk is full. 10 GB is ten times `max_wal_size` as it comes:
+    disk is full. 10 GB is ten times the default of `max_wal_size`:
     https://www.postgresql.org/docs/current/warm-standby.html#STREAMING-REPLICATION-SLOTS"""
     ARCHIVE_FAILURES = PresetSpec(
         "ARCHIVE_FAILURES",
@@ -213,7 +213,7 @@ class Preset(StrEnum):
         "A transaction has been open for more than 1 hour, so vacuum cannot remove dead rows.",
         _above(Metric.PG_LONGEST_TRANSACTION, 1, Unit.HOURS),
     )
-    """Whether anything runs in it or not, it holds back vacuum (`idle_in_transaction_session_timeout`):
+    """Even an idle transaction holds back vacuum (`idle_in_transaction_session_timeout`):
     https://www.postgresql.org/docs/current/runtime-config-client.html"""
     DEADLOCKS = PresetSpec(
         "DEADLOCKS",
@@ -222,7 +222,7 @@ class Preset(StrEnum):
         "The server ended a transaction because of a deadlock.",
         _above(Metric.PG_DEADLOCKS, 0, Unit.RAW),
     )
-    """One is a fault in the order in which an application locks, whatever the load:
+    """A single deadlock shows that the application locks rows in different orders, whatever the load:
     https://www.postgresql.org/docs/current/explicit-locking.html#LOCKING-DEADLOCKS"""
 
 

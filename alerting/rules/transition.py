@@ -84,7 +84,7 @@ class AlertView:
 
 
 class AlertAction(StrEnum):
-    """What is to be done."""
+    """The effect on the alert."""
 
     NOTHING = "NOTHING"
     START = "START"

@@ -42,7 +42,7 @@ def condition_words(
     metric_threshold: MetricThreshold | None = None,
     threshold: CountThreshold | None = None,
 ) -> str:
-    """What a configuration asks for: `CONNECTIONS above 900, where HOSTNAME starts with “db”`."""
+    """The condition of a configuration: `CONNECTIONS above 900, where HOSTNAME starts with “db”`."""
     held = [matcher_words(matcher) for matcher in matchers]
     where = f", where {' and '.join(held)}" if held else ""
     return _threshold_words(event_type, metric_threshold, threshold) + where
@@ -61,14 +61,14 @@ def value_words(metric: Metric, value: float, threshold: MetricThreshold | None)
 
 
 def target_of(shown: Mapping[str, Any]) -> str | None:
-    """What it is about, from an alert's facts or document or an event's: host, replica set or cluster."""
+    """The host, replica set or cluster of an alert or event, from its facts or document."""
     if hostname := shown.get("hostname"):
         return host_and_port(hostname, shown.get("port"))
     return shown.get("hostnameAndPort") or shown.get("replicaSetName") or shown.get("clusterName")
 
 
 def target_words(facts: Mapping[str, Any]) -> str:
-    """What an alert is about, from its facts."""
+    """The target of an alert in words, from its facts."""
     address = target_of(facts)
     if address is None:
         return "the project"
@@ -270,5 +270,5 @@ def _time(wire: str) -> str:
 
 
 def matcher_words(matcher: Matcher) -> str:
-    """What a matcher asks for: `HOSTNAME starts with “db”`."""
+    """A matcher in words: `HOSTNAME starts with “db”`."""
     return f"{matcher.field.value} {_COMPARED[matcher.operator]} “{matcher.value}”"

@@ -154,7 +154,6 @@ _OVER = [alert_status.value for alert_status in AlertStatus if alert_status not 
 
 
 def first_active(alerts: QuerySet[Alert], *, now: datetime, most: int = MOST_SHOWN) -> list[Alert]:
-    """The first of the alerts that are open or pending."""
     return list(_between(_by_urgency(alerts.filter(status__in=_ACTIVE), now), 0, most))
 
 
@@ -217,13 +216,11 @@ _OLDER = frozenset({Age.OLDER_THAN_HOUR, Age.OLDER_THAN_DAY, Age.OLDER_THAN_WEEK
 
 
 def of_age(alerts: QuerySet[Alert], age: Age, *, now: datetime) -> QuerySet[Alert]:
-    """Alerts that began within this time, or before it."""
     moment = now - _LENGTHS[age]
     return alerts.filter(created__lt=moment) if age in _OLDER else alerts.filter(created__gte=moment)
 
 
 def acknowledged(alerts: QuerySet[Alert], is_acknowledged: bool, *, now: datetime) -> QuerySet[Alert]:
-    """Active alerts that are acknowledged, or that are not."""
     active = alerts.filter(status__in=_ACTIVE)
     return active.filter(acknowledged_at(now)) if is_acknowledged else active.exclude(acknowledged_at(now))
 
@@ -260,6 +257,5 @@ def _about(term: str) -> Q:
 
 
 def _of_types(term: str) -> Q:
-    """Nothing if the term is too short for an event type."""
     types = [event_type.value for event_type in EventType if term in event_type.value]
     return Q(event_type__in=types if len(term) >= _SHORTEST else [])

@@ -31,7 +31,7 @@ def configs_of(group_id: str | None) -> QuerySet[AlertConfig]:
 
 
 def configs_named(ids: Collection[str], group_id: str | None) -> QuerySet[AlertConfig]:
-    """Those of `configs_of` that have these IDs."""
+    """The configurations of `configs_of` that have these IDs."""
     return configs_of(group_id).filter(id__in=ids)
 
 
@@ -60,7 +60,6 @@ _AUDITS = [name.value for name, spec in EVENT_TYPES.items() if spec.category is 
 
 
 def alerts_now(config: AlertConfig, *, now: datetime) -> FirstRows[Alert]:
-    """The first open and pending alerts."""
     return active_first_rows(Alert.objects.filter(config_id=config.id), now=now)
 
 

@@ -1,4 +1,4 @@
-"""What alerts are about, as rows of the fleet that have a page."""
+"""The targets of alerts: rows of the fleet that have a page."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from automation.models import Agent, Cluster, Host, ReplicaSet
 from events.types import EVENT_TYPES, EventType, Target
 from opsapi.fields import Among
 
-# Each kind with the column of its name, and what else tells rows of a project with that name apart.
+# Each kind with the column of its name, and the fact that distinguishes rows of a project with that name.
 _KINDS: tuple[tuple[type[Model], str, Callable[[Any], Any]], ...] = (
     (Host, "hostname", lambda host: host.port),
     (Agent, "hostname", lambda agent: agent.agent_type),

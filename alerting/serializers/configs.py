@@ -28,7 +28,7 @@ from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.fields import JsonRows
 from opsapi.wire_json import JsonObject, without_nulls
 
-_MOST_TAGS = 50  # as many as a project can bear
+_MOST_TAGS = 50  # the maximum of a project
 
 
 class AlertableType(OneOf):
@@ -190,7 +190,6 @@ class AlertConfigChange(AlertConfigDocument):
     notifications = Notifications(clearable=True)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """As for a whole document, with the stored fields; at least one notification must remain."""
         faults = list(super().check(values, bad))
         if values.get("notifications") == []:
             faults.append(BadField("notifications", ErrorCode.MISSING_NOTIFICATIONS, "is required"))

@@ -22,7 +22,7 @@ class ExplanationRequest(Document):
 
 
 class ComparedMatcherDocument(Document):
-    """A matcher, and what it was compared with."""
+    """A matcher, and the value that it was compared with."""
 
     example = {
         "fieldName": MatcherField.TYPE_NAME.value,

@@ -53,7 +53,6 @@ class Given:
     stored: Sequence[NotificationSetting]
 
     def has(self, name: str) -> bool:
-        """Whether the field was sent, right or wrong."""
         return name in self.values or name in self.bad
 
 
@@ -269,7 +268,6 @@ class NotificationDocument(ShapedDocument):
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:
-        """One of the documents, distinguished by typeName."""
         return {"anyOf": [reference(document) for document in DOCUMENTS.values()]}
 
     def _secrets(self, data: Mapping[str, Any]) -> Secrets:

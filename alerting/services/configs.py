@@ -85,7 +85,7 @@ def config_record(
 
 
 def config_change_record(config: AlertConfig, actor: Actor, now: datetime, *, old: Facts, new: Facts) -> None:
-    """Record a change: enabling or disabling as an event of its own, everything else as another."""
+    """Record a change. Enabling or disabling is a separate event."""
     switched = {**old, "enabled": new["enabled"]}
     if switched != old:
         audit = _SWITCHED[config.enabled]

@@ -214,7 +214,6 @@ def _record(row: Destination, outcome: Outcome, now: datetime) -> None:
 
 
 def _named(row: Destination) -> dict[str, str]:
-    """The fields of a log line, without secrets."""
     return {"destination": row.id, "project": row.group_id or "-", "channel": row.channel}
 
 

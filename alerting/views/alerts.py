@@ -46,7 +46,6 @@ class LogViewSet(KeyViewSet):
         return present_logged(row, with_recipient=self.reads_config(is_global=row["is_global"]))
 
     def reads_config(self, *, is_global: bool) -> bool:
-        """Whether the caller may read the configuration, and so its recipients."""
         return not is_global or self._reads_global_configs
 
     @cached_property

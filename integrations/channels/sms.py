@@ -8,7 +8,6 @@ The API has no key for repeats: when an answer is lost, the message is sent agai
 import re
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote, urlencode
 
@@ -26,36 +25,23 @@ _SEPARATORS = str.maketrans("", "", " -./()")
 _NUMBER = re.compile(r"\+?[0-9]{3,15}")
 
 
-@dataclass(frozen=True, slots=True)
-class SmsProvider:
-    """The provider, and the number or name of the sender."""
-
-    base_url: str
-    account: str
-    token: str
-    sender: str
-
-    @property
-    def is_configured(self) -> bool:
-        return bool(self.account and self.token and self.sender)
-
-
-def build_request(
-    config: Mapping[str, str], message: Message, *, provider: SmsProvider
-) -> tuple[str, bytes, dict[str, str]]:
+def build_request(config: Mapping[str, str], message: Message) -> tuple[str, bytes, dict[str, str]]:
     """URL, form and headers.
 
-    Raises: DeliveryError: the mobile number is invalid.
+    Raises: DeliveryError: no provider is configured, or the mobile number is invalid.
     """
-    form = {"From": provider.sender, "To": _dialled(config["mobileNumber"]), "Body": _text(message)}
-    credentials = b64encode(f"{provider.account}:{provider.token}".encode()).decode()
-    url = f"{provider.base_url}/2010-04-01/Accounts/{quote(provider.account, safe='')}/Messages.json"
+    account, token, sender = settings.OPSAPI_SMS_ACCOUNT, settings.OPSAPI_SMS_TOKEN, settings.OPSAPI_SMS_FROM
+    if not (account and token and sender):
+        raise DeliveryError("SMS is not configured in this installation", retryable=False)
+    form = {"From": sender, "To": _dialled(config["mobileNumber"]), "Body": _text(message)}
+    credentials = b64encode(f"{account}:{token}".encode()).decode()
+    path = f"/2010-04-01/Accounts/{quote(account, safe='')}/Messages.json"
     headers = {
         "Authorization": f"Basic {credentials}",
         "Content-Type": "application/x-www-form-urlencoded",
         "Accept": "application/json",
     }
-    return url, urlencode(form).encode(), headers
+    return settings.OPSAPI_SMS_BASE_URL + path, urlencode(form).encode(), headers
 
 
 def _dialled(number: str) -> str:
@@ -81,15 +67,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
     Raises: DeliveryError: on anything but a 2xx; permanent without a provider or a valid number.
     """
-    provider = SmsProvider(
-        settings.OPSAPI_SMS_BASE_URL,
-        settings.OPSAPI_SMS_ACCOUNT,
-        settings.OPSAPI_SMS_TOKEN,
-        settings.OPSAPI_SMS_FROM,
-    )
-    if not provider.is_configured:
-        raise DeliveryError("SMS is not configured in this installation", retryable=False)
-    url, body, headers = build_request(config, message, provider=provider)
+    url, body, headers = build_request(config, message)
     deliver_over_http(url, body, headers, now=now)
 
 

@@ -7,23 +7,31 @@ from urllib.parse import parse_qs
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.sms import TEXT_LIMIT, SmsProvider, build_request
+from integrations.channels.sms import TEXT_LIMIT, build_request
 from integrations.choices import MessageKind
 from tests.each import each
 from tests.unit.integrations.messages import make_message, named_everywhere
 
-PROVIDER = SmsProvider("https://sms.example", "AC0123", "tökén:1", "+12025550199")
 NUMBER = "+12025550100"
+
+
+@pytest.fixture(autouse=True)
+def provider(settings: Any) -> None:
+    """A provider is configured."""
+    settings.OPSAPI_SMS_BASE_URL = "https://sms.example"
+    settings.OPSAPI_SMS_ACCOUNT = "AC0123"
+    settings.OPSAPI_SMS_TOKEN = "tökén:1"
+    settings.OPSAPI_SMS_FROM = "+12025550199"
 
 
 def form_of(number: str = NUMBER, **changes: Any) -> dict[str, str]:
     """The form of a message with those changes."""
-    _, body, _ = build_request({"mobileNumber": number}, make_message(**changes), provider=PROVIDER)
+    _, body, _ = build_request({"mobileNumber": number}, make_message(**changes))
     return {name: value for name, [value] in parse_qs(body.decode(), strict_parsing=True).items()}
 
 
 def test_it_is_a_form_with_basic_credentials() -> None:
-    url, _, headers = build_request({"mobileNumber": NUMBER}, make_message(), provider=PROVIDER)
+    url, _, headers = build_request({"mobileNumber": NUMBER}, make_message())
     assert url == "https://sms.example/2010-04-01/Accounts/AC0123/Messages.json"
     assert headers["Content-Type"] == "application/x-www-form-urlencoded"
     scheme, credentials = headers["Authorization"].split()
@@ -35,9 +43,9 @@ def test_it_is_a_form_with_basic_credentials() -> None:
     }
 
 
-def test_an_account_cannot_lead_to_another_path() -> None:
-    provider = SmsProvider("https://sms.example", "a/b", "t", "f")
-    url, _, _ = build_request({"mobileNumber": NUMBER}, make_message(), provider=provider)
+def test_an_account_cannot_lead_to_another_path(settings: Any) -> None:
+    settings.OPSAPI_SMS_ACCOUNT = "a/b"
+    url, _, _ = build_request({"mobileNumber": NUMBER}, make_message())
     assert url == "https://sms.example/2010-04-01/Accounts/a%2Fb/Messages.json"
 
 
