@@ -221,7 +221,7 @@ def _decide_one(
         case DeliveryStep.REMOVE:
             Notification.objects.filter(id=notification.id, lease_token=notification.lease_token).delete()
         case DeliveryStep.PUT_OFF:
-            _put_off(verdict, notification)
+            lease_finish(notification, **_put_off(verdict, notification))
         case DeliveryStep.GIVE_UP:
             _give_up(verdict, notification, alert, now)
     return None
@@ -283,17 +283,16 @@ def _look_up_destination(
     return NamedDestination(key, group_id, channel, credentials, is_global)
 
 
-def _put_off(verdict: DeliveryVerdict, notification: Notification) -> None:
+def _put_off(verdict: DeliveryVerdict, notification: Notification) -> dict[str, Any]:
     """Restart the hour of retries, and address the notification again unless its destination is fixed."""
     is_fixed = notification.perhaps_received or notification.kind in FOLLOWING
-    lease_finish(
-        notification,
-        due=verdict.until,
-        reason=verdict.reason,
-        silenced_by=verdict.silenced_by,
-        first_attempt=None,
-        destination=notification.destination if is_fixed else "",
-    )
+    return {
+        "due": verdict.until,
+        "reason": verdict.reason,
+        "silenced_by": verdict.silenced_by,
+        "first_attempt": None,
+        "destination": notification.destination if is_fixed else "",
+    }
 
 
 def _give_up(
