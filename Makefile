@@ -41,7 +41,7 @@ faults: install-dev ## the long tests of faults: hostile requests, pairs of writ
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(LONG_TESTS) $(ARGS)
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile -m hypothesis tests/unit
 
-check: install-dev docs ## format, lint, types, import order, migrations, OpenAPI, reference, deployment check, documents
+check: install-dev docs ## format, lint, types, import order, migrations, OpenAPI, reference, requirements, deployment check, documents
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy .
@@ -49,6 +49,8 @@ check: install-dev docs ## format, lint, types, import order, migrations, OpenAP
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py openapi --check
 	$(BIN)/python manage.py reference --check
+	$(BIN)/python -m pip check
+	$(BIN)/python manage.py licences
 	OPSAPI_ENV_FILE=/dev/null OPSAPI_PUBLIC_URL=https://ops.example.com OPSAPI_TRUSTED_PROXIES=127.0.0.1/32 $(BIN)/python manage.py check --deploy --fail-level WARNING
 
 format: install-dev ## format the code and sort the imports

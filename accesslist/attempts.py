@@ -1,25 +1,58 @@
-"""Limits of console log-in attempts.
+"""Limits of console log-in attempts, and the browsers that have logged in before (OWASP, "device cookies").
 
-A browser that has logged in with the name before has its own counter (`accesslist.devices`). Attempts of
-other browsers are counted by address and, with a far higher limit, by name, so that somebody who keeps trying
-a name does not lock out its owner.
+A browser that has logged in with the name before has its own counter, by a signed cookie that does not log
+anybody in. Attempts of other browsers are counted by address and, with a far higher limit, by name, so that
+somebody who keeps trying a name does not lock out its owner.
 
 An attempt is counted before the password is checked, so that parallel attempts cannot exceed the limit. A
 successful attempt is given back.
 """
 
+import secrets
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
-from accesslist.devices import known_device
 from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.rules.usernames import username_digest
 from accesslist.throttles import give_back, hit
 from opsapi import clock
 from opsapi.api.addresses import client_address, counted_range
 from opsapi.console.login_policy import Attempt, LoginRefusedError, RefusalCode
+from opsapi.console.path import CONSOLE_PATH
+
+COOKIE = "opsapi_device"
+DEVICE_LASTS = timedelta(days=90)
+"""How long a browser is remembered after its last log-in."""
+_SALT = "accesslist.attempts"
+
+
+def known_device(request: HttpRequest, username: str) -> str | None:
+    """The ID of the browser if it has logged in with this name before, otherwise None."""
+    cookie = request.get_signed_cookie(COOKIE, default="", salt=_SALT, max_age=DEVICE_LASTS)
+    device, _, name = (cookie or "").partition(".")
+    return device if name == username_digest(username) else None
+
+
+def device_remember(request: HttpRequest, response: HttpResponse) -> None:
+    """Set the cookie of the user who logged in.
+
+    A browser that already has it keeps its ID and its counter.
+    """
+    username = request.user.get_username()
+    device = known_device(request, username) or secrets.token_hex(16)
+    response.set_signed_cookie(
+        COOKIE,
+        f"{device}.{username_digest(username)}",
+        salt=_SALT,
+        max_age=DEVICE_LASTS,
+        path=CONSOLE_PATH,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
 
 LOGIN_WINDOW = timedelta(minutes=5)
 NAME_FACTOR = 10

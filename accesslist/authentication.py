@@ -1,7 +1,6 @@
 """HTTP Digest authentication for DRF (RFC 7616 and RFC 2617).
 
-`accesslist.digest` has the arithmetic and `accesslist.nonces` the nonces; this module checks a request with
-both. All wrong credentials get the same 401.
+`accesslist.digest` has the arithmetic and the nonces. All wrong credentials get the same 401.
 """
 
 import hashlib
@@ -15,7 +14,7 @@ from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from accesslist import digest, nonces
+from accesslist import digest
 from accesslist.credentials import CallerRecord, begin_remembering, note_use, read_caller, use_nonce
 from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.principal import KeyPrincipal
@@ -89,7 +88,7 @@ class DigestAuthentication(BaseAuthentication):
 
 def unauthorized(now: datetime, *, stale: bool = False) -> ApiError:
     """The one 401, with a fresh nonce."""
-    nonce = nonces.mint(nonce_key(settings.SECRET_KEY), now)
+    nonce = digest.mint_nonce(nonce_key(settings.SECRET_KEY), now)
     return ApiError(
         ErrorCode.UNAUTHORIZED,
         headers={"WWW-Authenticate": digest.challenge(digest.REALM, nonce, stale=stale)},
@@ -147,7 +146,7 @@ def _refuse_invalid_nonce(credentials: digest.DigestCredentials, record: CallerR
     a wrong response never gets here and always counts as an attempt.
     """
     since = record.nonces_since or begin_remembering(now)
-    is_valid = nonces.is_valid(credentials.nonce, nonce_key(settings.SECRET_KEY), now, not_before=since)
+    is_valid = digest.is_valid_nonce(credentials.nonce, nonce_key(settings.SECRET_KEY), now, not_before=since)
     if not is_valid or not use_nonce(credentials.nonce, credentials.nc, now):
         # Another request may have started the memory after this one arrived.
         raise unauthorized(max(now, since), stale=True)

@@ -1,22 +1,26 @@
-"""Decides whether a user may log in to the console. Nobody can before the first project exists."""
+"""Decides who may log in to the console, and who may set up an installation without users."""
 
+from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 
-from accesslist.attempts import attempt_give_back, attempt_take
-from accesslist.devices import device_remember
-from accesslist.first_run.access import may_set_up
+from accesslist.attempts import attempt_give_back, attempt_take, device_remember
 from accesslist.metrics import FailedAuthentication, count_failure
-from accesslist.models import Project, User, username_key
+from accesslist.models import Project, User
 from accesslist.principal import UserPrincipal
-from accesslist.selectors.second_factors import has_second_factor
-from accesslist.services.second_factors import second_factor_use
+from accesslist.rules.usernames import username_key
+from accesslist.selectors.users import has_second_factor
+from accesslist.services.accounts import second_factor_use
+from accesslist.throttles import throttle
 from opsapi import clock
-from opsapi.api.addresses import client_address
+from opsapi.api.addresses import address_of, client_address, counted_range, is_forwarded, peer_address
 from opsapi.api.errors import ApiError
 from opsapi.console.login_policy import Attempt, LoginPolicy, LoginRefusedError, RefusalCode
+from opsapi.setup_link import is_setup_token
 
 
 class OperatorBackend(LoginPolicy):
@@ -27,7 +31,7 @@ class OperatorBackend(LoginPolicy):
         return not Project.objects.exists()
 
     def may_set_up(self, request: HttpRequest) -> bool:
-        """See `accesslist.first_run.access`."""
+        """See `accesslist.backends`."""
         return may_set_up(request)
 
     def admit(self, request: HttpRequest, username: str) -> Attempt:
@@ -82,3 +86,49 @@ def _known(username: str, password: str) -> User | None:
         User().set_password(password)
         return None
     return user if user.check_password(password) and user.is_staff else None
+
+
+_TOKEN_LASTS = timedelta(hours=1)
+_HAS_TOKEN = "setup_token"  # noqa: S105 - a name
+
+
+def may_set_up(request: HttpRequest) -> bool:
+    """Whether the visitor may create the first user, while there is none."""
+    return _is_local(request) or request.session.get(_HAS_TOKEN, False)
+
+
+def setup_token_take(request: HttpRequest, token: str) -> bool:
+    """Let the session of the visitor set up the installation, if the token is right.
+
+    Raises:
+        ApiError: RATE_LIMITED, after OPSAPI_LOGIN_ATTEMPTS attempts of an address in a minute.
+    """
+    bucket = f"setup token {counted_range(client_address(request))}"
+    throttle(bucket, settings.OPSAPI_LOGIN_ATTEMPTS, clock.now())
+    if not is_setup_token(token):
+        count_failure(FailedAuthentication.CONSOLE_CREDENTIALS)
+        return False
+    # A new key: others may know the old key of the session.
+    request.session.flush()
+    request.session[_HAS_TOKEN] = True
+    request.session.set_expiry(clock.now() + _TOKEN_LASTS)
+    return True
+
+
+def _is_local(request: HttpRequest) -> bool:
+    """Whether the browser runs on this machine.
+
+    Behind a proxy on this machine everybody has a loopback address, so no sign of a proxy is accepted, and
+    OPSAPI_INVITATION_ONLY=false leaves only the token. A name that resolves to loopback may belong to a
+    stranger's page (DNS rebinding), so the name must be local.
+    """
+    if not settings.OPSAPI_INVITATION_ONLY:
+        return False
+    address = peer_address(request)
+    if address is None or not address.is_loopback:
+        return False
+    if is_forwarded(request) or settings.OPSAPI_TRUSTED_PROXIES or settings.OPSAPI_PUBLIC_URL:
+        return False
+    name = urlsplit(f"//{request.get_host()}").hostname or ""
+    named = address_of(name)
+    return name == "localhost" or (named is not None and named.is_loopback)

@@ -1,13 +1,19 @@
-"""HTTP Digest arithmetic: algorithm MD5, qop `auth` (RFC 7616, RFC 2617).
+"""HTTP Digest arithmetic: algorithm MD5, qop `auth` (RFC 7616, RFC 2617), and nonces that need no storage.
 
 Text from a request is as WSGI passes it: each character is one octet of the request.
+
+A nonce is 24 octets as 32 characters of url-safe base64: 6 octets of milliseconds since 1970, 6 random
+octets and 12 octets of HMAC-SHA256 over both (RFC 7616 3.3, 5.4). Any process with the key can check it.
 """
 
+import base64
 import hashlib
 import hmac
 import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 REALM: Final = "Ops Public API"
@@ -53,7 +59,7 @@ class DigestCredentials:
 def parse(header: str) -> DigestCredentials:
     """Read the value of an Authorization header, in time linear in its length (RFC 7616 3.4).
 
-    Values may be quoted or tokens, empty list elements and unknown parameters are passed over.
+    Values may be quoted or tokens. Empty list elements and unknown parameters are ignored.
     Raises MalformedCredentials.
     """
     if len(header) > MAX_HEADER_LENGTH:
@@ -146,3 +152,53 @@ def _credentials(parameters: Mapping[str, str]) -> DigestCredentials:
 def _md5(data: bytes) -> str:
     # The protocol requires MD5. The password is protected by the encryption of HA1 at rest.
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+NONCE_LIFETIME: Final = timedelta(seconds=300)
+"""Lifetime of a nonce; a nonce of exactly this age has expired."""
+
+NONCE_SKEW: Final = timedelta(seconds=5)
+"""Maximum clock difference of two machines that share the key."""
+
+_TIME_LENGTH = 6
+_RANDOM_LENGTH = 6
+_BODY_LENGTH = _TIME_LENGTH + _RANDOM_LENGTH
+_MAC_LENGTH = 12
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SHAPE = re.compile(r"[A-Za-z0-9_-]{32}")
+
+
+def mint_nonce(key: bytes, now: datetime, random: bytes | None = None) -> str:
+    """Create a nonce for `now`, which has a time zone; `random` is 6 octets, drawn if left out."""
+    drawn = secrets.token_bytes(_RANDOM_LENGTH) if random is None else random
+    if len(drawn) != _RANDOM_LENGTH:
+        raise ValueError(f"random must be {_RANDOM_LENGTH} octets")
+    body = _milliseconds(now).to_bytes(_TIME_LENGTH, "big") + drawn
+    return base64.urlsafe_b64encode(body + _mac(key, body)).decode("ascii")
+
+
+def is_valid_nonce(nonce: str, key: bytes, now: datetime, not_before: datetime | None = None) -> bool:
+    """Whether the nonce has our signature, is not too old at `now`, and at most NONCE_SKEW in the future.
+
+    `not_before` is the start of the database's memory of used nonces; older nonces are too old.
+    """
+    if not _SHAPE.fullmatch(nonce):
+        return False
+    octets = base64.urlsafe_b64decode(nonce)
+    body, mac = octets[:_BODY_LENGTH], octets[_BODY_LENGTH:]
+    if not hmac.compare_digest(_mac(key, body), mac):
+        return False
+    born = int.from_bytes(body[:_TIME_LENGTH], "big")
+    is_valid_nonce_age = not_before is None or born >= _milliseconds(not_before)
+    return is_valid_nonce_age and _milliseconds(now - NONCE_LIFETIME) < born <= _milliseconds(
+        now + NONCE_SKEW
+    )
+
+
+def _mac(key: bytes, body: bytes) -> bytes:
+    # The label separates these codes from other uses of the same key.
+    return hmac.digest(key, b"digest nonce:" + body, hashlib.sha256)[:_MAC_LENGTH]
+
+
+def _milliseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

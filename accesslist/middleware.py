@@ -10,7 +10,7 @@ from django.utils.functional import SimpleLazyObject
 
 from accesslist.models import User
 from accesslist.principal import UserPrincipal
-from accesslist.selectors.second_factors import has_second_factor
+from accesslist.selectors.users import has_second_factor
 from opsapi.api.addresses import client_address
 from opsapi.console.path import CONSOLE_PATH
 

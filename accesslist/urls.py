@@ -5,20 +5,19 @@ from typing import Any
 
 from django.urls import URLPattern
 
-from accesslist.views.access_lists import GlobalAccessListViewSet
-from accesslist.views.first_user import FirstUserViewSet
-from accesslist.views.group_teams import GroupTeamViewSet
-from accesslist.views.key_access_lists import (
+from accesslist.views.keys import (
+    GlobalAccessListViewSet,
     GroupKeyAccessListViewSet,
+    GroupKeyViewSet,
     InstallationKeyAccessListViewSet,
+    InstallationKeyViewSet,
     KeyAccessListViewSet,
     OrgKeyAccessListViewSet,
+    OrgKeyViewSet,
 )
-from accesslist.views.keys import GroupKeyViewSet, InstallationKeyViewSet, OrgKeyViewSet
-from accesslist.views.organizations import OrganizationViewSet
-from accesslist.views.projects import ProjectViewSet
-from accesslist.views.teams import TeamUserViewSet, TeamViewSet
-from accesslist.views.users import GroupUserViewSet, OrgUserViewSet, UserViewSet
+from accesslist.views.organizations import OrganizationViewSet, ProjectViewSet
+from accesslist.views.teams import GroupTeamViewSet, TeamUserViewSet, TeamViewSet
+from accesslist.views.users import FirstUserViewSet, GroupUserViewSet, OrgUserViewSet, UserViewSet
 from opsapi.api.views import route
 
 ONE: Mapping[str, Any] = {"get": "retrieve", "patch": "update", "delete": "destroy"}

@@ -7,9 +7,9 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
-from accesslist.models import User, username_key
+from accesslist.models import User
 from accesslist.rules.administration import resetter_of
-from accesslist.rules.usernames import character_fault
+from accesslist.rules.usernames import character_fault, username_key
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.roles import INSTALLATION, Grant, satisfies
@@ -33,7 +33,7 @@ def username_fault(username: str) -> BadField | None:
 
 
 def as_email(username: str) -> str | None:
-    """The name, when it is an e-mail address: it then serves as one."""
+    """Return the name if it is an e-mail address, for use as the user's address; otherwise None."""
     try:
         validate_email(username)
     except ValidationError:
@@ -51,7 +51,7 @@ def password_fault(password: str, user: User) -> BadField | None:
 
 
 def check_password(password: str, user: User) -> None:
-    """Refuse a password that Django's validators do not let pass.
+    """Refuse a password that Django's validators reject.
 
     Raises:
         ApiError: WEAK_PASSWORD.

@@ -20,13 +20,14 @@ class AlertingConfig(AppConfig):
     def ready(self) -> None:
         """Services need the models, which are loaded only now."""
         from alerting.metrics import alerting_metrics  # noqa: PLC0415 - see above
-        from alerting.panels import alerting_widgets, alerts_of_host  # noqa: PLC0415
+        from alerting.panels import MUTE_HOSTS, alerting_widgets, alerts_of_host  # noqa: PLC0415
         from alerting.selectors.overview import workers_seen  # noqa: PLC0415
         from alerting.services import config_coverage, configs, purge  # noqa: PLC0415
 
         self.metrics = [alerting_metrics]
         self.overview = [alerting_widgets]
         self.host_panels = [alerts_of_host]
+        self.host_links = [MUTE_HOSTS]
         self.workers_seen = workers_seen
 
         group_created.connect(configs.default_configs_create)

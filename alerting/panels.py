@@ -1,4 +1,4 @@
-"""Alerting on the start page of the console and on the pages of hosts."""
+"""Alerting on the start page of the console, and on the list and the pages of hosts."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Model
 
+from alerting.access import WRITE
 from alerting.choices import DestinationState, NotificationStatus
 from alerting.models import (
     Alert,
@@ -17,6 +18,7 @@ from alerting.models import (
 )
 from alerting.notification_types import recipient_words
 from alerting.presentation import alert_cells, notifications_waiting_url, window_badge
+from alerting.rules.matchers import MAX_REGEX_LENGTH, hosts_matcher
 from alerting.rules.wording import target_words
 from alerting.selectors.alerts import Age, active_first_rows, alerts_matching
 from alerting.selectors.destinations import destinations_failing
@@ -32,10 +34,12 @@ from alerting.selectors.overview import (
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
 from automation.models import Host
+from events.types import Category
 from integrations.choices import ChannelType
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
-from opsapi.console.admin_urls import list_url, page_url
+from opsapi.console.actions import LinkOfRows
+from opsapi.console.admin_urls import add_url_named, list_url, page_url
 from opsapi.console.widgets import Cell, Notice, Panel, Tone, Widget, number_of
 from opsapi.first_rows import in_visible_scope
 from opsapi.program import COMMAND
@@ -250,3 +254,21 @@ def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Pa
         remedy=all_alerts,
         facts=[all_alerts] if found.rows else [],
     )
+
+
+def _window_of(hosts: Sequence[Host]) -> str:
+    """The form of a maintenance window for these hosts."""
+    if len({host.group_id for host in hosts}) > 1:
+        raise ValueError("Select hosts of one project: a maintenance window belongs to one project.")
+    names = sorted(str(host) for host in hosts)
+    if len(hosts_matcher(names)["value"]) > MAX_REGEX_LENGTH:
+        raise ValueError("Select fewer hosts, or create a maintenance window with a matcher.")
+    return add_url_named(
+        "alerting.maintenancewindow",
+        group=hosts[0].group_id,
+        alertTypeNames=Category.HOST.value,
+        hosts="\n".join(names),
+    )
+
+
+MUTE_HOSTS = LinkOfRows(name="mute", label="Mute", access=WRITE, url_of=_window_of)

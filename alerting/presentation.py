@@ -114,7 +114,8 @@ def window_badge(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:
 
 def muted_words(extent: MuteExtent) -> str:
     """What a saved window mutes, in a sentence."""
-    return f"This window mutes {extent.sentence}: {extent.open_words} now."
+    counted = "" if extent.is_narrow else f": {extent.open_words} now"
+    return f"This window mutes {extent.sentence}{counted}."
 
 
 def window_name(window: MaintenanceWindow) -> str:

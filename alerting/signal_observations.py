@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from accesslist.models import Project
-from accesslist.selectors.second_factors import groups_without_second_factor, orgs_without_second_factor
+from accesslist.selectors.users import groups_without_second_factor, orgs_without_second_factor
 from alerting.rules.observations import (
     Condition,
     Observation,

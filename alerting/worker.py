@@ -21,7 +21,7 @@ import psycopg
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from accesslist.services.housekeeping import traces_trim
+from accesslist.services.accounts import traces_trim
 from alerting.courier import Courier
 from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.services.clock_steps import notifications_bring_forward

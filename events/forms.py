@@ -9,15 +9,13 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
-from events.search import EventSearch
-from events.search_pages import Direction
+from events.search import Direction, EventSearch
 from events.selectors import EventPosition, readable_position, what_is_named
 from events.types import EVENT_TYPES, Category, EventType
 from events.wording import in_words
 from opsapi.api.principal import Operator
 from opsapi.clock import parse_filter_time
-from opsapi.console.fields import UtcDateTimeField
-from opsapi.console.forms import single_line, themed
+from opsapi.console.forms import UtcDateTimeField, line_field, themed
 from opsapi.ids import is_id
 
 _ANY = ("", "Any")
@@ -70,8 +68,8 @@ class FilterDateTime(UtcDateTimeField):
             return data
 
 
-def _text(label: str, **options: Any) -> forms.CharField:
-    return forms.CharField(label=label, required=False, max_length=254, validators=[single_line], **options)
+def _text(label: str) -> forms.CharField:
+    return line_field(254, label=label, required=False)
 
 
 class EventFilters(forms.Form):

@@ -145,7 +145,7 @@ def present_event(
         **without_nulls(scope),
         **row["details"],
     }
-    # The kind of host a backup concerns is for alerts; the event document does not have it.
+    # The host type of a backup is for alerts only; the event document does not have it.
     shown.pop("sourceTypeName", None)
     return {**shown, "links": links.related(f"{among}/{row['id']}", _relations(row) if alone else {})}
 

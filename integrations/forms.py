@@ -16,8 +16,7 @@ from integrations.fields import Field, FieldSet
 from integrations.redaction import Secrets
 from integrations.serializers import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
-from opsapi.console.fields import CLEAR, SecretInput
-from opsapi.console.forms import ConsoleForm, themed
+from opsapi.console.forms import CLEAR, ConsoleForm, SecretInput, themed
 from opsapi.roles import Scope
 
 _ASKED_FOR = "asked_for"

@@ -56,7 +56,7 @@ def second_after(moment: datetime) -> datetime:
 
 
 def time_words(moment: datetime) -> str:
-    """Return `2026-11-21 19:00:00Z`, as templates show times (`opsapi.console.formats`)."""
+    """Return `2026-11-21 19:00:00Z`, as templates show times (`opsapi.console.en.formats`)."""
     return wire_time(moment).replace("T", " ")
 
 

@@ -21,8 +21,8 @@ _public: list[URLPattern | URLResolver] = [
 urlpatterns = [
     path("", RedirectView.as_view(url=CONSOLE_PATH)),
     path(CONSOLE_PATH.strip("/"), RedirectView.as_view(url=CONSOLE_PATH)),
-    path(f"{CONSOLE_PATH[1:]}account/", include("accesslist.account.urls")),
-    path(SETUP_PATH[1:], include("accesslist.first_run.urls")),
+    path(f"{CONSOLE_PATH[1:]}account/", include("accesslist.account")),
+    path(SETUP_PATH[1:], include("accesslist.first_run")),
     path(f"{CONSOLE_PATH[1:]}mail-server/", include("integrations.mail_server")),
     path(CONSOLE_PATH[1:], admin.site.urls),
     path("api/public/v1.0", include(_public)),

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.test import Client
 from django.test.client import ClientHandler
 
-from accesslist import digest, nonces
+from accesslist import digest
 from accesslist.authentication import nonce_key
 from opsapi import clock
 from opsapi.api.bodies import render
@@ -81,7 +81,7 @@ def authorization(
     key: KeyPair, method: str, uri: str, *, nonce: str | None = None, nc: str | None = None
 ) -> str:
     """The Authorization header a well-behaved client sends."""
-    nonce = nonce or nonces.mint(nonce_key(settings.SECRET_KEY), clock.now())
+    nonce = nonce or digest.mint_nonce(nonce_key(settings.SECRET_KEY), clock.now())
     nc = nc or f"{next(_counts):08x}"
     secret = digest.ha1(key.public_key, digest.REALM, key.private_key)
     answer = digest.response(secret, method, uri, nonce, nc, "c0ffee")

@@ -36,6 +36,8 @@ PROGRAMS = frozenset({"chromium", "container", "mongod", "postgresql", "promethe
 FIRST = (
     "tests/processes/test_container.py",
     "tests/processes/test_killed_workers.py",
+    "tests/processes/test_faults.py",
+    "tests/processes/test_upgrade.py",
     "tests/browser/test_pages.py",
     "tests/processes/test_how_to.py",
     "tests/processes/test_quickstart.py",

@@ -1,29 +1,127 @@
-"""Projects in the console, and the roles of teams in them."""
+"""Organizations and projects in the console."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.apps import apps
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from accesslist.access import PROJECT_CREATORS, WRITE_PROJECT, WRITE_PROJECT_ACCESS
-from accesslist.forms.projects import DeletionForm, ProjectChangeForm, ProjectForm, TeamRolesForm
-from accesslist.models import Project
-from accesslist.serializers.teams import AskedTeam
-from accesslist.services.group_teams import group_team_remove, group_teams_add
-from accesslist.services.projects import project_create, project_delete, project_update
+from accesslist.access import CREATE_ORGS, PROJECT_CREATORS, WRITE_ORG, WRITE_PROJECT, WRITE_PROJECT_ACCESS
+from accesslist.forms.projects import (
+    DeletionForm,
+    OrganizationForm,
+    ProjectChangeForm,
+    ProjectForm,
+    TeamRolesForm,
+)
+from accesslist.models import Organization, Project, Team
+from accesslist.serializers.organizations import AskedTeam
+from accesslist.services.projects import (
+    organization_create,
+    organization_delete,
+    organization_rename,
+    project_create,
+    project_delete,
+    project_update,
+)
+from accesslist.services.teams import group_team_update, group_teams_add
 from events.models import Event
 from opsapi.api.permissions import Access, Where
+from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import add_url_named, list_url
 from opsapi.console.display import Context, link, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.roles import Role
+from opsapi.roles import Role, Scope
+
+
+def _make_org(call: ActionCall) -> ActionOutcome:
+    org = organization_create(name=call.values["name"], actor=call.actor, now=call.now)
+    return ActionOutcome(row=org)
+
+
+def _rename(call: ActionCall) -> None:
+    organization_rename(org_id=call.row.id, name=call.values["name"], actor=call.actor, now=call.now)
+
+
+def _delete_org(call: ActionCall) -> None:
+    organization_delete(org_id=call.row.id, actor=call.actor, now=call.now)
+
+
+@admin.register(Organization)
+class OrganizationAdmin(ConsoleAdmin):
+    """Organizations."""
+
+    section = Section.ACCESS
+    icon = "domain"
+    rank = 20
+    add_action = Action(
+        label="New organization",
+        done="Created",
+        text="An organization has projects, teams and users.",
+        icon="domain_add",
+        run=_make_org,
+        access=CREATE_ORGS,
+        form=OrganizationForm,
+    )
+    actions_of_row: ClassVar[Mapping[str, Action]] = {
+        "rename": Action(
+            label="Change",
+            done="Changed",
+            icon="edit",
+            run=_rename,
+            access=WRITE_ORG,
+            form=OrganizationForm,
+        ),
+        "delete": Action(
+            label="Delete",
+            done="Deleted",
+            text="Only an organization without projects can be deleted. This also deletes its teams "
+            "and all roles in it.",
+            icon="delete",
+            danger=True,
+            run=_delete_org,
+            access=WRITE_ORG,
+        ),
+    }
+    list_display = [short_field("name"), "created"]
+    search_fields = ["name", "id__exact"]
+    ordering = ["name", "id"]
+    fields = ["id", "name", "created", "projects", "teams"]
+    empty_text = "No organizations yet. The first project creates one."
+
+    @admin.display(description="projects")
+    def projects(self, org: Organization) -> SafeString:
+        """The projects of the organization."""
+        return link(list_url(Project, org__id__exact=org.id), "Its projects")
+
+    @admin.display(description="teams")
+    def teams(self, org: Organization) -> SafeString:
+        """The teams of the organization."""
+        return link(list_url(Team, org__id__exact=org.id), "Its teams")
+
+    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
+        """Organizations that the operator is a member of."""
+        return rows if visible_scope.everything else rows.filter(id__in=visible_scope.org_ids)
+
+    def shows(self, row: Any, visible_scope: VisibleScope) -> bool:
+        """As `visible`, for a single row, without a query."""
+        return visible_scope.everything or row.id in visible_scope.org_ids
+
+    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
+        """Members of any organization can see the list."""
+        return visible_scope.everything or bool(visible_scope.org_ids)
+
+    def scope_of(self, row: Organization) -> Scope:
+        """The organization itself."""
+        return Scope(org_id=row.id)
+
 
 _AGENT = "automation.agent"
 
@@ -51,7 +149,7 @@ def _set_team_roles(call: ActionCall) -> ActionOutcome:
     group = call.operator.authorise_group(WRITE_PROJECT_ACCESS.roles, call.row.id)
     team, roles = call.values["team"], [Role(name) for name in call.values["roles"]]
     if not roles:
-        group_team_remove(group=group, team_id=team.id, actor=call.actor, now=call.now)
+        group_team_update(group=group, team_id=team.id, roles=(), actor=call.actor, now=call.now)
         return ActionOutcome(message=f"Team {team.name} no longer has roles in the project.")
     asked = [AskedTeam("team", team.id, roles)]
     group_teams_add(group=group, asked=asked, by=call.operator.grants, actor=call.actor, now=call.now)

@@ -1,4 +1,4 @@
-"""Shared parts of the pages of role holders: they show the roles that the operator can see."""
+"""Roles in the console: shared parts of the pages of role holders."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest
 
 from accesslist.forms.roles import role_words
-from accesslist.models import ApiKey, Project, RoleGrant, Team, User
+from accesslist.models import ApiKey, DigestEpoch, DigestUse, Project, RateWindow, RoleGrant, Team, User
 from accesslist.selectors.users import Sight, held_in
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import operator_of
@@ -81,3 +81,48 @@ class WithRoles(ConsoleAdmin):
     def roles(self, holder: ApiKey | User | Team) -> str | None:
         """Each role with its scope."""
         return ", ".join(role_words(grant) for grant in getattr(holder, _SHOWN)) or None
+
+
+@admin.register(RoleGrant)
+class RoleGrantAdmin(ConsoleAdmin):
+    """All roles, with holder and scope."""
+
+    list_display = ["role", "api_key", "user", "team", "org", "project"]
+    list_filter = ["role"]
+    list_select_related = ["api_key", "user", "team", "org", "project"]
+    search_fields = ["api_key__public_key", "user__username", "team__name", "org__name", "project__name"]
+    ordering = ["id"]
+    fields = ["role", "api_key", "user", "team", "org", "project"]
+    empty_text = "No roles yet."
+
+
+@admin.register(DigestUse)
+class DigestUseAdmin(ConsoleAdmin):
+    """Nonces used in the last few minutes; a second use is refused."""
+
+    list_display = ["nonce", "nc", "used"]
+    ordering = ["-id"]
+    sortable_by = ()
+    fields = ["nonce", "nc", "used"]
+    empty_text = "No API key made a request in the last few minutes."
+
+
+@admin.register(DigestEpoch)
+class DigestEpochAdmin(ConsoleAdmin):
+    """Start of the memory of used nonces."""
+
+    list_display = ["started"]
+    sortable_by = ()
+    fields = ["started"]
+    empty_text = "Starts with the next request of an API key."
+
+
+@admin.register(RateWindow)
+class RateWindowAdmin(ConsoleAdmin):
+    """Counters of rate limits."""
+
+    list_display = ["bucket", "started", "count"]
+    search_fields = ["bucket"]
+    ordering = ["-started"]
+    fields = ["bucket", "started", "count"]
+    empty_text = "No recent requests are counted."

@@ -12,16 +12,16 @@ from django.utils.safestring import SafeString
 from accesslist.access import WRITE_ORG
 from accesslist.admin.roles import WithRoles, holders
 from accesslist.forms.users import TeamChangeForm, TeamForm
-from accesslist.models import Team, username_key
+from accesslist.models import Team
+from accesslist.rules.usernames import username_key
 from accesslist.selectors.users import sight_of
-from accesslist.serializers.teams import members_named
+from accesslist.serializers.organizations import members_named
 from accesslist.services.locks import actor_lock_in_turn
 from accesslist.services.teams import team_create, team_delete, team_update
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
-from opsapi.console.display import link, short_field
+from opsapi.console.display import link, short_field, urls_seen
 from opsapi.console.filters import RelatedFilter
-from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import Section
 from opsapi.roles import Scope
 
@@ -68,6 +68,7 @@ class TeamAdmin(WithRoles):
     section = Section.ACCESS
     icon = "groups"
     rank = 40
+    in_any_scope = True
     add_action = Action(
         label="New team",
         done="Created",
@@ -111,10 +112,6 @@ class TeamAdmin(WithRoles):
         if visible_scope.everything:
             return rows
         return rows.filter(Q(org_id__in=visible_scope.org_ids) | Q(id__in=holders(visible_scope, "team_id")))
-
-    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
-        """Any organization can have teams."""
-        return bool(visible_scope)
 
     def scope_of(self, row: Team) -> Scope:
         """The organization of the team."""

@@ -1,6 +1,7 @@
-"""Users in the console."""
+"""Users and their second factors in the console."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -10,29 +11,76 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from accesslist.access import WRITE_USERS
-from accesslist.account.forms import NewPasswordForm
 from accesslist.admin.roles import WithRoles, sight_in
-from accesslist.admin.second_factors import RESET_SECOND_FACTOR, who_resets
+from accesslist.forms.account import NewPasswordForm
 from accesslist.forms.roles import as_asked
 from accesslist.forms.users import UserForm, UserRolesForm
-from accesslist.models import User
-from accesslist.rules.administration import ADMINISTRATORS, administers
+from accesslist.models import SecondFactor, User
+from accesslist.rules.administration import ADMINISTRATORS, administers, resetter_of
 from accesslist.rules.role_requests import RoleRequest
-from accesslist.selectors.second_factors import has_second_factor
-from accesslist.selectors.users import orgs_of_groups, sight_of, visible_users
-from accesslist.services.accounts import user_password_reset
-from accesslist.services.grants import grants_of
+from accesslist.selectors.users import has_second_factor, orgs_of_groups, sight_of, visible_users
+from accesslist.services.accounts import second_factor_reset, user_password_reset
+from accesslist.services.grants import grants_of, user_lock, user_roles_replace
 from accesslist.services.locks import actor_lock_in_turn
-from accesslist.services.user_roles import user_lock, user_roles_replace
 from accesslist.services.users import NewUser, user_create, user_delete
-from opsapi.api.permissions import Access, Where
+from opsapi.api.permissions import Access, Where, in_installation
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
-from opsapi.console.display import badge, link
-from opsapi.console.links import urls_seen
-from opsapi.console.model_admin import Section
+from opsapi.console.display import badge, link, urls_seen
+from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.widgets import Tone
 from opsapi.roles import INSTALLATION, Role, satisfies
+
+
+def _reset(call: ActionCall) -> ActionOutcome:
+    user: User = call.row
+    second_factor_reset(user_id=user.id, by=call.operator.grants, actor=call.actor, now=call.now)
+    return ActionOutcome(
+        message=f"{user.username} now logs in with the password only, and can set up a new second factor."
+    )
+
+
+def who_resets(user: User | None) -> Access:
+    """Follows the rule of the service."""
+    return in_installation(resetter_of(user.grants_held if user else ()))
+
+
+def _has_one(user: Any, _: datetime) -> bool:
+    return has_second_factor(user.id)
+
+
+RESET_SECOND_FACTOR = Action(
+    label="Reset second factor",
+    text="For a user who lost their authenticator and their recovery codes. This ends their sessions; "
+    "they can then log in with the password only. Verify who is asking.",
+    run=_reset,
+    access=who_resets,
+    offered=_has_one,
+    icon="phonelink_erase",
+    danger=True,
+)
+"""The action on the page of a user."""
+
+
+@admin.register(SecondFactor)
+class SecondFactorAdmin(ConsoleAdmin):
+    """Users with a second factor, without the secret and the recovery codes."""
+
+    section = Section.ACCESS
+    icon = "phonelink_lock"
+    rank = 70
+    list_display = ["user", "created", "confirmed"]
+    list_select_related = ["user"]
+    search_fields = ["user__username"]
+    ordering = ["created", "id"]
+    fields = ["user", "created", "confirmed", "recovery_codes_left"]
+    empty_text = "No second factors yet. Users set up their own on their account page."
+
+    @admin.display(description="recovery codes left")
+    def recovery_codes_left(self, factor: SecondFactor) -> int:
+        """Number of unused recovery codes."""
+        return len(factor.recovery_hashes)
+
 
 _CONTACTS = frozenset({"email_address", "mobile_number"})
 
@@ -105,6 +153,7 @@ class UserAdmin(WithRoles):
     section = Section.ACCESS
     icon = "person"
     rank = 30
+    in_any_scope = True
     add_action = Action(
         label="New user",
         done="Created",
@@ -204,7 +253,3 @@ class UserAdmin(WithRoles):
         if visible_scope.everything:
             return rows
         return rows.filter(id__in=visible_users(sight_in(visible_scope)).values("id"))
-
-    def is_shown_to(self, visible_scope: VisibleScope) -> bool:
-        """Everybody sees at least themselves."""
-        return bool(visible_scope)

@@ -8,19 +8,25 @@ from django.core.exceptions import ValidationError
 from django.utils.functional import cached_property
 from django.utils.translation import ngettext
 
+from accesslist.access import list_of
 from accesslist.forms.scopes import ScopedForm, ScopeField, lines
 from accesslist.models import AccessListEntry, ApiKey
-from accesslist.network_access import list_of
-from accesslist.rules.access_lists import NewEntry, SeenCaller, keeps_out, newly_refused
-from accesslist.rules.ranges import is_within, read_range
-from accesslist.selectors.access_lists import RECENT, blocks_of, recent_callers
+from accesslist.rules.access_lists import (
+    NewEntry,
+    SeenCaller,
+    is_within,
+    keeps_out,
+    newly_refused,
+    read_range,
+)
+from accesslist.selectors.keys import RECENT, blocks_of, recent_callers
 from opsapi import clock
 from opsapi.api.addresses import is_exempt
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.clock import time_words
 from opsapi.console.display import cut
-from opsapi.console.forms import single_line
+from opsapi.console.forms import line_field
 from opsapi.first_rows import more_words
 
 _MOST_RANGES = 100
@@ -93,7 +99,7 @@ class EntriesForm(GuardedForm):
         label="Addresses and ranges",
         help_text="One per line, such as 192.0.2.7 or 192.0.2.0/24.",
     )
-    description = forms.CharField(max_length=250, required=False, validators=[single_line])
+    description = line_field(250, required=False)
 
     def clean_ranges(self) -> list[str]:
         """The ranges in canonical form, without duplicates."""
@@ -183,7 +189,7 @@ class EntryForm(RemovalForm):
     field_order = ("ranges", "description", "anyway")
 
     ranges = forms.CharField(max_length=50, label="Address or range")
-    description = forms.CharField(max_length=250, required=False, validators=[single_line])
+    description = line_field(250, required=False)
 
     def stored(self) -> Mapping[str, Any]:
         """The stored values."""

@@ -8,13 +8,14 @@ from django.core.exceptions import ValidationError
 
 from accesslist.forms.roles import HeldRolesForm, RolesForm
 from accesslist.forms.scopes import ScopedForm, ScopeField, lines
-from accesslist.models import RoleGrant, username_key
+from accesslist.models import RoleGrant
 from accesslist.rules.administration import administers
+from accesslist.rules.usernames import username_key
 from accesslist.selectors.keys import present_grants
-from accesslist.serializers.teams import MOST_MEMBERS, TeamChange, TeamInput
+from accesslist.serializers.organizations import MOST_MEMBERS, TeamChange, TeamInput
 from accesslist.serializers.users import UserInput
 from opsapi.api.catalogue import ErrorCode
-from opsapi.console.forms import DocumentForm, single_line
+from opsapi.console.forms import DocumentForm, line_field
 from opsapi.roles import Scope
 
 
@@ -28,15 +29,15 @@ class UserForm(RolesForm, DocumentForm):
         *RolesForm.role_fieldsets,
     )
 
-    username = forms.CharField(max_length=254, validators=[single_line])
+    username = line_field(254)
     password = forms.CharField(
         max_length=1000,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text="An initial password. Give it to the user, who can change it on their account page.",
     )
-    firstName = forms.CharField(max_length=100, label="First name", validators=[single_line])
-    lastName = forms.CharField(max_length=100, label="Last name", validators=[single_line])
+    firstName = line_field(100, label="First name")
+    lastName = line_field(100, label="Last name")
     emailAddress = forms.CharField(
         required=False,
         max_length=254,

@@ -4,8 +4,10 @@ import getpass
 import secrets
 import sys
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accesslist.models import User
+from accesslist.rules.usernames import username_key
 from accesslist.services.keys import NewKey
 
 
@@ -29,6 +31,18 @@ def show_key(command: BaseCommand, new: NewKey, *, export: bool, before: str = "
     )
     if export:
         command.stdout.write(f"export PUBLIC_KEY={new.key.public_key} PRIVATE_KEY={new.private_key}")
+
+
+def user_named(name: str) -> User:
+    """Return the user with this name, case-insensitive.
+
+    Raises:
+        CommandError: there is none.
+    """
+    user = User.objects.filter(username_key=username_key(name)).first()
+    if user is None:
+        raise CommandError(f"no user has the username {name}")
+    return user
 
 
 def password_asked() -> tuple[str, bool]:

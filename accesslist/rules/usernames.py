@@ -60,10 +60,6 @@ def _prototypes(text: str) -> str:
 @lru_cache(maxsize=1)
 def _confusables() -> dict[int, str]:
     """Return the replacement of each character that looks like other characters."""
-    with _CONFUSABLES.open(encoding="utf-8") as lines:
-        rows = (line.split(";") for line in lines if not line.startswith("#"))
-        return {int(char, 16): _text(looks_like) for char, looks_like in rows}
-
-
-def _text(points: str) -> str:
-    return "".join(chr(int(point, 16)) for point in points.split())
+    lines = _CONFUSABLES.read_text(encoding="utf-8").splitlines()
+    pairs = (pair.split("=") for line in lines if not line.startswith("#") for pair in line.split())
+    return {int(char, 16): "".join(chr(int(point, 16)) for point in look.split("+")) for char, look in pairs}

@@ -1,11 +1,17 @@
-"""API keys with their roles."""
+"""API keys, their roles and access lists, and the addresses that they recently called from.."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet
 
-from accesslist.models import ApiKey, RoleGrant
+from accesslist.models import AccessListEntry, ApiKey, RoleGrant
+from accesslist.rules.access_lists import SeenCaller
+from accesslist.rules.administration import is_within_scope
+from events.selectors import EventFilter, event_rows
+from opsapi.clock import parse_time
 from opsapi.fields import JsonRows
 from opsapi.roles import INSTALLATION, Grant, Scope
 
@@ -47,3 +53,63 @@ def present_roles(roles: Iterable[Mapping[str, str | None]]) -> list[dict[str, s
         named = {"roleName": role["role"], "groupId": role["project_id"], "orgId": role["org_id"]}
         shown.append({name: value for name, value in named.items() if value})
     return shown
+
+
+RECENT = timedelta(days=30)
+_MOST_EVENTS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class ListedKey:
+    """A key with its grants; the scope of a grant in a project includes the organization."""
+
+    id: str
+    public_key: str
+    grants: tuple[tuple[Grant, Scope], ...]
+
+    def is_within(self, place: Scope) -> bool:
+        """Whether the key holds a role in the project, or in the organization or one of its projects."""
+        return place == INSTALLATION or any(is_within_scope(scope, place) for _, scope in self.grants)
+
+
+def entries_of(key_id: str | None) -> QuerySet[AccessListEntry]:
+    """Return the entries of the key's list, or of the global list if None, oldest first."""
+    return AccessListEntry.objects.filter(api_key_id=key_id).order_by("created", "id")
+
+
+def blocks_of(key_id: str | None) -> list[str]:
+    """Return the ranges of the key's list, or of the global list if None."""
+    return list(entries_of(key_id).values_list("cidr_block", flat=True))
+
+
+def listed_key(key_id: str) -> ListedKey | None:
+    """Return the key; None if it does not exist."""
+    key = ApiKey.objects.filter(id=key_id).first()
+    return None if key is None else ListedKey(key.id, key.public_key, tuple(held_by(key)))
+
+
+def held_by(key: ApiKey) -> list[tuple[Grant, Scope]]:
+    """Return the key's grants with their scopes, oldest first."""
+    return [(row.grant, row.scope) for row in key.grants.select_related("project").order_by("id")]
+
+
+def recent_callers(key_id: str | None, *, now: datetime) -> list[SeenCaller]:
+    """Return the latest call of each key from each address, newest first.
+
+    `key_id` selects a key; None selects all keys with a global role. Only the newest 2,000 events of the last
+    30 days are read, so the cost does not depend on the length of the log.
+    """
+    keys = [key_id] if key_id else _keys_with_global_roles()
+    found: dict[tuple[str, str], SeenCaller] = {}
+    for row in event_rows(EventFilter(min_date=now - RECENT))[:_MOST_EVENTS]:
+        details = row["details"]
+        address = details.get("remoteAddress")
+        if address and details.get("apiKeyId") in keys:
+            caller = SeenCaller(details["publicKey"], address, parse_time(row["wire_created"]))
+            found.setdefault((caller.public_key, address), caller)
+    return list(found.values())
+
+
+def _keys_with_global_roles() -> Collection[str | None]:
+    grants = RoleGrant.objects.filter(api_key__isnull=False, org=None, project=None)
+    return set(grants.values_list("api_key_id", flat=True))

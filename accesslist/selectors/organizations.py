@@ -12,34 +12,37 @@ from opsapi.roles import IMPLIED, Grant, Role
 M = TypeVar("M", bound=Model)
 
 
+def organizations() -> QuerySet[Organization]:
+    """Return all organizations, oldest first."""
+    return Organization.objects.order_by("created", "id")
+
+
+def projects() -> QuerySet[Project]:
+    """Return all projects, oldest first."""
+    return Project.objects.order_by("created", "id")
+
+
 def visible_organizations(grants: Iterable[Grant]) -> QuerySet[Organization]:
     """Return the organizations in which a grant implies ORG_MEMBER, oldest first; all for a global role."""
     member = [grant for grant in grants if Role.ORG_MEMBER in IMPLIED[grant.role]]
-    organizations = Organization.objects.order_by("created", "id")
     if any(grant.role.is_global for grant in member):
-        return organizations
-    return organizations.filter(id__in=[grant.org_id for grant in member])
-
-
-def organization_of(org_id: str) -> QuerySet[Organization]:
-    """Return a queryset of the organization with this ID."""
-    return Organization.objects.filter(id=org_id)
+        return organizations()
+    return organizations().filter(id__in=[grant.org_id for grant in member])
 
 
 def visible_projects(grants: Iterable[Grant]) -> QuerySet[Project]:
     """Return the projects that the grants allow reading, oldest first."""
     reading = [grant for grant in grants if Role.GROUP_READ_ONLY in IMPLIED[grant.role]]
-    projects = Project.objects.order_by("created", "id")
     if any(grant.role.is_global for grant in reading):
-        return projects
+        return projects()
     orgs = [grant.org_id for grant in reading if grant.org_id]
     groups = [grant.group_id for grant in reading if grant.group_id]
-    return projects.filter(Q(org_id__in=orgs) | Q(id__in=groups))
+    return projects().filter(Q(org_id__in=orgs) | Q(id__in=groups))
 
 
-def project_of(group_id: str) -> QuerySet[Project]:
-    """Return a queryset of the project with this ID."""
-    return Project.objects.filter(id=group_id)
+def visible_projects_of(org_id: str, grants: Iterable[Grant]) -> QuerySet[Project]:
+    """Return the projects of the organization that the grants allow reading, oldest first."""
+    return visible_projects(grants).filter(org_id=org_id)
 
 
 def teams_of(org_id: str) -> QuerySet[Team]:
@@ -53,6 +56,11 @@ def teams_in(group_id: str) -> QuerySet[Team]:
     roles = held.filter(team_id=OuterRef("id")).order_by("id").values("role")
     teams = Team.objects.filter(id__in=held.filter(team__isnull=False).values("team_id"))
     return teams.order_by("created", "id").annotate(role_names=ArraySubquery(roles))
+
+
+def with_id(rows: QuerySet[M], row_id: str) -> QuerySet[M]:
+    """Return a queryset of the row with this ID."""
+    return rows.filter(id=row_id)
 
 
 def names_beginning(rows: QuerySet[M], *, name: str | None) -> QuerySet[M]:

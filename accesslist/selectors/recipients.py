@@ -8,7 +8,8 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from accesslist.models import Project, RoleGrant, Team, User, username_key
+from accesslist.models import Project, RoleGrant, Team, User
+from accesslist.rules.usernames import username_key
 from accesslist.selectors.users import Membership, users_of_org
 from opsapi.roles import Role
 

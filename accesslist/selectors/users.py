@@ -1,15 +1,21 @@
-"""Users with their roles and teams, and which of them a caller can see."""
+"""Users with their roles, teams and second factors, and which of them a caller can see."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
+from django.db.models.functions import Coalesce
 
-from accesslist.models import Project, RoleGrant, Team, User, username_key
+from accesslist.models import Project, RoleGrant, SecondFactor, Team, User
 from accesslist.rules.administration import GROUP_WRITERS, ORG_WRITERS
+from accesslist.rules.second_factor import setup_uri
+from accesslist.rules.usernames import username_key
 from accesslist.selectors.keys import roles_of
 from accesslist.selectors.organizations import named
+from opsapi.encryption import CannotDecryptError, decrypt
+from opsapi.fields import Among
 from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
 
 
@@ -61,6 +67,11 @@ def users_seen(sight: Sight = EVERYTHING) -> QuerySet[User]:
 def any_user_exists() -> bool:
     """Whether any user exists."""
     return User.objects.exists()
+
+
+def name_is_taken(forms: Mapping[str, str]) -> bool:
+    """Whether a user has the name with these `username_forms`, or a name that looks like it."""
+    return User.objects.filter(Q(*forms.items(), _connector=Q.OR)).exists()
 
 
 def sight_of(grants: Iterable[Grant]) -> Sight:
@@ -158,3 +169,71 @@ def _is_reached(sight: Sight) -> Q:
     direct = RoleGrant.objects.filter(_in_orgs(orgs) | Q(project_id__in=groups), user_id=OuterRef("id"))
     of_teams = Q(team__org_id__in=orgs) | Q(team__grants__project_id__in=groups)
     return Q(Exists(direct)) | Q(Exists(Membership.objects.filter(of_teams, user_id=OuterRef("id"))))
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A second factor that waits for its first code: the secret as text, and the URI for authenticators."""
+
+    secret: str
+    uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactorState:
+    """The state of a user's second factor: when it was confirmed, and the number of unused recovery codes."""
+
+    confirmed: datetime | None = None
+    recovery_codes_left: int = 0
+    setup: Setup | None = None
+
+
+def has_second_factor(user_id: str) -> bool:
+    """Whether the user must enter a code. A second factor without its first code does not count."""
+    return SecondFactor.objects.filter(user_id=user_id, confirmed__isnull=False).exists()
+
+
+def groups_without_second_factor(group_ids: Collection[str]) -> set[str]:
+    """Return the projects in which a user with a role, directly or by a team, has no second factor."""
+    return set(_lacking().filter(Among("project_id", group_ids)).values_list("project_id", flat=True))
+
+
+def orgs_without_second_factor(org_ids: Collection[str]) -> set[str]:
+    """Return the organizations in which, or in a project of which, a user has no second factor."""
+    lacking = _lacking().annotate(within=Coalesce("org_id", "project__org_id"))
+    return set(lacking.filter(Among("within", org_ids)).values_list("within", flat=True))
+
+
+def _lacking() -> QuerySet[RoleGrant]:
+    """The roles of users without a second factor."""
+    confirmed = SecondFactor.objects.filter(user=OuterRef("pk"), confirmed__isnull=False)
+    users = User.objects.filter(~Exists(confirmed))
+    return RoleGrant.objects.filter(Q(user__in=users) | Q(team__members__in=users)).distinct()
+
+
+def factor_state(user_id: str) -> FactorState:
+    """Return the state of the user's second factor. It contains the secret only before the first code."""
+    factor = SecondFactor.objects.select_related("user").filter(user_id=user_id).first()
+    if factor is None:
+        return FactorState()
+    if factor.confirmed is None:
+        return FactorState(setup=_setup(factor))
+    return FactorState(factor.confirmed, len(factor.recovery_hashes))
+
+
+def secret_of(factor: SecondFactor) -> str:
+    """Return the decrypted secret.
+
+    Raises:
+        CannotDecryptError: the key that encrypted the secret is no longer configured.
+    """
+    return decrypt(str(factor.secret), owner=factor.id)
+
+
+def _setup(factor: SecondFactor) -> Setup | None:
+    """None if the secret can no longer be decrypted: the user must start the setup again."""
+    try:
+        secret = secret_of(factor)
+    except CannotDecryptError:
+        return None
+    return Setup(secret, setup_uri(secret, factor.user.username))

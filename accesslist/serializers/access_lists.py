@@ -6,8 +6,7 @@ from typing import Any
 from django.db.models import DateTimeField, F, Value
 from rest_framework import serializers
 
-from accesslist.rules.access_lists import NewEntry
-from accesslist.rules.ranges import MAX_LENGTH, only_address, read_range
+from accesslist.rules.access_lists import MAX_LENGTH, NewEntry, only_address, read_range
 from accesslist.rules.references import refuse_unknown_and_repeated
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import InvalidField, LinkDocument, Values, invalid

@@ -1,4 +1,4 @@
-"""API keys as the API shows and accepts them."""
+"""API keys and roles as the API shows and accepts them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,13 +8,45 @@ from django.db.models.functions import Concat
 from rest_framework import serializers
 
 from accesslist.selectors.keys import present_roles
-from accesslist.serializers.roles import RoleDocument, RoleField
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import LinkDocument, Values
+from opsapi.api.documents import Document, LinkDocument, Values, invalid
 from opsapi.api.errors import BadField
-from opsapi.api.fields import ListOf, ShownId, ShownText, VisibleText
+from opsapi.api.fields import Identifier, ListOf, OneOf, ShownId, ShownText, VisibleText
 from opsapi.api.resources import Facts, Resource
 from opsapi.redaction import MASK
+from opsapi.roles import Role
+from opsapi.wire_json import JsonObject
+
+ROLE_NAMES = [role.value for role in Role]
+
+
+class RoleDocument(Document):
+    """A role with its scope."""
+
+    example = {"roleName": "GROUP_READ_ONLY", "groupId": "6560d1c2a7b3f94e5d8c1b20"}
+
+    roleName = OneOf(ROLE_NAMES)
+    groupId = Identifier(required=False)
+    orgId = Identifier(required=False)
+
+
+# Shared, because creating the document costs more than reading a role.
+_ROLE = RoleDocument()
+
+
+class RoleField(serializers.JSONField):
+    """A role as a string or as an object with `roleName`; read as the values of a `RoleDocument`."""
+
+    code = ErrorCode.INVALID_ENUM_VALUE
+
+    def run_validation(self, data: Any = serializers.empty) -> JsonObject:
+        """The values by field name."""
+        if isinstance(data, str):
+            return _ROLE.run_validation({"roleName": data})
+        if isinstance(data, dict):
+            return _ROLE.run_validation(data)
+        raise invalid("must be a role name or an object with roleName", allowed=ROLE_NAMES)
+
 
 MOST_ROLES = 1000
 """The maximum number of roles of a new key."""

@@ -11,8 +11,7 @@ from accesslist.models import User
 from accesslist.rules.role_requests import AskedRole, asked_roles, scope_faults
 from accesslist.selectors.keys import present_roles
 from accesslist.selectors.users import users_seen
-from accesslist.serializers.keys import MOST_STORED_ROLES, ApiKeyDocument
-from accesslist.serializers.roles import RoleDocument, RoleField
+from accesslist.serializers.keys import MOST_STORED_ROLES, ApiKeyDocument, RoleDocument, RoleField
 from accesslist.user_checks import password_fault, username_fault
 from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, Values
 from opsapi.api.errors import BadField

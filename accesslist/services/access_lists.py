@@ -12,10 +12,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from accesslist.models import AccessListEntry, ApiKey, RoleGrant
-from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
-from accesslist.rules.ranges import covers
+from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry, covers
+from accesslist.services.grants import keys_revoke
 from accesslist.services.locks import actor_lock_in_turn, identities_lock_exclusive
-from accesslist.services.revocations import keys_revoke
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts

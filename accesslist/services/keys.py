@@ -1,13 +1,14 @@
-"""API keys: created, changed, deleted.
+"""API keys: created, changed, deleted; each scope records the key's roles in it, and no others.
 
 A change of a key or of its roles locks the key first, then the projects and organizations of the roles.
 """
 
 import secrets
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -15,13 +16,16 @@ from accesslist import digest
 from accesslist.models import ApiKey
 from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
 from accesslist.rules.role_requests import AskedRole, RoleRequest
-from accesslist.selectors.access_lists import entries_of
-from accesslist.selectors.keys import keys_in
+from accesslist.selectors.keys import entries_of, keys_in, present_grants
 from accesslist.serializers.keys import ApiKeyDocument
 from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
-from accesslist.services.key_events import key_changed, key_created, key_deleted
 from accesslist.services.locks import actor_lock_in_turn, identities_lock_exclusive
+from events.choices import DiffType
+from events.diffs import diff
+from events.facts import EventFacts
+from events.services import event_record
+from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor, ActorKind
@@ -68,7 +72,8 @@ def api_key_create(*, desc: str, grants: Sequence[Grant], actor: Actor, now: dat
     private_key = "-".join(secrets.token_hex(length // 2) for length in _PRIVATE_GROUPS)
     key = _insert(desc, private_key, now)
     grants_create(grants, holder=key)
-    key_created(key=key, grants=grants_of(key), actor=actor, now=now)
+    created = EventType.API_KEY_CREATED_AUDIT
+    _record_in_scopes(created, key, before=None, after=grants_of(key), actor=actor, now=now)
     return NewKey(key, private_key)
 
 
@@ -146,7 +151,8 @@ def api_key_roles_revoked(*, key: ApiKey, before: Sequence[Grant], actor: Actor,
     if left:
         key_changed(key=key, old_desc=key.desc, before=before, after=left, actor=actor, now=now)
     else:
-        key_deleted(key=key, grants=before, actor=actor, now=now)
+        deleted = EventType.API_KEY_DELETED_AUDIT
+        _record_in_scopes(deleted, key, before=before, after=None, actor=actor, now=now)
         key.delete()
 
 
@@ -204,3 +210,78 @@ def _insert(desc: str, private_key: str, now: datetime) -> ApiKey:
         )
         if created:
             return key
+
+
+def key_changed(
+    *,
+    key: ApiKey,
+    old_desc: str,
+    before: Sequence[Grant],
+    after: Sequence[Grant],
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Record changed roles in their scopes, and a changed description in every scope of the key."""
+    described = diff(DiffType.AUTH, key.id, old={"desc": old_desc}, new={"desc": key.desc})
+    changed = EventType.API_KEY_CHANGED_AUDIT
+    _record_in_scopes(changed, key, before=before, after=after, described=described, actor=actor, now=now)
+
+
+def _record_in_scopes(
+    event_type: EventType,
+    key: ApiKey,
+    *,
+    before: Sequence[Grant] | None,
+    after: Sequence[Grant] | None,
+    described: Sequence[Mapping[str, Any]] = (),
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Record in each scope its own roles, or in the installation without roles.
+
+    `before` is None for a new key, `after` for a deleted key.
+    """
+    had, has = _by_place(before), _by_place(after)
+    for place in dict.fromkeys([*had, *has]) or [INSTALLATION]:
+        old = None if before is None else _role_facts(had.get(place, ()))
+        new = None if after is None else _role_facts(has.get(place, ()))
+        changes = [*described, *diff(DiffType.ROLES, key.id, old=old, new=new)]
+        if changes:
+            _record(event_type, key, place, changes=changes, actor=actor, now=now)
+        if place.org_id is not None and (place in had) != (place in has):
+            # The key's first role in the organization was granted, or the last was revoked.
+            membership = EventType.ORG_API_KEY_ADDED if place in has else EventType.ORG_API_KEY_DELETED
+            _record(membership, key, place, actor=actor, now=now)
+
+
+def _record(
+    event_type: EventType,
+    key: ApiKey,
+    place: Scope,
+    *,
+    changes: Sequence[Mapping[str, Any]] = (),
+    actor: Actor,
+    now: datetime,
+) -> None:
+    event_record(
+        event_type=event_type,
+        actor=actor,
+        now=now,
+        group_id=place.group_id,
+        org_id=place.org_id,
+        facts=EventFacts(target_public_key=key.public_key),
+        diffs=changes,
+    )
+
+
+def _by_place(grants: Iterable[Grant] | None) -> Mapping[Scope, list[Grant]]:
+    """The grants by scope."""
+    by_place: dict[Scope, list[Grant]] = {}
+    for grant in grants or ():
+        by_place.setdefault(grant.scope, []).append(grant)
+    return by_place
+
+
+def _role_facts(grants: Iterable[Grant]) -> Mapping[str, Any]:
+    """The roles as in the document of a key."""
+    return {"roles": present_grants(grants)}

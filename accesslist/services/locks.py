@@ -120,7 +120,7 @@ def project_lock_shared(*, group_id: str) -> None:
     """Keep the project from being deleted until the transaction ends.
 
     Raises:
-        ApiError: GROUP_NOT_FOUND, when it was deleted in the meantime.
+        ApiError: GROUP_NOT_FOUND, if it was deleted in the meantime.
     """
     if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
         raise ApiError(ErrorCode.GROUP_NOT_FOUND, group_id)
@@ -130,7 +130,7 @@ def project_lock_exclusive(*, group_id: str) -> None:
     """Wait until no transaction holds the project; others wait until this transaction ends.
 
     Raises:
-        ApiError: GROUP_NOT_FOUND, when it was deleted in the meantime.
+        ApiError: GROUP_NOT_FOUND, if it was deleted in the meantime.
     """
     with connection.cursor() as cursor:
         cursor.execute(_LOCK_PROJECT_EXCLUSIVE, [group_id])
@@ -142,7 +142,7 @@ def organization_lock_shared(*, org_id: str) -> None:
     """Keep the organization from being deleted until the transaction ends.
 
     Raises:
-        ApiError: ORG_NOT_FOUND, when it was deleted in the meantime.
+        ApiError: ORG_NOT_FOUND, if it was deleted in the meantime.
     """
     if org_id not in scopes_lock_shared(orgs=[org_id]).orgs:
         raise ApiError(ErrorCode.ORG_NOT_FOUND, org_id)

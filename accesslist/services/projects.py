@@ -1,4 +1,4 @@
-"""Projects: created, changed, deleted."""
+"""Organizations and projects: created, changed, deleted."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -7,17 +7,28 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Q, QuerySet
 
 from accesslist.hooks import group_created, group_deleting, group_retagging
-from accesslist.models import ApiKey, Project, User
-from accesslist.serializers.organizations import ProjectDocument
-from accesslist.services.grants import grants_create
-from accesslist.services.key_events import key_changed
-from accesslist.services.locks import actor_lock_in_turn, actor_lock_shared, organization_lock_shared
-from accesslist.services.organizations import organization_create
-from accesslist.services.scope_roles import keys_lock, scope_roles_delete
-from accesslist.services.user_roles import role_changes_record
+from accesslist.models import ApiKey, Organization, Project, RoleGrant, User
+from accesslist.serializers.organizations import OrganizationDocument, ProjectDocument
+from accesslist.services.grants import (
+    grants_create,
+    grants_of,
+    keys_revoke,
+    member_ids,
+    role_changes_record,
+    users_revoke,
+)
+from accesslist.services.keys import api_key_roles_revoked, key_changed
+from accesslist.services.locks import (
+    actor_lock_in_turn,
+    actor_lock_shared,
+    identities_lock_exclusive,
+    organization_lock_shared,
+)
+from accesslist.services.teams import teams_delete
+from accesslist.services.users import NewUser, first_user_create
 from events.choices import DiffType
 from events.diffs import diff
 from events.services import event_record
@@ -26,6 +37,56 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from opsapi.roles import Grant, Role, Scope
+
+
+@transaction.atomic
+def organization_create(*, name: str, actor: Actor, now: datetime) -> Organization:
+    """Create an organization; names need not be unique."""
+    actor_lock_shared(actor)
+    org = Organization.objects.create(name=name, created=now)
+    _record(org, EventType.ORG_CREATED_AUDIT, actor, now, new=OrganizationDocument.stored(org))
+    return org
+
+
+@transaction.atomic
+def organization_rename(*, org_id: str, name: str, actor: Actor, now: datetime) -> None:
+    """Rename the organization; without a change, no event is recorded.
+
+    Raises:
+        ApiError: ORG_NOT_FOUND, when it was deleted in the meantime.
+    """
+    actor_lock_shared(actor)
+    org = _org_locked(org_id)
+    if org.name == name:
+        return
+    old = OrganizationDocument.stored(org)
+    org.name = name
+    org.save(update_fields=["name"])
+    _record(org, EventType.ORG_RENAMED, actor, now, old=old, new=OrganizationDocument.stored(org))
+
+
+@transaction.atomic
+def organization_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
+    """Delete an empty organization, with the roles held in it and its teams.
+
+    Raises:
+        ApiError: ORG_NOT_EMPTY, or ORG_NOT_FOUND when it was deleted in the meantime.
+    """
+    actor_lock_in_turn(actor)
+    keys_lock(here=Scope(org_id=org_id))
+    org = _org_locked(org_id)
+    projects = Project.objects.filter(org=org).count()
+    if projects:
+        raise ApiError(ErrorCode.ORG_NOT_EMPTY, org.id, str(projects))
+    scope_roles_delete(here=Scope(org_id=org.id), actor=actor, now=now)
+    teams_delete(org_id=org.id, actor=actor, now=now)
+    _record(org, EventType.ORG_DELETED_AUDIT, actor, now, old=OrganizationDocument.stored(org))
+    org.delete()
+
+
+def _org_locked(org_id: str) -> Organization:
+    org = Organization.objects.select_for_update().filter(id=org_id).first()
+    return get_or_404(org, ErrorCode.ORG_NOT_FOUND, org_id)
 
 
 @transaction.atomic
@@ -157,14 +218,71 @@ def _give_to(maker: ApiKey | User, project: Project, actor: Actor, now: datetime
 
 
 def _record(
-    project: Project, event_type: EventType, actor: Actor, now: datetime, **sides: Mapping[str, Any]
+    row: Organization | Project,
+    event_type: EventType,
+    actor: Actor,
+    now: datetime,
+    **sides: Mapping[str, Any],
 ) -> None:
+    """Record a change in the project; organizations record only that projects are created and deleted."""
+    group_id, org_id = (row.id, row.org_id) if isinstance(row, Project) else (None, row.id)
     event_record(
         event_type=event_type,
         actor=actor,
         now=now,
-        group_id=project.id,
-        # The organization records that projects are created and deleted, not changes inside them.
-        org_id=None if event_type is EventType.GROUP_CHANGED_AUDIT else project.org_id,
-        diffs=diff(DiffType.GROUP, project.id, **sides),
+        group_id=group_id,
+        org_id=None if event_type is EventType.GROUP_CHANGED_AUDIT else org_id,
+        # GROUP is the nearest of the closed set of diff types, also for an organization.
+        diffs=diff(DiffType.GROUP, row.id, **sides),
     )
+
+
+def keys_lock(*, here: Scope) -> None:
+    """Lock the keys with roles in the scope, before any other lock: they may be writing to it."""
+    identities_lock_exclusive(_keys(here).values_list("id", flat=True))
+    list(_keys(here).select_for_update().values_list("id"))
+
+
+def scope_roles_delete(*, here: Scope, actor: Actor, now: datetime) -> None:
+    """Revoke every role in the scope; keys without other roles are deleted, users and teams stay.
+
+    Call it in a transaction.
+    """
+    before = {key: grants_of(key) for key in _keys(here)}
+    rows = RoleGrant.objects.filter(_held(here))
+    teams = rows.filter(team__isnull=False).values_list("team_id", flat=True)
+    users = {*rows.filter(user__isnull=False).values_list("user_id", flat=True), *member_ids(*teams)}
+    rows.delete()
+    keys_revoke(ids=[key.id for key in before], actor=actor)
+    users_revoke(ids=users, actor=actor, now=now)
+    for key, grants in before.items():
+        api_key_roles_revoked(key=key, before=grants, actor=actor, now=now)
+
+
+def _keys(here: Scope) -> QuerySet[ApiKey]:
+    holders = RoleGrant.objects.filter(_held(here)).values("api_key_id")
+    return ApiKey.objects.filter(id__in=holders).order_by("id")
+
+
+def _held(here: Scope) -> Q:
+    """Roles in the project; without a project, roles in the organization itself."""
+    return Q(project_id=here.group_id) if here.group_id else Q(org_id=here.org_id)
+
+
+@transaction.atomic
+def installation_set_up(
+    *, new: NewUser, project: Mapping[str, Any], remote_address: str | None, now: datetime
+) -> User | None:
+    """Create the first user and the first project, both or none; None if a user exists.
+
+    A user without a project could not log in to continue.
+
+    Raises:
+        ApiError: INVALID_USERNAME, WEAK_PASSWORD, GROUP_ALREADY_EXISTS.
+    """
+    first = first_user_create(new=new, remote_address=remote_address, now=now)
+    if first is None:
+        return None
+    user, actor = first
+    project_create(values=project, owned_by_maker=False, actor=actor, now=now)
+    return user

@@ -1,6 +1,7 @@
-"""Teams of an organization and their members.
+"""Teams of an organization, their members, and their roles in projects.
 
 The order of locks is: users who leave, the organization, the team, users who join. It rules out deadlocks.
+Organizations record members, projects record roles.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,27 +12,43 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from accesslist.hooks import team_deleting
-from accesslist.models import RoleGrant, Team, User, username_key
+from accesslist.models import RoleGrant, Team, User
 from accesslist.rules.references import refuse_unknown_and_repeated
+from accesslist.rules.role_requests import refuse_roles_not_held
+from accesslist.rules.usernames import username_key
 from accesslist.selectors.organizations import teams_of
 from accesslist.selectors.users import Membership, Sight, visible_users
-from accesslist.serializers.teams import MOST_JOINING, MOST_MEMBERS, AskedMember, TeamDocument
-from accesslist.services.grants import grants_create, grants_of
-from accesslist.services.locks import actor_lock_in_turn, identities_lock_exclusive, organization_lock_shared
-from accesslist.services.revocations import member_ids, members_lock_exclusive, users_revoke
-from accesslist.services.team_events import (
-    member_added,
-    member_removed,
-    team_changed,
-    team_roles_changed,
-    teams_deleted,
+from accesslist.serializers.organizations import (
+    MOST_JOINING,
+    MOST_MEMBERS,
+    AskedMember,
+    AskedTeam,
+    TeamDocument,
 )
-from accesslist.services.user_roles import role_changes
-from events.services import NewEvent, events_record
+from accesslist.services.grants import (
+    grants_create,
+    grants_of,
+    grants_replace,
+    member_ids,
+    members_lock_exclusive,
+    role_changes,
+    users_revoke,
+)
+from accesslist.services.locks import (
+    actor_lock_in_turn,
+    identities_lock_exclusive,
+    organization_lock_shared,
+    project_lock_shared,
+)
+from events.choices import DiffType
+from events.diffs import diff
+from events.facts import EventFacts
+from events.services import NewEvent, event_record, events_record
+from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField, get_or_404
-from opsapi.api.principal import Actor
-from opsapi.roles import Grant, Role
+from opsapi.api.principal import Actor, Group
+from opsapi.roles import Grant, Role, Scope
 
 
 @transaction.atomic
@@ -96,7 +113,7 @@ def team_update(
     users_revoke(ids=[user.id for user in left], actor=actor, now=now)
     after = TeamDocument.stored(team)
     team_changed(team=team, old=before, new=after, actor=actor, now=now)
-    _left(team, left, actor, now)
+    members_left(team, left, actor, now)
     _joined(team, joining, actor, now)
 
 
@@ -131,7 +148,8 @@ def teams_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
     teams = Team.objects.select_for_update().filter(org_id=org_id).order_by("id")
     for team in teams:
         team_deleting.send(sender=Team, team=team, actor=actor, now=now)
-    teams_deleted(deleted=[(team, facts[team.id]) for team in teams], org_id=org_id, actor=actor, now=now)
+    events = [event for team in teams for event in _changes(team, facts[team.id], None)]
+    events_record(events=events, actor=actor, now=now, org_id=org_id)
     teams.delete()
 
 
@@ -170,7 +188,7 @@ def team_user_remove(*, team_id: str, org_id: str, user_id: str, actor: Actor, n
     user = get_or_404(team.members.filter(id=user_id).first(), ErrorCode.USER_NOT_FOUND, user_id)
     team.members.remove(user)
     users_revoke(ids=[user_id], actor=actor, now=now)
-    _left(team, [user], actor, now)
+    members_left(team, [user], actor, now)
 
 
 def team_lock(*, team_id: str, org_id: str) -> Team:
@@ -242,10 +260,142 @@ def _joined(team: Team, users: Sequence[User], actor: Actor, now: datetime) -> N
         if user.id not in members:
             grants_create([member], holder=user)
             events += role_changes(user, member.scope, old=(), new=[member])
-        events.append(member_added(team, user))
+        events.append(_membership(EventType.USER_ADDED_TO_TEAM, team, user, new=user.username))
     events_record(events=events, actor=actor, now=now, org_id=team.org_id)
 
 
-def _left(team: Team, users: Iterable[User], actor: Actor, now: datetime) -> None:
-    events = [member_removed(team, user) for user in users]
+@transaction.atomic
+def group_teams_add(
+    *, group: Group, asked: Sequence[AskedTeam], by: Sequence[Grant], actor: Actor, now: datetime
+) -> None:
+    """Give teams of the project's organization these roles, in place of the roles they have in the project.
+
+    `by`: the caller's grants.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, ROLE_NOT_HELD, INVALID_ATTRIBUTE for teams the organization does not
+            have or that are named twice.
+    """
+    actor_lock_in_turn(actor)
+    members_lock_exclusive(*(request.team_id for request in asked))
+    project_lock_shared(group_id=group.id)
+    teams = _locked(group, [request.team_id for request in asked])
+    held = {team.id: grants_of(team, Scope(group_id=group.id)) for team in teams.values()}
+    for request in asked:
+        _refuse(_grants(group, request.roles), held.get(request.team_id, []), group, by)
+    named = [(request.path, teams.get(request.team_id)) for request in asked]
+    refuse_unknown_and_repeated(named, unknown="is not a team of the organization")
+    for request in asked:
+        team, wanted = teams[request.team_id], _grants(group, request.roles)
+        _replace(team=team, group=group, held=held[team.id], wanted=wanted, actor=actor, now=now)
+
+
+@transaction.atomic
+def group_team_update(
+    *,
+    group: Group,
+    team_id: str,
+    roles: Sequence[Role],
+    by: Sequence[Grant] = (),
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Replace the team's roles in the project; without `roles`, revoke all of them.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, TEAM_NOT_FOUND, ROLE_NOT_HELD.
+    """
+    actor_lock_in_turn(actor)
+    team, held = _in_project(group, team_id)
+    wanted = _grants(group, roles)
+    _refuse(wanted, held, group, by)
+    _replace(team=team, group=group, held=held, wanted=wanted, actor=actor, now=now)
+
+
+def _in_project(group: Group, team_id: str) -> tuple[Team, list[Grant]]:
+    """Lock the team and return it with its roles in the project."""
+    members_lock_exclusive(team_id)
+    project_lock_shared(group_id=group.id)
+    team = _locked(group, [team_id]).get(team_id)
+    held = grants_of(team, Scope(group_id=group.id)) if team else []
+    if team is None or not held:
+        raise ApiError(ErrorCode.TEAM_NOT_FOUND, team_id)
+    return team, held
+
+
+def _locked(group: Group, ids: Sequence[str]) -> dict[str, Team]:
+    """Lock and return the teams that belong to the project's organization, by ID."""
+    rows = Team.objects.select_for_update().filter(org_id=group.org_id, id__in=ids)
+    return {team.id: team for team in rows.order_by("id")}
+
+
+def _grants(group: Group, roles: Sequence[Role]) -> list[Grant]:
+    return [Grant(role, group_id=group.id) for role in dict.fromkeys(roles)]
+
+
+def _refuse(wanted: Sequence[Grant], held: Sequence[Grant], group: Group, by: Sequence[Grant]) -> None:
+    added = [grant for grant in wanted if grant not in held]
+    refuse_roles_not_held(added, by=by, orgs_of_groups={group.id: group.org_id})
+
+
+def _replace(
+    *, team: Team, group: Group, held: Sequence[Grant], wanted: Sequence[Grant], actor: Actor, now: datetime
+) -> None:
+    grants_replace(holder=team, current=held, wanted=wanted, actor=actor, now=now)
+    team_roles_changed(team=team, group_id=group.id, old=held, new=wanted, actor=actor, now=now)
+
+
+Facts = Mapping[str, Any]
+
+
+def team_changed(
+    *, team: Team, old: Facts | None = None, new: Facts | None = None, actor: Actor, now: datetime
+) -> None:
+    """Record that the team was created (no `old`), changed or deleted (no `new`), if anything changed."""
+    events_record(events=_changes(team, old, new), actor=actor, now=now, org_id=team.org_id)
+
+
+def members_left(team: Team, users: Iterable[User], actor: Actor, now: datetime) -> None:
+    """Record that the users left the team."""
+    events = [
+        _membership(EventType.USER_REMOVED_FROM_TEAM_AUDIT, team, user, old=user.username) for user in users
+    ]
     events_record(events=events, actor=actor, now=now, org_id=team.org_id)
+
+
+def team_roles_changed(
+    *, team: Team, group_id: str, old: Collection[Grant], new: Collection[Grant], actor: Actor, now: datetime
+) -> None:
+    """Record that the team's roles in the project were granted, changed or revoked, if they changed."""
+    if set(old) == set(new):
+        return
+    event_type = EventType.TEAM_ROLES_CHANGED_AUDIT if old else EventType.TEAM_ADDED_TO_GROUP
+    event_record(
+        event_type=event_type if new else EventType.TEAM_REMOVED_FROM_GROUP,
+        actor=actor,
+        now=now,
+        group_id=group_id,
+        facts=EventFacts(team_id=team.id),
+        diffs=diff(DiffType.ROLES, team.id, old=_roles(old), new=_roles(new)),
+    )
+
+
+def _changes(team: Team, old: Facts | None, new: Facts | None) -> list[NewEvent]:
+    event_type = EventType.TEAM_CHANGED_AUDIT if old and new else EventType.TEAM_CREATED
+    changes = diff(DiffType.USERS, team.id, old=old, new=new)
+    event_type = event_type if new else EventType.TEAM_DELETED
+    changed = NewEvent(event_type=event_type, facts=EventFacts(team_id=team.id), diffs=changes)
+    return [changed] if changes else []
+
+
+def _membership(event_type: EventType, team: Team, user: User, **sides: str) -> NewEvent:
+    """The event of a user who joined (`new`: the username) or left (`old`)."""
+    return NewEvent(
+        event_type=event_type,
+        facts=EventFacts(team_id=team.id, target_username=user.username),
+        diffs=diff(DiffType.USERS, user.id, **{side: {"username": name} for side, name in sides.items()}),
+    )
+
+
+def _roles(grants: Collection[Grant]) -> Facts | None:
+    return {"roleNames": [grant.role.value for grant in grants]} if grants else None

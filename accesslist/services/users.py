@@ -1,4 +1,4 @@
-"""Creates and deletes users; users can also register themselves (endpoint 5)."""
+"""Users: created, deleted, given roles; users can also register themselves (endpoint 5)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,18 @@ from accesslist.hooks import user_deleting
 from accesslist.models import User, username_forms
 from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
 from accesslist.rules.role_requests import RoleRequest, asked_roles, grants_asked
-from accesslist.selectors.users import any_user_exists
+from accesslist.selectors.users import any_user_exists, name_is_taken
 from accesslist.serializers.users import user_facts
 from accesslist.services.access_lists import access_list_entries_create
-from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
+from accesslist.services.grants import (
+    grants_admit,
+    grants_create,
+    grants_of,
+    grants_replace,
+    refuse_own_roles,
+    role_changes_record,
+    user_lock,
+)
 from accesslist.services.keys import NewKey, api_key_create
 from accesslist.services.locks import (
     FIRST_USER_LOCK,
@@ -24,8 +32,7 @@ from accesslist.services.locks import (
     advisory_lock,
     identities_lock_exclusive,
 )
-from accesslist.services.team_events import team_left
-from accesslist.services.user_roles import refuse_own_roles, role_changes_record, user_lock
+from accesslist.services.teams import members_left
 from accesslist.user_checks import as_email, check_new_user
 from events.choices import DiffType
 from events.diffs import diff
@@ -123,9 +130,8 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
     """Delete a user, who leaves every project, organization and team, and whose sessions end.
 
     Raises:
-        ApiError: USER_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER, and
-            USER_UNAUTHORIZED, also for a user admin where the user holds a global role: that takes a Global
-            Owner.
+        ApiError: USER_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER; USER_UNAUTHORIZED, also
+            for a user admin if the user has a global role (a Global Owner is needed).
     """
     actor_lock_in_turn(actor)
     identities_lock_exclusive([user_id])
@@ -139,7 +145,7 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
     grants_replace(holder=user, current=grants, wanted=(), actor=actor, now=now)
     role_changes_record(user=user, old=grants, new=(), actor=actor, now=now)
     for team in user.teams.order_by("created", "id"):
-        team_left(team=team, user=user, actor=actor, now=now)
+        members_left(team, [user], actor, now)
     event_record(
         event_type=EventType.USER_DELETED_AUDIT,
         actor=actor,
@@ -169,9 +175,10 @@ def _created_by_themselves(
 
 def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, *, self_registered: bool = False) -> User:
     """Create the row and its roles; refuse an invalid, used or look-alike name and a weak password."""
+    forms = username_forms(new.username)
     user = User(
         username=new.username,
-        **username_forms(new.username),
+        **forms,
         first_name=new.first_name,
         last_name=new.last_name,
         email_address=new.email_address or as_email(new.username),
@@ -180,6 +187,8 @@ def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, *, self_regist
         created=now,
     )
     check_new_user(new.password, user)
+    if name_is_taken(forms):  # Before the hash, which is expensive on purpose.
+        raise ApiError(ErrorCode.USER_ALREADY_EXISTS, new.username)
     user.set_password(new.password)
     try:
         with transaction.atomic():

@@ -1,28 +1,35 @@
-"""Organizations: created, listed, read, renamed, deleted."""
+"""Organizations and projects: created, listed, read, changed, deleted."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.access import CREATE_ORGS, READ_ORG, WRITE_ORG
+from accesslist.access import CREATE_ORGS, PROJECT_CREATORS, READ_ORG, READ_PROJECT, WRITE_ORG, WRITE_PROJECT
 from accesslist.selectors.organizations import (
     named,
     names_beginning,
-    organization_of,
+    organizations,
+    projects,
     visible_organizations,
     visible_projects,
+    visible_projects_of,
+    with_id,
 )
-from accesslist.serializers.organizations import OrganizationDocument, ProjectDocument
-from accesslist.services.organizations import (
+from accesslist.serializers.organizations import OrganizationDocument, ProjectChange, ProjectDocument
+from accesslist.services.projects import (
     organization_create,
     organization_delete,
     organization_rename,
+    project_create,
+    project_delete,
+    project_update,
 )
-from accesslist.views.base import KeyViewSet
+from accesslist.views.base import KeyViewSet, answers_of, found
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import get_or_404
+from opsapi.api.errors import ApiError
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, NAME
 from opsapi.api.resources import Facts
+from opsapi.roles import IMPLIED, Role
 
 
 class OrganizationViewSet(KeyViewSet):
@@ -40,11 +47,8 @@ class OrganizationViewSet(KeyViewSet):
     parameters = {"index": (*LISTING, NAME), "projects": (*LISTING, NAME)}
     bodies = {"create": OrganizationDocument, "update": OrganizationDocument}
     answers = {
-        "index": [OrganizationDocument],
-        "create": OrganizationDocument,
+        **answers_of(OrganizationDocument),
         "by_name": OrganizationDocument,
-        "retrieve": OrganizationDocument,
-        "update": OrganizationDocument,
         "projects": [ProjectDocument],
     }
     statuses = {"create": 201, "destroy": 204}
@@ -58,8 +62,8 @@ class OrganizationViewSet(KeyViewSet):
             self.org = self._stored(self.kwargs["org_id"])
         elif "org_name" in self.kwargs:
             name = self.kwargs["org_name"]
-            oldest = OrganizationDocument.first(named(visible_organizations(self.caller.grants), name=name))
-            self.org = get_or_404(oldest, ErrorCode.ORG_NAME_NOT_FOUND, name)
+            rows = named(visible_organizations(self.caller.grants), name=name)
+            self.org = found(OrganizationDocument, rows, ErrorCode.ORG_NAME_NOT_FOUND, name)
 
     def index(self, request: Request) -> Response:
         """List the organizations that the caller is a member of."""
@@ -92,9 +96,91 @@ class OrganizationViewSet(KeyViewSet):
 
     def projects(self, request: Request, org_id: str) -> Response:
         """List the projects of the organization that the caller can read."""
-        visible = visible_projects(self.caller.grants).filter(org_id=org_id)
+        visible = visible_projects_of(org_id, self.caller.grants)
         return self.list_of(ProjectDocument, names_beginning(visible, name=self.query["name"]))
 
     def _stored(self, org_id: str) -> Facts:
-        org = OrganizationDocument.first(organization_of(org_id))
-        return get_or_404(org, ErrorCode.ORG_NOT_FOUND, org_id)
+        return found(OrganizationDocument, with_id(organizations(), org_id), ErrorCode.ORG_NOT_FOUND, org_id)
+
+
+class ProjectViewSet(KeyViewSet):
+    """`/groups`, `/groups/byName/{name}` and `/groups/{id}`."""
+
+    access = {
+        "index": ANY_KEY,
+        "create": ANY_KEY,
+        "by_name": ANY_KEY,
+        "retrieve": READ_PROJECT,
+        "update": WRITE_PROJECT,
+        "destroy": WRITE_PROJECT,
+    }
+    parameters = {"index": (*LISTING, NAME)}
+    bodies = {"create": ProjectDocument, "update": ProjectChange}
+    answers = {**answers_of(ProjectDocument), "by_name": ProjectDocument}
+    statuses = {"create": 201, "destroy": 204}
+    refusals = {
+        "create": (ErrorCode.USER_UNAUTHORIZED, ErrorCode.ORG_NOT_FOUND, ErrorCode.GROUP_ALREADY_EXISTS),
+        "by_name": (ErrorCode.GROUP_NAME_NOT_FOUND,),
+        "update": (ErrorCode.GROUP_ALREADY_EXISTS,),
+    }
+
+    project: Facts
+
+    def load(self) -> None:
+        """Load the project of the path; refuse callers who may create no project, before the body is read."""
+        if "group_id" in self.kwargs:
+            self.project = self._stored(self.kwargs["group_id"])
+        elif "group_name" in self.kwargs:
+            name = self.kwargs["group_name"]
+            rows = named(visible_projects(self.caller.grants), name=name)
+            self.project = found(ProjectDocument, rows, ErrorCode.GROUP_NAME_NOT_FOUND, name)
+        elif self.action == "create" and not self._makes_some:
+            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(PROJECT_CREATORS)))
+
+    def index(self, request: Request) -> Response:
+        """List the projects that the caller can read."""
+        visible = visible_projects(self.caller.grants)
+        return self.list_of(ProjectDocument, names_beginning(visible, name=self.query["name"]))
+
+    def create(self, request: Request) -> Response:
+        """Create a project, with `orgId` in that organization; without `orgId`, you need GLOBAL_OWNER."""
+        body = self.body()
+        self._authorise_creation(body.get("org_id"))
+        project = project_create(
+            values=body, owned_by_maker=not self.caller.is_global, actor=self.actor, now=self.now
+        )
+        return self.alone(ProjectDocument, self._stored(project.id))
+
+    def by_name(self, request: Request, group_name: str) -> Response:
+        """Get the project with this name, if the caller can read it."""
+        return self.alone(ProjectDocument, self.project)
+
+    def retrieve(self, request: Request, group_id: str) -> Response:
+        """Get a project."""
+        return self.alone(ProjectDocument, self.project)
+
+    def update(self, request: Request, group_id: str) -> Response:
+        """Change the name or the tags of a project."""
+        changes = self.body(stored=self.project)
+        project_update(group_id=group_id, changes=changes, actor=self.actor, now=self.now)
+        return self.alone(ProjectDocument, self._stored(group_id))
+
+    def destroy(self, request: Request, group_id: str) -> Response:
+        """Delete a project with all its contents, except its events."""
+        project_delete(group_id=group_id, actor=self.actor, now=self.now)
+        return Response()
+
+    @property
+    def _makes_some(self) -> bool:
+        """Whether the caller can create projects in any scope."""
+        return any(IMPLIED[grant.role] & PROJECT_CREATORS for grant in self.caller.grants)
+
+    def _stored(self, group_id: str) -> Facts:
+        return found(ProjectDocument, with_id(projects(), group_id), ErrorCode.GROUP_NOT_FOUND, group_id)
+
+    def _authorise_creation(self, org_id: str | None) -> None:
+        """Check the role in the scope that the body names."""
+        if org_id:
+            self.principal.authorise_org((Role.ORG_OWNER, Role.ORG_GROUP_CREATOR), org_id)
+        else:
+            self.principal.authorise((Role.GLOBAL_OWNER,))

@@ -1,54 +1,49 @@
-"""Teams of an organization and their members."""
+"""Teams of an organization, their members, and their roles in projects."""
 
 from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.access import READ_ORG, WRITE_ORG
-from accesslist.selectors.organizations import named, teams_of
+from accesslist.access import READ_ORG, READ_PROJECT, WRITE_ORG, WRITE_PROJECT_ACCESS
+from accesslist.selectors.organizations import named, teams_in, teams_of, with_id
 from accesslist.selectors.users import users_of_team
-from accesslist.serializers.teams import (
+from accesslist.serializers.organizations import (
+    GroupTeamChange,
+    GroupTeamDocument,
     TeamChange,
     TeamDocument,
     TeamInput,
     TeamMemberInput,
     members_asked,
     members_named,
+    teams_asked,
 )
 from accesslist.serializers.users import UserDocument
 from accesslist.services.teams import (
+    group_team_update,
+    group_teams_add,
     team_create,
     team_delete,
     team_update,
     team_user_remove,
     team_users_add,
 )
-from accesslist.views.base import UserPresentingViewSet
+from accesslist.views.base import KeyViewSet, UserPresentingViewSet, answers_of, found, read_write
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts
+from opsapi.roles import Role
 
 
 class TeamViewSet(UserPresentingViewSet):
     """`/orgs/{id}/teams`, `/orgs/{id}/teams/{id}` and `/orgs/{id}/teams/byName/{name}`."""
 
-    access = {
-        "index": READ_ORG,
-        "create": WRITE_ORG,
-        "retrieve": READ_ORG,
-        "update": WRITE_ORG,
-        "destroy": WRITE_ORG,
-    }
+    access = read_write(READ_ORG, WRITE_ORG)
     parameters = {"index": LISTING}
     bodies = {"create": TeamInput, "update": TeamChange}
-    answers = {
-        "index": [TeamDocument],
-        "create": TeamDocument,
-        "retrieve": TeamDocument,
-        "update": TeamDocument,
-    }
+    answers = answers_of(TeamDocument)
     statuses = {"create": 201, "destroy": 204}
     refusals = {"create": (ErrorCode.TEAM_NOT_FOUND,), "retrieve": (ErrorCode.TEAM_NOT_FOUND,)}
     identifiers = {"team_id": ErrorCode.INVALID_TEAM_ID}
@@ -59,8 +54,8 @@ class TeamViewSet(UserPresentingViewSet):
         """The team of the path, in the organization of the path."""
         if "team_name" in self.kwargs:
             name = self.kwargs["team_name"]
-            oldest = TeamDocument.first(named(teams_of(self.kwargs["org_id"]), name=name))
-            self.team = get_or_404(oldest, ErrorCode.TEAM_NOT_FOUND, name)
+            rows = named(teams_of(self.kwargs["org_id"]), name=name)
+            self.team = found(TeamDocument, rows, ErrorCode.TEAM_NOT_FOUND, name)
         elif "team_id" in self.kwargs:
             self.team = self._stored(self.kwargs["team_id"])
 
@@ -107,8 +102,8 @@ class TeamViewSet(UserPresentingViewSet):
         return Response()
 
     def _stored(self, team_id: str) -> Facts:
-        team = TeamDocument.first(teams_of(self.kwargs["org_id"]).filter(id=team_id))
-        return get_or_404(team, ErrorCode.TEAM_NOT_FOUND, team_id)
+        rows = with_id(teams_of(self.kwargs["org_id"]), team_id)
+        return found(TeamDocument, rows, ErrorCode.TEAM_NOT_FOUND, team_id)
 
 
 class TeamUserViewSet(UserPresentingViewSet):
@@ -124,10 +119,10 @@ class TeamUserViewSet(UserPresentingViewSet):
     def load(self) -> None:
         """The team of the path, and the member."""
         org_id, team_id = self.kwargs["org_id"], self.kwargs["team_id"]
-        get_or_404(teams_of(org_id).filter(id=team_id).first(), ErrorCode.TEAM_NOT_FOUND, team_id)
+        get_or_404(with_id(teams_of(org_id), team_id).first(), ErrorCode.TEAM_NOT_FOUND, team_id)
         if "user_id" in self.kwargs:
             user_id = self.kwargs["user_id"]
-            row = users_of_team(team_id, self.seen_in).filter(id=user_id).first()
+            row = with_id(users_of_team(team_id, self.seen_in), user_id).first()
             get_or_404(row, ErrorCode.USER_NOT_FOUND, user_id)
 
     def index(self, request: Request, **named: str) -> Response:
@@ -144,3 +139,58 @@ class TeamUserViewSet(UserPresentingViewSet):
         """Remove a user from the team."""
         team_user_remove(**named, actor=self.actor, now=self.now)
         return Response()
+
+
+class GroupTeamViewSet(KeyViewSet):
+    """`/groups/{id}/teams`: teams with roles in the project."""
+
+    access = read_write(READ_PROJECT, WRITE_PROJECT_ACCESS)
+    parameters = {"index": LISTING, "create": LISTING}
+    bodies = {"create": [GroupTeamDocument], "update": GroupTeamChange}
+    answers = {**answers_of(GroupTeamDocument), "create": [GroupTeamDocument]}
+    statuses = {"create": 201, "destroy": 204}
+    refusals = {"create": (ErrorCode.ROLE_NOT_HELD,), "update": (ErrorCode.ROLE_NOT_HELD,)}
+    identifiers = {"team_id": ErrorCode.INVALID_TEAM_ID}
+
+    team: Facts
+
+    def load(self) -> None:
+        """The team of the path, which must have a role in the project."""
+        if "team_id" in self.kwargs:
+            self.team = self._stored(self.kwargs["team_id"])
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """List the teams with roles in the project."""
+        return self.list_of(GroupTeamDocument, teams_in(self.group.id))
+
+    def create(self, request: Request, group_id: str) -> Response:
+        """Replace the roles of teams in the project. The response lists all teams of the project."""
+        asked = teams_asked(self.body_array())
+        group_teams_add(group=self.group, asked=asked, by=self.caller.grants, actor=self.actor, now=self.now)
+        return self.index(request, group_id)
+
+    def retrieve(self, request: Request, group_id: str, team_id: str) -> Response:
+        """Get the roles of a team in the project."""
+        return self.alone(GroupTeamDocument, self.team)
+
+    def update(self, request: Request, group_id: str, team_id: str) -> Response:
+        """Replace the roles of a team in the project."""
+        roles = [Role(name) for name in self.body(stored=self.team)["role_names"]]
+        group_team_update(
+            group=self.group,
+            team_id=team_id,
+            roles=roles,
+            by=self.caller.grants,
+            actor=self.actor,
+            now=self.now,
+        )
+        return self.alone(GroupTeamDocument, self._stored(team_id))
+
+    def destroy(self, request: Request, group_id: str, team_id: str) -> Response:
+        """Revoke the roles of a team in the project."""
+        group_team_update(group=self.group, team_id=team_id, roles=(), actor=self.actor, now=self.now)
+        return Response()
+
+    def _stored(self, team_id: str) -> Facts:
+        rows = with_id(teams_in(self.group.id), team_id)
+        return found(GroupTeamDocument, rows, ErrorCode.TEAM_NOT_FOUND, team_id)

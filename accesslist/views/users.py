@@ -1,34 +1,53 @@
-"""Users: of the installation, of an organization, and of a project, as the caller may see them."""
+"""Users as the caller may see them, and users who register themselves (endpoint 5)."""
 
+from collections.abc import Sequence
+
+from django.conf import settings
 from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import READ_ORG, READ_PROJECT, WRITE_USERS
 from accesslist.models import User
+from accesslist.rules.access_lists import read_asked_range
 from accesslist.rules.administration import ADMINISTRATORS, administers_somewhere
 from accesslist.rules.role_requests import RoleRequest, asked_roles
+from accesslist.selectors.organizations import with_id
 from accesslist.selectors.users import (
+    any_user_exists,
     users_of_group,
     users_of_org,
     users_seen,
     visible_users,
     visible_users_named,
 )
-from accesslist.serializers.users import UserDocument, UserInput, UserRolesInput
-from accesslist.services.user_roles import user_roles_replace
-from accesslist.services.users import NewUser, user_create, user_delete
+from accesslist.serializers.keys import ApiKeyDocument
+from accesslist.serializers.users import (
+    FirstUserInput,
+    NewUserDocument,
+    UserDocument,
+    UserInput,
+    UserRolesInput,
+)
+from accesslist.services.grants import user_roles_replace
+from accesslist.services.keys import NewKey
+from accesslist.services.users import NewUser, unauth_user_create, user_create, user_delete
+from accesslist.throttles import throttle
 from accesslist.views.base import (
     NEW_USER_REFUSALS,
     ROLE_CHANGE_REFUSALS,
     ROLE_SCOPE_REFUSALS,
     UserPresentingViewSet,
+    answers_of,
+    found,
 )
+from opsapi.api.addresses import client_address, counted_range
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
-from opsapi.api.permissions import ANY_KEY
-from opsapi.api.query import LISTING
+from opsapi.api.permissions import ANY_KEY, OPEN
+from opsapi.api.query import LISTING, Parameter
 from opsapi.api.resources import Facts
+from opsapi.api.views import ApiViewSet
 from opsapi.roles import INSTALLATION
 
 
@@ -44,12 +63,7 @@ class UserViewSet(UserPresentingViewSet):
     }
     parameters = {"index": LISTING}
     bodies = {"create": UserInput, "update": UserRolesInput}
-    answers = {
-        "index": [UserDocument],
-        "create": UserDocument,
-        "retrieve": UserDocument,
-        "update": UserDocument,
-    }
+    answers = answers_of(UserDocument)
     statuses = {"create": 201, "destroy": 204}
     refusals = {
         "create": (*NEW_USER_REFUSALS, *ROLE_SCOPE_REFUSALS),
@@ -73,11 +87,11 @@ class UserViewSet(UserPresentingViewSet):
         """The user of the path."""
         if "username" in self.kwargs:
             name = self.kwargs["username"]
-            user = UserDocument.first(visible_users_named(name, self.seen_in))
-            self.user = get_or_404(user, ErrorCode.USERNAME_NOT_FOUND, name)
+            rows = visible_users_named(name, self.seen_in)
+            self.user = found(UserDocument, rows, ErrorCode.USERNAME_NOT_FOUND, name)
         elif "user_id" in self.kwargs:
             user_id = self.kwargs["user_id"]
-            user = UserDocument.first(visible_users(self.seen_in).filter(id=user_id))
+            user = UserDocument.first(with_id(visible_users(self.seen_in), user_id))
             if self.action == "update":
                 self._load_changed(user, user_id)
             else:
@@ -123,8 +137,8 @@ class UserViewSet(UserPresentingViewSet):
         return Response()
 
     def _answer(self, users: QuerySet[User], user_id: str) -> Response:
-        user = UserDocument.first(users.filter(id=user_id))
-        return self.alone(UserDocument, get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id))
+        user = found(UserDocument, with_id(users, user_id), ErrorCode.USER_NOT_FOUND, user_id)
+        return self.alone(UserDocument, user)
 
 
 class OrgUserViewSet(UserPresentingViewSet):
@@ -149,3 +163,73 @@ class GroupUserViewSet(UserPresentingViewSet):
     def index(self, request: Request, group_id: str) -> Response:
         """List the users with a role in the project, directly or by a team."""
         return self.list_of(UserDocument, users_of_group(group_id, self.seen_in))
+
+
+ACCESS_LIST = Parameter(
+    "accessList",
+    read_asked_range,
+    schema={"type": "string"},
+    description="Address or range for the global access list. Repeatable. First user only.",
+    repeatable=True,
+)
+OLDER_ACCESS_LIST = Parameter(
+    "whitelist",
+    read_asked_range,
+    schema={"type": "string"},
+    description="Older name of accessList.",
+    repeatable=True,
+    deprecated=True,
+)
+_ACCESS_LISTS = (ACCESS_LIST.name, OLDER_ACCESS_LIST.name)
+
+
+class FirstUserViewSet(ApiViewSet):
+    """Endpoint 5: the first user of the installation, without an API key."""
+
+    authentication_classes = []
+    access = {"create": OPEN}
+    parameters = {"create": (ACCESS_LIST, OLDER_ACCESS_LIST)}
+    bodies = {"create": FirstUserInput}
+    answers = {"create": NewUserDocument}
+    statuses = {"create": 201}
+    refusals = {
+        "create": (
+            ErrorCode.RATE_LIMITED,
+            ErrorCode.INVITATION_ONLY_MODE_OR_LDAP,
+            *NEW_USER_REFUSALS,
+            ErrorCode.ROLE_NEEDS_NO_GROUP_ID,
+        ),
+    }
+
+    def check_throttles(self, request: Request) -> None:
+        """Count every call, also calls that are refused."""
+        bucket = f"first user {counted_range(client_address(self.http_request))}"
+        throttle(bucket, settings.OPSAPI_RATE_FIRST_USER, self.now)
+
+    def load(self) -> None:
+        """Refuse all calls if the settings do not allow registration."""
+        if not settings.OPSAPI_INVITATION_ONLY or settings.OPSAPI_LDAP:
+            raise ApiError(ErrorCode.INVITATION_ONLY_MODE_OR_LDAP)
+
+    def looked_at(self) -> Sequence[Parameter]:
+        """Ignore `accessList` once there is a user: only the first call enters addresses."""
+        return () if any_user_exists() else super().looked_at()
+
+    def create(self, request: Request) -> Response:
+        """Create a user without a key. The first user becomes Global Owner and gets an API key."""
+        body = self.body()
+        address = client_address(self.http_request)
+        # Absent if a user existed already (`looked_at`).
+        access_list = [block for name in _ACCESS_LISTS for block in self.query.get(name, ())]
+        user, key = unauth_user_create(
+            new=NewUser(**body),
+            access_list=access_list,
+            remote_address=str(address) if address else None,
+            now=self.now,
+        )
+        new = found(UserDocument, with_id(users_seen(), user.id), ErrorCode.USER_NOT_FOUND, user.id)
+        shown = UserDocument.present(new, self.links)
+        return Response({**({"programmaticApiKey": self._key_document(key)} if key else {}), "user": shown})
+
+    def _key_document(self, key: NewKey) -> Facts:
+        return ApiKeyDocument.present(key.facts, self.links, place={"base": "/admin"}, alone=True)

@@ -29,8 +29,7 @@ from events.models import Event
 from opsapi.api.principal import Operator
 from opsapi.clock import age_words, ago_words
 from opsapi.console.admin_urls import action_url, list_url, page_url, page_url_of
-from opsapi.console.display import Context, cut
-from opsapi.console.links import urls_seen
+from opsapi.console.display import Context, cut, urls_seen
 from opsapi.console.widgets import Plot, Tone
 from opsapi.first_rows import more_words
 from opsapi.roles import Scope

@@ -38,9 +38,8 @@ from opsapi.clock import time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.changelist import BoundedPaginator
-from opsapi.console.display import Context, ago, badge, json_field, link, named, project, short
+from opsapi.console.display import Context, ago, badge, json_field, link, named, project, short, urls_seen
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
-from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 
@@ -64,6 +63,7 @@ def _make_window(call: ActionCall) -> ActionOutcome:
         group_id=call.row.group_id,
         project=str(call.row.group),
         categories=call.values["alert_types"],
+        is_narrow=bool(call.values.get("matchers")),
         not_only=named_target(call.row.facts),
     )
     until = time_words(call.values["end"])

@@ -31,9 +31,8 @@ from opsapi import clock
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import list_url, page_url
-from opsapi.console.display import badge, link, moment, project, short
+from opsapi.console.display import badge, link, moment, project, short, url_seen, urls_seen
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
-from opsapi.console.links import url_seen, urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 _KINDS: Mapping[MessageKind, str] = {

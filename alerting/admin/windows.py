@@ -5,16 +5,18 @@ from collections.abc import Sequence
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from unfold.decorators import display
 
 from alerting.access import WRITE
+from alerting.forms.window_input import matchers_shown
 from alerting.forms.windows import NewWindowForm, WindowForm
 from alerting.models import Alert, MaintenanceWindow
 from alerting.presentation import WINDOW_LABELS, WINDOW_WORDS, muted_words, window_badge
+from alerting.rules.recurrence import recurrence_words
 from alerting.rules.windows import MuteExtent, WindowState
-from alerting.selectors.windows import in_state, window_extents
+from alerting.selectors.windows import in_state, shown_window, window_extents
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi import clock
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
@@ -31,6 +33,7 @@ _VERBS = {
     WindowState.EXPIRED: ("This window has ended. It muted", Tone.PLAIN),
 }
 """The effect of a window, and the emphasis of the text."""
+_OF_PREVIEW = ("start", "end", "alert_types", "recurrence", "matchers")
 
 
 def _make(call: ActionCall) -> ActionOutcome:
@@ -82,8 +85,8 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     add_action = Action(
         label="New maintenance window",
         done="Created",
-        text="Mutes notifications for the selected alert types in the whole project. Alerts still open "
-        "and close.",
+        text="Mutes notifications for the selected alert types, in the whole project or of some targets, "
+        "once or regularly. Alerts still open and close.",
         run=_make,
         access=WRITE,
         form=NewWindowForm,
@@ -110,15 +113,33 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         ),
     }
 
-    list_display = ["description_or_id", "state", "mutes", "start", "end", project]
+    list_display = ["description_or_id", "state", "mutes", "start", "end", "repeats", project]
     list_filter = [WindowStateFilter, ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["description", "id__exact", "group__id__exact", "group__name"]
     search_help_text = "Part of a description or project name, or the full ID of a window or project."
     ordering = ["-end", "-id"]
-    fields = ["description", "state", "start", "end", "types", "group", "alerts", "id", "created", "updated"]
-    empty_text = "No maintenance windows. A window mutes all alerts of its types in one project."
+    fields = [
+        "description",
+        "state",
+        "start",
+        "end",
+        "repeats",
+        "types",
+        "targets",
+        "group",
+        "alerts",
+        "id",
+        "created",
+        "updated",
+    ]
+    empty_text = (
+        "No maintenance windows. A window mutes alerts of its types in one project, once or regularly."
+    )
     change_form_template = "admin/alerting/maintenancewindow/change_form.html"
+
+    class Media:
+        css = {"all": ["console/windows.css"]}
 
     def prepare(self, rows: Sequence[MaintenanceWindow]) -> None:
         """Counts what the windows of a list mute, in one go."""
@@ -127,13 +148,16 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
             row.extent = extents[row.id]  # type: ignore[attr-defined]  # for `mutes`
 
     def page_context(self, request: HttpRequest, row: MaintenanceWindow) -> Context:
-        """Add what the window mutes, in the tense of its state."""
-        verb, tone = _VERBS[row.rule.state(clock.now())]
+        """Add what the window mutes, in the tense of its state, and its next occurrences."""
+        now = clock.now()
+        verb, tone = _VERBS[row.rule.state(now)]
+        values = {name: getattr(row, name) for name in _OF_PREVIEW}
         shown = {
             "extent": window_extents([row])[row.id],
             "verb": verb,
             "tone": tone.value,
             "over": tone is Tone.PLAIN,
+            "shown": shown_window(group_id=row.group_id, values=values, now=now),
         }
         return {**super().page_context(request, row), **shown}
 
@@ -145,6 +169,8 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         if state is WindowState.EXPIRED:
             return self.types(window)
         tone = _VERBS[state][1].value
+        if extent.is_narrow:
+            return format_html("<span>{}</span>", extent.alerts)
         words = '<span>{}<small class="console-name console-toned console-tone-{}">{} now</small></span>'
         return format_html(words, extent.alerts, tone, extent.open_words)
 
@@ -169,3 +195,15 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     def types(self, window: MaintenanceWindow) -> str:
         """The alert types."""
         return ", ".join(window.alert_types)
+
+    @admin.display(description="repeats")
+    def repeats(self, window: MaintenanceWindow) -> str:
+        """How the window repeats, in words."""
+        recurrence = window.rule.recurrence
+        return recurrence_words(recurrence) if recurrence else "no"
+
+    @admin.display(description="targets")
+    def targets(self, window: MaintenanceWindow) -> SafeString | str:
+        """The hosts and the other matchers, as the form shows them."""
+        shown = [line for text in matchers_shown(window.matchers).values() for line in text.splitlines()]
+        return format_html_join(mark_safe("<br>"), "{}", [(line,) for line in shown]) if shown else "all"

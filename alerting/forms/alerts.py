@@ -14,8 +14,7 @@ from alerting.serializers.alerts import AcknowledgementDocument
 from alerting.serializers.windows import WindowDocument
 from events.types import EVENT_TYPES, EventType
 from opsapi import clock
-from opsapi.console.fields import LinesField, UtcDateTimeField
-from opsapi.console.forms import DocumentForm
+from opsapi.console.forms import DocumentForm, LinesField, UtcDateTimeField
 
 _PRESETS = [
     (AcknowledgementPreset.HOUR.value, "1 hour"),

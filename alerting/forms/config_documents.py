@@ -24,7 +24,7 @@ from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.serializers.config_parts import MOST_MATCHERS
 from alerting.serializers.notifications import MOST_NOTIFICATIONS
 from opsapi.api.errors import BadField
-from opsapi.console.fields import CLEAR
+from opsapi.console.forms import CLEAR
 from opsapi.wire_json import JsonObject, without_nulls
 
 Typed = Mapping[str, Sequence[str]]

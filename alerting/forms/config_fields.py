@@ -21,8 +21,7 @@ from alerting.forms.config_inputs import (
 )
 from alerting.notification_types import DEFAULT_INTERVAL_MIN, NOTIFICATION_TYPES
 from automation.metrics import Metric, MetricKind, allowed_units, base_unit, by_subject
-from opsapi.console.fields import CLEAR, SecretInput
-from opsapi.console.forms import themed
+from opsapi.console.forms import CLEAR, SecretInput, themed
 
 _NONE_CHOSEN = ("", "–")
 _HELP = {

@@ -8,36 +8,137 @@ from django.core.exceptions import ValidationError
 from django.utils.functional import cached_property
 
 from accesslist.forms import InProjectForm
+from accesslist.forms.scopes import lines
 from accesslist.models import Project
+from alerting.forms.window_input import (
+    REPEAT_WORDS,
+    UTC_NAME,
+    WEEKDAYS,
+    Repeat,
+    in_zone,
+    local_time,
+    matchers_shown,
+    matchers_typed,
+    recurrence_shown,
+    recurrence_typed,
+)
+from alerting.rules.recurrence import MAX_RRULE_LENGTH, TIME_ZONES
 from alerting.rules.windows import MuteExtent
-from alerting.selectors.windows import mute_extent
+from alerting.selectors.windows import ShownWindow, mute_extent, shown_window
 from alerting.serializers.windows import WindowChange, WindowDocument
 from events.types import ALERT_CATEGORIES
-from opsapi.console.fields import UtcDateTimeField
-from opsapi.console.forms import DocumentForm
+from opsapi import clock
+from opsapi.console.forms import DocumentForm, LinesField, UtcDateTimeField
 
 _CATEGORIES = [(category.value, category.value) for category in ALERT_CATEGORIES]
+_PERIOD = ("Period", ["startDate", "endDate", "timeZone", "repeat", "weekdays", "rrule"])
+_TARGETS = ("Alerts", ["alertTypeNames", "hosts", "matchers"])
 
 
 class WindowFields(DocumentForm):
     """The fields of a window, with a preview of what it mutes."""
 
     template = "console/window_fields.html"
+    fieldsets = [_PERIOD, _TARGETS, ("", ["description"])]
     preview_name = "preview"
     """The button that shows what the window mutes, without saving."""
 
-    startDate = UtcDateTimeField(label="Start (UTC)", help_text="Notifications are muted from this time.")
-    endDate = UtcDateTimeField(label="End (UTC)", help_text="Notifications are sent again from this time.")
+    class Media:
+        css = {"all": ["console/windows.css"]}
+
+    startDate = UtcDateTimeField(label="Start", help_text="Notifications are muted from this time.")
+    endDate = UtcDateTimeField(label="End", help_text="Notifications are sent again from this time.")
+    timeZone = forms.ChoiceField(
+        label="Time zone",
+        required=False,
+        choices=[(name, name) for name in TIME_ZONES],
+        initial=UTC_NAME,
+        help_text="Of start and end. A window that repeats starts at the same time here all year.",
+    )
+    repeat = forms.ChoiceField(
+        label="Repeat", required=False, choices=[(one.value, words) for one, words in REPEAT_WORDS.items()]
+    )
+    weekdays = forms.MultipleChoiceField(
+        label="Weekdays",
+        required=False,
+        choices=list(WEEKDAYS.items()),
+        widget=forms.CheckboxSelectMultiple,
+        help_text="For every week. If you select none, the weekday of the start counts.",
+    )
+    rrule = forms.CharField(
+        label="Rule",
+        required=False,
+        max_length=MAX_RRULE_LENGTH,
+        widget=forms.TextInput({"placeholder": "FREQ=MONTHLY;BYDAY=2TU"}),
+        help_text="An RRULE of RFC 5545. The example is the second Tuesday of each month.",
+    )
     alertTypeNames = forms.MultipleChoiceField(
         label="Alert types",
         choices=_CATEGORIES,
         widget=forms.CheckboxSelectMultiple,
-        help_text="The window mutes these types in the whole project.",
+        help_text="The window mutes these types in the whole project, or of the targets below.",
+    )
+    hosts = LinesField(
+        label="Hosts",
+        required=False,
+        help_text="Only these hosts, one host:port per line, with the alert type HOST. Leave blank for all.",
+    )
+    matchers = LinesField(
+        label="Matchers",
+        required=False,
+        help_text="Only targets that match all, one matcher per line: REPLICA_SET_NAME EQUALS orders.",
     )
 
     def is_valid(self) -> bool:
         """Not valid while only a preview is requested, so that nothing is saved."""
         return self.preview_name not in self.data and super().is_valid()
+
+    def stored(self) -> Mapping[str, Any]:
+        """The stored values; times in the time zone of the window."""
+        values = super().stored()
+        if not values:
+            return values
+        recurrence = recurrence_shown(self.row.recurrence)
+        dates = {name: local_time(values[name], recurrence["timeZone"]) for name in ("startDate", "endDate")}
+        return {**values, **dates, **recurrence, **matchers_shown(self.row.matchers)}
+
+    def body(self) -> Mapping[str, Any]:
+        """The request body of an API client."""
+        typed = self.cleaned_data
+        zone = typed["timeZone"] or UTC_NAME
+        dates = {name: in_zone(typed[name], zone) for name in ("startDate", "endDate")}
+        parts = {
+            "recurrence": recurrence_typed(typed["repeat"], typed["weekdays"], typed["rrule"], zone),
+            "matchers": self._matchers(),
+        }
+        # Only a change says that there is none: in a new window, an empty value means the same as none.
+        given = parts if self.document.is_change else {name: value for name, value in parts.items() if value}
+        return {**super().body(), **dates, **given}
+
+    def clean_matchers(self) -> str:
+        """Each line has a field, an operator and a value."""
+        try:
+            matchers_typed([], lines(self.cleaned_data["matchers"]))
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
+        typed: str = self.cleaned_data["matchers"]
+        return typed
+
+    def field_of(self, path: str) -> str | None:
+        """The input for a path of the document."""
+        if path == "recurrence.timeZone":
+            return "timeZone"
+        if path.startswith("recurrence"):
+            return "rrule" if self.cleaned_data.get("repeat") == Repeat.RULE else "repeat"
+        return (
+            "hosts"
+            if path.startswith("matchers[0]") and self.cleaned_data.get("hosts")
+            else super().field_of(path)
+        )
+
+    def _matchers(self) -> list[dict[str, str]]:
+        typed = self.cleaned_data
+        return matchers_typed(lines(typed["hosts"]), lines(typed["matchers"]))
 
     @cached_property
     def extent(self) -> MuteExtent | None:
@@ -47,8 +148,20 @@ class WindowFields(DocumentForm):
         if group is None or not categories:
             return None
         return mute_extent(
-            group_id=group.id, project=str(group), categories=categories, not_only=self.muted_target()
+            group_id=group.id,
+            project=str(group),
+            categories=categories,
+            is_narrow=bool(self["hosts"].value() or self["matchers"].value()),
+            not_only=self.muted_target(),
         )
+
+    @cached_property
+    def shown(self) -> ShownWindow | None:
+        """The occurrences, hosts and alerts of the window; None as long as an input is missing or wrong."""
+        group = self.muted_project()
+        if group is None or not self.is_bound or self.errors:
+            return None
+        return shown_window(group_id=group.id, values=self._values, now=clock.now())
 
     def muted_project(self) -> Project | None:
         """The project of the window."""
@@ -64,8 +177,8 @@ class NewWindowForm(WindowFields, InProjectForm):
     """Create a window; the URL may contain initial values."""
 
     document = WindowDocument
-    field_order = ["group"]
-    from_address = frozenset({"group", "startDate", "endDate", "alertTypeNames", "description"})
+    fieldsets = [("", ["group"]), *WindowFields.fieldsets]
+    from_address = frozenset({"group", "startDate", "endDate", "alertTypeNames", "hosts", "description"})
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -5,7 +5,8 @@ NOT_CONTAINS match, a REGEX matches if it matches the empty string.
 """
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -87,6 +88,31 @@ def subject_of(facts: Mapping[str, Any], *, type_name: str | None = None) -> Mat
         shard_name=facts.get("shardName"),
         cluster_name=facts.get("clusterName"),
     )
+
+
+def hosts_matcher(names: Sequence[str]) -> dict[str, str]:
+    """The document of a matcher of these hosts, each as `hostname:port`."""
+    if len(names) == 1:
+        chosen, value = MatcherOperator.EQUALS, names[0]
+    else:
+        escaped = "|".join(_ESCAPED.sub(_ESCAPE, name) for name in names)
+        chosen, value = MatcherOperator.REGEX, f"^({escaped})$"
+    return {"fieldName": MatcherField.HOSTNAME_AND_PORT.value, "operator": chosen.value, "value": value}
+
+
+def matched_hosts(matcher: Mapping[str, str]) -> list[str]:
+    """The hosts of a matcher that `hosts_matcher` could have returned; none for another matcher."""
+    value = matcher["value"]
+    names = [value]
+    if matcher["operator"] == MatcherOperator.REGEX.value:
+        names = [
+            re.sub(r"\\(.)", r"\1", name) for name in value.removeprefix("^(").removesuffix(")$").split("|")
+        ]
+    return names if hosts_matcher(names) == matcher else []
+
+
+_ESCAPED = re.compile(r"([^A-Za-z0-9:_-])")
+_ESCAPE = r"\\\1"
 
 
 @dataclass(frozen=True)

@@ -127,24 +127,31 @@ class MuteCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MuteExtent:
-    """What a window mutes in a project; `not_only`: the target that it was created for."""
+    """What a window mutes in a project.
+
+    `is_narrow`: only targets that its matchers match, which are not counted here. `not_only`: the target that
+    a window without matchers was created for.
+    """
 
     categories: Collection[str]
     project: str
     counts: MuteCounts
+    is_narrow: bool = False
     not_only: str = ""
 
     @property
     def alerts(self) -> str:
         """For example: all BACKUP alerts and all HOST alerts of 7 hosts."""
         chosen = [category for category in ALERT_CATEGORIES if category.value in self.categories]
-        parts = [f"all {category.value} alerts{self._of_things(category)}" for category in chosen]
-        return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
+        if self.is_narrow:
+            names = _listed([category.value for category in chosen])
+            return f"{names} alerts of the targets that its matchers match"
+        return _listed([f"all {category.value} alerts{self._of_things(category)}" for category in chosen])
 
     @property
     def sentence(self) -> str:
         """For example: all HOST alerts of 7 hosts in customer-accounts, not only db1.example.com:27017."""
-        narrower = f", not only {self.not_only}" if self.not_only else ""
+        narrower = f", not only {self.not_only}" if self.not_only and not self.is_narrow else ""
         return f"{self.alerts} in {self.project}{narrower}"
 
     @property
@@ -162,3 +169,8 @@ class MuteExtent:
             return ""
         count = self.counts.things.get(category, 0)
         return f" of {count} {NOUNS[category][count != 1]}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """For example: HOST, CLUSTER and BACKUP."""
+    return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)

@@ -17,6 +17,7 @@ from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.rules.delivery_policy import Silence
 from alerting.rules.matchers import MatcherField, MatchSubject, subject_of
 from alerting.rules.recurrence import Occurrence
+from alerting.rules.window_calendar import Calendar, window_calendar
 from alerting.rules.windows import (
     ActiveWindow,
     MuteCounts,
@@ -32,10 +33,11 @@ from automation.selectors.hosts import hosts_of
 from events.models import Event
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi.api.resources import Facts
+from opsapi.first_rows import MOST_SHOWN, more_words
 
 
 def windows_of(group_id: str, *, not_over_at: datetime | None = None) -> QuerySet[MaintenanceWindow]:
-    """A project's windows, in the order of their start; `not_over_at` leaves out windows that end before."""
+    """A project's windows, in the order of their start; `not_over_at` leaves out windows over by then."""
     windows = MaintenanceWindow.objects.filter(group_id=group_id).order_by("start", "id")
     return windows if not_over_at is None else windows.filter(not_over(not_over_at))
 
@@ -233,11 +235,13 @@ def mute_counts(group_ids: Collection[str]) -> dict[str, MuteCounts]:
 
 
 def mute_extent(
-    *, group_id: str, project: str, categories: Collection[str], not_only: str = ""
+    *, group_id: str, project: str, categories: Collection[str], is_narrow: bool = False, not_only: str = ""
 ) -> MuteExtent:
     """Return the extent of a window for these categories in a project."""
     counts = mute_counts([group_id])[group_id]
-    return MuteExtent(categories=categories, project=project, counts=counts, not_only=not_only)
+    return MuteExtent(
+        categories=categories, project=project, counts=counts, is_narrow=is_narrow, not_only=not_only
+    )
 
 
 def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent]:
@@ -246,7 +250,10 @@ def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent
     counts = mute_counts({window.group_id for window in listed})
     return {
         window.id: MuteExtent(
-            categories=window.alert_types, project=str(window.group), counts=counts[window.group_id]
+            categories=window.alert_types,
+            project=str(window.group),
+            counts=counts[window.group_id],
+            is_narrow=bool(window.matchers),
         )
         for window in listed
     }
@@ -269,6 +276,7 @@ class Muted:
 class WindowPreview:
     """The next occurrences of a window, hosts by name, and open alerts, newest first."""
 
+    rule: WindowRule
     occurrences: list[Occurrence]
     hosts: Muted
     alerts: Muted
@@ -288,6 +296,7 @@ def window_preview(*, group_id: str, values: Mapping[str, Any], now: datetime) -
     )
     categories = values["alert_types"]
     return WindowPreview(
+        rule=rule,
         occurrences=list(islice(rule.occurrences(now), MOST_OCCURRENCES)),
         hosts=_muted_hosts(group_id, rule) if Category.HOST.value in categories else Muted([], 0),
         alerts=_muted_alerts(group_id, rule, categories),
@@ -313,3 +322,31 @@ def _muted_alerts(group_id: str, rule: WindowRule, categories: Collection[str]) 
     subjects = subjects_of([rule], dict(alerts.values_list("id", "facts")))
     found = [alert_id for alert_id, subject in subjects.items() if rule.mutes(subject)]
     return Muted(found[:MOST_NAMED], len(found))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWindow:
+    """A preview as the console shows it: four weeks, and the first hosts and alerts as rows."""
+
+    preview: WindowPreview
+    calendar: Calendar
+    hosts: Sequence[Host]
+    alerts: Sequence[Alert]
+
+    @property
+    def more_hosts(self) -> str:
+        """The text at the end of the hosts."""
+        return more_words(self.preview.hosts.count - len(self.hosts))
+
+    @property
+    def more_alerts(self) -> str:
+        """The text at the end of the alerts."""
+        return more_words(self.preview.alerts.count - len(self.alerts))
+
+
+def shown_window(*, group_id: str, values: Mapping[str, Any], now: datetime) -> ShownWindow:
+    """Return the effect of a window in a project for the console; `values` as of `window_preview`."""
+    preview = window_preview(group_id=group_id, values=values, now=now)
+    hosts = hosts_of(group_id).filter(id__in=preview.hosts.ids[:MOST_SHOWN])
+    alerts = Alert.objects.filter(id__in=preview.alerts.ids[:MOST_SHOWN]).order_by("-created", "-id")
+    return ShownWindow(preview, window_calendar(preview.rule, now), list(hosts), list(alerts))

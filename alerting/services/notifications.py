@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Case, Count, Expression, Q, QuerySet, Value, When
+from django.db.models.expressions import DatabaseDefault
 from django.db.models.functions import Coalesce
 
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
@@ -34,6 +35,7 @@ from opsapi.ids import derived_id
 from opsapi.outbound.errors import NO_ANSWER
 
 _ROWS_AT_ONCE = 1_000
+_NEXT_NUMBERS = "SELECT nextval('alerting_notification_sequence') FROM generate_series(1, %s)"
 _KINDS_FOR_PEOPLE = OPEN_KINDS | {MessageKind.INFORM}
 
 
@@ -112,8 +114,23 @@ def notifications_insert(rows: Iterable[Notification]) -> None:
 
     wanted = filter(is_sent, rows)
     for batch in batches(wanted, _ROWS_AT_ONCE):
+        _number(batch)
         Notification.objects.bulk_create(batch, ignore_conflicts=True)
         wake_workers(Work.MESSAGES)
+
+
+def _number(rows: Sequence[Notification]) -> None:
+    """Give notifications without a number the next numbers of the order of creation.
+
+    If every value is known, Django inserts one array for each column instead of one parameter for each value,
+    which takes half of the processor time.
+    """
+    values: list[tuple[Notification, object]] = [(row, row.sequence) for row in rows]
+    fresh = [row for row, number in values if isinstance(number, DatabaseDefault)]
+    with connection.cursor() as cursor:
+        cursor.execute(_NEXT_NUMBERS, [len(fresh)])
+        for row, (number,) in zip(fresh, cursor.fetchall(), strict=True):
+            row.sequence = number
 
 
 def _row(

@@ -25,18 +25,18 @@ from automation.selectors.measurements import measured_series, newest_measuremen
 from automation.services.hosts import host_change, host_create, host_delete
 from automation.units import convert
 from events.models import Event
-from events.search import EventSearch
-from events.search_pages import search_page
+from events.search import EventSearch, search_page
 from events.wording import in_words
 from opsapi import clock
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words, parse_time, time_words
+from opsapi.console.action_pages import to_form
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import Context, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.widgets import Cell, Panel, Plot, host_panels
+from opsapi.console.widgets import Cell, Panel, Plot, host_links, host_panels
 from opsapi.first_rows import first_rows
 
 _MOST_EVENTS = 10
@@ -327,6 +327,15 @@ class HostAdmin(HostColumns, ConsoleAdmin):
 
     class Media:
         css = {"all": ["console/overview.css", "console/fleet.css"]}
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Adds the links of other apps."""
+        operator = operator_of(request)
+        links = [link for link in host_links() if operator.holds_somewhere(link.access.roles)]
+        return {
+            **super().get_actions(request),
+            **{link.name: (to_form(link), link.name, link.label) for link in links},
+        }
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         visible_scope, wanted = operator_of(request).visible_scope(), request.GET.get("metric", "")

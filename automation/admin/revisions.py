@@ -21,7 +21,7 @@ from automation.forms import RestoreForm
 from automation.models import AutomationRevision, ProcessStatus
 from automation.selectors.revisions import goal_version, revision_at
 from automation.services.automation_config import NEW_PROJECT_TEXT, automation_config_restore, masked_text
-from events.diff_rows import changed_resources
+from events.diffs import changed_resources
 from opsapi.api.errors import ApiError
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import EMPTY, Context, ago, cut, project, short_field

@@ -1,6 +1,7 @@
 """The address of the client, also behind proxies."""
 
 import re
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from django.conf import settings
@@ -44,6 +45,7 @@ def forwarded_value(request: HttpRequest, header: str) -> str:
     return values[-min(proxies, len(values))] if proxies else ""
 
 
+@lru_cache(maxsize=256)
 def address_of(text: str) -> Address | None:
     """Return the address in the text; None if it is not an address. IPv4-mapped IPv6 is IPv4."""
     try:

@@ -7,7 +7,7 @@ need more.
 from collections.abc import Mapping
 from typing import Any
 
-from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from csp.constants import HEADER, NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.http import HttpRequest, HttpResponseBase
 
@@ -54,8 +54,24 @@ CONSOLE: Policy = {
 _OF_PATHS = {CONSOLE_PATH: CONSOLE, DOCUMENTS_PATH: DOCUMENTS}
 
 
+def header_line(policy: Policy) -> str:
+    """Return the header's value, for responses that django-csp does not handle."""
+    return "; ".join(f"{name} {' '.join(sources)}" for name, sources in policy.items())
+
+
+_STRICT_LINE = header_line(STRICT)
+
+
 class ContentSecurityPolicy(CSPMiddleware):
     """The middleware of django-csp, which also finds the policy by path: error pages have no view."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """As django-csp, but STRICT is built once and not for each response."""
+        of_view = any(name.startswith("_csp") for name in vars(response))
+        if of_view or request.path_info.startswith(tuple(_OF_PATHS)):
+            return super().process_response(request, response)
+        response.headers.setdefault(HEADER, _STRICT_LINE)
+        return response
 
     def get_policy_parts(
         self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
@@ -66,8 +82,3 @@ class ContentSecurityPolicy(CSPMiddleware):
             found = (policy for path, policy in _OF_PATHS.items() if request.path_info.startswith(path))
             parts.config = next((dict[str, Any](policy) for policy in found), None)
         return parts
-
-
-def header_line(policy: Policy) -> str:
-    """Return the header's value, for responses that pass no middleware."""
-    return "; ".join(f"{name} {' '.join(sources)}" for name, sources in policy.items())

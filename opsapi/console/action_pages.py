@@ -1,7 +1,12 @@
-"""The page of an action on a row, on several rows, or on none, to create a row."""
+"""The page of an action on a row, on several rows, or on none, to create a row.
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+A page that creates something does so once, even if a browser submits it again: each displayed page has a
+token, and the session stores the result of the page under the token.
+"""
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
@@ -13,9 +18,57 @@ from django.template.response import TemplateResponse
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.links import base_url
-from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, LinkOfRows, operator_of
 from opsapi.console.forms import ConsoleForm
-from opsapi.console.idempotency import PAGE_FORGOTTEN, TOKEN_FIELD, is_unused, pages_of, sent_token, token_of
+
+TOKEN_FIELD = "once"  # noqa: S105 - a name
+"""The field with the token."""
+MOST_PAGES = 50
+"""Number of pages remembered per session, the newest."""
+PAGE_FORGOTTEN = "This form has expired and nothing was changed. Send it again."
+_PAGES = "pages"
+_BYTES = 16
+Pages = dict[str, list[str] | None]
+"""The result of each page by token: where it led and the message; None if unused."""
+
+
+@contextmanager
+def pages_of(request: HttpRequest) -> Iterator[Pages]:
+    """Yield the session's pages that create something, and store them if the block succeeds.
+
+    Other requests of the session wait, because a page may be submitted twice at the same time.
+    """
+    session: Any = request.session
+    with transaction.atomic():
+        session.hold()
+        pages: Pages = dict(session.get(_PAGES, {}))
+        yield pages
+        session[_PAGES] = dict(list(pages.items())[-MOST_PAGES:])
+        session.save()
+    # The session is saved, so nothing is written again with the response.
+    session.modified = False
+
+
+def token_of(request: HttpRequest) -> str:
+    """The token of the page: the submitted one while it is unused, otherwise a new one."""
+    with pages_of(request) as pages:
+        sent = sent_token(request)
+        if is_unused(pages, sent):
+            return sent
+        token = secrets.token_urlsafe(_BYTES)
+        pages[token] = None
+        return token
+
+
+def is_unused(pages: Pages, token: str) -> bool:
+    """Whether the token belongs to an unused page."""
+    return token in pages and pages[token] is None
+
+
+def sent_token(request: HttpRequest) -> str:
+    """The submitted token; empty if missing."""
+    return request.POST.get(TOKEN_FIELD, "")
+
 
 if TYPE_CHECKING:
     from opsapi.console.model_admin import ConsoleAdmin
@@ -177,15 +230,39 @@ def to_many(name: str, action: Action) -> DoToMany:
     """Return the function that Django calls for the action on the selected rows of a list."""
 
     def do(admin: "ConsoleAdmin", request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
-        # In a fixed order: services take locks, and two operators may act at once.
-        rows = list(chosen.order_by("pk")[: MOST_ROWS + 1])
-        if not rows:
-            return _refused(request, NONE_LEFT)
-        if len(rows) > MOST_ROWS:
-            return _refused(request, f"Select at most {MOST_ROWS} items at once.")
+        try:
+            rows = _selected(chosen)
+        except ValueError as refusal:
+            return _refused(request, str(refusal))
         return ActionPage(admin, request, action, rows, name=name).answer()
 
     return do
+
+
+def to_form(link: LinkOfRows) -> DoToMany:
+    """Return the function that Django calls to lead from the selected rows of a list to a form."""
+
+    def do(_admin: "ConsoleAdmin", request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
+        try:
+            return redirect(link.url_of(_selected(chosen)))
+        except ValueError as refusal:
+            return _refused(request, str(refusal))
+
+    return do
+
+
+def _selected(chosen: "models.QuerySet[Any]") -> list[Any]:
+    """The rows, in a fixed order: services take locks, and two operators may act at once.
+
+    Raises:
+        ValueError: none exists, or there are too many; the text is for the operator.
+    """
+    rows = list(chosen.order_by("pk")[: MOST_ROWS + 1])
+    if not rows:
+        raise ValueError(NONE_LEFT)
+    if len(rows) > MOST_ROWS:
+        raise ValueError(f"Select at most {MOST_ROWS} items at once.")
+    return rows
 
 
 def _refused(request: HttpRequest, reason: str) -> HttpResponse:

@@ -121,6 +121,20 @@ class Action:
         return operator.holds_somewhere(self.access_of(None).roles)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkOfRows:
+    """An entry among the actions of a list that leads from the selected rows to a form.
+
+    `access`: of the form. `url_of`: the URL of the form for these rows; raises ValueError with the reason if
+    the rows cannot have it.
+    """
+
+    name: str
+    label: str
+    access: Access
+    url_of: Callable[[Sequence[Any]], str]
+
+
 def operator_of(request: HttpRequest) -> Operator:
     """Return the operator of this session. Use it only in views that the site protects."""
     return cast(Operator, request.auth)  # type: ignore[attr-defined]  # `accesslist.middleware.operator` sets it

@@ -1,8 +1,8 @@
-"""What the console answers in place of a page: 400, 403, 404, 500 and 503 as pages that say where to go.
+"""The error pages of the console (400, 403, 404, 500 and 503), each with links to other pages.
 
-Paths outside the console keep the error documents of `opsapi.api.handler`. Who is logged in gets a page in
-the console's frame. The others, and everybody where the platform itself fails, get a page that needs neither
-database nor session.
+Paths outside the console keep the error documents of `opsapi.api.handler`. Logged-in users see the error in
+the console's frame. Other visitors, and all users if the platform fails, see a page that needs neither the
+database nor a session.
 """
 
 import sys

@@ -1,22 +1,88 @@
-"""Forms of the console, validated like the API."""
+"""Forms of the console and their fields, validated like the API."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.functional import cached_property
+from django.utils.html import format_html
 from rest_framework import serializers
 from unfold import widgets
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from opsapi.api.documents import Document, InvalidField
 from opsapi.api.errors import ApiError
 from opsapi.api.fields import Flag, Text, Whole
 from opsapi.api.principal import Operator
 from opsapi.api.resources import Resource
-from opsapi.console.fields import LinesField
 from opsapi.roles import INSTALLATION, Scope
+
+CLEAR = ".clear"
+"""Suffix of the checkbox that removes a stored secret."""
+
+
+class DateTimePicker(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # the theme is not typed
+    """The browser's picker for date and time, with seconds."""
+
+    input_type = "datetime-local"
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        super().__init__({"step": "1", **(attrs or {})})
+
+
+class UtcDateTimeField(forms.CharField):
+    """A UTC date and time with the browser's picker.
+
+    The input stays a string; the API schema checks it.
+    """
+
+    widget = DateTimePicker
+
+    def prepare_value(self, value: Any) -> Any:
+        """A time in the format of pickers, which neither show nor send anything else."""
+        return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if isinstance(value, datetime) else value
+
+
+class LinesField(forms.CharField):
+    """A multi-line text with line feeds only: browsers send two characters."""
+
+    widget = forms.Textarea
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, str]:
+        """Three lines high."""
+        return {**super().widget_attrs(widget), "rows": "3"}
+
+    def to_python(self, value: Any) -> str:
+        """The text."""
+        return (super().to_python(value) or "").replace("\r\n", "\n")
+
+
+class SecretInput(forms.CharField):
+    """A secret, which is never shown.
+
+    `stored` is the redacted stored value, if any; it stays if the field is empty. `note` is an additional
+    help text.
+    """
+
+    def __init__(
+        self, *, stored: str | None = None, note: str = "", required: bool = False, **options: Any
+    ) -> None:
+        attributes = {"autocomplete": "new-password"}
+        if stored is not None:
+            attributes["placeholder"] = "unchanged"
+            options["help_text"] = format_html(
+                "Stored: <code>{}</code>. Leave blank to keep it.{}", stored, note
+            )
+        widget = UnfoldAdminPasswordWidget(attributes)
+        super().__init__(required=required and stored is None, widget=widget, **options)
+
+    def removal(self) -> forms.BooleanField:
+        """The checkbox that removes the stored value."""
+        return forms.BooleanField(required=False, label=f"Remove the stored “{self.label}”")
+
 
 _Field = TypeVar("_Field", bound=forms.Field)
 _CAPITAL = re.compile(r"([A-Z])")
@@ -47,6 +113,16 @@ def single_line(value: str) -> None:
         _single_line.run_validation(value)
     except InvalidField:
         raise ValidationError("This must not contain control characters.") from None
+
+
+VERBATIM: Mapping[str, Any] = {"autocapitalize": "none", "spellcheck": "false"}
+"""Attributes of an input whose text browsers must not change."""
+
+
+def line_field(max_length: int, *, attrs: Mapping[str, Any] | None = None, **options: Any) -> forms.CharField:
+    """A text on a single line, as the API accepts it. `attrs`: attributes of its input."""
+    widget = forms.TextInput(attrs=dict(attrs or {}))
+    return forms.CharField(max_length=max_length, validators=[single_line], widget=widget, **options)
 
 
 class OpenForm(forms.Form):
@@ -99,9 +175,9 @@ class OpenForm(forms.Form):
 class ConsoleForm(OpenForm):
     """The form of an action.
 
-    `operator` is who acts, `row` what the action is done to, if anything. `values` is what the
-    action's `run` is given. `heading_template` is shown above the title. `from_address` names what the
-    page's address may fill in: never what gives somebody a right, for anybody can send a link.
+    `operator`: the user. `row`: the row of the action, if any. `values`: the input of the action's `run`.
+    `heading_template` is shown above the title. `from_address`: the fields that the URL may fill in. Anybody
+    can send a link, so these fields must not grant a permission.
     """
 
     heading_template: ClassVar[str] = ""
@@ -129,9 +205,8 @@ class ConsoleForm(OpenForm):
 class DocumentForm(ConsoleForm):
     """A form that becomes a request body of the API, checked by its schema.
 
-    Fields bear the document's names. Plain fields of the document that the form does not declare get an
-    input by themselves. A form for a document that changes something shows what is stored, and empties what
-    it shows empty.
+    Fields have the document's names. Plain fields of the document that the form does not declare get an input
+    automatically. The form of a change shows the stored values, and clears values that the operator clears.
     """
 
     document: ClassVar[type[Document]]

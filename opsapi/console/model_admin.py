@@ -26,10 +26,9 @@ from opsapi.console.action_pages import ActionPage, to_many
 from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import action_url, list_url, making_url, page_url
 from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, is_too_long
-from opsapi.console.display import EMPTY, Context
+from opsapi.console.display import EMPTY, Context, with_links
 from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
-from opsapi.console.links import with_links
 from opsapi.roles import INSTALLATION, Role, Scope
 
 
@@ -56,6 +55,8 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     icon: ClassVar[str] = "table_rows"
     rank: ClassVar[int] = 50
     group_path: ClassVar[str | None] = None
+    in_any_scope: ClassVar[bool] = False
+    """Whether operators with a role in any project or organization may see rows (`visible`)."""
     add_action: ClassVar[Action | None] = None
     list_actions: ClassVar[Mapping[str, Action]] = {}
     actions_of_row: ClassVar[Mapping[str, Action]] = {}
@@ -87,7 +88,8 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     def is_shown_to(self, visible_scope: VisibleScope) -> bool:
         """Whether any rows can be visible to an operator with this scope."""
-        return visible_scope.everything or (self.group_path is not None and bool(visible_scope.group_ids))
+        found = visible_scope if self.in_any_scope else self.group_path and visible_scope.group_ids
+        return visible_scope.everything or bool(found)
 
     def shows(self, row: models.Model, visible_scope: VisibleScope) -> bool:
         """Whether the row is visible in this scope. Queries only if no project decides it."""

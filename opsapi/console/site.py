@@ -1,4 +1,4 @@
-"""The console site: who may enter, what is logged, and which parts of Django's admin are left out."""
+"""The console site: its start page, its log-in, and which parts of the admin of Django are left out."""
 
 from collections.abc import Iterator
 from functools import update_wrapper
@@ -7,19 +7,43 @@ from typing import Any, cast
 from django.contrib import messages
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path
+from django.views.decorators.http import require_safe
 from unfold.sites import UnfoldAdminSite
 
+from opsapi import clock
 from opsapi.api.errors import ApiError
+from opsapi.console.actions import operator_of
 from opsapi.console.changelist import Autocomplete
 from opsapi.console.display import EMPTY, Context
 from opsapi.console.error_pages import MissingError, refused
-from opsapi.console.help import help_url
-from opsapi.console.login import first_login_context, set_refusal_status
-from opsapi.console.login_pages import CodePage, PasswordPage
-from opsapi.console.navigation import navigation
-from opsapi.console.overview import overview_context, overview_widgets
+from opsapi.console.login import CodePage, PasswordPage, first_login_context, set_refusal_status
+from opsapi.console.navigation import help_url, navigation
+from opsapi.console.widgets import Chart, Notice, Panel, overview
+
+
+def overview_context(request: HttpRequest) -> Context:
+    """Return the context of the template: the widgets for this operator, and the time."""
+    now, visible_scope = clock.now(), operator_of(request).visible_scope()
+    parts = [part for contribute in overview() for part in contribute(visible_scope, now)]
+    panels = sorted((part for part in parts if isinstance(part, Panel)), key=lambda panel: panel.rank)
+    return {
+        "notices": [part for part in parts if isinstance(part, Notice)],
+        "panels": panels,
+        "charts": [part for part in parts if isinstance(part, Chart)],
+        "summary": ", ".join(f"{one.unit}: {one.number}" for one in panels),
+        "read": now,
+    }
+
+
+@require_safe
+def overview_widgets(request: HttpRequest) -> HttpResponse:
+    """The widgets alone, for the script of the page."""
+    response = render(request, "console/overview.html", overview_context(request))
+    response["Cache-Control"] = "no-store"
+    return response
+
 
 # These would bypass the services, or show data without a permission check.
 _LEFT_OUT = frozenset({"password_change", "password_change_done", "view_on_site", "search"})
@@ -39,7 +63,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         return bool(request.user.is_active and request.user.is_staff)
 
     def each_context(self, request: HttpRequest) -> Context:
-        """What every page's template is given."""
+        """The context of every page."""
         return {**super().each_context(request), "empty_value": EMPTY, "help_url": help_url(request)}
 
     def get_sidebar_list(self, request: HttpRequest) -> list[Context]:

@@ -26,7 +26,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_BACK_BUTTON": False,
     "BORDER_RADIUS": "6px",
     "STYLES": [_file("console.css")],
-    "SCRIPTS": [_file("comboboxes.js")],
+    "SCRIPTS": [_file("console.js")],
     "COLORS": {
         "primary": {
             "50": "oklch(97.1% .013 236.62)",

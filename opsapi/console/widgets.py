@@ -8,6 +8,7 @@ from typing import Any
 
 from opsapi.api.principal import VisibleScope
 from opsapi.apps import contributions
+from opsapi.console.actions import LinkOfRows
 from opsapi.first_rows import MOST_COUNTED, more_words
 
 
@@ -156,3 +157,8 @@ def overview() -> list[ContributeWidgets]:
 def host_panels() -> list[ContributeRowPanel]:
     """Return the `host_panels` of every app's AppConfig, for the page of a host."""
     return [contribute for each in contributions("host_panels") for contribute in each]
+
+
+def host_links() -> list[LinkOfRows]:
+    """Return the `host_links` of every app's AppConfig, for the list of hosts."""
+    return [link for each in contributions("host_links") for link in each]

@@ -6,21 +6,25 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error, connection
 
+from opsapi.api.errors import ApiError
 from opsapi.logs import first_line
 from opsapi.postgresql.faults import DatabaseFault, database_fault, unapplied_migrations
 from opsapi.program import COMMAND, START
 
 
 class DatabaseCommand(BaseCommand):
-    """A command that needs a database prepared for this version."""
+    """A command that needs a database prepared for this version. Refusals of services become one line."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Raises CommandError, one line, while migrations are missing."""
+        """Raises CommandError, one line, while migrations are missing, and for an ApiError."""
         if unapplied_migrations():
             raise CommandError(
                 f"the database is not ready: wait until the platform has started, or run {COMMAND} prepare"
             )
-        return super().execute(*args, **options)
+        try:
+            return super().execute(*args, **options)
+        except ApiError as refusal:
+            raise CommandError(refusal.document()["detail"]) from None
 
 
 def line_of(error: Error) -> str:

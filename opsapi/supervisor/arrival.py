@@ -21,6 +21,7 @@ BODY_BYTES_PER_SECOND = 16 * KIB
 _HEAD_END = b"\r\n\r\n"
 _BARE_END = re.compile(rb"\n\r?\n")
 _REQUEST_LINE = re.compile(rb"[^\r\n]* HTTP/\d\.\d")
+_HOST = re.compile(rb"(?im)^host:")
 _LENGTH = re.compile(rb"(?im)^content-length:[ \t]*(\d{1,18})[ \t]*\r$")
 _CHUNKED = re.compile(rb"(?im)^transfer-encoding:[^\r\n]*\r$")
 _CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,15}")
@@ -94,6 +95,8 @@ class Arrival:
             return self._headless(searched)
         self._body_at = self._chunk_at = end + len(_HEAD_END)
         head = bytes(self.data[: end + 2])
+        if head.split(b"\r\n", 1)[0].endswith(b"HTTP/1.1") and not _HOST.search(head):
+            return ArrivalState.MALFORMED  # RFC 9112 3.2; the parser accepts it.
         lengths, chunked = _LENGTH.findall(head), _CHUNKED.search(head)
         if len(lengths) + bool(chunked) > 1:
             return ArrivalState.WHOLE  # Ambiguous length: the parser refuses it.

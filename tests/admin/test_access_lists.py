@@ -9,7 +9,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from accesslist.models import AccessListEntry, ApiKey, Project, User
-from accesslist.selectors import access_lists
+from accesslist.selectors import keys
 from events.services import event_record
 from events.types import EventType
 from opsapi import clock
@@ -227,11 +227,11 @@ def test_removing_the_last_entry_needs_no_confirmation(console: Client, operator
 def test_callers_are_looked_for_among_the_newest_events_only(
     console: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access_lists, "_MOST_EVENTS", 1)
+    monkeypatch.setattr(keys, "_MOST_EVENTS", 1)
     key = a_key(Role.GLOBAL_READ_ONLY)
     has_called(key, "198.51.100.1", days=1)
     has_called(key, "198.51.100.2")
-    assert [one.address for one in access_lists.recent_callers(None, now=clock.now())] == ["198.51.100.2"]
+    assert [one.address for one in keys.recent_callers(None, now=clock.now())] == ["198.51.100.2"]
 
 
 @each(

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accesslist.models import Project, SecondFactor, User
-from accesslist.selectors.second_factors import factor_state, has_second_factor
+from accesslist.selectors.users import factor_state, has_second_factor
 from events.types import EventType
 from opsapi.first_rows import MOST_SHOWN
 from opsapi.roles import Role

@@ -16,10 +16,9 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from events import csv as events_file
-from events import csv_downloads, search_pages
+from events import search as searching
 from events.choices import DiffType
-from events.csv import LONGEST, events_csv
-from events.csv_downloads import Download, DownloadSlots, Full
+from events.csv import LONGEST, Download, DownloadSlots, Full, events_csv
 from events.diffs import diff
 from events.models import Event
 from events.search import EventSearch
@@ -103,7 +102,7 @@ def test_one_that_is_cut_says_so_in_its_last_line(
 def test_a_search_of_little_ends_too(
     console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (search_pages, events_file):
+    for module in (searching, events_file):
         monkeypatch.setattr(module, "LOOKED_BACK", 2)
     monkeypatch.setattr(events_file, "MOST_ROWS", 4)
     for number in range(9):
@@ -130,7 +129,7 @@ class TestAtATime:
 
     @pytest.fixture(autouse=True)
     def one_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(csv_downloads, "_slots", DownloadSlots(1))
+        monkeypatch.setattr(events_file, "_slots", DownloadSlots(1))
 
     def test_another_one_is_asked_to_wait(self, console: Client, project: Project, monitor: Client) -> None:
         first = monitor.get(CSV)
@@ -188,7 +187,7 @@ class TestAtATime:
 def test_an_operator_has_one_at_a_time_however_many_places_there_are(
     console: Client, project: Project, monitor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_downloads, "_slots", DownloadSlots(8))
+    monkeypatch.setattr(events_file, "_slots", DownloadSlots(8))
     first, of_another = console.get(CSV), monitor.get(CSV)
     second = console.get(CSV)
     assert [one.status_code for one in (first, of_another, second)] == [200, 200, 429]
@@ -217,12 +216,12 @@ def test_who_has_a_place(most: int, taken: str, told: Full | None) -> None:
 
 
 def test_most_threads_are_for_everybody_else() -> None:
-    assert 1 <= csv_downloads.MOST_AT_ONCE <= max(1, settings.OPSAPI_THREADS // 4)
+    assert 1 <= events_file.MOST_AT_ONCE <= max(1, settings.OPSAPI_THREADS // 4)
 
 
 def written(*parts: str, user_id: str = "a" * 24) -> Download | Full:
     """A file of these parts, for that operator."""
-    return csv_downloads.download((part for part in parts), user_id=user_id)
+    return events_file.download((part for part in parts), user_id=user_id)
 
 
 def _broken(*_args: object, **_options: object) -> None:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from accesslist.models import Project, User
 from alerting.models import Alert, AlertConfig
 from automation.models import Host
-from events import search_pages
+from events import search as searching
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
@@ -136,7 +136,7 @@ def test_pages_go_on_by_event_in_both_directions(console: Client, project: Proje
 def test_a_search_that_ends_before_its_page_is_full_says_how_far_it_looked(
     console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_pages, "LOOKED_BACK", 3)
+    monkeypatch.setattr(searching, "LOOKED_BACK", 3)
     made = [record(project, actor=ADA, ago=timedelta(minutes=number)) for number in range(5)]
     wanted = record(project, EventType.JOINED_GROUP, ADA, ago=timedelta(minutes=9))
     query = {"who": "ada@example.com", "type": "JOINED_GROUP"}

@@ -25,6 +25,7 @@ HARMLESS = {
     "startDate",
     "endDate",
     "alertTypeNames",
+    "hosts",
     "description",
     "notification",
 }

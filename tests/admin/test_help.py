@@ -10,8 +10,8 @@ from django.urls import URLResolver, get_resolver, reverse
 
 from accesslist.models import Project
 from automation.models import Agent
-from opsapi.console.help import HELP, help_for
 from opsapi.console.model_admin import ConsoleAdmin
+from opsapi.console.navigation import HELP, help_for
 from tests.admin.operators import page_of
 from tests.admin.rows import fill, make_operator
 from tests.architecture.test_documents import anchors

@@ -13,7 +13,7 @@ from accesslist.models import ApiKey, Project, User
 from alerting.models import AlertConfig, MaintenanceWindow
 from events.types import EventType
 from opsapi import clock
-from opsapi.console.idempotency import MOST_PAGES, PAGE_FORGOTTEN
+from opsapi.console.action_pages import MOST_PAGES, PAGE_FORGOTTEN
 from opsapi.roles import Role
 from tests.admin.alert_pages import alert_page, window_values
 from tests.admin.configs import do

@@ -8,8 +8,7 @@ import time_machine
 from django.conf import LazySettings
 from django.test import Client
 
-from accesslist.attempts import LOGIN_WINDOW, NAME_FACTOR
-from accesslist.devices import COOKIE, DEVICE_LASTS
+from accesslist.attempts import COOKIE, DEVICE_LASTS, LOGIN_WINDOW, NAME_FACTOR
 from accesslist.models import Project, RateWindow, User
 from opsapi.roles import Role
 from tests.admin.rows import make_operator

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accesslist.models import Project, User
-from opsapi.console.login_pages import PENDING_LASTS
+from opsapi.console.login import PENDING_LASTS
 from tests.admin.logging_in import CODE, LOGIN
 from tests.admin.times import NOON
 from tests.factories.accesslist import PASSWORD

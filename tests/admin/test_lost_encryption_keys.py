@@ -8,7 +8,7 @@ from django.test import Client
 
 from accesslist.models import ApiKey, Project, SecondFactor, User
 from accesslist.rules.second_factor import CodeFault
-from accesslist.selectors.second_factors import has_second_factor
+from accesslist.selectors.users import has_second_factor
 from alerting.models import NotificationSetting
 from automation.models import AutomationRevision
 from integrations.models import Integration

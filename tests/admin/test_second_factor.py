@@ -9,10 +9,10 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from accesslist.models import User
-from accesslist.services.second_factors import second_factor_reset
+from accesslist.services.accounts import second_factor_reset
 from events.models import Event
 from opsapi.api.principal import SYSTEM
-from opsapi.console.login_pages import PENDING_LASTS
+from opsapi.console.login import PENDING_LASTS
 from opsapi.roles import Grant, Role
 from tests.admin.logging_in import CODE, LOGIN, errors_of, type_code, type_password
 from tests.admin.reading import is_in, text_of

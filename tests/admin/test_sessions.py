@@ -11,8 +11,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from accesslist.models import Project, RoleGrant, User
-from accesslist.services.accounts import user_password_change, user_sessions_end
-from accesslist.services.housekeeping import traces_trim
+from accesslist.services.accounts import traces_trim, user_password_change, user_sessions_end
 from opsapi import clock
 from opsapi.console.sessions import SessionStore
 from opsapi.roles import Role

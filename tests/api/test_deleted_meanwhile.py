@@ -44,6 +44,6 @@ def test_it_does_not_find_a_team_that_left_the_project_meanwhile(
     owner: ApiClient, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     team = make_team(project)
-    monkeypatch.setattr("accesslist.views.group_teams.group_team_update", deleting(team))
+    monkeypatch.setattr("accesslist.views.teams.group_team_update", deleting(team))
     answer = owner.patch(f"/groups/{project.id}/teams/{team.id}", {"roleNames": ["GROUP_OWNER"]})
     assert refusal(answer) == (404, "TEAM_NOT_FOUND")

@@ -10,7 +10,7 @@ import time_machine
 from django.conf import settings
 from django.test import Client
 
-from accesslist import digest, nonces
+from accesslist import digest
 from accesslist.authentication import nonce_key
 from accesslist.models import DigestEpoch
 from opsapi import clock
@@ -33,7 +33,7 @@ def key(db: None) -> KeyPair:
 
 def mint(at: datetime | None = None) -> str:
     """A nonce of ours."""
-    return nonces.mint(nonce_key(settings.SECRET_KEY), at or clock.now())
+    return digest.mint_nonce(nonce_key(settings.SECRET_KEY), at or clock.now())
 
 
 def header(
@@ -169,14 +169,14 @@ def test_a_right_response_in_the_wrong_realm_is_refused(key: KeyPair) -> None:
 
 @each("right", [True, False])
 def test_an_expired_nonce_is_stale_only_with_the_right_response(key: KeyPair, right: bool) -> None:
-    old = mint(clock.now() - nonces.LIFETIME)
+    old = mint(clock.now() - digest.NONCE_LIFETIME)
     caller = key if right else KeyPair(key.id, key.public_key, WRONG)
     assert stale(send(authorization(caller, "GET", PATH, nonce=old))) is right
 
 
 def not_ours() -> Mapping[str, str]:
     """Nonces that are not valid, whatever their age."""
-    foreign = nonces.mint(nonce_key("another secret"), clock.now())
+    foreign = digest.mint_nonce(nonce_key("another secret"), clock.now())
     ahead = mint(clock.now() + timedelta(minutes=1))
     return {
         "blank": " ",

@@ -3,7 +3,7 @@
 import pytest
 
 from accesslist.models import Organization, Project, RoleGrant, User
-from accesslist.serializers.teams import MOST_JOINING
+from accesslist.serializers.organizations import MOST_JOINING
 from accesslist.services import teams
 from events.models import Event
 from opsapi.roles import Grant, Role

@@ -7,8 +7,8 @@ import pytest
 from django.db import connection, transaction
 
 from accesslist.models import ApiKey, Project, Team, User
+from accesslist.services.grants import keys_revoke
 from accesslist.services.locks import actor_lock_shared, identities_lock_exclusive
-from accesslist.services.revocations import keys_revoke
 from alerting.models import MaintenanceWindow
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError

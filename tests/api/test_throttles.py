@@ -9,7 +9,7 @@ from django.conf import settings as _settings
 from django.db import OperationalError, connection
 from pytest_django import Settings
 
-from accesslist import nonces
+from accesslist import digest
 from accesslist.authentication import nonce_key
 from accesslist.models import RateWindow, User
 from opsapi import clock
@@ -53,7 +53,7 @@ def right(key: KeyPair) -> str:
 
 def wrong(key: KeyPair, kind: str = "response") -> str:
     """Credentials that do not."""
-    forged = nonces.mint(b"another key", clock.now())
+    forged = digest.mint_nonce(b"another key", clock.now())
     return {
         "response": right(KeyPair(key.id, key.public_key, "wrong")),
         "key": right(KeyPair("", "nobody", "wrong")),
@@ -102,10 +102,10 @@ def test_a_request_without_credentials_never_counts(key: KeyPair) -> None:
 
 
 def test_a_nonce_too_old_used_or_not_ours_does_not_count(key: KeyPair) -> None:
-    old = nonces.mint(nonce_key(_secret()), clock.now() - nonces.LIFETIME)
+    old = digest.mint_nonce(nonce_key(_secret()), clock.now() - digest.NONCE_LIFETIME)
     replayed = right(key)
     assert send(replayed).status_code == 200
-    forged = nonces.mint(b"another key", clock.now())
+    forged = digest.mint_nonce(b"another key", clock.now())
     others = [authorization(key, "GET", PATH, nonce=nonce) for nonce in (old, forged, " ", "nonsense")]
     for credentials in (replayed, *others):
         answers = [send(credentials) for _ in range(LIMIT + 1)]

@@ -7,7 +7,7 @@ import pytest
 from accesslist.models import Project, User
 from accesslist.rules.role_requests import RoleRequest, asked_roles
 from accesslist.selectors.users import EVERYTHING
-from accesslist.services.user_roles import user_roles_replace
+from accesslist.services.grants import user_roles_replace
 from accesslist.services.users import user_delete
 from events.models import Event
 from opsapi import clock

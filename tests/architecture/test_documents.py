@@ -6,13 +6,13 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from django.core.management import get_commands, load_command_class
 
 from automation.agent.settings import NAMES
 from opsapi.environment import READ
 from tests.deployment import HOME
 from tests.documents import DEPLOY, ROOT, Block, blocks, documents, name_of, prose, shell_blocks
+from tests.each import each
 from tools.pictures import DIAGRAM, diagram_title, picture_name
 
 PICTURES = ROOT / "docs" / "pictures"
@@ -34,7 +34,7 @@ OUR_PATH = re.compile(r"^\.?(?:\w[\w-]*/)+(?:[\w-]+\.[a-z]+)?$")
 MADE_LATER = ("var/",)
 """By the platform itself, and by `make screenshots`."""
 
-each_document = pytest.mark.parametrize("path", documents(), ids=name_of)
+each_document = each("path", documents(), ids=name_of)
 
 
 @each_document

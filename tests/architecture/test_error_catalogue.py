@@ -11,6 +11,7 @@ from opsapi.api.errors import ApiError, BadField
 from opsapi.api.links import PUBLIC
 from opsapi.api.root import RootViewSet
 from tests.client import ApiClient, authorization
+from tests.each import each
 
 PARAMETERS = ("first", "second")
 pytestmark = pytest.mark.django_db
@@ -27,7 +28,7 @@ def raised(owner: ApiClient, monkeypatch: pytest.MonkeyPatch, error: Exception) 
     return owner.http.get(PUBLIC, RAW_URI=PUBLIC, HTTP_AUTHORIZATION=authorization(owner.key, "GET", PUBLIC))
 
 
-@pytest.mark.parametrize("code", ErrorCode)
+@each("code", ErrorCode)
 def test_an_entry_is_raised_and_rendered(
     owner: ApiClient, monkeypatch: pytest.MonkeyPatch, code: ErrorCode
 ) -> None:
@@ -43,7 +44,7 @@ def test_an_entry_is_raised_and_rendered(
     }
 
 
-@pytest.mark.parametrize("code", [code for code in ErrorCode if code.status == 400])
+@each("code", [code for code in ErrorCode if code.status == 400])
 def test_a_validation_error_tells_every_field(
     owner: ApiClient, monkeypatch: pytest.MonkeyPatch, code: ErrorCode
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents import ROOT, name_of
+from tests.each import each
 
 LIST = Path(__file__).with_name("words.toml")
 RULES = tomllib.loads(LIST.read_text())
@@ -79,7 +80,7 @@ def without_code(text: str) -> str:
     return CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
-@pytest.mark.parametrize("path", files(), ids=name_of)
+@each("path", files(), ids=name_of)
 def test_it_uses_no_old_word(path: Path) -> None:
     assert old_words(path) == []
 

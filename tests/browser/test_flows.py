@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from accesslist.models import Project, User
 from alerting.models import Alert, AlertConfig, MaintenanceWindow
+from automation.models import Host
 from opsapi import clock
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.roles import Role
@@ -18,6 +19,7 @@ from tests.browser.sessions import enter
 from tests.browser.site import Site
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
 from tests.factories.alerting import make_alert, make_config
+from tests.factories.automation import host_report, ingest
 
 pytestmark = pytest.mark.chromium
 
@@ -56,6 +58,30 @@ def test_an_alert_is_acknowledged_and_silenced(page: Page, operator: User, proje
     window = MaintenanceWindow.objects.get(group=project)
     assert window.alert_types == ["HOST"]
     assert window.start <= clock.now() < window.end
+
+
+def test_selected_hosts_are_muted_every_week_after_a_preview(console: Page, project: Project) -> None:
+    ingest(project, *(host_report(f"db{number}.example.com") for number in (1, 2)), now=clock.now())
+    console.goto(list_url(Host))
+    row = console.get_by_role("row").filter(has_text="db1.example.com")
+    row.get_by_role("checkbox").check()
+    console.locator("select[name=action]").select_option("mute")
+    console.get_by_role("button", name="Run").click()
+    expect(console.get_by_label("Hosts")).to_have_value("db1.example.com:27017")
+    expect(console.get_by_label("Sunday")).to_be_hidden()
+    console.get_by_label("Repeat").select_option("Every week")
+    console.get_by_label("Sunday").check()
+    console.get_by_label("Time zone").select_option("Europe/Berlin")
+    console.locator("[name=startDate]").fill("2099-11-29T02:00:00")
+    console.locator("[name=endDate]").fill("2099-11-29T04:00:00")
+    console.locator("[name=description]").fill("backups")
+    console.locator("[name=description]").blur()
+    expect(_part(console, "Four weeks")).to_contain_text("02:00–04:00")
+    expect(_part(console, "Muted hosts")).to_contain_text("db1.example.com:27017")
+    assert not MaintenanceWindow.objects.exists()
+    console.get_by_role("button", name="Save").click()
+    expect(console.get_by_text("every week on Sunday, Europe/Berlin")).to_be_visible()
+    assert MaintenanceWindow.objects.get(group=project).recurrence
 
 
 def test_a_configuration_is_disabled(console: Page, project: Project) -> None:

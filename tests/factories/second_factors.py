@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 import pyotp
 
 from accesslist.models import User
-from accesslist.selectors.second_factors import secret_of
-from accesslist.services.second_factors import second_factor_begin, second_factor_confirm
+from accesslist.selectors.users import secret_of
+from accesslist.services.accounts import second_factor_begin, second_factor_confirm
 from opsapi.api.principal import Actor, ActorKind
 from tests.factories.accesslist import PASSWORD
 

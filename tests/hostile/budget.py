@@ -25,9 +25,14 @@ def share(total: int, parts: int) -> int:
 
 
 def tries(ordinary: int) -> settings:
+    """Hypothesis with so many examples, several times as many in the long run."""
+    return examples(budget(ordinary))
+
+
+def examples(number: int) -> settings:
     """Hypothesis with so many examples: the same ones in every run, no clock, nothing kept on disk."""
     return settings(
-        max_examples=budget(ordinary),
+        max_examples=max(1, number),
         derandomize=True,
         deadline=None,
         database=None,

@@ -3,22 +3,22 @@
 import random
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any
 
 import pytest
 
-from opsapi.api.bodies import render
-from opsapi.api.query import EVERYWHERE
 from tests.api.routes import ROUTES, Route
-from tests.architecture.test_writes_are_recorded import ANOTHER, BODIES
+from tests.architecture.test_writes_are_recorded import ANOTHER
 from tests.hostile.assailant import Assailant
 from tests.hostile.budget import share
-from tests.hostile.requests import METHODS, odd_headers, odd_path, odd_query
-from tests.hostile.values import mutants
-
-Known = Mapping[str, str]
-Attempt = tuple[str, str, bytes | None, Mapping[str, Any]]
-"""Method, target, body, headers."""
+from tests.hostile.grammar import (
+    Attempt,
+    Known,
+    odd_bodies,
+    odd_paths,
+    odd_queries,
+    valid_body,
+    with_odd_headers,
+)
 
 BY_PATH: Mapping[str, list[Route]] = {
     template: [route for route in ROUTES if route.template == template]
@@ -26,40 +26,6 @@ BY_PATH: Mapping[str, list[Route]] = {
 }
 WITH_BODY = [route for route in ROUTES if route.takes_body]
 pytestmark = pytest.mark.django_db
-
-
-def valid_body(route: Route) -> bytes | None:
-    """What the route takes."""
-    body = BODIES.get(str(route))
-    return None if body is None else render(body)
-
-
-def odd_paths(route: Route, known: Known, rng: random.Random) -> Iterator[Attempt]:
-    """Any method, and something odd where an id stands."""
-    while True:
-        method = rng.choice([route.method, route.method, *METHODS])
-        yield method, odd_path(route, known, rng), valid_body(route), {}
-
-
-def odd_queries(route: Route, known: Known, rng: random.Random) -> Iterator[Attempt]:
-    """The route's own parameters, which say something odd."""
-    declared = (*EVERYWHERE, *route.viewset.parameters.get(route.action, ()))
-    names = [parameter.name for parameter in declared]
-    while True:
-        yield route.method, f"{route.path(known)}?{odd_query(names, rng)}", valid_body(route), {}
-
-
-def with_odd_headers(route: Route, known: Known, rng: random.Random) -> Iterator[Attempt]:
-    """A good request with odd headers."""
-    while True:
-        yield route.method, route.path(known), valid_body(route), odd_headers(rng)
-
-
-def odd_bodies(route: Route, known: Known, rng: random.Random) -> Iterator[Attempt]:
-    """Bodies made of the valid one; none where there is no body."""
-    if route.takes_body:
-        for body in mutants(BODIES[str(route)], rng):
-            yield route.method, route.path(known), body, {}
 
 
 Kind = Callable[[Route, Known, random.Random], Iterator[Attempt]]

@@ -131,7 +131,9 @@ NOT_HTTP = [
     b"PROXY TCP4 1.2.3.4 1.2.3.4 1 1\r\nGET / HTTP/1.1\r\n\r\n",
     b"GET / HTTP/1.1\r" * 50,
 ]
-_STATUS = re.compile(rb"^HTTP/1\.[01] (\d{3}) ", re.MULTILINE)
+STATUS = re.compile(rb"^HTTP/1\.[01] (\d{3}) ", re.MULTILINE)
+"""The status of each answer."""
+
 GOOD = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
@@ -177,11 +179,12 @@ def converse(port: int, pieces: list[bytes], *, listens: bool) -> list[int]:
                 connection.sendall(piece)
             if listens:
                 connection.shutdown(socket.SHUT_WR)
-                return [int(status) for status in _STATUS.findall(_everything(connection))]
+                return [int(status) for status in STATUS.findall(everything(connection))]
         return []
 
 
-def _everything(connection: socket.socket) -> bytes:
+def everything(connection: socket.socket) -> bytes:
+    """What comes until the end of the connection, in any way."""
     received = bytearray()
     with suppress(ConnectionError):
         while piece := connection.recv(65536):

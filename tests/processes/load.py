@@ -4,7 +4,7 @@ import re
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -29,6 +29,8 @@ CHANNELS = ("WEBHOOK", "EMAIL")
 PAUSE = 0.25
 """Seconds between two requests of a thread."""
 DRAIN_SECONDS = 240.0
+REPORT_SECONDS = 1200.0
+"""Longer than any fault."""
 _NAME = re.compile(r"db\d+\.example\.com")
 _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -67,12 +69,15 @@ class Inbox:
 
     def delivered(self, channel: str, kind: str, host: str) -> int:
         """The alerts of which the receiver accepted this kind of message."""
-        return sum(bool(ids & self.accepted) for ids in self.ids[channel, kind, host].values())
+        return self._count(channel, kind, host, self.accepted)
 
     def settled(self, channel: str, kind: str, host: str) -> int:
         """The same, and those of which it refused this kind for good."""
-        done = self.accepted | self.refused
-        return sum(bool(ids & done) for ids in self.ids[channel, kind, host].values())
+        return self._count(channel, kind, host, self.accepted | self.refused)
+
+    def _count(self, channel: str, kind: str, host: str, done: set[str]) -> int:
+        with self._lock:
+            return sum(bool(ids & done) for ids in self.ids[channel, kind, host].values())
 
 
 @dataclass
@@ -84,7 +89,7 @@ class LoadedHost:
 
 
 @dataclass(frozen=True)
-class Tally:
+class MessageTally:
     """Messages that were due, delivered, refused for good or lost, and ids beyond the first of a message."""
 
     due: int
@@ -112,7 +117,14 @@ class MixedLoad:
         self._waiting = deque(self.hosts)
         self._turn = count()
         self._ended = threading.Event()
+        self._clients: list[Future[None]] = []
         self._cookies = log_in_console(site.platform)
+
+    @property
+    def failed(self) -> str:
+        """How many requests failed, by their status."""
+        found = Counter(failure.rpartition(" -> ")[2] for failure in self.failures)
+        return ", ".join(f"{times} {status}" for status, times in found.most_common()) or "0"
 
     @contextmanager
     def running(self) -> Iterator[ExitStack]:
@@ -120,11 +132,11 @@ class MixedLoad:
         works = (self._report, self._report, self._look, self._write)
         with ExitStack() as stack:
             threads = stack.enter_context(ThreadPoolExecutor(len(works)))
-            done = [threads.submit(work) for work in works]
+            self._clients = [threads.submit(work) for work in works]
             stack.callback(self._ended.set)
             yield stack
-        for work in done:
-            work.result()
+        for client in self._clients:
+            client.result()
 
     def is_told(self, host: LoadedHost) -> bool:
         """Whether both receivers accepted all messages about the host."""
@@ -146,10 +158,13 @@ class MixedLoad:
 
     @property
     def reports(self) -> int:
-        """How many were accepted."""
+        """How many were accepted. Raises the error of a client that failed."""
+        for client in self._clients:
+            if client.done():
+                client.result()
         return sum(host.due.total() for host in self.hosts)
 
-    def tally(self) -> Tally:
+    def tally(self) -> MessageTally:
         """The result so far."""
         self.inbox.read()
         keys = [
@@ -165,7 +180,7 @@ class MixedLoad:
         second_ids = sum(
             max(0, len(alerts) - due) + sum(len(ids) - 1 for ids in alerts.values()) for due, alerts in found
         )
-        return Tally(due, delivered, settled - delivered, due - settled, second_ids)
+        return MessageTally(due, delivered, settled - delivered, due - settled, second_ids)
 
     def _report(self) -> None:
         while not self._ended.wait(PAUSE):
@@ -186,7 +201,7 @@ class MixedLoad:
         body = {"agentType": "MONITORING", "hostname": "agent1", "version": "1.0", "hosts": [state]}
         more = {"json": body, "auth": self.scenario.agent.auth, "headers": {"Idempotency-Key": str(uuid4())}}
         path = f"{AGENTS}/groups/{self.scenario.group}/reports"
-        eventually(lambda: self.ask("POST", path, **more), DRAIN_SECONDS, message="a report is accepted")
+        eventually(lambda: self.ask("POST", path, **more), REPORT_SECONDS, message="a report is accepted")
         host.due[OPEN if goes_down else CLOSE] += 1
 
     def _look(self) -> None:
@@ -230,9 +245,9 @@ class MixedLoad:
             except requests.RequestException as error:
                 if address not in self.addresses:
                     continue  # its process has ended: as nginx does, take another
-                self.failures.append(f"{method} {path}: {error!r}")
+                self.failures.append(f"{method} {path} {error!r} -> no answer")
                 return None
             if 200 <= answer.status_code <= 299:
                 return answer
-            self.failures.append(f"{method} {path}: {answer.status_code} {answer.text[:300]}")
+            self.failures.append(f"{method} {path} {answer.text[:300]} -> {answer.status_code}")
             return None

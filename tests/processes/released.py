@@ -36,7 +36,7 @@ def released_code(directory: Path) -> Path:
     return code
 
 
-class Version:
+class CodeVersion:
     """Code of the platform, at an installation that other versions use at the same time."""
 
     def __init__(self, code: Path, environment: Mapping[str, str], port: int) -> None:

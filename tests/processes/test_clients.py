@@ -14,7 +14,7 @@ import pytest
 import requests
 from requests.auth import HTTPDigestAuth
 
-from accesslist import digest, nonces
+from accesslist import digest
 from accesslist.authentication import nonce_key
 from opsapi import clock
 from opsapi.api.links import PUBLIC
@@ -116,7 +116,7 @@ class Forger:
 
     def nonce(self, *, age: timedelta = timedelta()) -> str:
         """One that the platform signed so long ago."""
-        return nonces.mint(self._nonce_key, clock.now() - age)
+        return digest.mint_nonce(self._nonce_key, clock.now() - age)
 
     def header(self, uri: str = LIST, *, nonce: str | None = None) -> str:
         """The right Authorization for GET of this target."""
@@ -167,12 +167,12 @@ def test_a_response_made_for_another_target_is_refused(forger: Forger, target: s
 
 
 def test_an_expired_nonce_with_a_right_response_is_stale(forger: Forger) -> None:
-    old = forger.nonce(age=nonces.LIFETIME + timedelta(seconds=1))
+    old = forger.nonce(age=digest.NONCE_LIFETIME + timedelta(seconds=1))
     assert _is_refused(forger.send(forger.header(nonce=old)), stale=True)
 
 
 def test_an_expired_nonce_with_a_wrong_response_is_not(forger: Forger) -> None:
-    old = forger.nonce(age=nonces.LIFETIME + timedelta(seconds=1))
+    old = forger.nonce(age=digest.NONCE_LIFETIME + timedelta(seconds=1))
     assert _is_refused(forger.send(_with_wrong_response(forger.header(nonce=old))), stale=False)
 
 
@@ -182,7 +182,7 @@ def test_an_expired_nonce_with_a_wrong_response_is_not(forger: Forger) -> None:
         lambda _: "0123456789abcdef0123456789abcdef",
         lambda good: good[:-1] + ("A" if good[-1] != "A" else "B"),
         lambda good: ("A" if good[0] != "A" else "B") + good[1:],
-        lambda _: nonces.mint(b"another key", clock.now()),
+        lambda _: digest.mint_nonce(b"another key", clock.now()),
     ],
     ids=["invented", "other signature", "other time", "other secret"],
 )

@@ -1,12 +1,9 @@
 """The disk of the data directory fills up: what answers meanwhile, and what comes back with the space."""
 
 import os
-import shutil
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -15,53 +12,20 @@ from opsapi.embedded.layout import Layout
 from tests.eventually import eventually, is_running
 from tests.hostile.budget import LONG
 from tests.integration.embedded.sql import connect
-from tests.processes.platform import RunningPlatform, copy_prepared
+from tests.processes.disk import Disk, disk_of
+from tests.processes.platform import RunningPlatform
 
 pytestmark = pytest.mark.processes
 
-MEGABYTES = 256
 ROUNDS = 3 if LONG else 1
 """How many web processes are replaced on the full disk, and how often PostgreSQL is started in vain."""
-
-
-class Disk:
-    """A small file system at `path`, which can be filled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._filler = path / "filler"
-
-    def mount(self) -> None:
-        """Skips the test, saying why, where it may not."""
-        options = f"size={MEGABYTES}m,mode=711"
-        if not shutil.which("mount"):
-            pytest.skip("a small file system needs mount(8)")
-        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"a small file system cannot be mounted here: {done.stderr.strip()}")
-
-    def fill(self) -> None:
-        """To the last page."""
-        with suppress(OSError), self._filler.open("ab", buffering=0) as file:
-            while True:
-                file.write(bytes(4096))
-
-    def free(self) -> None:
-        """There is space again."""
-        self._filler.unlink()
 
 
 @pytest.fixture
 def disk(platform: RunningPlatform) -> Iterator[Disk]:
     """That of the data directory."""
-    platform.data_dir.mkdir(mode=0o711)
-    made = Disk(platform.data_dir)
-    made.mount()
-    copy_prepared(platform.data_dir)
-    yield made
-    platform.end()
-    subprocess.run(["umount", "--lazy", str(made.path)], check=True)
+    with disk_of(platform) as made:
+        yield made
 
 
 def missing(platform: RunningPlatform) -> object:

@@ -33,8 +33,9 @@ pytestmark = [
 ]
 
 
-def test_the_readme_answers_what_it_says(platform: RunningPlatform, tmp_path: Path) -> None:
+def test_the_readme_answers_what_it_says(prepared: RunningPlatform, tmp_path: Path) -> None:
     assert server_environment(README) == {}
+    platform = prepared  # test_wheel starts with an empty directory.
     platform.start()
     password = set_up(platform)
     with second_terminal(platform, tmp_path) as terminal:

@@ -14,7 +14,7 @@ from tests.eventually import eventually
 from tests.processes.conftest import make_first_user
 from tests.processes.load import OPEN, MixedLoad
 from tests.processes.platform import ROOT, RunningPlatform, free_port
-from tests.processes.released import Version, released_code
+from tests.processes.released import CodeVersion, released_code
 from tests.processes.scenario import RunningSite
 from tests.receivers import HttpReceiver, MailReceiver
 
@@ -50,8 +50,8 @@ def database(platform: RunningPlatform, mail_server: MailReceiver) -> Iterator[R
 def test_an_upgrade_from_the_released_version_fails_no_request_and_loses_nothing(
     database: RunningPlatform, mail_server: MailReceiver, tmp_path: Path
 ) -> None:
-    old = Version(released_code(tmp_path), database.environment, database.port)
-    new = Version(ROOT, database.environment, free_port())
+    old = CodeVersion(released_code(tmp_path), database.environment, database.port)
+    new = CodeVersion(ROOT, database.environment, free_port())
     old.manage("prepare")
     with HttpReceiver().running() as receiver, ExitStack() as processes:
         old_web = processes.enter_context(old.web())
@@ -75,7 +75,7 @@ def test_an_upgrade_from_the_released_version_fails_no_request_and_loses_nothing
 
 
 def _filled(
-    database: RunningPlatform, old: Version, mail_server: MailReceiver, receiver: HttpReceiver
+    database: RunningPlatform, old: CodeVersion, mail_server: MailReceiver, receiver: HttpReceiver
 ) -> MixedLoad:
     """The released version with demonstration data, and a load on it that has not begun."""
     site = RunningSite(database, mail_server, make_first_user(database))
@@ -93,7 +93,7 @@ def _assert_nothing_failed(load: MixedLoad) -> None:
     assert alerts.json()["totalCount"] == sum(host.due[OPEN] for host in load.hosts)
 
 
-def _assert_every_migration_can_be_undone(old: Version, new: Version) -> None:
+def _assert_every_migration_can_be_undone(old: CodeVersion, new: CodeVersion) -> None:
     """App by app, as the guide says; then the released version serves again."""
     before, after = old.migrations(), new.migrations()
     changed = [app for app in after if after[app] != before.get(app)]

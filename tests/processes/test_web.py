@@ -40,6 +40,7 @@ MALFORMED = [
     (GET + b"A: " + b"a" * 140_000, {431}),
     (GET + b"A b: 1\r\n\r\n", {400}),
     (GET + b"Host: other\r\n\r\n", {400}),
+    (b"GET /health/live HTTP/1.1\r\n\r\n", {400}),
     (POST + JSON + b"Content-Length: x\r\n\r\n", {400}),
     (POST + JSON + b"Content-Length: -1\r\n\r\n", {400}),
     (POST + JSON + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", {400}),

@@ -9,7 +9,8 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from accesslist.models import User, username_key
+from accesslist.models import User
+from accesslist.rules.usernames import username_key
 from accesslist.services.keys import NewKey
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.delivery import decide, record

@@ -8,13 +8,11 @@ from typing import Any
 
 from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
 from accesslist.selectors.users import EVERYTHING
-from accesslist.serializers.teams import AskedMember, AskedTeam
+from accesslist.serializers.organizations import AskedMember, AskedTeam
 from accesslist.services.access_lists import access_list_entries_create
-from accesslist.services.group_teams import group_teams_add
 from accesslist.services.keys import NewKey, api_key_create
-from accesslist.services.organizations import organization_create
-from accesslist.services.projects import project_create
-from accesslist.services.teams import team_create
+from accesslist.services.projects import organization_create, project_create
+from accesslist.services.teams import group_teams_add, team_create
 from accesslist.services.users import NewUser, user_create
 from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig

@@ -7,11 +7,10 @@ from django.utils.translation import ngettext
 
 from accesslist.models import ApiKey
 from accesslist.rules.access_lists import GLOBAL_LIST, AccessList, ListWriter
-from accesslist.selectors.access_lists import entries_of
+from accesslist.selectors.keys import entries_of
 from accesslist.serializers.access_lists import KeyAccessListEntryInput, new_entries
 from accesslist.services.access_lists import access_list_clear, access_list_entries_create
 from opsapi import clock
-from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
 from opsapi.management.database_command import DatabaseCommand
 
@@ -37,16 +36,13 @@ class Command(DatabaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the subcommand; errors are one line."""
-        try:
-            of = _list_of(options["key"])
-            if options["action"] == "add":
-                self._add(of, options["cidr"], options["description"])
-            elif options["action"] == "clear":
-                self._clear(of)
-            else:
-                self._show(of)
-        except ApiError as error:
-            raise CommandError(error.document()["detail"]) from None
+        of = _list_of(options["key"])
+        if options["action"] == "add":
+            self._add(of, options["cidr"], options["description"])
+        elif options["action"] == "clear":
+            self._clear(of)
+        else:
+            self._show(of)
 
     def _show(self, of: AccessList) -> None:
         entries = list(entries_of(of.key_id))

@@ -10,7 +10,6 @@ from accesslist.selectors.users import any_user_exists
 from accesslist.serializers.users import UserInput
 from accesslist.services.users import NewUser, unauth_user_create
 from opsapi import clock
-from opsapi.api.errors import ApiError
 from opsapi.management.database_command import DatabaseCommand
 from opsapi.program import COMMAND
 
@@ -44,15 +43,12 @@ class Command(DatabaseCommand):
             "lastName": options["last_name"],
             "emailAddress": options["email"],
         }
-        try:
-            user, key = unauth_user_create(
-                new=NewUser(**UserInput().read(given)),
-                access_list=read_asked_ranges(options["access_list"]),
-                remote_address=None,
-                now=clock.now(),
-            )
-        except ApiError as error:
-            raise CommandError(error.document()["detail"]) from None
+        user, key = unauth_user_create(
+            new=NewUser(**UserInput().read(given)),
+            access_list=read_asked_ranges(options["access_list"]),
+            remote_address=None,
+            now=clock.now(),
+        )
         if key is None:
             raise CommandError("another process has just created the first user")
         known = f"username     {user.username}\n" + (f"password     {password}\n" if generated else "")

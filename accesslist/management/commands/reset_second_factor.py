@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
-from accesslist.models import User, username_key
-from accesslist.services.second_factors import second_factor_reset
+from accesslist.management.credentials import user_named
+from accesslist.services.accounts import second_factor_reset
 from opsapi import clock
-from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
 from opsapi.management.database_command import DatabaseCommand
 from opsapi.roles import Grant, Role
@@ -24,15 +23,9 @@ class Command(DatabaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Remove the second factor, with the permissions of a Global Owner; errors are one line."""
-        name = options["username"]
-        user = User.objects.filter(username_key=username_key(name)).first()
-        if user is None:
-            raise CommandError(f"no user has the username {name}")
+        user = user_named(options["username"])
         by = [Grant(Role.GLOBAL_OWNER)]
-        try:
-            second_factor_reset(user_id=user.id, by=by, actor=SYSTEM, now=clock.now())
-        except ApiError as error:
-            raise CommandError(error.document()["detail"]) from None
+        second_factor_reset(user_id=user.id, by=by, actor=SYSTEM, now=clock.now())
         self.stdout.write(
             f"{user.username} now logs in with the password only, and can set up a new second factor."
         )

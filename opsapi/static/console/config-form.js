@@ -1,6 +1,6 @@
 "use strict";
-// The form of an alert configuration: shows the inputs of the chosen types, adds and removes rows.
-// Hidden inputs are disabled, so that they are not sent. The types of an input are in data- attributes.
+// The form of an alert configuration: shows the fields of the selected types, adds and removes rows.
+// Hidden fields are disabled, so that they are not sent. The data- attributes say which fields belong to a type.
 (() => {
   const form = document.querySelector("[data-config-form]");
   if (!form) return;
@@ -60,7 +60,7 @@
     row.querySelector('[name$=".intervalMin"]').placeholder = chosen(type).interval || "";
     for (const part of all("[data-for]", row)) {
       const on = words(part.dataset.for).includes(type.value);
-      // A box of a list is shown only together with the list.
+      // A nested field, such as a checkbox of a list, is shown only if the list is shown.
       show(part, on && !part.parentElement.closest("[data-for][hidden]"));
     }
   }
@@ -106,7 +106,7 @@
     else remove(button.closest("[data-row]"));
   });
   form.addEventListener("change", refresh);
-  // Browsers restore the selection when you return to the page.
+  // Browsers restore the selection when the user comes back to the page.
   window.addEventListener("pageshow", refresh);
   refresh();
 })();

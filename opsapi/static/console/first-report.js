@@ -1,10 +1,10 @@
-// The part of a page that waits for an agent's first report: fetched anew until hosts have come.
+// Reloads the part of a page that waits for an agent's first report, until there are hosts.
 "use strict";
 
 (() => {
   const EVERY_MS = 5000;
   const GIVE_UP_MS = 20000;
-  // A page that is forgotten in a tab stops asking; its link still looks.
+  // A page in a forgotten tab stops; its link still works.
   const MOST_LOOKS = 720;
   const section = document.getElementById("first-report");
   let looks = 0;
@@ -25,7 +25,7 @@
     const fresh = page.getElementById("first-report");
     const part = section.querySelector("[data-part]");
     const found = fresh.querySelector("[data-part]");
-    // Left alone while nothing changes: what is written anew is read aloud anew.
+    // Unchanged content stays, because screen readers read new content aloud.
     if (part.innerHTML !== found.innerHTML) part.replaceChildren(...document.importNode(found, true).childNodes);
     if (!fresh.hasAttribute("data-done")) return true;
     section.querySelector("[data-again]")?.remove();

@@ -1,25 +1,26 @@
-// Shows what a maintenance window mutes as soon as its project or alert types change: the server says it.
+// Asks the server for the effect of a maintenance window whenever an input changes.
 "use strict";
 
 {
-  const place = document.querySelector("[data-mute-extent]");
-  const form = place.closest("form");
+  const places = ["[data-mute-extent]", "[data-window-effect]"];
+  const form = document.querySelector(places[0]).closest("form");
   const button = document.querySelector("[data-mute-preview]");
   let latest = 0;
   button.hidden = true;
 
-  async function show(event) {
-    if (!["group", "alertTypeNames"].includes(event.target.name)) return;
+  async function show() {
     const asked = ++latest;
     const typed = new FormData(form);
     typed.set(button.querySelector("button").name, "yes");
     const answer = await fetch(location.href, { method: "POST", body: new URLSearchParams(typed) });
     if (!answer.ok || asked !== latest) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    place.replaceChildren(page.querySelector("#mute-extent"));
+    for (const place of places) {
+      document.querySelector(place).replaceChildren(...page.querySelector(place).children);
+    }
   }
 
-  // What is searched for by typing tells of its change by jQuery alone, which hears the others too.
+  // select2 sends its change event only through jQuery, which also receives the events of other inputs.
   if (window.django?.jQuery) window.django.jQuery(form).on("change", show);
   else form.addEventListener("change", show);
 }

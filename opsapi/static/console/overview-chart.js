@@ -1,4 +1,4 @@
-// Draws the bars of the start page from the table below them, with the Chart.js the theme brings along.
+// Draws the bars of the start page from the table below them, with the theme's Chart.js.
 "use strict";
 
 (() => {
@@ -30,7 +30,7 @@
       responsive: true,
       maintainAspectRatio: false,
       interaction: { mode: "index", intersect: false },
-      // A bar leads where its hour in the table does.
+      // A bar links to the same page as its hour in the table.
       onClick: (_, [bar]) => { if (bar) table.tBodies[0].rows[bar.index].querySelector("a").click(); },
       onHover: (_, bars, chart) => { chart.canvas.style.cursor = bars.length ? "pointer" : ""; },
       plugins: { legend: { position: "bottom", labels: { ...text, boxWidth: 12, usePointStyle: true, pointStyle: "rect" } } },
@@ -53,7 +53,7 @@
     }
     const fresh = numbersOf(table);
     chart.data.labels = fresh.labels;
-    // Those that were clicked away in the legend stay away.
+    // Series that were hidden in the legend stay hidden.
     fresh.datasets.forEach((one, at) => Object.assign(chart.data.datasets[at], one));
     chart.options = looks(table);
     chart.update("none");
@@ -64,7 +64,7 @@
   }
 
   page.addEventListener("overview:read", drawAll);
-  // Light and dark are a class of the document, which the theme's switch changes.
+  // The theme's switch for light and dark changes a class of the document.
   new MutationObserver(drawAll).observe(document.documentElement, { attributeFilter: ["class"] });
   drawAll();
 })();

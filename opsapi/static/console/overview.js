@@ -1,4 +1,4 @@
-// The start page asks for its parts anew every ten seconds, while somebody can see it, and says how that goes.
+// The start page reloads its widgets every ten seconds while it is visible, and shows whether that works.
 "use strict";
 
 (() => {
@@ -7,7 +7,7 @@
   const page = document.getElementById("overview");
   const state = page.querySelector("[data-state]");
   const told = page.querySelector("[data-told]");
-  // The parts as the server wrote them: what is on the page may have been opened or folded since.
+  // The widgets as the server sent them: on the page, they may have been opened or folded since.
   const written = new Map();
   let timer = 0;
   let lastRead = page.querySelector("[data-read]").dataset.readWords;
@@ -17,7 +17,7 @@
     return [...root.querySelectorAll("[data-part]")];
   }
 
-  // Only a change is told aloud: somebody listening is not to hear the time every ten seconds.
+  // Screen readers announce only a change, not the time every ten seconds.
   function say(text, announced) {
     state.textContent = text;
     if (told.textContent !== announced) told.textContent = announced;
@@ -28,7 +28,7 @@
     say(text, text);
   }
 
-  // Where the focus was: the same link or control again, else the part itself.
+  // Restores the focus: the same link or control, otherwise the widget.
   function place(part) {
     const active = document.activeElement;
     if (active === part || !part.contains(active)) return active === part ? () => part : null;
@@ -55,7 +55,7 @@
     const names = partsOf(fresh).map((one) => one.dataset.part).join();
     const shown = partsOf(page);
     if (names !== shown.map((one) => one.dataset.part).join()) {
-      location.reload();  // another role, or another version of the platform
+      location.reload();  // the role or the version of the platform has changed
       return;
     }
     partsOf(fresh).forEach((part, at) => {
@@ -84,7 +84,7 @@
     state.append(link);
   }
 
-  // Answers whether to go on asking.
+  // Returns whether to continue.
   async function refresh() {
     let answer;
     try {

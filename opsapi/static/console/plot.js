@@ -1,4 +1,4 @@
-// Draws the measurements of a page, out of the page's JSON. Without it the page says them in words.
+// Draws the measurements in the page's JSON. Without script, the page describes them in words.
 "use strict";
 
 (() => {
@@ -16,7 +16,7 @@
   const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440].map((minutes) => minutes * MINUTE);
   const TICKS = canvas.clientWidth < 500 ? 4 : 8;
 
-  // Times of UTC, as everywhere in the console; with the day where there are several.
+  // Times in UTC, as everywhere in the console; with the day if there are several days.
   const clock = (moment, whole) => {
     const text = new Date(moment).toISOString();
     const time = whole ? text.slice(11, 19) : text.slice(11, 16);
@@ -24,7 +24,7 @@
   };
   const number = (value) => `${value.toLocaleString("en-US")} ${plot.units}`.trim();
 
-  // Whole minutes, hours, days instead of whole numbers of milliseconds.
+  // Ticks at whole minutes, hours and days instead of round numbers of milliseconds.
   const ticksOf = () => {
     const length = plot.until - plot.since;
     const step = STEPS.find((one) => length / one <= TICKS) ?? STEPS[STEPS.length - 1];
@@ -57,7 +57,7 @@
     });
   }
 
-  // Upright lines where it began and ended, with their words beside them.
+  // Vertical lines at the beginning and the end, with labels.
   const marks = {
     id: "marks",
     afterDatasetsDraw: ({ ctx, chartArea, scales }) => {
@@ -114,7 +114,7 @@
         y: {
           ...axis,
           beginAtZero: true,
-          // Shares of a whole show the whole; only those that are added up over cores exceed it.
+          // The scale of a percentage goes to 100; only sums over several cores exceed it.
           ...(plot.units === "%" ? { suggestedMax: 100 } : { grace: "5%" }),
           title: { display: plot.units !== "", text: plot.units, color: GREY },
         },

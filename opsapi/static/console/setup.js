@@ -1,4 +1,4 @@
-// Sends the token of an opened link. Browsers send no fragment, so the token reaches the server in this form alone.
+// Sends the token of an opened link. Browsers do not send the fragment of a URL, so only this form sends the token.
 "use strict";
 
 const form = document.querySelector("form[data-setup-token]");
@@ -14,4 +14,4 @@ function send() {
 }
 
 send();
-addEventListener("hashchange", send); // The link was opened where this page is shown already.
+addEventListener("hashchange", send); // The link was opened in a tab that already shows this page.

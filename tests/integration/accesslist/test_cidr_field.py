@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 
 from accesslist.models import AccessListEntry
-from accesslist.rules.ranges import read_range
+from accesslist.rules.access_lists import read_range
 from tests.each import each
 from tests.factories.accesslist import make_entry
 

@@ -1,4 +1,4 @@
-"""What housekeeping keeps (accesslist.services.housekeeping)."""
+"""What housekeeping keeps (accesslist.credentials)."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ import pytest
 
 from accesslist.attempts import LOGIN_WINDOW
 from accesslist.models import RateWindow
-from accesslist.services.housekeeping import traces_trim
+from accesslist.services.accounts import traces_trim
 from accesslist.throttles import RATE_WINDOW
 from opsapi import clock
 from tests.each import each

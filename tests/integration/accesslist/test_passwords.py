@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project, Team, User
-from accesslist.selectors.second_factors import has_second_factor
+from accesslist.selectors.users import has_second_factor
 from accesslist.services.accounts import user_password_reset
 from events.models import Event
 from opsapi.api.errors import ApiError

@@ -1,4 +1,4 @@
-"""Second factors: set up, used once, removed, reset (accesslist.services.second_factors)."""
+"""Second factors: set up, used once, removed, reset (accesslist.services.accounts)."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project, SecondFactor, User
-from accesslist.selectors.second_factors import factor_state, has_second_factor
-from accesslist.services.second_factors import (
+from accesslist.selectors.users import factor_state, has_second_factor
+from accesslist.services.accounts import (
     SETUP_LASTS,
     recovery_codes_renew,
     second_factor_begin,

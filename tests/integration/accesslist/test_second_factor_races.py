@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from accesslist.selectors.second_factors import factor_state
-from accesslist.services.second_factors import (
+from accesslist.selectors.users import factor_state
+from accesslist.services.accounts import (
     second_factor_confirm,
     second_factor_use,
 )

@@ -11,9 +11,9 @@ from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
 from pytest_django import Settings
 
+from accesslist.digest import NONCE_LIFETIME
 from accesslist.models import DigestEpoch, DigestUse, Project, RateWindow
-from accesslist.nonces import LIFETIME
-from accesslist.services.housekeeping import traces_trim
+from accesslist.services.accounts import traces_trim
 from alerting import worker as worker_module
 from alerting.models import Alert, NotificationSetting, WorkerHeartbeat
 from alerting.services.configs import alert_config_delete
@@ -150,7 +150,7 @@ def test_keeping_house_removes_secrets_and_traces_whatever_fails_after(
 ) -> None:
     config = make_config(project)
     alert_config_delete(config=config, actor=SYSTEM, now=clock.now())
-    DigestUse.objects.create(nonce="nonce", nc="00000001", used=clock.now() - 3 * LIFETIME)
+    DigestUse.objects.create(nonce="nonce", nc="00000001", used=clock.now() - 3 * NONCE_LIFETIME)
     assert NotificationSetting.objects.exclude(secrets=None).exists()
 
     def fail(now: datetime) -> bool:
@@ -208,7 +208,9 @@ def test_what_is_done_every_so_often_goes_on_while_there_is_more(
 @pytest.mark.django_db
 def test_used_nonces_are_kept_as_long_as_they_could_be_replayed() -> None:
     now = clock.now()
-    for number, age in enumerate((LIFETIME, 2 * LIFETIME, 2 * LIFETIME + timedelta(seconds=1))):
+    for number, age in enumerate(
+        (NONCE_LIFETIME, 2 * NONCE_LIFETIME, 2 * NONCE_LIFETIME + timedelta(seconds=1))
+    ):
         DigestUse.objects.create(nonce=f"nonce{number}", nc="00000001", used=now - age)
     RateWindow.objects.create(bucket="old", started=now - timedelta(hours=2), count=1)
     RateWindow.objects.create(bucket="new", started=now, count=1)

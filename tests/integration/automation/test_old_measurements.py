@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from random import Random
+from types import TracebackType
 from typing import Any
 
 import pytest
@@ -220,8 +221,10 @@ class killed_at:  # noqa: N801 - reads as a sentence
             raise InterruptedError
         return execute(*args)
 
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> bool:
-        self._wrapper.__exit__(kind, *error)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._wrapper.__exit__(kind, error, trace)
         return kind is InterruptedError
 
 

@@ -10,10 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from events import search as searching
-from events import search_pages
 from events.models import Event
-from events.search import EventSearch
-from events.search_pages import Direction, SearchPage, search_page
+from events.search import Direction, EventSearch, SearchPage, search_page
 from events.selectors import EventPosition
 from opsapi.api.principal import VisibleScope
 from tests.integration.events.rows import NOW, ORG, STEP, all_events, fill, group
@@ -144,7 +142,7 @@ def test_pages_towards_the_newest_hold_the_same(search: EventSearch, holds: Hold
 def test_a_search_looks_only_so_far_at_once_and_goes_on_from_there(
     direction: Direction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_pages, "LOOKED_BACK", 3)
+    monkeypatch.setattr(searching, "LOOKED_BACK", 3)
     fill(1_200)
     search = EventSearch(visible_scope=EVERYTHING, who="user4", hostname="db4")
     expected = [
@@ -162,7 +160,7 @@ def test_a_search_looks_only_so_far_at_once_and_goes_on_from_there(
 
 
 def test_events_of_one_moment_are_in_no_two_pages_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_pages, "LOOKED_BACK", 7)
+    monkeypatch.setattr(searching, "LOOKED_BACK", 7)
     fill(300)
     Event.objects.update(created=NOW)
     for search in (

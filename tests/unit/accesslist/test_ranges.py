@@ -2,7 +2,7 @@
 
 import pytest
 
-from accesslist.rules.ranges import (
+from accesslist.rules.access_lists import (
     covers,
     is_within,
     only_address,

@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 from events.choices import DiffType
-from events.diff_rows import SHOWN_CHARACTERS, ChangedResource, DiffRow, Side, changed_resources, side
-from events.diffs import diff
+from events.diffs import SHOWN_CHARACTERS, ChangedResource, DiffRow, Side, changed_resources, diff, side
 from tests.each import each
 
 

@@ -34,6 +34,8 @@ CASES = {
     "a body over the limit": (HEAD + b"Content-Length: %d\r\n\r\n" % LONGEST_REQUEST, WHOLE),
     "lines without CR": (b"GET / HTTP/1.1\nHost: x\n\n", MALFORMED),
     "some lines without CR": (b"GET / HTTP/1.1\nHost: x\n\r\n", MALFORMED),
+    "no host": (b"GET / HTTP/1.1\r\nA: 1\r\n\r\n", MALFORMED),
+    "no host in HTTP/1.0": (b"GET / HTTP/1.0\r\n\r\n", WHOLE),
     "no HTTP version": (b"GET /\r\n", WHOLE),
     "no HTTP at all": (b"\x16\x03\x01\r\n", WHOLE),
     "a head without end": (HEAD + b"A: " + b"a" * LONGEST_HEAD, OVERSIZED),

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from opsapi.console.fields import SecretInput, UtcDateTimeField
+from opsapi.console.forms import SecretInput, UtcDateTimeField
 from tests.each import each
 
 NOON = datetime(2099, 11, 21, 12, 0, 7, 900_000, UTC)

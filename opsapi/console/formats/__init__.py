@@ -1,1 +1,0 @@
-"""Time formats of the console. Django looks for a package per language here."""

@@ -1,0 +1,241 @@
+"""Windows that recur, and windows of some targets, in the console: typed, shown, and previewed."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client
+
+from accesslist.models import Project, User
+from alerting.models import MaintenanceWindow
+from automation.models import Host
+from opsapi.roles import Role
+from tests.admin.operators import action_url, browser_with, page_of
+from tests.admin.test_windows import ADD, ADDED, LIST, make_window, typed
+from tests.admin.typed import typed_in
+from tests.admin.writing import confirm, leaves_events, post
+from tests.each import each
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.automation import host_report, ingest
+
+HOSTS = "/admin/automation/host/"
+SUNDAY = {"startDate": "2099-12-06T02:00", "endDate": "2099-12-06T04:00", "timeZone": "Europe/Berlin"}
+NOW = datetime(2026, 11, 24, tzinfo=UTC)
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def hosts(project: Project) -> list[Host]:
+    """Three hosts, by name."""
+    ingest(project, *(host_report(f"db{number}.example.com") for number in (1, 2, 3)), now=NOW)
+    return list(Host.objects.order_by("hostname"))
+
+
+@each(
+    ("inputs", "rrule"),
+    [
+        ({"repeat": "DAILY"}, "FREQ=DAILY"),
+        ({"repeat": "WEEKLY"}, "FREQ=WEEKLY"),
+        ({"repeat": "WEEKLY", "weekdays": ["SA", "SU"]}, "FREQ=WEEKLY;BYDAY=SA,SU"),
+        ({"repeat": "RULE", "rrule": "FREQ=MONTHLY;BYDAY=1SU"}, "FREQ=MONTHLY;BYDAY=1SU"),
+    ],
+)
+def test_a_repeating_window_is_typed_in_its_time_zone(
+    console: Client, operator: User, project: Project, inputs: dict[str, Any], rrule: str
+) -> None:
+    with leaves_events(operator, ADDED):
+        confirm(console, ADD, **typed(project, **SUNDAY, **inputs))
+    window = MaintenanceWindow.objects.get()
+    assert window.recurrence == {"rrule": rrule, "timeZone": "Europe/Berlin"}
+    assert (window.start, window.end - window.start) == (
+        datetime(2099, 12, 6, 1, tzinfo=UTC),
+        timedelta(hours=2),
+    )
+
+
+def test_a_window_that_does_not_repeat_is_typed_in_a_time_zone_too(console: Client, project: Project) -> None:
+    confirm(console, ADD, **typed(project, **SUNDAY))
+    window = MaintenanceWindow.objects.get()
+    assert (window.start, window.recurrence) == (datetime(2099, 12, 6, 1, tzinfo=UTC), None)
+
+
+@each(
+    ("inputs", "matchers"),
+    [
+        (
+            {"hosts": "db1.example.com:27017\r\n"},
+            [{"fieldName": "HOSTNAME_AND_PORT", "operator": "EQUALS", "value": "db1.example.com:27017"}],
+        ),
+        (
+            {"hosts": "db1:27017\r\ndb2:27017", "matchers": "TYPE_NAME NOT_EQUALS MONGOS"},
+            [
+                {"fieldName": "HOSTNAME_AND_PORT", "operator": "REGEX", "value": "^(db1:27017|db2:27017)$"},
+                {"fieldName": "TYPE_NAME", "operator": "NOT_EQUALS", "value": "MONGOS"},
+            ],
+        ),
+    ],
+)
+def test_targets_are_typed(
+    console: Client, project: Project, inputs: dict[str, str], matchers: list[dict[str, str]]
+) -> None:
+    confirm(console, ADD, **typed(project, alertTypeNames=["HOST"], **inputs))
+    assert MaintenanceWindow.objects.get().matchers == matchers
+
+
+@each(
+    ("changes", "told"),
+    [
+        ({"repeat": "WEEKLY", "weekdays": ["MO"]}, "must be the first occurrence"),
+        ({"repeat": "RULE", "rrule": "FREQ=HOURLY"}, "FREQ must be one of"),
+        ({"repeat": "RULE"}, "must have 1 to 200 characters"),
+        ({"repeat": "HOURLY"}, "Select a valid choice"),
+        ({"repeat": "DAILY", "timeZone": "Berlin"}, "Select a valid choice"),
+        ({"hosts": "db1:27017", "alertTypeNames": ["HOST", "AGENT"]}, "have no fields to match"),
+        ({"hosts": "x" * 1001, "alertTypeNames": ["HOST"]}, "must have 1 to 1000 characters"),
+        ({"matchers": "REPLICA_SET_NAME rs0", "alertTypeNames": ["HOST"]}, "Write a field, an operator"),
+        ({"matchers": "SHARD_NAME EQUALS rs0", "alertTypeNames": ["HOST"]}, "is not a field of HOST alerts"),
+        ({"matchers": "SHARDS EQUALS rs0", "alertTypeNames": ["HOST"]}, "must be one of the allowed values"),
+    ],
+    ids=str,
+)
+def test_a_wrong_input_is_shown_and_nothing_is_saved(
+    console: Client, operator: User, project: Project, changes: dict[str, Any], told: str
+) -> None:
+    with leaves_events(operator):
+        answer = confirm(console, ADD, **typed(project, **{**SUNDAY, **changes}))
+    assert answer.status_code == 200
+    assert told in answer.content.decode()
+    assert not MaintenanceWindow.objects.exists()
+
+
+@each(
+    "document",
+    [
+        {"recurrence": {"rrule": "FREQ=DAILY", "timeZone": "Europe/Berlin"}},
+        {"recurrence": {"rrule": "FREQ=WEEKLY", "timeZone": "America/New_York"}},
+        {"recurrence": {"rrule": "FREQ=DAILY;INTERVAL=3;COUNT=7", "timeZone": "UTC"}},
+        {"matchers": [{"fieldName": "HOSTNAME", "operator": "REGEX", "value": "^db 1|x$"}]},
+        {
+            "matchers": [
+                {"fieldName": "HOSTNAME_AND_PORT", "operator": "REGEX", "value": r"^(a\.b:1|c-d:2)$"},
+                {"fieldName": "PORT", "operator": "EQUALS", "value": "27017"},
+            ]
+        },
+    ],
+    ids=str,
+)
+def test_a_window_sent_back_as_it_is_shown_changes_nothing(
+    console: Client, operator: User, project: Project, document: dict[str, Any]
+) -> None:
+    window = make_window(project, **document)
+    url = action_url(window, "change")
+    form = typed_in(console.get(url).content.decode())
+    with leaves_events(operator):
+        assert post(console, url, **form).status_code == 302
+    assert MaintenanceWindow.objects.get().updated == window.updated
+
+
+def test_a_change_to_empty_inputs_takes_recurrence_and_targets_away(
+    console: Client, project: Project
+) -> None:
+    window = make_window(
+        project,
+        recurrence={"rrule": "FREQ=DAILY", "timeZone": "UTC"},
+        matchers=[{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db1"}],
+    )
+    url = action_url(window, "change")
+    form = typed_in(console.get(url).content.decode()) | {"repeat": ["ONCE"], "matchers": [""]}
+    post(console, url, **form)
+    window.refresh_from_db()
+    assert (window.recurrence, window.matchers) == (None, None)
+
+
+def test_the_preview_shows_occurrences_hosts_and_alerts_and_saves_nothing(
+    console: Client, project: Project, hosts: list[Host]
+) -> None:
+    inputs = typed(
+        project, **SUNDAY, repeat="WEEKLY", alertTypeNames=["HOST"], hosts="\n".join(map(str, hosts[:2]))
+    )
+    page = post(console, ADD, confirmed="yes", preview="yes", **inputs).content.decode()
+    assert page.count("02:00–04:00") == 4
+    assert 'datetime="2099-12-06"' in page
+    assert page_of(hosts[0]) in page
+    assert page_of(hosts[1]) in page
+    assert page_of(hosts[2]) not in page
+    assert not MaintenanceWindow.objects.exists()
+
+
+def test_the_page_of_a_window_shows_its_weeks_and_its_hosts(
+    console: Client, project: Project, hosts: list[Host]
+) -> None:
+    matcher = {"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db2.example.com"}
+    window = make_window(
+        project, recurrence={"rrule": "FREQ=DAILY", "timeZone": "Asia/Tokyo"}, matchers=[matcher]
+    )
+    page = console.get(page_of(window)).content.decode()
+    assert page.count("window-muted") > 20
+    assert "every day, Asia/Tokyo" in page
+    assert page_of(hosts[1]) in page
+    assert page_of(hosts[0]) not in page
+    assert "every day, Asia/Tokyo" in console.get(LIST).content.decode()
+
+
+@each("state", ["PENDING", "ACTIVE", "EXPIRED"])
+def test_recurring_windows_are_found_by_their_state(console: Client, project: Project, state: str) -> None:
+    daily = {"rrule": "FREQ=DAILY", "timeZone": "UTC"}
+    windows = {
+        "PENDING": make_window(project, timedelta(hours=-30), recurrence=daily, description="between"),
+        "ACTIVE": make_window(project, timedelta(hours=-25), recurrence=daily, description="again"),
+        "EXPIRED": make_window(
+            project,
+            timedelta(hours=-49),
+            recurrence={"rrule": "FREQ=DAILY;COUNT=2", "timeZone": "UTC"},
+            description="gone",
+        ),
+    }
+    rows = console.get(LIST, {"state": state}).context["cl"].result_list
+    assert [row.id for row in rows] == [windows[state].id]
+
+
+def test_selected_hosts_lead_to_a_filled_in_form(
+    console: Client, project: Project, hosts: list[Host]
+) -> None:
+    ids = [host.id for host in hosts[:2]]
+    answer = post(console, HOSTS, action="mute", _selected_action=ids)
+    assert answer.status_code == 302
+    assert urlsplit(answer["Location"]).path == ADD
+    form = typed_in(console.get(answer["Location"]).content.decode())
+    assert (form["group"], form["alertTypeNames"]) == ([project.id], ["HOST"])
+    assert form["hosts"] == ["db1.example.com:27017\ndb2.example.com:27017"]
+    post(console, ADD, **{**form, "startDate": "2099-01-01T00:00", "endDate": "2099-01-01T01:00"})
+    (matcher,) = MaintenanceWindow.objects.get().rule.matchers
+    assert matcher.value == r"^(db1\.example\.com:27017|db2\.example\.com:27017)$"
+
+
+def test_hosts_of_two_projects_and_too_many_hosts_are_refused(
+    console: Client, project: Project, hosts: list[Host]
+) -> None:
+    other = ProjectFactory.create()
+    ingest(other, host_report("elsewhere"), now=NOW)
+    names = [f"db-with-a-long-name-{number}.example.com" for number in range(40)]
+    ingest(project, *(host_report(name) for name in names), now=NOW)
+    many = list(Host.objects.filter(hostname__in=names).values_list("id", flat=True))
+    for ids, reason in [
+        ([hosts[0].id, Host.objects.get(group=other).id], "one project"),
+        (many, "fewer hosts"),
+    ]:
+        answer = post(console, HOSTS, action="mute", _selected_action=ids)
+        assert answer["Location"] == HOSTS
+        assert reason in str(list(get_messages(answer.wsgi_request))[-1])
+
+
+@each(("role", "may"), [(Role.GROUP_MONITORING_ADMIN, True), (Role.GROUP_READ_ONLY, False)])
+def test_operators_who_can_create_windows_can_mute_hosts(
+    project: Project, hosts: list[Host], role: Role, may: bool
+) -> None:
+    console = browser_with(role, project=project)
+    assert ('value="mute"' in console.get(HOSTS).content.decode()) is may
+    post(console, HOSTS, action="mute", _selected_action=[hosts[0].id])
+    assert not MaintenanceWindow.objects.exists()

@@ -1,0 +1,53 @@
+"""A small file system that a test can fill."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.processes.platform import RunningPlatform, copy_prepared
+
+MEGABYTES = 256
+
+
+class Disk:
+    """A small file system at `path`, which can be filled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._filler = path / "filler"
+
+    def mount(self) -> None:
+        """Skips the test, saying why, where the system does not allow it."""
+        options = f"size={MEGABYTES}m,mode=711"
+        if not shutil.which("mount"):
+            pytest.skip("a small file system needs mount(8)")
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"a small file system cannot be mounted here: {done.stderr.strip()}")
+
+    def fill(self) -> None:
+        """To the last page."""
+        with suppress(OSError), self._filler.open("ab", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+
+    def free(self) -> None:
+        """There is space again."""
+        self._filler.unlink()
+
+
+@contextmanager
+def disk_of(platform: RunningPlatform) -> Iterator[Disk]:
+    """The disk of an installation's data directory, which holds a migrated database."""
+    platform.data_dir.mkdir(mode=0o711)
+    made = Disk(platform.data_dir)
+    made.mount()
+    copy_prepared(platform.data_dir)
+    yield made
+    platform.end()
+    subprocess.run(["umount", "--lazy", str(made.path)], check=True)
