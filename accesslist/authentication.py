@@ -15,7 +15,14 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from accesslist import digest
-from accesslist.credentials import CallerRecord, begin_remembering, note_use, read_caller, use_nonce
+from accesslist.credentials import (
+    CallerRecord,
+    begin_remembering,
+    note_use,
+    read_caller,
+    remember_from,
+    use_nonce,
+)
 from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.principal import KeyPrincipal
 from accesslist.rules.access_lists import verdict
@@ -146,6 +153,8 @@ def _refuse_invalid_nonce(credentials: digest.DigestCredentials, record: CallerR
     a wrong response never gets here and always counts as an attempt.
     """
     since = record.nonces_since or begin_remembering(now)
+    if since > now + digest.NONCE_SKEW:
+        since = remember_from(now)
     is_valid = digest.is_valid_nonce(credentials.nonce, nonce_key(settings.SECRET_KEY), now, not_before=since)
     if not is_valid or not use_nonce(credentials.nonce, credentials.nc, now):
         # Another request may have started the memory after this one arrived.

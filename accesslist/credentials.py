@@ -7,6 +7,7 @@ the path, and the start of the memory of used nonces (older nonces are stale).
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from accesslist.digest import NONCE_SKEW
 from opsapi.api.principal import Group
 from opsapi.roles import Grant, Role
 from opsapi.sql import first_row, writes_row
@@ -46,6 +47,8 @@ UPDATE accesslist_accesslistentry SET last_used = %(now)s
 _USE = """
 INSERT INTO accesslist_digestuse (nonce, nc, used) VALUES (%s, %s, %s) ON CONFLICT (nonce, nc) DO NOTHING
 """
+
+_MOVE = "UPDATE accesslist_digestepoch SET started = %(now)s WHERE started > %(latest)s"
 
 _BEGIN = "INSERT INTO accesslist_digestepoch (id, started) VALUES (1, %s) ON CONFLICT (id) DO NOTHING"
 
@@ -109,6 +112,17 @@ def begin_remembering(now: datetime) -> datetime:
         return now
     started: datetime = first_row("SELECT started FROM accesslist_digestepoch", ())[0]
     return started
+
+
+def remember_from(now: datetime) -> datetime:
+    """Start of the memory of used nonces after the clock stepped back: a start in the future becomes `now`.
+
+    Otherwise every new nonce would be older than the memory until the clock is there again. Nonces that were
+    used stay remembered, except those from before a crash of PostgreSQL: of these, a nonce from the time that
+    the clock passes twice can be used once more.
+    """
+    writes_row(_MOVE, {"now": now, "latest": now + NONCE_SKEW})
+    return begin_remembering(now)
 
 
 def use_nonce(nonce: str, nc: str, now: datetime) -> bool:

@@ -226,6 +226,18 @@ def test_after_a_crash_the_nonce_of_the_refusal_is_good_though_another_began_to_
         assert send(authorization(key, "GET", PATH, nonce=found[1])).status_code == 200
 
 
+def test_after_the_clock_stepped_back_a_new_nonce_is_good_and_a_used_nonce_stays_used(key: KeyPair) -> None:
+    ahead = DigestEpoch.objects.get().started
+    now = ahead - timedelta(hours=1)
+    with time_machine.travel(now, tick=False):
+        request = authorization(key, "GET", PATH, nonce=mint(now))
+        assert send(request).status_code == 200
+        assert DigestEpoch.objects.get().started == now
+        assert stale(send(request))
+        before = mint(now - timedelta(seconds=1))
+        assert stale(send(authorization(key, "GET", PATH, nonce=before)))
+
+
 def test_when_it_is_ready_used_nonces_are_remembered(db: None) -> None:
     DigestEpoch.objects.all().delete()
     Client().get("/health/ready")
