@@ -139,7 +139,7 @@ class ConfigForm(ConsoleForm):
         stored = {setting["id"]: setting for setting in self.facts["notifications"]}
         ids = [next(iter(row.get("id", [])), "") for row in rows_of(self.typed, "notifications")]
         return stored_secrets(
-            (f"notifications[{place}]", stored[one]) for place, one in enumerate(ids) if one in stored
+            (f"notifications[{place}]", stored[id_]) for place, id_ in enumerate(ids) if id_ in stored
         )
 
     def _row_names(self, part: str) -> list[str]:

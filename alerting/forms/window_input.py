@@ -82,7 +82,7 @@ def matchers_shown(matchers: Sequence[Mapping[str, str]] | None) -> dict[str, st
     found = list(matchers or ())
     hosts = matched_hosts(found[0]) if found else []
     others = found[1:] if hosts else found
-    lines = (f"{one['fieldName']} {one['operator']} {one['value']}" for one in others)
+    lines = (f"{matcher['fieldName']} {matcher['operator']} {matcher['value']}" for matcher in others)
     return {"hosts": "\n".join(hosts), "matchers": "\n".join(lines)}
 
 

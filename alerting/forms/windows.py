@@ -56,7 +56,9 @@ class WindowFields(DocumentForm):
         help_text="Of start and end. A window that repeats starts at the same time here all year.",
     )
     repeat = forms.ChoiceField(
-        label="Repeat", required=False, choices=[(one.value, words) for one, words in REPEAT_WORDS.items()]
+        label="Repeat",
+        required=False,
+        choices=[(repeat.value, words) for repeat, words in REPEAT_WORDS.items()],
     )
     weekdays = forms.MultipleChoiceField(
         label="Weekdays",

@@ -36,13 +36,13 @@ class PresetSpec:
     def wire_threshold(self) -> Mapping[str, Any] | None:
         if self.metric_threshold is None:
             return None
-        one = self.metric_threshold
+        threshold = self.metric_threshold
         return {
-            "metricName": one.metric.value,
+            "metricName": threshold.metric.value,
             "mode": ThresholdMode.AVERAGE.value,
-            "operator": one.operator.value,
-            "threshold": one.threshold,
-            "units": one.units.value,
+            "operator": threshold.operator.value,
+            "threshold": threshold.threshold,
+            "units": threshold.units.value,
         }
 
     def is_of(self, config: ConfigView) -> bool:

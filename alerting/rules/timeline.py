@@ -83,10 +83,10 @@ def lapses(changes: Sequence[AcknowledgementChange], end: datetime) -> Iterator[
     The acknowledgements are in chronological order.
     """
     followed_by = [change.at for change in changes[1:]] + [end]
-    for one, following in zip(changes, followed_by, strict=False):
-        if one.until is not None and one.until < following:
+    for change, following in zip(changes, followed_by, strict=False):
+        if change.until is not None and change.until < following:
             yield TimelineEntry(
-                at=one.until, kind=TimelineEntryKind.LAPSED, text="The acknowledgement expired."
+                at=change.until, kind=TimelineEntryKind.LAPSED, text="The acknowledgement expired."
             )
 
 
@@ -280,14 +280,14 @@ def _tried(notification: TimelineNotification, alike: Sequence[Attempt]) -> Time
 def _which(alike: Sequence[Attempt]) -> str:
     """`attempt 3, 84 ms`; `attempts 1 to 2, 84 ms at most, until 12:00:02Z`."""
     first, last = alike[0], alike[-1]
-    one = f"attempt {first.number}" if len(alike) == 1 else f"attempts {first.number} to {last.number}"
+    attempts = f"attempt {first.number}" if len(alike) == 1 else f"attempts {first.number} to {last.number}"
     latencies = [attempt.latency_ms for attempt in alike if attempt.latency_ms is not None]
     if not latencies:
-        return one
+        return attempts
     longest = duration_words(max(latencies))
     if len(alike) == 1:
-        return f"{one}, {longest}"
-    return f"{one}, up to {longest} each, last at {time_words(last.at)}"
+        return f"{attempts}, {longest}"
+    return f"{attempts}, up to {longest} each, last at {time_words(last.at)}"
 
 
 def duration_words(milliseconds: int) -> str:

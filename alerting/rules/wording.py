@@ -81,8 +81,8 @@ def _threshold_words(
     event_type: EventType, metric_threshold: MetricThreshold | None, threshold: CountThreshold | None
 ) -> str:
     if metric_threshold is not None:
-        one = metric_threshold
-        return f"{one.metric.value} {limit_words(one.operator, one.threshold, one.units)}"
+        operator, limit, units = metric_threshold.operator, metric_threshold.threshold, metric_threshold.units
+        return f"{metric_threshold.metric.value} {limit_words(operator, limit, units)}"
     if threshold is not None:
         counted = _COUNTED.get(event_type, event_type.value)
         return f"{counted} {limit_words(threshold.operator, threshold.threshold, Unit.RAW)}"

@@ -31,7 +31,8 @@ _COMMON = frozenset({"id", "typeName", "delayMin", "intervalMin"})
 def settings_create(*, config: AlertConfig, notifications: Sequence[Values]) -> None:
     """Create the settings of a new configuration, in their order."""
     created = [
-        _filled(NotificationSetting(config=config), place, one) for place, one in enumerate(notifications)
+        _filled(NotificationSetting(config=config), place, values)
+        for place, values in enumerate(notifications)
     ]
     NotificationSetting.objects.bulk_create(created)
 

@@ -168,8 +168,8 @@ def _pairs(sent: Items, shown: Items) -> list[tuple[int, int]]:
     if len(side_by_side) == 1:
         return [(sent[0][0], shown[0][0])]
     edited = [pair for pair in side_by_side if pair[0][1] != pair[1][1]]
-    moved = _lookalikes([one for one, _ in edited], [other for _, other in edited])
-    same_place = [(one[0], other[0]) for one, other in side_by_side]
+    moved = _lookalikes([item for item, _ in edited], [other for _, other in edited])
+    same_place = [(item[0], other[0]) for item, other in side_by_side]
     if not moved:
         return same_place
     places = {index for (index, _), _ in edited}

@@ -19,7 +19,7 @@ def nullable(schema: Mapping[str, Any]) -> JsonObject:
     """Return the schema extended by null. A schema without restrictions already accepts null."""
     if "type" in schema:
         types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-        wider = {**schema, "type": [*(one for one in types if one != "null"), "null"]}
+        wider = {**schema, "type": [*(name for name in types if name != "null"), "null"]}
         return wider | ({"enum": [*schema["enum"], None]} if "enum" in schema else {})
     about = {name: schema[name] for name in _ABOUT if name in schema}
     rest = {name: value for name, value in schema.items() if name not in about}

@@ -32,19 +32,21 @@ _OWN_PAGES = (_OwnPage(Section.PLATFORM, "Mail server", "mail", "mail_server", R
 
 def navigation(request: HttpRequest, admins: Iterable[Any]) -> list[Context]:
     """The sections with their links, as the theme takes them."""
-    listed = sorted((one for one in admins if isinstance(one, ConsoleAdmin)), key=lambda one: one.rank)
-    shown = [one for one in listed if one.has_module_permission(request)]
+    listed = sorted(
+        (admin for admin in admins if isinstance(admin, ConsoleAdmin)), key=lambda admin: admin.rank
+    )
+    shown = [admin for admin in listed if admin.has_module_permission(request)]
     home = reverse("admin:index")
     first = {"items": [_item(_OVERVIEW, "space_dashboard", home, request.path == home)]}
     sections = [_section(section, shown, request) for section in Section]
-    return [first, *[one for one in sections if one["items"]]]
+    return [first, *[section for section in sections if section["items"]]]
 
 
 def _section(section: Section, admins: Iterable[ConsoleAdmin], request: HttpRequest) -> Context:
     items = [
-        _item(_title(one), one.icon, one.list_url(), request.path.startswith(one.list_url()))
-        for one in admins
-        if one.section is section
+        _item(_title(admin), admin.icon, admin.list_url(), request.path.startswith(admin.list_url()))
+        for admin in admins
+        if admin.section is section
     ]
     grants = operator_of(request).grants
     for page in _OWN_PAGES:

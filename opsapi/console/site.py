@@ -32,7 +32,7 @@ def overview_context(request: HttpRequest) -> Context:
         "notices": [part for part in parts if isinstance(part, Notice)],
         "panels": panels,
         "charts": [part for part in parts if isinstance(part, Chart)],
-        "summary": ", ".join(f"{one.unit}: {one.number}" for one in panels),
+        "summary": ", ".join(f"{panel.unit}: {panel.number}" for panel in panels),
         "read": now,
     }
 
