@@ -183,7 +183,8 @@ def _run(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> Any:
     actor = operator_of(request).actor()
     result = action.service(**form.values, actor=actor, now=clock.now())
     if action.ends_sessions:
-        update_session_auth_hash(request, User.objects.get(pk=actor.id))
+        user = result if isinstance(result, User) else User.objects.get(pk=actor.id)
+        update_session_auth_hash(request, user)
     return result
 
 

@@ -25,7 +25,7 @@ from opsapi.console.path import CONSOLE_PATH
 COOKIE = "opsapi_device"
 DEVICE_LASTS = timedelta(days=90)
 """How long a browser is remembered after its last log-in."""
-_SALT = "accesslist.attempts"
+_SALT = "accesslist.devices"  # cookies outlive the names of modules
 
 
 def known_device(request: HttpRequest, username: str) -> str | None:

@@ -117,9 +117,9 @@ def begin_remembering(now: datetime) -> datetime:
 def remember_from(now: datetime) -> datetime:
     """Start of the memory of used nonces after the clock stepped back: a start in the future becomes `now`.
 
-    Otherwise every new nonce would be older than the memory until the clock is there again. Nonces that were
-    used stay remembered, except those from before a crash of PostgreSQL: of these, a nonce from the time that
-    the clock passes twice can be used once more.
+    Otherwise every new nonce would be older than the memory until the clock is there again. Used nonces
+    stay remembered, except nonces from before a crash of PostgreSQL: of these, a nonce from the time that the
+    clock passes twice can be used once more.
     """
     writes_row(_MOVE, {"now": now, "latest": now + NONCE_SKEW})
     return begin_remembering(now)

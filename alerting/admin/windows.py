@@ -85,7 +85,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     add_action = Action(
         label="New maintenance window",
         done="Created",
-        text="Mutes notifications for the selected alert types, in the whole project or of some targets, "
+        text="Mutes notifications for the selected alert types, in the whole project or for some targets, "
         "once or regularly. Alerts still open and close.",
         run=_make,
         access=WRITE,

@@ -36,7 +36,7 @@ REPEAT_WORDS: Mapping[Repeat, str] = {
     Repeat.ONCE: "Does not repeat",
     Repeat.DAILY: "Every day",
     Repeat.WEEKLY: "Every week",
-    Repeat.RULE: "By a rule",
+    Repeat.RULE: "Custom rule",
 }
 
 

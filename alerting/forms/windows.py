@@ -53,7 +53,7 @@ class WindowFields(DocumentForm):
         required=False,
         choices=[(name, name) for name in TIME_ZONES],
         initial=UTC_NAME,
-        help_text="Of start and end. A window that repeats starts at the same time here all year.",
+        help_text="Of start and end. A repeating window starts at the same local time all year.",
     )
     repeat = forms.ChoiceField(
         label="Repeat",

@@ -102,7 +102,7 @@ class Explanation:
 
     @property
     def would_alert(self) -> bool:
-        """Whether an alert is open, or would be, and notifies."""
+        """Whether an alert is open, or would open now, and no maintenance window mutes it."""
         return self.reason is None
 
 
@@ -119,7 +119,7 @@ def explain(situation: Situation) -> Explanation:
     # As in evaluation, matchers decide only where an alert can start.
     failed = None if situation.alert else next((each for each in compared if not each.matched), None)
     if failed is not None:
-        detail = f"{matcher_words(failed.matcher)} does not match: it is “{failed.actual}”."
+        detail = f"The matcher requires: {matcher_words(failed.matcher)}. The host has “{failed.actual}”."
         return _no(NoAlertReason.MATCHER, detail, compared)
     return _decided(situation, observed, compared)
 
@@ -174,7 +174,7 @@ def _false_condition(situation: Situation, value: float | None) -> tuple[NoAlert
     if config.threshold and value is not None:
         detail = f"The number of members is {value:g}, which is not {_limit(config)}."
         return NoAlertReason.INSIDE_THRESHOLD, detail
-    return NoAlertReason.CONDITION_FALSE, f"{config.event_type.value} is not true for the host."
+    return NoAlertReason.CONDITION_FALSE, f"The condition {config.event_type.value} is false for the host."
 
 
 def _limit(config: ConfigView) -> str:
@@ -189,7 +189,7 @@ def _alerting(
     situation: Situation, opens: datetime, compared: Sequence[ComparedMatcher], value: float | None
 ) -> Explanation:
     """The explanation of a condition that is true."""
-    true = f"{_condition(situation.config)} is true"
+    true = f"The condition is true: {_condition(situation.config)}"
     is_open = situation.alert is not None and situation.alert.status is AlertStatus.OPEN
     if not is_open and opens > situation.now:
         detail = f"{true}. An alert opens at {time_words(opens)} if it stays true."

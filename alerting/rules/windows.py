@@ -145,7 +145,7 @@ class MuteExtent:
         chosen = [category for category in ALERT_CATEGORIES if category.value in self.categories]
         if self.is_narrow:
             names = _listed([category.value for category in chosen])
-            return f"{names} alerts of the targets that its matchers match"
+            return f"{names} alerts of targets that match all its matchers"
         return _listed([f"all {category.value} alerts{self._of_things(category)}" for category in chosen])
 
     @property

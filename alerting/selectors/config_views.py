@@ -103,7 +103,7 @@ def _threshold(text: str) -> CountThreshold:
 
 
 CONFIGS_KEPT = 500_000
-"""The most configurations that a process keeps, with about 260 bytes each."""
+"""The most configurations that a process keeps, with about 260 bytes each; long matchers count as more."""
 
 # The version of a row is its place and the transaction that wrote it. After a restored backup or a failover,
 # PostgreSQL may give their numbers a second time; the time of the update differs then.
@@ -117,14 +117,15 @@ SELECT event_type, sha256(string_agg(record_send(ROW(id, updated, xmin, ctid)), 
 class _Kept:
     version: bytes
     index: ConfigIndex
+    weight: int
 
 
 class KeptIndexes:
-    """The newest index of each project and event type. Above `most` configurations, the longest unused go."""
+    """The newest index of each project and event type. Above the weight `most`, the longest unused go."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._configs = 0
+        self._weight = 0
         self._kept: OrderedDict[tuple[str, EventType], _Kept] = OrderedDict()
         self._lock = Lock()
 
@@ -142,11 +143,17 @@ class KeptIndexes:
         """Keep the index in place of other versions."""
         with self._lock:
             before = self._kept.pop((group_id, event_type), None)
-            self._kept[group_id, event_type] = _Kept(version, index)
-            self._configs += len(index.configs) - (len(before.index.configs) if before else 0)
-            while self._configs > self._most:
+            kept = self._kept[group_id, event_type] = _Kept(version, index, _weight_of(index))
+            self._weight += kept.weight - (before.weight if before else 0)
+            while self._weight > self._most:
                 _, oldest = self._kept.popitem(last=False)
-                self._configs -= len(oldest.index.configs)
+                self._weight -= oldest.weight
+
+
+def _weight_of(index: ConfigIndex) -> int:
+    """The memory of an index in units of a configuration without matchers."""
+    matchers = (matcher for config in index.configs.values() for matcher in config.matchers)
+    return len(index.configs) + sum(1 + len(matcher.value) // 250 for matcher in matchers)
 
 
 _KEPT = KeptIndexes(CONFIGS_KEPT)

@@ -64,6 +64,12 @@ def in_state(windows: QuerySet[MaintenanceWindow], state: WindowState, now: date
     return Q(start__gt=now) | begun & ~Q(id__in=found)
 
 
+def costly_windows(group_id: str, now: datetime) -> QuerySet[MaintenanceWindow]:
+    """The windows of a project that delivery computes: they are not over, and recur or have matchers."""
+    computed = Q(recurrence__isnull=False) | Q(matchers__isnull=False)
+    return MaintenanceWindow.objects.filter(not_over(now), computed, group_id=group_id)
+
+
 def windows_in_effect(now: datetime) -> QuerySet[MaintenanceWindow]:
     """The windows of all projects that have begun and are not over; a recurring window may be in between."""
     return MaintenanceWindow.objects.filter(not_over(now), start__lte=now)
@@ -87,13 +93,14 @@ def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, Mai
 
 
 def rules_since_start(alert: Alert, *, most: int) -> tuple[list[WindowRule], MatchSubject]:
-    """The first windows of the alert's project and category that were not over when it started, as they are
-    now, and the alert's subject, which decides which of them mute it."""
+    """The first windows that mute the alert and were not over when it started, as they are now, and the
+    alert's subject, by which they select it."""
     windows = windows_of(alert.group_id).filter(
         not_over(alert.created), alert_types__contains=[category_of(alert)]
     )
-    rules = [window.rule for window in windows[:most]]
-    return rules, subjects_of(rules, {alert.id: alert.facts})[alert.id]
+    rules = [window.rule for window in windows]
+    subject = subjects_of(rules, {alert.id: alert.facts})[alert.id]
+    return [rule for rule in rules if rule.mutes(subject)][:most], subject
 
 
 def category_of(alert: Alert) -> str:
@@ -125,15 +132,19 @@ def silences_of(notifications: Collection[Notification], *, now: datetime) -> di
     by_matchers = any(found.window.matchers for windows in active.values() for found in windows)
     facts = _facts(notifications) if by_matchers else {name: {} for name in categories}
     subjects = _subjects(active, facts)
-    found = {
-        notification.id: muting(
-            active.get((notification.group_id or "", categories[notification.id]), ()),
-            subjects[notification.id],
-        )
-        for notification in notifications
-        if notification.id in categories
-    }
-    return {name: Silence(by.window.id, by.until) for name, by in found.items() if by}
+    waiting: dict[tuple[str, str], list[str]] = {}
+    for notification in notifications:
+        if notification.id in categories:
+            key = notification.group_id or "", categories[notification.id]
+            waiting.setdefault(key, []).append(notification.id)
+    silences: dict[str, Silence] = {}
+    # One window after the other, so that the patterns of each are compiled once.
+    for key, windows in active.items():
+        for window, until in windows:
+            for name in waiting.get(key, ()):
+                if name not in silences and window.mutes(subjects[name]):
+                    silences[name] = Silence(window.id, until)
+    return silences
 
 
 _Active = Mapping[tuple[str, str], Sequence[ActiveWindow]]
@@ -141,11 +152,13 @@ _Active = Mapping[tuple[str, str], Sequence[ActiveWindow]]
 
 
 def _active_by_category(rows: Iterable[tuple[str, Collection[str], WindowRule]], now: datetime) -> _Active:
-    rules: dict[tuple[str, str], list[WindowRule]] = {}
-    for group_id, categories, rule in rows:
+    by_rule = {rule.id: (group_id, categories, rule) for group_id, categories, rule in rows}
+    found: dict[tuple[str, str], list[ActiveWindow]] = {}
+    for active in active_windows((rule for _, _, rule in by_rule.values()), now):
+        group_id, categories, _ = by_rule[active.window.id]
         for category in categories:
-            rules.setdefault((group_id, category), []).append(rule)
-    return {key: active_windows(found, now) for key, found in rules.items()}
+            found.setdefault((group_id, category), []).append(active)
+    return found
 
 
 def _rule_of(row: Sequence[Any]) -> WindowRule:

@@ -55,7 +55,9 @@ class ExplanationDocument(Document):
 
     alertConfigId = serializers.CharField()
     hostId = serializers.CharField()
-    wouldAlert = serializers.BooleanField(help_text="Whether an alert is open, or would be, and notifies.")
+    wouldAlert = serializers.BooleanField(
+        help_text="Whether an alert is open, or would open now, and no maintenance window mutes it."
+    )
     reason = serializers.ChoiceField(
         [reason.value for reason in NoAlertReason],
         required=False,

@@ -14,7 +14,7 @@ from alerting.rules.recurrence import (
 from alerting.selectors.alerts import alert_rows
 from alerting.selectors.windows import MOST_NAMED, MOST_OCCURRENCES, WindowPreview
 from alerting.serializers.alerts import AlertDocument, present_alert
-from alerting.serializers.config_parts import MOST_MATCHERS, MatcherDocument
+from alerting.serializers.config_parts import MatcherDocument
 from automation.selectors.hosts import hosts_of
 from automation.serializers.hosts import HostDocument
 from events.types import ALERT_CATEGORIES, Category
@@ -30,6 +30,9 @@ from opsapi.wire_json import JsonObject
 ENDS_TOO_EARLY = BadField(
     "endDate", ErrorCode.MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE, "must be later than startDate"
 )
+
+MOST_WINDOW_MATCHERS = 10
+"""Fewer than a configuration has, because delivery compares each message with all windows of its project."""
 
 
 class RecurrenceDocument(Document):
@@ -100,7 +103,7 @@ class WindowDocument(Resource):
     )
     matchers = ListOf(
         MatcherDocument(),
-        max_length=MOST_MATCHERS,
+        max_length=MOST_WINDOW_MATCHERS,
         clearable=True,
         required=False,
         help_text="If left out, the window mutes all targets; otherwise only targets that match all "

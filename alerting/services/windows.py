@@ -9,6 +9,7 @@ from django.db import transaction
 from accesslist.services.locks import actor_lock_shared, project_lock_shared
 from alerting.models import MaintenanceWindow
 from alerting.rules.recurrence import last_end, recurrence_of
+from alerting.selectors.windows import costly_windows
 from alerting.serializers.windows import WindowDocument, window_faults
 from alerting.services.locks import project_lock
 from alerting.services.notifications import notifications_unsilence
@@ -22,6 +23,8 @@ from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor
 from opsapi.api.resources import Facts
 
+MOST_COSTLY_WINDOWS = 100
+"""The most windows of a project that recur or have matchers and are not over."""
 _SILENCING = frozenset({"start", "end", "alert_types", "recurrence", "matchers"})
 """If one of these fields changes, notifications that the window holds back may be due."""
 
@@ -33,13 +36,14 @@ def window_create(
     """Create a window from a validated document; a window that has begun silences at once.
 
     Raises:
-        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
+        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; LIMIT_REACHED.
     """
     actor_lock_shared(actor)
     _hold(group_id)
     window = MaintenanceWindow(group_id=group_id, created=now, updated=now, **_columns(values))
     window.last_end = _last_end(window)
     window.save(force_insert=True)
+    _check_room(group_id, now)
     _record(window, EventType.MAINTENANCE_WINDOW_ADDED_AUDIT, actor, now, new=WindowDocument.stored(window))
     return window
 
@@ -53,7 +57,7 @@ def window_change(
     Raises:
         ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime;
             MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE or INVALID_ATTRIBUTE, when another change left the
-            fields unfit for each other.
+            fields unfit for each other; LIMIT_REACHED.
     """
     actor_lock_shared(actor)
     window = _locked(group_id, window_id)
@@ -75,6 +79,8 @@ def window_change(
         raise ApiError.of_fields(found)
     window.last_end, window.updated = _last_end(window), now
     window.save(update_fields=[*changed, "last_end", "updated"])
+    if _SILENCING.intersection(changed):
+        _check_room(group_id, now)
     _record(
         window,
         EventType.MAINTENANCE_WINDOW_CHANGED_AUDIT,
@@ -106,6 +112,16 @@ def _columns(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The values as they are stored: an empty recurrence or no matchers are null."""
     nullable = {name: values[name] or None for name in ("recurrence", "matchers") if name in values}
     return {**values, **nullable}
+
+
+def _check_room(group_id: str, now: datetime) -> None:
+    """Refuse more windows than delivery can compute for each batch of messages; undoes what was written."""
+    if costly_windows(group_id, now).count() > MOST_COSTLY_WINDOWS:
+        raise ApiError(
+            ErrorCode.LIMIT_REACHED,
+            "maintenance windows that recur or have matchers",
+            str(MOST_COSTLY_WINDOWS),
+        )
 
 
 def _last_end(window: MaintenanceWindow) -> datetime | None:

@@ -49,6 +49,7 @@ class WindowViewSet(ApiViewSet):
         "update": WindowDocument,
     }
     statuses = {"destroy": 204}
+    refusals = {"create": [ErrorCode.LIMIT_REACHED], "update": [ErrorCode.LIMIT_REACHED]}
     identifiers = {"window_id": ErrorCode.INVALID_MAINTENANCE_WINDOW_ID}
 
     window: Facts

@@ -1,4 +1,4 @@
-"""Ends with 0 if the web server of this container answers."""
+"""Exit with 0 if the web server of this container answers."""
 
 import http.client
 import os

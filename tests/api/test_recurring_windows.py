@@ -242,3 +242,27 @@ def test_the_list_has_windows_that_occur_again_and_not_those_that_are_over(
         "until long ago",
         "until next year, but not again",
     }
+
+
+def test_a_project_has_a_limited_number_of_windows_that_delivery_computes(
+    admin: ApiClient, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alerting.services.windows.MOST_COSTLY_WINDOWS", 1)
+    once = admin.post(path_of(project), bodies.window()).json()
+    first = made(admin, project)
+    before, recorded = columns(), Event.objects.count()
+    for answer in (
+        admin.post(path_of(project), recurring()),
+        admin.post(path_of(project), bodies.window(matchers=MATCHERS)),
+        admin.patch(path_of(project, once), {"matchers": MATCHERS}),
+    ):
+        assert (answer.status_code, answer.json()["errorCode"]) == (400, "LIMIT_REACHED")
+    assert (columns(), Event.objects.count()) == (before, recorded)
+    assert admin.post(path_of(project), bodies.window()).status_code == 200
+    assert admin.patch(path_of(project, first), {"recurrence": {}}).status_code == 200
+    assert admin.post(path_of(project), recurring()).status_code == 200
+
+
+def test_a_window_has_at_most_ten_matchers(admin: ApiClient, project: Project) -> None:
+    answer = admin.post(path_of(project), bodies.window(matchers=MATCHERS * 11))
+    assert (answer.status_code, answer.json()["badFields"][0]["field"]) == (400, "matchers")

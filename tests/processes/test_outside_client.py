@@ -399,9 +399,10 @@ def test_the_cookbook_works_as_printed(owner: ProcessCaller, client: OpsManagerC
     )
     said = _ran(["sh", "-eu", "-c", shell], environment)
     assert '"privateKey"' in said
-    assert [window["description"] for window in made.results(f"groups/{group}/maintenanceWindows")] == [
-        "upgrade of the replica sets"
-    ]
+    assert {window["description"] for window in made.results(f"groups/{group}/maintenanceWindows")} == {
+        "upgrade of the replica sets",
+        "backups of the orders",
+    }
 
 
 def _ran(command: list[str], environment: dict[str, str]) -> str:

@@ -45,3 +45,16 @@ def test_a_retry_of_an_attempt_before_the_step_is_made_now(project: Project, out
     assert deliver_all(now) == 0
     assert notifications_bring_forward(now=now) == 1
     assert deliver_all(now) == 1
+
+
+def test_a_retry_after_the_step_keeps_its_pause(project: Project, outside: Outside) -> None:
+    now = clock.now()
+    make_config(project, notifications=[EMAIL])
+    ingest(project, host_report(reachable=False), now=now + STEP)
+    evaluate(now + STEP)
+    outside.outcome = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5)
+    assert deliver_all(now + STEP) == 1
+    assert notifications_bring_forward(now=now) == 1
+    assert deliver_all(now) == 1
+    assert Notification.objects.get().due > now
+    assert notifications_bring_forward(now=now) == 0
