@@ -56,6 +56,9 @@ def _columns(
     engine: PostgreSQL, primary: DebianServer, standby: DebianServer
 ) -> dict[str, Mapping[str, str]]:
     eventually(lambda: primary.ask("SELECT count(replay_lsn) FROM pg_stat_replication"))
+    # Until the standby has replayed a commit, nothing says how late it is.
+    primary.ask("SELECT txid_current()")
+    eventually(lambda: standby.ask("SELECT pg_last_xact_replay_timestamp() IS NOT NULL"))
     primary.ask("SELECT pg_create_physical_replication_slot('parity', true)")
 
     def settled() -> bool:
