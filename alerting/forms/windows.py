@@ -65,7 +65,7 @@ class WindowFields(DocumentForm):
         required=False,
         choices=list(WEEKDAYS.items()),
         widget=forms.CheckboxSelectMultiple,
-        help_text="For every week. If you select none, the weekday of the start counts.",
+        help_text="With “Every week”. If you select none, the window repeats on the weekday of its start.",
     )
     rrule = forms.CharField(
         label="Rule",
@@ -78,7 +78,7 @@ class WindowFields(DocumentForm):
         label="Alert types",
         choices=_CATEGORIES,
         widget=forms.CheckboxSelectMultiple,
-        help_text="The window mutes these types in the whole project, or of the targets below.",
+        help_text="Mutes alerts of these types in the whole project, or only for the targets below.",
     )
     hosts = LinesField(
         label="Hosts",
@@ -88,7 +88,7 @@ class WindowFields(DocumentForm):
     matchers = LinesField(
         label="Matchers",
         required=False,
-        help_text="Only targets that match all, one matcher per line: REPLICA_SET_NAME EQUALS orders.",
+        help_text="Only targets that match every matcher. One per line, such as REPLICA_SET_NAME EQUALS orders.",
     )
 
     def is_valid(self) -> bool:
