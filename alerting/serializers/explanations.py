@@ -15,7 +15,7 @@ from opsapi.clock import wire_time
 from opsapi.wire_json import JsonObject, without_nulls
 
 
-class ExplanationRequest(Document):
+class ExplainedHost(Document):
     """The host that is compared with the configuration."""
 
     hostId = Identifier(example=ANOTHER_ID, help_text="A host of the project.")

@@ -34,7 +34,7 @@ from alerting.serializers.configs import (
     config_document,
     found_facts,
 )
-from alerting.serializers.explanations import ExplanationDocument, ExplanationRequest, present_explanation
+from alerting.serializers.explanations import ExplainedHost, ExplanationDocument, present_explanation
 from alerting.serializers.notification_log import AlertConfigTestDocument, present_tests
 from alerting.serializers.presets import (
     PresetDocument,
@@ -178,7 +178,7 @@ class AlertConfigViewSet(AnyConfigViewSet):
         "create": AlertConfigDocument,
         "replace": AlertConfigDocument,
         "update": AlertConfigChange,
-        "explain": ExplanationRequest,
+        "explain": ExplainedHost,
     }
     answers = {**_answers(AlertConfigDocument), "explain": ExplanationDocument}
     refusals = {
