@@ -88,7 +88,7 @@ class WindowFields(DocumentForm):
     matchers = LinesField(
         label="Matchers",
         required=False,
-        help_text="Only targets that match every matcher. One per line, such as REPLICA_SET_NAME EQUALS orders.",
+        help_text="Only targets that match every matcher. One per line: REPLICA_SET_NAME EQUALS orders.",
     )
 
     def is_valid(self) -> bool:
