@@ -98,8 +98,9 @@ class ResendingViewSet(LogViewSet):
         """Send a failed notification again, with the same delivery ID. No body is needed."""
         notification_resend(notification=self.notification, actor=self.actor, now=self.now)
         rows = alert_notifications(self.alert["id"], with_recipients=self.reads_config(self.alert))
-        facts = LoggedNotificationDocument.first(rows.filter(id=self.notification.id))
-        facts = get_or_404(facts, ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id)
+        facts = LoggedNotificationDocument.found(
+            rows.filter(id=self.notification.id), ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id
+        )
         return self.alone(LoggedNotificationDocument, facts)
 
 

@@ -15,7 +15,9 @@ from django.db.models import F, Func, JSONField, Model, QuerySet
 from django.db.models.functions import JSONObject
 from rest_framework import serializers
 
+from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, LINKS, Document, self_link
+from opsapi.api.errors import get_or_404
 from opsapi.api.links import Links
 from opsapi.fields import WireTime
 from opsapi.wire_json import JsonObject, without_nulls
@@ -71,6 +73,14 @@ class Resource(Document):
         """Return the facts of the first row; None without rows."""
         row = cls.rows(queryset).first()
         return None if row is None else cls.facts(row)
+
+    @classmethod
+    def found(cls, queryset: QuerySet[Any, Any], code: ErrorCode, *named: str) -> Facts:
+        """Return the facts of the first row.
+
+        Raises: ApiError: `code`, with the IDs or names that were `named`, if there are no rows.
+        """
+        return get_or_404(cls.first(queryset), code, *named)
 
     @classmethod
     def stored(cls, row: Model) -> Facts:
