@@ -74,21 +74,21 @@ def measure(scene: BenchmarkScene) -> list[Line]:
         told = Received([stack.enter_context(HttpReceiver(keeps_alive=True).running()) for _ in range(LIVE)])
         dead = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1024))
         bare = _bare_rate(scene, told)
-        one = _rate(scene, told)
+        rate = _rate(scene, told)
         with _more_workers(scene, _WORKERS - 1):
             four = _rate(scene, told)
         seconds = _one_in_ten_dead(scene, told, f"http://127.0.0.1:{dead.getsockname()[1]}/")
         tell(Layout(scene.platform.data_dir), _FORGET)
     count = scene.pace.due
     return [
-        Line(ROW, "one worker", "1/s", one, bare, AGAINST),
+        Line(ROW, "one worker", "1/s", rate, bare, AGAINST),
         Line(ROW, f"{_WORKERS} workers", "1/s", four, bare, AGAINST),
         Line(
             ROW,
             f"{count:,} due, 1 receiver in 10 dead: rest told",
             "s",
             seconds,
-            count * 0.9 / one,
+            count * 0.9 / rate,
             "none dead",
         ),
     ]
