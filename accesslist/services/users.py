@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 
 from accesslist.hooks import user_deleting
 from accesslist.models import User, username_forms
-from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
+from accesslist.rules.access_lists import AccessList, ListWriter
 from accesslist.rules.role_requests import RoleRequest, asked_roles, grants_asked
 from accesslist.selectors.users import any_user_exists, name_is_taken
 from accesslist.serializers.users import user_facts
@@ -78,9 +78,9 @@ def unauth_user_create(
     if first is None:
         return _user_register(new, remote_address, now), None
     user, actor = first
-    key = api_key_create(desc=_FIRST_KEY_DESC, grants=_FIRST_GRANTS, actor=actor, now=now)
+    key = api_key_create(values={"desc": _FIRST_KEY_DESC}, grants=_FIRST_GRANTS, actor=actor, now=now)
     of = AccessList(public_key=key.key.public_key)
-    entries = [NewEntry(cidr_block) for cidr_block in dict.fromkeys(access_list)]
+    entries = [{"cidr_block": cidr_block} for cidr_block in dict.fromkeys(access_list)]
     access_list_entries_create(of=of, new=entries, by=ListWriter(actor), now=now)
     return user, key
 
