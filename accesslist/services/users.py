@@ -1,7 +1,7 @@
 """Users: created, deleted, given roles; users can also register themselves (endpoint 5)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -176,16 +176,9 @@ def _created_by_themselves(
 def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, *, self_registered: bool = False) -> User:
     """Create the row and its roles; refuse an invalid, used or look-alike name and a weak password."""
     forms = username_forms(new.username)
-    user = User(
-        username=new.username,
-        **forms,
-        first_name=new.first_name,
-        last_name=new.last_name,
-        email_address=new.email_address or as_email(new.username),
-        mobile_number=new.mobile_number,
-        self_registered=self_registered,
-        created=now,
-    )
+    columns = {name: value for name, value in asdict(new).items() if name not in {"password", "roles"}}
+    columns["email_address"] = new.email_address or as_email(new.username)
+    user = User(**columns, **forms, self_registered=self_registered, created=now)
     check_new_user(new.password, user)
     if name_is_taken(forms):  # Before the hash, which is expensive on purpose.
         raise ApiError(ErrorCode.USER_ALREADY_EXISTS, new.username)
