@@ -51,7 +51,7 @@ class WindowViewSet(ApiViewSet):
         return self.list_of(WindowDocument, windows_of(self.group.id, not_over_at=after))
 
     def create(self, request: Request, group_id: str) -> Response:
-        """Create a window. A window that has begun silences notifications at once."""
+        """Create a window. A window that has begun mutes notifications at once."""
         values = self.body(stored={"groupId": self.group.id})
         window = window_create(group_id=self.group.id, values=values, actor=self.actor, now=self.now)
         return self.alone(WindowDocument, self._stored(window.id))
@@ -70,7 +70,7 @@ class WindowViewSet(ApiViewSet):
         return self.alone(WindowDocument, self.window)
 
     def update(self, request: Request, group_id: str, window_id: str) -> Response:
-        """Change the given fields. Notifications that the window no longer silences are sent at once."""
+        """Change the given fields. Notifications that the window no longer mutes are sent at once."""
         changes = self.body(stored=self.window)
         window_change(
             group_id=self.group.id, window_id=window_id, changes=changes, actor=self.actor, now=self.now
@@ -78,7 +78,7 @@ class WindowViewSet(ApiViewSet):
         return self.alone(WindowDocument, self._stored(window_id))
 
     def destroy(self, request: Request, group_id: str, window_id: str) -> Response:
-        """Delete a window. Notifications that it silenced are sent at once."""
+        """Delete a window. Notifications that it muted are sent at once."""
         window_delete(group_id=self.group.id, window_id=window_id, actor=self.actor, now=self.now)
         return Response()
 
