@@ -69,6 +69,12 @@ class Resource(Document):
         return {name: value for name, value in values if value is not None or name in cls.nullable}
 
     @classmethod
+    @cache
+    def written(cls) -> Mapping[str, str]:
+        """Return the columns of the fields that clients write, by the names of the fields."""
+        return {name: str(field.source) for name, field in cls().fields.items() if not field.read_only}
+
+    @classmethod
     def first(cls, queryset: QuerySet[Any, Any]) -> Facts | None:
         """Return the facts of the first row; None without rows."""
         row = cls.rows(queryset).first()
