@@ -10,16 +10,14 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import F, Func, JSONField, Model, QuerySet
-from django.db.models.functions import JSONObject
+from django.db.models import F, Model, QuerySet
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, LINKS, Document, self_link
 from opsapi.api.errors import get_or_404
 from opsapi.api.links import Links
-from opsapi.fields import WireTime
+from opsapi.fields import JsonRows, WireTime
 from opsapi.wire_json import JsonObject, without_nulls
 
 _NOWHERE: Mapping[str, str] = {}
@@ -57,10 +55,9 @@ class Resource(Document):
         return queryset.values_list(*_columns(cls).values())
 
     @classmethod
-    def array(cls, queryset: QuerySet[Any, Any]) -> ArraySubquery:
+    def array(cls, queryset: QuerySet[Any, Any]) -> JsonRows:
         """Return a column of another resource: the facts of the rows, in an array."""
-        facts = Func(JSONObject(**_columns(cls)), function="jsonb_strip_nulls", output_field=JSONField())
-        return ArraySubquery(queryset.values_list(facts))
+        return JsonRows(queryset, **_columns(cls))
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:
