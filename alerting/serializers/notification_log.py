@@ -15,6 +15,8 @@ from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument
 from opsapi.wire_json import JsonObject, without_nulls
 
+KINDS = [kind.value for kind in MessageKind]
+TYPE_NAMES = [*NOTIFICATION_TYPES]
 _TIME_HELP = "Absent if the receiver could not be reached."
 
 
@@ -50,8 +52,8 @@ class LoggedNotificationDocument(Document):
 
     id = serializers.CharField(help_text="The delivery ID, the same for every attempt.")
     notificationId = serializers.CharField(help_text="ID of the notification in the alert configuration.")
-    kind = serializers.ChoiceField([kind.value for kind in MessageKind])
-    typeName = serializers.ChoiceField([*NOTIFICATION_TYPES])
+    kind = serializers.ChoiceField(KINDS)
+    typeName = serializers.ChoiceField(TYPE_NAMES)
     channel = serializers.ChoiceField(
         [*CHANNELS],
         required=False,
