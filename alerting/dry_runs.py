@@ -1,4 +1,4 @@
-"""Dry runs: the alerts and messages that a configuration would have made of the record. Nothing is written.
+"""Dry runs: the alerts and messages that a configuration would have caused. Nothing is written.
 
     read ─► fold ─► messages       `dry_run`
 
@@ -22,7 +22,7 @@ from django.db import OperationalError, connection, transaction
 
 from alerting.models import AlertConfig, MaintenanceWindow, NotificationSetting
 from alerting.rules.dry_run import (
-    NOT_JUDGED,
+    NOT_EVALUATED,
     DryRun,
     DryRunAlert,
     DryRunEvent,
@@ -109,9 +109,9 @@ class DryRunResult:
     never_opened: int = 0
 
     @property
-    def judged(self) -> bool:
+    def evaluated(self) -> bool:
         """Whether the record contains what the configuration asks for."""
-        return not NOT_JUDGED & set(self.limits)
+        return not NOT_EVALUATED & set(self.limits)
 
 
 @dataclass(slots=True)
@@ -201,15 +201,15 @@ def dry_run(
         config, receivers = _config_of(group_id, values)
         view = config_view(config)
         limits = limits_of(view)
-        if NOT_JUDGED & set(limits):
+        if NOT_EVALUATED & set(limits):
             return DryRunResult(start, end, end, limits=limits)
         delay = min((receiver.delay for receiver in receivers), default=timedelta())
         run = DryRun(view, delay)
         windows = _windows(group_id, view.event_type.spec.category.value, start)
         reading = _Reading(group_id, run, start, end, _Budget(begun + _READING_SECONDS, clock))
         reading.read()
-        telling = _Telling(run, receivers, windows, _Budget(begun + SECONDS, clock))
-        return telling.result(reading, limits)
+        deciding = _Messages(run, receivers, windows, _Budget(begun + SECONDS, clock))
+        return deciding.result(reading, limits)
 
 
 # --- configuration --------------------------------------------------------------------------------
@@ -440,7 +440,7 @@ def _observed(run: DryRun, state: Mapping[str, Any]) -> Observation:
 
 
 @dataclass(slots=True)
-class _Telling:
+class _Messages:
     """Decides the messages of what was found, in the order of time."""
 
     run: DryRun
@@ -465,15 +465,15 @@ class _Telling:
                 break
             messages.append(list(self._of(each, until)))
             count += len(messages[-1])
-        told = [each for _, each in found[: len(messages)]]
+        kept = [each for _, each in found[: len(messages)]]
         return DryRunResult(
             start=reading.start,
             end=reading.end,
             until=until,
             cut=cut,
             limits=[*limits, *reading.limits],
-            alerts=[each for each in told if isinstance(each, DryRunAlert)],
-            events=[each for each in told if isinstance(each, DryRunEvent)],
+            alerts=[each for each in kept if isinstance(each, DryRunAlert)],
+            events=[each for each in kept if isinstance(each, DryRunEvent)],
             messages=messages,
             never_opened=sum(
                 alert.ended is not None and alert.ended < alert.opens for alert in self.run.alerts

@@ -28,12 +28,12 @@ from integrations.choices import MessageKind
 
 
 class DryRunLimit(StrEnum):
-    """Why a dry run can differ from what would have happened, or why there is nothing to judge."""
+    """Why a dry run can differ from what would have happened, or why there is nothing to evaluate."""
 
     NOT_RECORDED = "NOT_RECORDED"
-    """Nothing records when the condition began and ended, so it is not judged."""
+    """Nothing records when the condition began and ended, so it is not evaluated."""
     NOT_PRODUCED = "NOT_PRODUCED"
-    """Nothing makes events of this type, so it is not judged."""
+    """Nothing makes events of this type, so it is not evaluated."""
     CURRENT_FACTS = "CURRENT_FACTS"
     """Matchers compare with the hosts as they are now."""
     CURRENT_WINDOWS = "CURRENT_WINDOWS"
@@ -46,7 +46,7 @@ class DryRunLimit(StrEnum):
     """Measurements of an earlier version are being moved; they are left out."""
 
 
-NOT_JUDGED = frozenset({DryRunLimit.NOT_RECORDED, DryRunLimit.NOT_PRODUCED})
+NOT_EVALUATED = frozenset({DryRunLimit.NOT_RECORDED, DryRunLimit.NOT_PRODUCED})
 LIMIT_WORDS: Mapping[DryRunLimit, str] = {
     DryRunLimit.NOT_RECORDED: "The platform does not record when this condition began and ended.",
     DryRunLimit.NOT_PRODUCED: "Nothing makes events of this type.",
@@ -211,7 +211,7 @@ Silencer = Callable[[datetime], Silence | None]
 
 
 def silencer(windows: Sequence[WindowRule], config: ConfigView, facts: Mapping[str, Any]) -> Silencer:
-    """The maintenance of a target; `windows` are those of the category of the configuration."""
+    """The maintenance of a target; `windows` have the category of the configuration."""
     subject = Observation(config.event_type, Condition.HOLDS, facts).subject
     chosen = [window for window in windows if window.mutes(subject)]
 

@@ -77,7 +77,7 @@ class RecordedEvents:
             after = page[-1].created, page[-1].id
 
     def at(self, moment: datetime) -> EarlierConditions:
-        """The conditions that were true then: those whose newest event before is their beginning."""
+        """The conditions that were true then: whose newest earlier event is their beginning."""
         if self._closing is None:
             return EarlierConditions()
         siblings = openers_of(self._closing)

@@ -119,7 +119,7 @@ def _wrong(name: str, message: str) -> ApiError:
 
 
 class DryRunLimitDocument(Document):
-    """Why the dry run can differ from what would have happened, or judges nothing."""
+    """Why the dry run can differ from what would have happened, or evaluates nothing."""
 
     example = {
         "code": DryRunLimit.CURRENT_FACTS.value,
@@ -258,7 +258,7 @@ class DryRunDocument(Document):
 
     start = ShownTime()
     end = ShownTime()
-    judged = ShownFlag(
+    evaluated = ShownFlag(
         help_text="Whether the record shows the condition; otherwise `limits` says why not.", example=True
     )
     limits = DryRunLimitDocument(many=True)
@@ -275,7 +275,7 @@ def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObjec
         {
             "start": wire_time(found.start),
             "end": wire_time(found.end),
-            "judged": found.judged,
+            "evaluated": found.evaluated,
             "limits": [{"code": limit.value, "detail": LIMIT_WORDS[limit]} for limit in found.limits],
             "truncated": {"reason": found.cut.value, "completeUntil": wire_time(found.until)}
             if found.cut

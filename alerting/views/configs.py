@@ -214,7 +214,7 @@ class AlertConfigViewSet(AnyConfigViewSet):
         return Response(present_explanation(found, config=self._stored, host_id=host.id))
 
     def dry_run(self, request: Request, group_id: str) -> Response:
-        """Run a configuration over what is recorded: the alerts and notifications that it would have made.
+        """Run a configuration over what is recorded: the alerts and notifications that it would have caused.
 
         Nothing is written or sent.
         """

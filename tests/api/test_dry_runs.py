@@ -69,7 +69,7 @@ def down_for_five_minutes(record: Rehearsal) -> None:
 def test_a_host_that_was_down(record: Rehearsal) -> None:
     down_for_five_minutes(record)
     found = record.run()
-    assert (found["judged"], found["alerts"]["totalCount"]) == (True, 1)
+    assert (found["evaluated"], found["alerts"]["totalCount"]) == (True, 1)
     assert "truncated" not in found
     (alert,) = found["alerts"]["results"]
     assert alert["status"] == "CLOSED"
@@ -197,11 +197,11 @@ def test_events_about_alerts_are_no_conditions(record: Rehearsal) -> None:
         ("ORG_PUBLIC_API_ACCESS_LIST_REQUIRED", {}, "NOT_PRODUCED"),
     ],
 )
-def test_it_says_what_it_cannot_judge(
+def test_it_says_what_it_cannot_evaluate(
     record: Rehearsal, event_type: str, changes: dict[str, Any], code: str
 ) -> None:
     found = record.run(bodies.alert_config(eventTypeName=event_type, **changes))
-    assert found["judged"] is False
+    assert found["evaluated"] is False
     assert [limit["code"] for limit in found["limits"]] == [code]
     assert found["alerts"]["totalCount"] == 0
 
