@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def _fill(start: datetime, days: int) -> tuple[Project, list[int]]:
-    project = ProjectFactory.create()
+    project = ProjectFactory.create(name="recorded")
     hosts = Host.objects.bulk_create(
         Host(
             group=project,
