@@ -32,7 +32,7 @@ from alerting.rules.dry_run import (
     limits_of,
     messages_of_alert,
     messages_of_event,
-    silencer,
+    mutes_of_target,
 )
 from alerting.rules.matchers import matches
 from alerting.rules.observations import Condition, Observation, of_host
@@ -486,7 +486,7 @@ class _Messages:
         return DryRunCut.MESSAGES if count > MOST_MESSAGES else None
 
     def _of(self, found: DryRunAlert | DryRunEvent, until: datetime) -> Iterator[DryRunMessage]:
-        silence = silencer(self.windows, self.run.config, found.facts)
+        mute_at = mutes_of_target(self.windows, self.run.config, found.facts)
         if isinstance(found, DryRunAlert):
-            return messages_of_alert(found, self.receivers, silence, until)
-        return messages_of_event(found, self.receivers, silence, until)
+            return messages_of_alert(found, self.receivers, mute_at, until)
+        return messages_of_event(found, self.receivers, mute_at, until)

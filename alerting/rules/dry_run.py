@@ -15,7 +15,7 @@ from alerting.choices import AlertStatus
 from alerting.rules.delivery_policy import (
     DeliveryStep,
     DueNotification,
-    Silence,
+    Mute,
     decide_delivery,
     drop_reason,
     repeat_due,
@@ -206,24 +206,24 @@ class DryRunMessage:
     reason: str | None = None
 
 
-Silencer = Callable[[datetime], Silence | None]
+MuteAt = Callable[[datetime], Mute | None]
 """The maintenance that mutes messages about one target at a time."""
 
 
-def silencer(windows: Sequence[WindowRule], config: ConfigView, facts: Mapping[str, Any]) -> Silencer:
+def mutes_of_target(windows: Sequence[WindowRule], config: ConfigView, facts: Mapping[str, Any]) -> MuteAt:
     """The maintenance of a target; `windows` have the category of the configuration."""
     subject = Observation(config.event_type, Condition.HOLDS, facts).subject
     chosen = [window for window in windows if window.mutes(subject)]
 
-    def silence(at: datetime) -> Silence | None:
+    def mute_at(at: datetime) -> Mute | None:
         found = muting(active_windows(chosen, at), subject) if chosen else None
-        return Silence(found.window.id, found.until) if found else None
+        return Mute(found.window.id, found.until) if found else None
 
-    return silence
+    return mute_at
 
 
 def messages_of_alert(
-    alert: DryRunAlert, receivers: Sequence[DryRunReceiver], silence: Silencer, until: datetime
+    alert: DryRunAlert, receivers: Sequence[DryRunReceiver], mute_at: MuteAt, until: datetime
 ) -> Iterator[DryRunMessage]:
     """Yield the messages about an alert that would have been due by `until`, receiver by receiver.
 
@@ -233,7 +233,7 @@ def messages_of_alert(
         was_notified = False
         kind, due = MessageKind.OPEN, alert.created + receiver.delay
         while due <= until and kind in receiver.kinds:
-            message = _Message(receiver, kind, due, alert).decide(silence, until)
+            message = _Message(receiver, kind, due, alert).decide(mute_at, until)
             if kind is MessageKind.OPEN or message.sent is not None or message.reason is None:
                 yield message
             again = repeat_due(receiver.interval, message.sent) if message.sent else None
@@ -243,17 +243,17 @@ def messages_of_alert(
             kind, due = MessageKind.UPDATE, again
         end = MessageKind.CANCEL if alert.cancelled else MessageKind.CLOSE
         if was_notified and alert.ended is not None and alert.ended <= until and end in receiver.kinds:
-            yield _Message(receiver, end, alert.ended, alert).decide(silence, until)
+            yield _Message(receiver, end, alert.ended, alert).decide(mute_at, until)
 
 
 def messages_of_event(
-    event: DryRunEvent, receivers: Sequence[DryRunReceiver], silence: Silencer, until: datetime
+    event: DryRunEvent, receivers: Sequence[DryRunReceiver], mute_at: MuteAt, until: datetime
 ) -> Iterator[DryRunMessage]:
     """Yield the messages about an event that opens no alert, due by `until`."""
     for receiver in receivers:
         due = event.at + receiver.delay
         if due <= until and MessageKind.INFORM in receiver.kinds:
-            yield _Message(receiver, MessageKind.INFORM, due).decide(silence, until)
+            yield _Message(receiver, MessageKind.INFORM, due).decide(mute_at, until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,14 +263,14 @@ class _Message:
     due: datetime
     alert: DryRunAlert | None = None
 
-    def decide(self, silence: Silencer, until: datetime) -> DryRunMessage:
+    def decide(self, mute_at: MuteAt, until: datetime) -> DryRunMessage:
         """Decide until the message is sent or dropped, or until the end of the dry run."""
         at, muted_by = self.due, None
         while at <= until:
-            notification = self._at(at, silence(at))
+            notification = self._at(at, mute_at(at))
             verdict = decide_delivery(notification, at)
-            if notification.silence and verdict.step is not DeliveryStep.SEND:
-                muted_by = notification.silence.window_id
+            if notification.mute and verdict.step is not DeliveryStep.SEND:
+                muted_by = notification.mute.window_id
             if verdict.step is DeliveryStep.PUT_OFF and verdict.until:
                 at = verdict.until
                 continue
@@ -281,12 +281,12 @@ class _Message:
         dropped = drop_reason(self._at(until, None), until)
         return self._decided(muted_by, reason=dropped.value if dropped else None)
 
-    def _at(self, at: datetime, silence: Silence | None) -> DueNotification:
+    def _at(self, at: datetime, mute: Mute | None) -> DueNotification:
         return DueNotification(
             kind=self.kind,
             status=self.alert.status(at) if self.alert else None,
             keeps_state=self.receiver.keeps_state,
-            silence=silence,
+            mute=mute,
         )
 
     def _decided(

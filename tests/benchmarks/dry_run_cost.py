@@ -1,6 +1,6 @@
 """Row 9: dry runs over days of measurements of 1,000 hosts, a report a minute: starts `recorded`.
 
-Few hosts cross the first threshold; all hosts cross the second twice an hour. The worker is stopped meanwhile.
+Few hosts cross the first threshold; all hosts cross the second twice an hour. The worker is stopped.
 """
 
 import json
