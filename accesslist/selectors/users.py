@@ -106,6 +106,11 @@ def visible_users(sight: Sight) -> QuerySet[User]:
     return users if sight.everything else users.filter(_belongs_to(sight.orgs))
 
 
+def visible_user(user_id: str, sight: Sight) -> QuerySet[User]:
+    """Return a queryset of the user with this ID, if visible."""
+    return visible_users(sight).filter(id=user_id)
+
+
 def visible_users_named(name: str, sight: Sight) -> QuerySet[User]:
     """Return a queryset of the user with this name, case-insensitive, if visible."""
     return named(visible_users(sight), name=username_key(name), column="username_key")

@@ -15,6 +15,11 @@ from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument
 from opsapi.wire_json import JsonObject, without_nulls
 
+KINDS = [kind.value for kind in MessageKind]
+"""The wire values of a notification's `kind`."""
+STATUSES = [status.value for status in NotificationStatus]
+TYPE_NAMES = [*NOTIFICATION_TYPES]
+
 _TIME_HELP = "Absent if the receiver could not be reached."
 
 
@@ -50,15 +55,15 @@ class LoggedNotificationDocument(Document):
 
     id = serializers.CharField(help_text="The delivery ID, the same for every attempt.")
     notificationId = serializers.CharField(help_text="ID of the notification in the alert configuration.")
-    kind = serializers.ChoiceField([kind.value for kind in MessageKind])
-    typeName = serializers.ChoiceField([*NOTIFICATION_TYPES])
+    kind = serializers.ChoiceField(KINDS)
+    typeName = serializers.ChoiceField(TYPE_NAMES)
     channel = serializers.ChoiceField(
         [*CHANNELS],
         required=False,
         help_text="Absent until the recipients are known.",
     )
     recipient = serializers.CharField(required=False, help_text="Redacted if it contains a secret.")
-    status = serializers.ChoiceField([status.value for status in NotificationStatus])
+    status = serializers.ChoiceField(STATUSES)
     reason = serializers.CharField(
         required=False, help_text="Why the notification was not delivered, or not yet."
     )

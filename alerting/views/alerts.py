@@ -6,10 +6,13 @@ from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.models import User
+from accesslist.selectors.users import sight_of, visible_user
 from accesslist.views.base import KeyViewSet
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.models import Notification
-from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
+from alerting.selectors.alert_explanation import explain_alert
+from alerting.selectors.alerts import AlertRow, AlertRows, alert_row, alert_with_id
 from alerting.selectors.configs import configs_named
 from alerting.selectors.notification_log import (
     LoggedRow,
@@ -19,6 +22,7 @@ from alerting.selectors.notification_log import (
     logged_notification,
     notified_event,
 )
+from alerting.serializers.alert_explanations import AlertExplanationDocument, present_alert_explanation
 from alerting.serializers.alerts import (
     GLOBAL_ALERTS,
     STATUSES,
@@ -33,7 +37,8 @@ from alerting.services.resend import notification_resend
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.paging import DeferredRows
-from opsapi.api.query import LISTING, Parameter, read_choice
+from opsapi.api.query import LISTING, Parameter, read_choice, read_identifier
+from opsapi.ids import ID_PATTERN
 from opsapi.roles import INSTALLATION, Role
 from opsapi.wire_json import JsonObject
 
@@ -111,13 +116,25 @@ STATUS = Parameter(
 )
 
 
-_READING = ("index", "retrieve", "configs", "notifications")
+_USER_ID = Parameter(
+    "userId",
+    read_identifier,
+    None,
+    {"type": "string", "pattern": f"^{ID_PATTERN}$"},
+    "Also explain why this user was, or was not, notified.",
+)
+_READING = ("index", "retrieve", "configs", "notifications", "explanation")
 
 
 class AnyAlertViewSet(LogViewSet):
     """Alerts, their acknowledgement and their notifications. Subclasses define the scope."""
 
-    parameters = {"index": (*LISTING, STATUS), "configs": LISTING, "notifications": LISTING}
+    parameters = {
+        "index": (*LISTING, STATUS),
+        "configs": LISTING,
+        "notifications": LISTING,
+        "explanation": [_USER_ID],
+    }
     bodies = {"acknowledge": AcknowledgementDocument}
     answers = {
         "index": [AlertDocument],
@@ -125,8 +142,12 @@ class AnyAlertViewSet(LogViewSet):
         "acknowledge": AlertDocument,
         "configs": [RaisingConfigDocument],
         "notifications": [LoggedNotificationDocument],
+        "explanation": AlertExplanationDocument,
     }
-    refusals = {"acknowledge": [ErrorCode.INVALID_ALERT_STATUS]}
+    refusals = {
+        "acknowledge": [ErrorCode.INVALID_ALERT_STATUS],
+        "explanation": [ErrorCode.USER_NOT_FOUND],
+    }
     id_name: ClassVar[str]
     among: ClassVar[str | None] = None
 
@@ -169,6 +190,26 @@ class AnyAlertViewSet(LogViewSet):
         """List the notifications of the alert, newest first."""
         rows = DeferredRows(alert_notifications(self.alert["id"]))
         return self.list(rows, self.present_logged)
+
+    def explanation(self, request: Request, **_: str) -> Response:
+        """Explain why the alert opened, and why each of its messages was, or was not, sent."""
+        alert_id = self.alert["id"]
+        alert = get_or_404(alert_with_id(alert_id), ErrorCode.ALERT_NOT_FOUND, alert_id, self.scope or "")
+        found = explain_alert(
+            alert,
+            sees_config=self.reads_config(is_global=self.alert["is_global"]),
+            user=self._user(),
+            now=self.now,
+        )
+        return Response(present_alert_explanation(found, alert=self.alert))
+
+    def _user(self) -> User | None:
+        """The user to explain; users that the caller cannot see do not exist for the caller."""
+        user_id = self.query["userId"]
+        if user_id is None:
+            return None
+        user = visible_user(user_id, sight_of(self.caller.grants)).first()
+        return get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id)
 
     @property
     def scope(self) -> str | None:
