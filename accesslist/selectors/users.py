@@ -106,11 +106,6 @@ def visible_users(sight: Sight) -> QuerySet[User]:
     return users if sight.everything else users.filter(_belongs_to(sight.orgs))
 
 
-def visible_user(user_id: str, sight: Sight) -> QuerySet[User]:
-    """Return a queryset of the user with this ID, if visible."""
-    return visible_users(sight).filter(id=user_id)
-
-
 def visible_users_named(name: str, sight: Sight) -> QuerySet[User]:
     """Return a queryset of the user with this name, case-insensitive, if visible."""
     return named(visible_users(sight), name=username_key(name), column="username_key")
@@ -119,6 +114,11 @@ def visible_users_named(name: str, sight: Sight) -> QuerySet[User]:
 def users_of_org(org_id: str, sight: Sight = EVERYTHING) -> QuerySet[User]:
     """Return the users of the organization."""
     return users_seen(sight).filter(_belongs_to([org_id]))
+
+
+def first_users_of_org(org_id: str, most: int) -> QuerySet[User]:
+    """Return the first users of the organization by name, at most so many."""
+    return users_of_org(org_id).order_by("username_key")[:most]
 
 
 def users_of_group(group_id: str, sight: Sight) -> QuerySet[User]:

@@ -41,10 +41,14 @@ class RecordedMatcher:
     matched: bool | None
 
     @property
-    def words(self) -> str:
-        """For example: HOSTNAME starts with “db”: “db1.example.com”."""
-        actual = NOT_RECORDED if self.actual is None else f"“{self.actual}”"
-        return f"{matcher_words(self.matcher)}: {actual}"
+    def required(self) -> str:
+        """For example: HOSTNAME starts with “db”."""
+        return matcher_words(self.matcher)
+
+    @property
+    def recorded(self) -> str:
+        """For example: “db1.example.com”."""
+        return NOT_RECORDED if self.actual is None else f"“{self.actual}”"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +64,16 @@ class RecordedThreshold:
         return self.threshold.units if isinstance(self.threshold, MetricThreshold) else Unit.RAW
 
     @property
-    def words(self) -> str:
-        """For example: CONNECTIONS above 900: 1,650."""
+    def required(self) -> str:
+        """For example: CONNECTIONS above 900."""
         threshold = self.threshold
-        limit = limit_words(threshold.operator, threshold.threshold, self.units)
-        if isinstance(threshold, CountThreshold):
-            return f"members {limit}: {NOT_RECORDED if self.value is None else f'{self.value:g}'}"
-        actual = NOT_RECORDED if self.value is None else readable_quantity(self.value, threshold.units)
-        return f"{threshold.metric.value} {limit}: {actual}"
+        measured = threshold.metric.value if isinstance(threshold, MetricThreshold) else "members"
+        return f"{measured} {limit_words(threshold.operator, threshold.threshold, self.units)}"
+
+    @property
+    def recorded(self) -> str:
+        """For example: 1,650."""
+        return NOT_RECORDED if self.value is None else readable_quantity(self.value, self.units)
 
 
 _NOT_KEPT = frozenset({MatcherField.TYPE_NAME})

@@ -204,6 +204,11 @@ class TimelineNotification:
         return _MESSAGES[self.kind]
 
     @property
+    def delivered(self) -> bool:
+        """Whether the receiver accepted it."""
+        return self.status is NotificationStatus.DELIVERED
+
+    @property
     def failed(self) -> bool:
         """Whether it failed for good, and so may be sent again."""
         return self.status is NotificationStatus.FAILED

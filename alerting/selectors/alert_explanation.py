@@ -48,6 +48,11 @@ class ExplainedCondition:
     matchers: tuple[RecordedMatcher, ...] = ()
     threshold: RecordedThreshold | None = None
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether it has a matcher or a threshold."""
+        return bool(self.matchers) or self.threshold is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SilentSetting:
@@ -87,11 +92,10 @@ def explain_alert(
     found = timeline_notifications(alert, with_recipient=sees_config, now=now)
     verdicts = {row.id: verdict_of(row, facts, now=now) for row, _ in found.pending}
     explained = explanations_of(found.shown, verdicts, facts, now=now)
-    value = first_value(alert)
     return AlertExplanation(
         signal=began(alert, view),
-        value=value,
-        condition=explained_condition(facts, view, value[0] if value else None, sees_config=sees_config),
+        value=first_value(alert),
+        condition=explained_condition(facts, view, sees_config=sees_config),
         notifications=tuple((each, explained[each.id]) for each in found.shown),
         more=found.more,
         silent=tuple(_silent(facts, found.setting_ids)) if sees_config else (),
@@ -100,18 +104,19 @@ def explain_alert(
 
 
 def explained_condition(
-    facts: DeliveryFacts, view: ConfigView | None, value: float | None, *, sees_config: bool
+    facts: DeliveryFacts, view: ConfigView | None, *, sees_config: bool
 ) -> ExplainedCondition:
     """Compare the condition of the configuration with the facts of the alert."""
     state = _state(facts, view, sees_config=sees_config)
     detail = condition_detail(state, view)
     if view is None:
         return ExplainedCondition(state=state, detail=detail)
+    value = first_value(facts.alert)
     return ExplainedCondition(
         state=state,
         detail=detail,
         matchers=tuple(recorded_matchers(view.matchers, subject_of(facts.alert.facts))),
-        threshold=recorded_threshold(view, value),
+        threshold=recorded_threshold(view, value[0] if value else None),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from accesslist.models import User
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
 from alerting.rules.delivery_policy import DeliveryVerdict
@@ -13,6 +14,7 @@ from alerting.rules.notification_reasons import (
     NotificationReason,
     no_notification_reason,
 )
+from alerting.rules.recipient_reasons import UserExplanation
 from alerting.rules.state import Acknowledgement
 from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.timeline import (
@@ -27,6 +29,7 @@ from alerting.rules.timeline import (
 )
 from alerting.rules.transition import ConfigView
 from alerting.rules.wording import condition_words
+from alerting.selectors.alert_explanation import ExplainedCondition, explained_condition
 from alerting.selectors.alerts import alert_acknowledgement
 from alerting.selectors.config_views import config_view
 from alerting.selectors.measurement_window import measurement_window
@@ -39,6 +42,7 @@ from alerting.selectors.timeline_notifications import (
     timeline_notifications,
     verdict_of,
 )
+from alerting.selectors.user_explanations import explain_user
 
 NOT_SHOWN = "a global alert configuration; you need a global role to see it"
 
@@ -65,7 +69,8 @@ class AlertTimeline:
     is no notification; None if there is a notification. `not_notified`: settings of the configuration without
     a notification. `entries_left_out`: the number of entries after the first FIRST_ENTRIES. `more_events`,
     `more_notifications`: the number of further rows in the log. `threshold` is the threshold of the
-    configuration, if there is one and the reader may see it.
+    configuration, if there is one and the reader may see it. `condition`: the condition with the values that
+    are recorded. `user`: why the user was, or was not, notified; None without a user.
     """
 
     config: TimelineConfig
@@ -81,6 +86,8 @@ class AlertTimeline:
     acknowledgement: Acknowledgement | None
     measured: MeasurementWindow | None
     threshold: MetricThreshold | None
+    condition: ExplainedCondition
+    user: UserExplanation | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +106,10 @@ class _Read:
         return self.facts.alert
 
 
-def alert_timeline(alert: Alert, *, sees_config: bool, now: datetime) -> AlertTimeline:
-    """The timeline of an alert as the reader may see it.
+def alert_timeline(
+    alert: Alert, *, sees_config: bool, now: datetime, user: User | None = None
+) -> AlertTimeline:
+    """The timeline of an alert as the reader may see it, and why a user was, or was not, notified.
 
     `sees_config`: whether the reader may read the alert's configuration, and so its recipients.
     """
@@ -121,6 +130,8 @@ def alert_timeline(alert: Alert, *, sees_config: bool, now: datetime) -> AlertTi
         acknowledgement=alert_acknowledgement(alert, now),
         measured=measurement_window(alert, threshold, now=now),
         threshold=threshold,
+        condition=explained_condition(read.facts, read.view, sees_config=sees_config),
+        user=explain_user(read.facts, user, sees_config=sees_config, now=now) if user else None,
     )
 
 

@@ -7,7 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.models import User
-from accesslist.selectors.users import sight_of, visible_user
+from accesslist.selectors.organizations import with_id
+from accesslist.selectors.users import sight_of, visible_users
 from accesslist.views.base import KeyViewSet
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.models import Notification
@@ -208,7 +209,7 @@ class AnyAlertViewSet(LogViewSet):
         user_id = self.query["userId"]
         if user_id is None:
             return None
-        user = visible_user(user_id, sight_of(self.caller.grants)).first()
+        user = with_id(visible_users(sight_of(self.caller.grants)), user_id).first()
         return get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id)
 
     @property

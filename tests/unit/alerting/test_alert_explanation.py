@@ -28,7 +28,7 @@ def test_facts_of_the_alert_are_compared_and_the_type_of_its_host_is_not_recorde
         ("27017", False),
         (None, None),
     ]
-    assert NOT_RECORDED in found[2].words
+    assert [each.recorded for each in found] == ["“db1.example.com”", "“27017”", NOT_RECORDED]
 
 
 def test_a_value_is_shown_in_the_units_of_the_threshold() -> None:
@@ -40,7 +40,7 @@ def test_a_value_is_shown_in_the_units_of_the_threshold() -> None:
     gone = recorded_threshold(view, None)
     assert gone is not None
     assert gone.value is None
-    assert NOT_RECORDED in gone.words
+    assert (found.recorded, gone.recorded) == ("2 GB", NOT_RECORDED)
 
 
 def test_the_number_of_members_is_not_recorded() -> None:
