@@ -30,13 +30,13 @@ from alerting.rules.delivery_policy import (
     SECRETS_UNREADABLE,
     DeliveryStep,
     DeliveryVerdict,
-    Silence,
+    Mute,
     decide_delivery,
     drop_reason,
 )
 from alerting.selectors.due_notifications import due_of, held_against, notified_destinations
 from alerting.selectors.notification_settings import NoCredentialsError, credentials_for, settings_of
-from alerting.selectors.windows import silences_of
+from alerting.selectors.windows import mutes_of
 from alerting.services.destinations import (
     NamedDestination,
     destination_configs,
@@ -126,13 +126,13 @@ def _fail_undecided(notification: Notification, error: Exception, now: datetime)
 class _Facts:
     """The facts of decisions, read for all notifications together.
 
-    `settings` are by setting id and type, `silences` and `lapses` by notification id, `configs` by
+    `settings` are by setting id and type, `mutes` and `lapses` by notification id, `configs` by
     destination. `notified` has the alert and destination of each message that was perhaps received.
     """
 
     alerts: Mapping[str, Alert]
     settings: Mapping[tuple[str, str], NotificationSetting]
-    silences: Mapping[str, Silence]
+    mutes: Mapping[str, Mute]
     notified: AbstractSet[tuple[str, str]]
     lapses: Mapping[str, int]
     configs: Mapping[str, Mapping[str, str] | CannotDecryptError]
@@ -162,14 +162,14 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
     notification, destination, host, as everywhere, each by id. Projects are not locked: deleting a project
     locks its row last.
     """
-    silences = silences_of(claims, now=now)
+    mutes = mutes_of(claims, now=now)
     alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
     alerts = Alert.objects.select_related("group").filter(Among("id", set(alert_ids)))
     locked = alerts.select_for_update(no_key=True, of=("self",)).order_by("id")
     facts = _Facts(
         alerts={alert.id: alert for alert in locked},
         settings=settings_of(claims),
-        silences=silences,
+        mutes=mutes,
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claims),
         configs=destination_configs({claim.destination for claim in claims if claim.destination}),
@@ -202,7 +202,7 @@ def _decide_one(
         addressed=_is_addressed(notification, destination, facts),
         was_notified=facts.were_notified(notification),
         lapsed_for_good=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
-        silence=facts.silences.get(notification.id),
+        mute=facts.mutes.get(notification.id),
     )
     verdict = decide_delivery(due, now)
     match verdict.step:

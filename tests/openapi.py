@@ -49,7 +49,7 @@ def _content(answer: Any) -> Any:
 
 
 def _schema_name(method: str, path: str, status: int, document: Any) -> str | None:
-    """Which schema the answer has to fit; None where the OpenAPI document is silent about a success."""
+    """Which schema the answer has to fit; None where the OpenAPI document has no schema of a success."""
     operation = _operation(method, path)
     if operation is None or status in UNDECLARED:
         return ERROR_SCHEMA if status >= 400 else None

@@ -58,8 +58,7 @@ def key_facts(key_id: str, here: Scope = INSTALLATION) -> Facts:
     Raises:
         ApiError: API_KEY_NOT_FOUND.
     """
-    key = ApiKeyDocument.first(keys_in(here).filter(id=key_id))
-    return get_or_404(key, ErrorCode.API_KEY_NOT_FOUND, key_id)
+    return ApiKeyDocument.found(keys_in(here).filter(id=key_id), ErrorCode.API_KEY_NOT_FOUND, key_id)
 
 
 @transaction.atomic

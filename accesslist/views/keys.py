@@ -38,14 +38,12 @@ from accesslist.views.base import (
     InOrg,
     KeyViewSet,
     PlaceViewSet,
-    answers_of,
-    found,
-    read_write,
 )
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts, Resource
+from opsapi.api.views import answers_of, read_write
 
 _LOCKED_OUT = ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST
 _THERE = ErrorCode.ADDRESS_ALREADY_IN_ACCESS_LIST
@@ -67,7 +65,7 @@ class AccessListViewSet(KeyViewSet):
     def find(self, resource: type[Resource], entry_id: str) -> Facts:
         """Return an entry of the list."""
         rows = with_id(entries_of(self.of.key_id), entry_id)
-        return found(resource, rows, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
+        return resource.found(rows, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
 
 
 class GlobalAccessListViewSet(AccessListViewSet):

@@ -17,7 +17,7 @@ MOST_OFFERED = 200
 """The most users or hosts that a question offers."""
 
 
-class Question(forms.Form):
+class PageQuestion(forms.Form):
     """A form in the URL; without its field, nothing is asked."""
 
     def __init__(self, data: QueryDict) -> None:
@@ -31,7 +31,7 @@ class Question(forms.Form):
         return self.cleaned_data.get(name) if self.is_bound and self.is_valid() else None
 
 
-class UserQuestion(Question):
+class UserQuestion(PageQuestion):
     """Names a user of an organization, among the first by name."""
 
     user = forms.ChoiceField(label="User")
@@ -56,7 +56,7 @@ class UserQuestion(Question):
         return self._users.get(self.answered("user") or "")
 
 
-class HostQuestion(Question):
+class HostQuestion(PageQuestion):
     """Names a host of a project as `hostname:port`, with suggestions."""
 
     host = line_field(300, label="Host")

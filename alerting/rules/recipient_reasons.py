@@ -30,15 +30,15 @@ class UserFacts:
 
     `kept_out`: why the notification does not reach the user now; None if it does. `own`: the message to an
     address of the user, if there is any. `shared`: the message to all recipients, whose addresses are not
-    looked up yet or were not found. `has_others`: there are messages to other recipients. `silent`: why there
-    would be no message at all.
+    looked up yet or were not found. `has_others`: there are messages to other recipients. `no_message`: why
+    there would be no message at all.
     """
 
     kept_out: NotificationReason | None
     own: NotificationExplanation | None
     shared: NotificationExplanation | None
     has_others: bool
-    silent: NotificationReason
+    no_message: NotificationReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ def explain_user_notification(facts: UserFacts) -> NotificationExplanation:
         return facts.own
     if facts.shared is not None:
         return facts.shared
-    return _because(NotificationReason.NOT_A_RECIPIENT_THEN if facts.has_others else facts.silent)
+    return _because(NotificationReason.NOT_A_RECIPIENT_THEN if facts.has_others else facts.no_message)
 
 
 def _because(reason: NotificationReason) -> NotificationExplanation:

@@ -1,4 +1,4 @@
-"""Maintenance windows: their state, the window that silences, and sentences about their effect. Pure."""
+"""Maintenance windows: their state, the window that mutes a target, sentences about the effect. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

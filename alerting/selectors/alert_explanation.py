@@ -55,7 +55,7 @@ class ExplainedCondition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SilentSetting:
+class SettingWithoutMessage:
     """A notification of the configuration without a message in the log."""
 
     setting_id: str
@@ -76,7 +76,7 @@ class AlertExplanation:
     condition: ExplainedCondition
     notifications: tuple[tuple[TimelineNotification, NotificationExplanation], ...]
     more: int
-    silent: tuple[SilentSetting, ...]
+    without_message: tuple[SettingWithoutMessage, ...]
     user: UserExplanation | None
 
 
@@ -98,7 +98,7 @@ def explain_alert(
         condition=explained_condition(facts, view, sees_config=sees_config),
         notifications=tuple((each, explained[each.id]) for each in found.shown),
         more=found.more,
-        silent=tuple(_silent(facts, found.setting_ids)) if sees_config else (),
+        without_message=tuple(_without_messages(facts, found.setting_ids)) if sees_config else (),
         user=explain_user(facts, user, sees_config=sees_config, now=now) if user else None,
     )
 
@@ -132,12 +132,12 @@ def _state(facts: DeliveryFacts, view: ConfigView | None, *, sees_config: bool) 
     return ConditionState.SAME
 
 
-def _silent(facts: DeliveryFacts, with_message: frozenset[str]) -> Iterator[SilentSetting]:
+def _without_messages(facts: DeliveryFacts, with_message: frozenset[str]) -> Iterator[SettingWithoutMessage]:
     alert = facts.alert
     reason = no_notification_reason(AlertStatus(alert.status), opens=alert.opens, resolved=alert.resolved)
     for setting in facts.kept:
         if setting.id not in with_message:
-            yield SilentSetting(
+            yield SettingWithoutMessage(
                 setting_id=setting.id,
                 type_name=setting.type_name,
                 explanation=_without_message(setting, reason, alert.group_id),

@@ -10,7 +10,7 @@ from django.db.models import OuterRef, QuerySet
 from alerting.choices import NotificationStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationAttempt, NotificationSetting
 from alerting.notification_types import recipient_words
-from alerting.rules.delivery_policy import DeliveryVerdict, Silence, decide_delivery
+from alerting.rules.delivery_policy import DeliveryVerdict, Mute, decide_delivery
 from alerting.rules.matchers import MatchSubject
 from alerting.rules.notification_reasons import NotificationExplanation, explain_notification
 from alerting.rules.timeline import Attempt, TimelineNotification
@@ -151,7 +151,7 @@ def verdict_of(row: Notification, facts: DeliveryFacts, *, now: datetime) -> Del
         due_of(row, facts.alert),
         config_counts=facts.config is not None and facts.config.enabled,
         setting_counts=row.setting_id in {setting.id for setting in facts.kept},
-        silence=Silence(active.window.id, active.until) if active else None,
+        mute=Mute(active.window.id, active.until) if active else None,
     )
     return decide_delivery(due, at)
 

@@ -70,7 +70,7 @@ def _explained(
             own=messages.own.get(setting.id),
             shared=messages.shared.get(setting.id),
             has_others=setting.id in messages.any,
-            silent=no_notification_reason(
+            no_message=no_notification_reason(
                 AlertStatus(alert.status), opens=alert.opens, resolved=alert.resolved
             ),
         )

@@ -1,4 +1,4 @@
-"""Maintenance windows: what they silence, the extent of what they mute, and a preview of their effect."""
+"""Maintenance windows: the notifications they mute, the extent of a window, and a preview of its effect."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from django.db.models import Count, Model, Q, QuerySet
 from accesslist.models import Project
 from alerting.choices import AlertStatus
 from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.rules.delivery_policy import Silence
+from alerting.rules.delivery_policy import Mute
 from alerting.rules.matchers import MatcherField, MatchSubject, subject_of
 from alerting.rules.recurrence import Occurrence
 from alerting.rules.window_calendar import Calendar, window_calendar
@@ -108,11 +108,11 @@ def category_of(alert: Alert) -> str:
     return EVENT_TYPES[EventType(alert.event_type)].category.value
 
 
-def silences_of(notifications: Collection[Notification], *, now: datetime) -> dict[str, Silence]:
-    """The maintenance that holds back each notification now, by id; locks the windows.
+def mutes_of(notifications: Collection[Notification], *, now: datetime) -> dict[str, Mute]:
+    """The window that mutes each notification now, by the notification's id; locks the windows.
 
     The windows are locked until the transaction ends. Events without a project have no windows, and windows
-    of a deleted project hold nothing back.
+    of a deleted project mute nothing.
     """
     categories = _categories(notifications)
     groups = {
@@ -137,14 +137,14 @@ def silences_of(notifications: Collection[Notification], *, now: datetime) -> di
         if notification.id in categories:
             key = notification.group_id or "", categories[notification.id]
             waiting.setdefault(key, []).append(notification.id)
-    silences: dict[str, Silence] = {}
+    mutes: dict[str, Mute] = {}
     # One window after the other, so that the patterns of each are compiled once.
     for key, windows in active.items():
         for window, until in windows:
             for name in waiting.get(key, ()):
-                if name not in silences and window.mutes(subjects[name]):
-                    silences[name] = Silence(window.id, until)
-    return silences
+                if name not in mutes and window.mutes(subjects[name]):
+                    mutes[name] = Mute(window.id, until)
+    return mutes
 
 
 _Active = Mapping[tuple[str, str], Sequence[ActiveWindow]]

@@ -8,7 +8,7 @@ from alerting.rules.notification_reasons import NotificationExplanation, Notific
 from alerting.rules.recipient_reasons import UserExplanation, UserNotification
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from alerting.rules.timeline import TimelineEntry, TimelineNotification
-from alerting.selectors.alert_explanation import AlertExplanation, SilentSetting
+from alerting.selectors.alert_explanation import AlertExplanation, SettingWithoutMessage
 from alerting.selectors.alerts import AlertRow, current_value
 from alerting.serializers.explanations import ComparedMatcherDocument
 from alerting.serializers.notification_log import KINDS, STATUSES, TYPE_NAMES
@@ -129,7 +129,7 @@ class ExplainedNotificationDocument(Document):
     attempts = serializers.IntegerField()
 
 
-class SilentNotificationDocument(Document):
+class WithoutMessageDocument(Document):
     """A notification of the configuration that has sent no message about the alert."""
 
     example = {
@@ -146,7 +146,7 @@ class SilentNotificationDocument(Document):
     detail = serializers.CharField(help_text="The same as a sentence.")
 
 
-class UserNotificationDocument(SilentNotificationDocument):
+class UserNotificationDocument(WithoutMessageDocument):
     """A notification of the configuration, and which part of it kept the user out."""
 
     example = {
@@ -194,7 +194,7 @@ class AlertExplanationDocument(Document):
         "condition": ExplainedConditionDocument.example,
         "notifications": [ExplainedNotificationDocument.example],
         "moreNotifications": 0,
-        "withoutMessage": [SilentNotificationDocument.example],
+        "withoutMessage": [WithoutMessageDocument.example],
         "user": ExplainedUserDocument.example,
     }
 
@@ -209,7 +209,7 @@ class AlertExplanationDocument(Document):
     moreNotifications = serializers.IntegerField(
         help_text="How many others the log has; counted up to 10,000."
     )
-    withoutMessage = SilentNotificationDocument(many=True)
+    withoutMessage = WithoutMessageDocument(many=True)
     user = ExplainedUserDocument(required=False, help_text="Only with userId.")
 
 
@@ -230,7 +230,7 @@ def present_alert_explanation(found: AlertExplanation, *, alert: AlertRow) -> Js
             "condition": without_nulls(shown),
             "notifications": [_message(*explained) for explained in found.notifications],
             "moreNotifications": found.more,
-            "withoutMessage": [_silent(setting) for setting in found.silent],
+            "withoutMessage": [_without_message(setting) for setting in found.without_message],
             "user": _user(found.user) if found.user else None,
         }
     )
@@ -305,7 +305,7 @@ def _message(notification: TimelineNotification, explanation: NotificationExplan
     )
 
 
-def _silent(setting: SilentSetting) -> JsonObject:
+def _without_message(setting: SettingWithoutMessage) -> JsonObject:
     return {
         "notificationId": setting.setting_id,
         "typeName": setting.type_name,

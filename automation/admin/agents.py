@@ -361,14 +361,14 @@ class AgentAdmin(ConsoleAdmin):
 
 @admin.register(FleetWatch)
 class FleetWatchAdmin(ConsoleAdmin):
-    """The time from which silence counts."""
+    """The time from which heartbeat timeouts are counted."""
 
     section = Section.PLATFORM
     icon = "visibility"
     list_display = ["counting_since", "swept"]
     ordering = ["id"]
     fields = ["counting_since", "swept"]
-    empty_text = "No worker has checked for silent hosts and agents yet."
+    empty_text = "No worker has looked for heartbeat timeouts yet."
 
 
 @admin.register(ReportAnswer)

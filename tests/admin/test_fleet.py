@@ -136,7 +136,7 @@ def test_a_list_shows_how_hosts_and_agents_stand(console: Client, project: Proje
     hosts, agents = _page(console, HOSTS), _page(console, "/admin/automation/agent/")
     assert "3 h 21 min</span> ago" in hosts
     assert "3 h 21 min</span> ago" in agents
-    assert "silent" in agents.lower()
+    assert "not reporting" in agents.lower()
     assert {word for word in (">down<", ">up<", ">no data<") if word in _squeezed(hosts)} == {
         ">down<",
         ">no data<",

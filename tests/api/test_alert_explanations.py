@@ -244,19 +244,19 @@ def test_a_message_that_its_configuration_no_longer_has(fleet: AlertExplainer) -
 
 def test_notifications_without_a_message_say_why(fleet: AlertExplainer) -> None:
     alert = fleet.down(bodies.email(delayMin=30))
-    (silent,) = fleet.told()["withoutMessage"]
-    assert silent["reason"] == "NOT_OPEN"
+    (message,) = fleet.told()["withoutMessage"]
+    assert message["reason"] == "NOT_OPEN"
     fleet.report(reachable=True)
     assert fleet.told()["withoutMessage"][0]["reason"] == "ENDED_BEFORE_OPENING"
-    assert silent["notificationId"] == NotificationSetting.objects.get(config_id=alert.config_id).id
+    assert message["notificationId"] == NotificationSetting.objects.get(config_id=alert.config_id).id
 
 
 def test_a_notification_that_was_added_later_has_no_message(fleet: AlertExplainer) -> None:
     alert = fleet.down()
     config = AlertConfig.objects.get(id=alert.config_id)
     added = NotificationSetting.objects.create(config=config, position=1, type_name="EMAIL", fields={})
-    (silent,) = fleet.told()["withoutMessage"]
-    assert (silent["notificationId"], silent["reason"]) == (added.id, "ADDED_LATER")
+    (message,) = fleet.told()["withoutMessage"]
+    assert (message["notificationId"], message["reason"]) == (added.id, "ADDED_LATER")
 
 
 def test_a_long_log_is_cut_and_says_so(fleet: AlertExplainer) -> None:

@@ -138,7 +138,7 @@ class TestMaking:
     ) -> None:
         assert made(admin, project, description=description).get("description") == description
 
-    def test_it_silences_any_category(self, admin: ApiClient, project: Project) -> None:
+    def test_it_mutes_any_category(self, admin: ApiClient, project: Project) -> None:
         assert made(admin, project, alertTypeNames=CATEGORIES)["alertTypeNames"] == CATEGORIES
 
     def test_windows_may_overlap_and_be_alike(self, admin: ApiClient, project: Project) -> None:

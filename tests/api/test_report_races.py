@@ -77,7 +77,9 @@ def test_reports_of_different_members_that_race_leave_the_set_as_it_is(
     assert counted("MULTIPLE_PRIMARIES") == 1
 
 
-def test_a_report_that_races_with_the_search_for_silence_wins(agent: ApiClient, project: Project) -> None:
+def test_a_report_that_races_with_the_search_for_heartbeat_timeouts_wins(
+    agent: ApiClient, project: Project
+) -> None:
     """Whichever is first: in the end the host that was reported is up, and so is its agent."""
     agent.report(project.id, bodies.report(bodies.host()))
     long_ago = clock.now() - timedelta(minutes=9)

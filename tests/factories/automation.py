@@ -113,7 +113,7 @@ def _at(moment: datetime, samples: Samples) -> Samples:
 
 
 def sweep(now: datetime, *, counting_since: datetime | None = None) -> None:
-    """Look for who is silent, on a platform that has been running all the while."""
+    """Look for heartbeat timeouts, on a platform that was never down."""
     watch = {"swept": now - SWEEP_GAP, "counting_since": counting_since or now - timedelta(days=1)}
     FleetWatch.objects.update_or_create(id=1, defaults=watch)
     heartbeats_sweep(clock=lambda: now)

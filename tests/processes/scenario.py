@@ -42,7 +42,7 @@ class RunningSite:
         names: list[str] = self.ask("SELECT array_agg(name) FROM alerting_workerheartbeat")
         return names
 
-    def let_agent_fall_silent(self, group_id: str, hostname: str) -> None:
+    def let_agent_time_out(self, group_id: str, hostname: str) -> None:
         """Time passes for one agent: it was last heard five minutes ago, while everybody listened."""
         agent = f"group_id = '{group_id}' AND hostname = '{hostname}'"
         past = "now() - interval '5 min'"

@@ -20,7 +20,7 @@ from tests.receivers import HttpReceiver, MailReceiver
 pytestmark = pytest.mark.processes
 
 SWEEP_SECONDS = 240.0
-"""A worker looks for those who are silent four times a minute, and the machine may be busy."""
+"""A worker looks for timeouts four times a minute, and the machine may be busy."""
 ROWS = [row for rows in FAMILIES.values() for row in rows]
 OPENING = [row for row in ROWS if row.end]
 ONE_SHOT = [row for row in ROWS if not row.end]
@@ -144,9 +144,7 @@ def test_everything_agents_may_report_is_told(site: RunningSite, receiver: HttpR
     _eventually_all_told(site, receiver, begun | ended)
 
 
-def test_agents_that_fall_silent_are_told_and_so_is_their_return(
-    site: RunningSite, receiver: HttpReceiver
-) -> None:
+def test_a_heartbeat_timeout_and_its_end_are_notified(site: RunningSite, receiver: HttpReceiver) -> None:
     scenario = Scenario(site, receiver)
     for kind in AgentType:
         scenario.configure({"eventTypeName": f"{kind.value}_AGENT_DOWN"})
@@ -155,7 +153,7 @@ def test_agents_that_fall_silent_are_told_and_so_is_their_return(
     agent(2, "1.0", "MONITORING")(scenario)
     names = {EventType(f"{kind.value}_AGENT_DOWN") for kind in AgentType}
 
-    site.let_agent_fall_silent(scenario.group, "agent1")
+    site.let_agent_time_out(scenario.group, "agent1")
     begun = {(name, "OPEN") for name in names}
     _eventually_all_told(site, receiver, begun)
 
@@ -187,10 +185,10 @@ def test_what_only_global_configurations_name_is_told_by_one(
 
 def test_no_event_type_of_configurations_is_forgotten() -> None:
     alertable = {each.value for each in EventType if each.spec.alertable}
-    by_silence = {f"{kind.value}_AGENT_DOWN" for kind in AgentType}
+    of_timeouts = {f"{kind.value}_AGENT_DOWN" for kind in AgentType}
     elsewhere = {
         *REPORTED,
-        *by_silence,
+        *of_timeouts,
         "GROUP_CREATED",
         "BACKUP_AGENT_CONF_CALL_FAILURE",
         "USER_CREATED_AUDIT",

@@ -24,7 +24,7 @@ from alerting.models import (
 )
 from alerting.rules import claim_order, delivery_policy, destination_health
 from alerting.rules.claim_order import Candidate, RunningRequest
-from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Silence, repeat_due
+from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Mute, repeat_due
 from alerting.rules.destination_health import PROBED_AFTER, Health
 from alerting.rules.matchers import MatchSubject
 from alerting.rules.windows import WindowRule, active_windows, muting
@@ -168,7 +168,7 @@ class MemoryStore:
         self.windows.setdefault(f"{project:024x}", []).append(row.rule)
 
     def window_gone(self, project: int, number: int, now: datetime) -> None:
-        """`window_delete` and `notifications_unsilence`."""
+        """`window_delete` and `notifications_unmute`."""
         group = f"{project:024x}"
         self.windows[group] = [one for one in self.windows.get(group, ()) if one.id != str(number)]
         held_back = [one for one in self.pending.values() if one.group_id == group]
@@ -366,7 +366,7 @@ class MemoryStore:
             addressed=bool(one.destination) and place == one.destination,
             was_notified=any(row.destination in (one.destination, "") for row in received),
             lapsed_for_good=sum(first is not None and ended >= first for ended in lapsed) >= LAPSES_AT_MOST,
-            silence=Silence(active.window.id, active.until) if active else None,
+            mute=Mute(active.window.id, active.until) if active else None,
         )
 
     def _named(self, one: Notification) -> tuple[str, str]:

@@ -33,7 +33,7 @@ _WAITING = """
 
 
 @pytest.fixture(autouse=True)
-def silenced(project: Project) -> None:
+def muted(project: Project) -> None:
     """An alert of a host, its opening due, and a window that covers it."""
     make_config(project)
     evaluate(START)

@@ -46,7 +46,7 @@ def fill(project: Project) -> None:
     make_notification(project, alert=alert, status="FAILED", due=NOW, attempts=1, reason="refused")
     make_window(project, -HOUR, HOUR)
     make_host(project, "down", down=True)
-    make_agent(project, "silent")
+    make_agent(project, "timed-out")
 
 
 LISTS: dict[str, Callable[[VisibleScope], Any]] = {

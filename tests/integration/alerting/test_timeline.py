@@ -157,4 +157,4 @@ def test_a_window_that_held_notifications_back_is_part_of_it(project: Project) -
     alert = make_alert(project, created=NOW, opens=NOW)
     told = timeline(alert, now=NOW + 2 * HOUR)
     seen = [(one.kind, one.at) for one in told.entries if "“new disks”" in one.text]
-    assert seen == [(TimelineEntryKind.SILENCED, NOW), (TimelineEntryKind.UNSILENCED, NOW + HOUR)]
+    assert seen == [(TimelineEntryKind.MUTED, NOW), (TimelineEntryKind.UNMUTED, NOW + HOUR)]

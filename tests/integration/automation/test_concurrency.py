@@ -47,7 +47,7 @@ def test_reports_of_members_of_one_set_count_each_other(project: Project, known:
     assert Event.objects.filter(event_type="NO_PRIMARY").count() == 1
 
 
-def test_a_host_reported_while_silence_is_looked_for_is_not_silent(project: Project) -> None:
+def test_a_host_reported_during_the_search_for_timeouts_has_none(project: Project) -> None:
     now = clock.now()
     ingest(project, host_report("a"), host_report("b"), now=now - LONG_AGO)
     ingest(project, host_report("a"), now=now)
@@ -56,7 +56,7 @@ def test_a_host_reported_while_silence_is_looked_for_is_not_silent(project: Proj
     assert not Event.objects.filter(event_type="HOST_DOWN").exists()
 
 
-def test_an_agent_heard_while_silence_is_looked_for_is_not_silent(project: Project) -> None:
+def test_an_agent_that_reports_during_the_search_for_timeouts_has_none(project: Project) -> None:
     now = clock.now()
     ingest(project, now=now - LONG_AGO)
     overlap(lambda: ingest(project, now=now), lambda: sweep(now))
@@ -64,7 +64,7 @@ def test_an_agent_heard_while_silence_is_looked_for_is_not_silent(project: Proje
     assert not Event.objects.filter(event_type="MONITORING_AGENT_DOWN").exists()
 
 
-def test_a_project_deleted_while_silence_is_looked_for_is_left_alone(project: Project) -> None:
+def test_a_project_deleted_during_the_search_for_timeouts_is_skipped(project: Project) -> None:
     now = clock.now()
     ingest(project, now=now - LONG_AGO)
 

@@ -154,7 +154,7 @@ class TestVersions:
         assert {event.details["hostname"] for event in events} <= {"a"}
         assert [len(signalled(name)) for name in expected] == [1] * len(expected)
 
-    def test_an_agent_that_fell_silent_leaves_nobody_behind(self, project: Project) -> None:
+    def test_the_version_of_an_agent_with_a_timeout_leaves_no_other_behind(self, project: Project) -> None:
         def weigh() -> set[str]:
             versions_weigh(group_id=project.id, now=START)
             return set(Agent.objects.filter(version_behind=True).values_list("hostname", flat=True))
@@ -170,7 +170,7 @@ class TestVersions:
         assert versions_signals() == weighed + 2
         assert weigh() == {"usual"}
 
-    def test_nothing_is_told_of_the_version_of_an_agent_that_fell_silent(self, project: Project) -> None:
+    def test_an_agent_with_a_timeout_has_no_event_about_its_version(self, project: Project) -> None:
         ingest(project, agent="behind", version="1.0", now=START)
         ingest(project, agent="ahead", version="1.1", now=START)
         versions_weigh(group_id=project.id, now=START)

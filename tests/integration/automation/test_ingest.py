@@ -64,7 +64,7 @@ def test_a_heartbeat_that_is_not_young_is_written(project: Project, later: timed
     assert Agent.objects.get().last_report == first + later
 
 
-def test_a_young_heartbeat_hides_no_new_version_and_no_end_of_silence(project: Project) -> None:
+def test_a_young_heartbeat_hides_no_new_version_and_no_return(project: Project) -> None:
     now = clock.now()
     ingest(project, now=now)
     ingest(project, version="1.1", now=now)

@@ -122,11 +122,11 @@ def test_the_newest_measurements_are_found_in_the_newest_days(hosts: list[Host])
 
 
 def test_older_days_are_opened_for_hosts_without_newer_measurements(hosts: list[Host]) -> None:
-    silent = hosts[3]
-    Reading.objects.filter(source__host=silent, reported__gt=NOW - 3 * DAY).delete()
+    unreported = hosts[3]
+    Reading.objects.filter(source__host=unreported, reported__gt=NOW - 3 * DAY).delete()
     with opened() as found:
-        newest = newest_measurements([silent.id])
-    assert newest[silent.id].at.reported == NOW - 3 * DAY
+        newest = newest_measurements([unreported.id])
+    assert newest[unreported.id].at.reported == NOW - 3 * DAY
     assert max(found) == 3
 
 

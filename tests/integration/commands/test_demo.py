@@ -62,14 +62,14 @@ def test_it_keeps_no_caller_out() -> None:
     assert not AccessListEntry.objects.filter(api_key=None).exists()
 
 
-def test_it_fills_a_fleet_in_replica_sets_and_shards_with_one_silent_agent() -> None:
+def test_it_fills_a_fleet_in_replica_sets_and_shards_with_one_agent_that_stopped_reporting() -> None:
     assert Host.objects.count() == 21
     assert Host.objects.filter(down=True).count() == 3
     assert ReplicaSet.objects.filter(primaries=1).count() == 6
     assert Cluster.objects.count() == 1
     assert Host.objects.exclude(shard_name=None).exists()
-    silent = Agent.objects.get(down=True)
-    assert silent.agent_type == AgentType.BACKUP
+    timed_out = Agent.objects.get(down=True)
+    assert timed_out.agent_type == AgentType.BACKUP
     down = Event.objects.filter(event_type__endswith="_AGENT_DOWN", alert_id=None)
     assert [event.event_type for event in down] == [EventType.BACKUP_AGENT_DOWN]
     assert set(Agent.objects.filter(down=False).values_list("last_report", flat=True)) == {NOW}
@@ -140,7 +140,7 @@ def test_it_leaves_a_worker_nothing_to_evaluate() -> None:
 
 
 def test_the_demo_looks_the_same_while_a_worker_runs() -> None:
-    """An hour of a worker: nobody falls silent, no alert changes, and only what failed is tried again."""
+    """An hour of a worker: no agent times out, no alert changes, and only what failed is tried again."""
     alerts = set(Alert.objects.values_list("id", "status"))
     for minutes in range(61):
         moment = NOW + timedelta(minutes=minutes)

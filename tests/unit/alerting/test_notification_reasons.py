@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
-from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict, Silence
+from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict, Mute
 from alerting.rules.notification_reasons import (
     NO_NOTIFICATION_WORDS,
     NotificationExplanation,
@@ -20,7 +20,7 @@ from integrations.choices import MessageKind
 from tests.unit.alerting.test_timeline_notifications import HOUR, NOW, SEND, notification
 
 WINDOW = "c" * 24
-MUTED = Silence(WINDOW, NOW + HOUR)
+MUTED = Mute(WINDOW, NOW + HOUR)
 HELD = DeliveryVerdict(DeliveryStep.PUT_OFF, MUTED.reason, NOW + HOUR, WINDOW)
 ACKNOWLEDGED = DeliveryVerdict(DeliveryStep.PUT_OFF, WaitReason.ACKNOWLEDGED.value, NOW + HOUR)
 
@@ -132,5 +132,5 @@ def test_the_first_reason_about_a_user_is_given(
     has_others: bool,
     reason: NotificationReason,
 ) -> None:
-    facts = UserFacts(kept_out=kept_out, own=own, shared=shared, has_others=has_others, silent=LATE)
+    facts = UserFacts(kept_out=kept_out, own=own, shared=shared, has_others=has_others, no_message=LATE)
     assert explain_user_notification(facts).reason is reason

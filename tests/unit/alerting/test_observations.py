@@ -62,7 +62,7 @@ def test_measurements_are_left_to_the_threshold() -> None:
         ("AUTOMATION", {"down": True, "versionBehind": True}, {"AUTOMATION_AGENT_DOWN": "HOLDS"}),
     ],
 )
-def test_an_agent_is_silent_or_behind(
+def test_an_agent_has_a_timeout_or_an_old_version(
     agent_type: str, changes: dict[str, bool], expected: dict[str, str]
 ) -> None:
     state = {"sourceTypeName": agent_type, "hostname": "a1", "down": False, "versionBehind": False}

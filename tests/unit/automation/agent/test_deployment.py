@@ -30,7 +30,7 @@ def primary(address: ServerAddress) -> MongoAnswer:
     return member(address, secondary=False, isWritablePrimary=True)
 
 
-def silent(address: ServerAddress) -> MongoAnswer:
+def no_answer(address: ServerAddress) -> MongoAnswer:
     """No answer."""
     return MongoAnswer(address, problem="[Errno 111] Connection refused")
 
@@ -59,7 +59,7 @@ def test_members_that_a_seed_names_are_asked_in_the_same_round() -> None:
 def test_a_member_that_does_not_answer_keeps_its_last_type() -> None:
     deployment = Deployment("mongodb://a:1")
     round_of(deployment, primary(A), member(B))
-    found = round_of(deployment, silent(A), member(B))
+    found = round_of(deployment, no_answer(A), member(B))
     assert (found[A].type_name, found[A].reachable, found[A].uptime) == ("REPLICA_PRIMARY", False, None)
     assert found[B].reachable
 
@@ -69,7 +69,7 @@ def test_a_member_that_never_answered_has_the_type_its_set_tells() -> None:
     named = primary(A)
     assert named.hello is not None
     answer = MongoAnswer(A, {**named.hello, "arbiters": ["c:1"]})
-    found = round_of(deployment, answer, silent(B), silent(C))
+    found = round_of(deployment, answer, no_answer(B), no_answer(C))
     assert (found[B].type_name, found[B].replica_set, found[B].cluster) == ("REPLICA_SECONDARY", "rs0", "rs0")
     assert (found[C].type_name, found[C].reachable) == ("REPLICA_ARBITER", False)
 
@@ -86,9 +86,12 @@ def test_a_seed_that_is_another_name_of_a_member_is_not_reported_and_not_asked_a
 def test_seeds_are_asked_again_while_no_member_answers() -> None:
     deployment = Deployment("mongodb://alias:9")
     round_of(deployment, MongoAnswer(ServerAddress("alias", 9), primary(A).hello))
-    round_of(deployment, silent(A), silent(B))
+    round_of(deployment, no_answer(A), no_answer(B))
     assert asked(deployment) == {A, B, ServerAddress("alias", 9)}
-    assert round_of(deployment, silent(A), silent(B), silent(ServerAddress("alias", 9))).keys() == {A, B}
+    assert round_of(deployment, no_answer(A), no_answer(B), no_answer(ServerAddress("alias", 9))).keys() == {
+        A,
+        B,
+    }
 
 
 @each(
@@ -96,15 +99,15 @@ def test_seeds_are_asked_again_while_no_member_answers() -> None:
     [("mongodb://a:1", "STANDALONE"), ("mongodb://a:1/?replicaSet=rs0", "REPLICA_SECONDARY")],
 )
 def test_a_seed_that_never_answered_is_reported(text: str, type_name: str) -> None:
-    found = round_of(Deployment(text), silent(A))
+    found = round_of(Deployment(text), no_answer(A))
     assert (found[A].type_name, found[A].reachable) == (type_name, False)
 
 
-def test_a_standalone_server_stays_when_it_falls_silent() -> None:
+def test_a_standalone_server_stays_when_it_stops_answering() -> None:
     deployment = Deployment("mongodb://a:1")
     found = round_of(deployment, MongoAnswer(A, {"isWritablePrimary": True}, uptime=5))
     assert (found[A].type_name, found[A].cluster) == ("STANDALONE", None)
-    assert not round_of(deployment, silent(A))[A].reachable
+    assert not round_of(deployment, no_answer(A))[A].reachable
 
 
 def test_a_member_that_left_its_set_is_asked_no_more() -> None:
@@ -119,14 +122,14 @@ def test_a_member_that_was_removed_while_it_did_not_answer_is_asked_no_more() ->
     deployment = Deployment("mongodb://a:1")
     round_of(deployment, primary(A), member(B))
     alone = MongoAnswer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1", "isWritablePrimary": True})
-    round_of(deployment, alone, silent(B))
+    round_of(deployment, alone, no_answer(B))
     assert asked(deployment) == {A}
 
 
 def test_a_member_stays_while_nobody_answers() -> None:
     deployment = Deployment("mongodb://a:1")
     round_of(deployment, primary(A), member(B))
-    round_of(deployment, silent(A), silent(B))
+    round_of(deployment, no_answer(A), no_answer(B))
     assert asked(deployment) == {A, B}
 
 
@@ -156,7 +159,7 @@ def test_a_router_leads_to_all_servers_of_its_cluster() -> None:
         "rs0",
     )
     assert len(asked(deployment)) == 8
-    hidden = round_of(deployment, silent(ServerAddress("hidden", 27018)))[ServerAddress("hidden", 27018)]
+    hidden = round_of(deployment, no_answer(ServerAddress("hidden", 27018)))[ServerAddress("hidden", 27018)]
     assert (hidden.type_name, hidden.shard) == ("SHARD_SECONDARY", "shard0")
 
 
@@ -186,7 +189,7 @@ def test_a_late_answer_is_reported_with_the_next_and_loses_no_sample() -> None:
 def test_a_problem_is_told_once_and_its_end_as_well(caplog: pytest.LogCaptureFixture) -> None:
     deployment = Deployment("mongodb://a:1")
     with caplog.at_level(logging.INFO):
-        for answer in (silent(A), silent(A), primary(A), primary(A)):
+        for answer in (no_answer(A), no_answer(A), primary(A), primary(A)):
             round_of(deployment, answer)
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 2
@@ -220,7 +223,7 @@ def test_a_member_that_is_only_looked_at_leads_to_others_and_is_not_reported() -
     assert deployment.readings() == []
     assert asked(deployment) == {A, B}
     # When it is ours later and does not answer, it is known what it was.
-    found = round_of(deployment, silent(A), member(B))
+    found = round_of(deployment, no_answer(A), member(B))
     assert (found[A].type_name, found[A].reachable) == ("REPLICA_PRIMARY", False)
 
 
