@@ -18,7 +18,7 @@ from accesslist.serializers.organizations import OrganizationDocument, ProjectCh
 from accesslist.services.projects import (
     organization_create,
     organization_delete,
-    organization_rename,
+    organization_update,
     project_create,
     project_delete,
     project_update,
@@ -73,7 +73,7 @@ class OrganizationViewSet(KeyViewSet):
 
     def create(self, request: Request) -> Response:
         """Create an organization."""
-        org = organization_create(name=self.body()["name"], actor=self.actor, now=self.now)
+        org = organization_create(values=self.body(), actor=self.actor, now=self.now)
         return self.alone(OrganizationDocument, self._stored(org.id))
 
     def by_name(self, request: Request, org_name: str) -> Response:
@@ -86,8 +86,8 @@ class OrganizationViewSet(KeyViewSet):
 
     def update(self, request: Request, org_id: str) -> Response:
         """Rename an organization."""
-        name = self.body(stored=self.org)["name"]
-        organization_rename(org_id=org_id, name=name, actor=self.actor, now=self.now)
+        changes = self.body(stored=self.org)
+        organization_update(org_id=org_id, changes=changes, actor=self.actor, now=self.now)
         return self.alone(OrganizationDocument, self._stored(org_id))
 
     def destroy(self, request: Request, org_id: str) -> Response:

@@ -83,8 +83,9 @@ def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime)
 
 def _with_tries(rows: QuerySet[Notification]) -> QuerySet[Notification]:
     attempts = NotificationAttempt.objects.filter(notification_id=OuterRef("id")).order_by("-number")
-    shown = attempts.values("number", "ended", "status", "reason", "latency_ms")[:MOST_ATTEMPTS]
-    return rows.annotate(tries_json=JsonRows(shown))
+    columns = ("number", "ended", "status", "reason", "latency_ms")
+    tries = JsonRows(attempts[:MOST_ATTEMPTS], **{column: column for column in columns})
+    return rows.annotate(tries_json=tries)
 
 
 def _notification(row: Any, origin: Origin | None, now: datetime) -> TimelineNotification:
@@ -116,8 +117,8 @@ def _attempt(shown: dict[str, Any]) -> Attempt:
         number=shown["number"],
         at=datetime.fromisoformat(shown["ended"]),
         outcome=DeliveryStatus(shown["status"]),
-        reason=shown["reason"],
-        latency_ms=shown["latency_ms"],
+        reason=shown.get("reason"),
+        latency_ms=shown.get("latency_ms"),
     )
 
 

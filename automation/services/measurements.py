@@ -16,9 +16,9 @@ MEASUREMENTS_AT_ONCE = 5_000
 """Maximum number of rows deleted in a transaction, so that transactions stay short."""
 
 # Missing sources are added. The caller has locked the host, so no other process adds the same source. Rows in
-# the order of the index leave its pages fuller: 38 bytes a row after a day instead of 44. The subselect hides the
-# length of the arrays from PostgreSQL. Otherwise a plan for one host seems so much cheaper than a plan for ten
-# that PostgreSQL makes a new plan for each report: 0.21 ms with 100,000 hosts, instead of 0.05 ms.
+# the order of the index leave its pages fuller: 38 bytes a row after a day instead of 44. The subselect hides
+# the length of the arrays from PostgreSQL. Otherwise a plan for one host seems so much cheaper than a plan
+# for ten that PostgreSQL makes a new plan for each report: 0.21 ms with 100,000 hosts, instead of 0.05 ms.
 _WRITE = f"""
 WITH given AS (
     SELECT *

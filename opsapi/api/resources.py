@@ -10,16 +10,14 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import F, Func, JSONField, Model, QuerySet
-from django.db.models.functions import JSONObject
+from django.db.models import F, Model, QuerySet
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, LINKS, Document, self_link
 from opsapi.api.errors import get_or_404
 from opsapi.api.links import Links
-from opsapi.fields import WireTime
+from opsapi.fields import JsonRows, WireTime
 from opsapi.wire_json import JsonObject, without_nulls
 
 _NOWHERE: Mapping[str, str] = {}
@@ -57,16 +55,21 @@ class Resource(Document):
         return queryset.values_list(*_columns(cls).values())
 
     @classmethod
-    def array(cls, queryset: QuerySet[Any, Any]) -> ArraySubquery:
+    def array(cls, queryset: QuerySet[Any, Any]) -> JsonRows:
         """Return a column of another resource: the facts of the rows, in an array."""
-        facts = Func(JSONObject(**_columns(cls)), function="jsonb_strip_nulls", output_field=JSONField())
-        return ArraySubquery(queryset.values_list(facts))
+        return JsonRows(queryset, **_columns(cls))
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:
         """Return a row as a document without links."""
         values = zip(_columns(cls), row, strict=True)
         return {name: value for name, value in values if value is not None or name in cls.nullable}
+
+    @classmethod
+    @cache
+    def written(cls) -> Mapping[str, str]:
+        """Return the columns of the fields that clients write, by the names of the fields."""
+        return {name: str(field.source) for name, field in cls().fields.items() if not field.read_only}
 
     @classmethod
     def first(cls, queryset: QuerySet[Any, Any]) -> Facts | None:
