@@ -21,6 +21,8 @@ from opsapi.api.resources import Facts, Resource
 from opsapi.fields import WireTime
 from opsapi.wire_json import JsonObject, without_nulls
 
+KINDS = [kind.value for kind in MessageKind]
+TYPE_NAMES = [*NOTIFICATION_TYPES]
 _TIME_HELP = "Absent if the receiver could not be reached."
 
 
@@ -55,8 +57,8 @@ class LoggedNotificationDocument(Resource):
         help_text="ID of the notification in the alert configuration.",
         example=ANOTHER_ID,
     )
-    kind = ShownChoice([kind.value for kind in MessageKind], example=MessageKind.OPEN.value)
-    typeName = ShownChoice([*NOTIFICATION_TYPES], source="type_name", example=EMAIL.type)
+    kind = ShownChoice(KINDS, example=MessageKind.OPEN.value)
+    typeName = ShownChoice(TYPE_NAMES, source="type_name", example=EMAIL.type)
     channel = ShownChoice(
         [*CHANNELS],
         required=False,

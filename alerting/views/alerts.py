@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.selectors.organizations import with_id
 from accesslist.views.base import KeyViewSet
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.models import Notification
@@ -99,7 +100,7 @@ class ResendingViewSet(LogViewSet):
         notification_resend(notification=self.notification, actor=self.actor, now=self.now)
         rows = alert_notifications(self.alert["id"], with_recipients=self.reads_config(self.alert))
         facts = LoggedNotificationDocument.found(
-            rows.filter(id=self.notification.id), ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id
+            with_id(rows, self.notification.id), ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id
         )
         return self.alone(LoggedNotificationDocument, facts)
 

@@ -233,7 +233,7 @@ def secrets_of_rows() -> list[str]:
         *SecondFactor.objects.values_list("secret", flat=True),
         *(value for value in Notification.objects.values_list("lease_token", flat=True) if value),
     ]
-    return [str(one) for one in stored if one] + [
+    return [str(secret) for secret in stored if secret] + [
         SCRAPER_PASSWORD,
         WEBHOOK_SECRET,
         WEBHOOK_TOKEN,

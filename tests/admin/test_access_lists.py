@@ -231,7 +231,7 @@ def test_callers_are_looked_for_among_the_newest_events_only(
     key = a_key(Role.GLOBAL_READ_ONLY)
     has_called(key, "198.51.100.1", days=1)
     has_called(key, "198.51.100.2")
-    assert [one.address for one in keys.recent_callers(None, now=clock.now())] == ["198.51.100.2"]
+    assert [caller.address for caller in keys.recent_callers(None, now=clock.now())] == ["198.51.100.2"]
 
 
 @each(

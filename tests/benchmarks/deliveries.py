@@ -79,7 +79,7 @@ def measure(scene: BenchmarkScene) -> list[Line]:
         dead = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1024))
         bare = _bare_rate(scene, told)
         before = cpu_seconds_by_kind(scene.platform.pid)
-        one = _rate(scene, told)
+        rate = _rate(scene, told)
         after = cpu_seconds_by_kind(scene.platform.pid)
         with _more_workers(scene, _WORKERS - 1):
             four = _rate(scene, told)
@@ -92,14 +92,14 @@ def measure(scene: BenchmarkScene) -> list[Line]:
         Line(
             ROW, "a CPU second, worker and PostgreSQL", "1/s", 1 / sum(spent.values()), _PROMISED, "promise"
         ),
-        Line(ROW, "one worker", "1/s", one, bare, AGAINST),
+        Line(ROW, "one worker", "1/s", rate, bare, AGAINST),
         Line(ROW, f"{_WORKERS} workers", "1/s", four, bare, AGAINST),
         Line(
             ROW,
             f"{count:,} due, 1 receiver in 10 dead: rest told",
             "s",
             seconds,
-            count * 0.9 / one,
+            count * 0.9 / rate,
             "none dead",
         ),
     ]

@@ -133,7 +133,7 @@ def test_windows_that_mute_nothing_now_are_neither_read_nor_locked(
     open_alert(project)
     with CaptureQueriesContext(connection) as queries:
         assert deliver_one(START)
-    [asked, *_] = [one["sql"] for one in queries if "alerting_maintenancewindow" in one["sql"]]
+    [asked, *_] = [query["sql"] for query in queries if "alerting_maintenancewindow" in query["sql"]]
     with connection.cursor() as cursor:
         cursor.execute(asked)
         assert cursor.fetchall() == []

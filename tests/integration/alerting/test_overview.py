@@ -79,7 +79,7 @@ class TestAlerts:
         aged(project, age)
         aged(project, age, acknowledged_until=NOW + SECOND)
         found = active_alerts(visible_scope=ALL, now=NOW)
-        assert [one.count for one in found.ages] == [2 if at == place else 0 for at in range(3)]
+        assert [age.count for age in found.ages] == [2 if at == place else 0 for at in range(3)]
         assert found.ages[place].unacknowledged == 1
         assert found.count == 2
 
@@ -96,7 +96,7 @@ class TestAlerts:
         monkeypatch.setattr("alerting.selectors.overview.MOST_COUNTED", 2)
         for _ in range(5):
             aged(project, DAY)
-        assert [one.count for one in active_alerts(visible_scope=ALL, now=NOW).ages] == [0, 0, 3]
+        assert [age.count for age in active_alerts(visible_scope=ALL, now=NOW).ages] == [0, 0, 3]
 
 
 class TestNotifications:

@@ -96,7 +96,9 @@ class TestVersions:
         versions_weigh(group_id=project.id, now=clock.now())
         assert list(Host.objects.filter(version_behind=True).values_list("hostname", flat=True)) == ["a"]
         newest = Signal.objects.filter(kind="hosts").latest("id")
-        assert [(one["hostname"], one["versionBehind"]) for one in newest.payload["hosts"]] == [("a", True)]
+        assert [(host["hostname"], host["versionBehind"]) for host in newest.payload["hosts"]] == [
+            ("a", True)
+        ]
         assert told("VERSION_BEHIND") == ["VERSION_BEHIND"]
         assert not signalled("VERSION_BEHIND")
 
@@ -196,7 +198,7 @@ class TestVersions:
         ingest(project, agent="agent2", version="1.1")
         versions_weigh(group_id=project.id, now=clock.now())
         for model in (Host, Agent):
-            assert [one.group_id for one in model.objects.filter(version_behind=True)] == [project.id]
+            assert [row.group_id for row in model.objects.filter(version_behind=True)] == [project.id]
 
     def test_a_deleted_project_is_not_weighed(self, project: Project) -> None:
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"))

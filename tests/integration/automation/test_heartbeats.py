@@ -62,7 +62,7 @@ class TestHosts:
         for seconds in (0, 15, 30):
             sweep(START + 4 * MINUTE + seconds * SECOND)
         (signal,) = Signal.objects.all()
-        assert [(one["hostname"], one["reachable"]) for one in signal.payload["hosts"]] == [("b", False)]
+        assert [(host["hostname"], host["reachable"]) for host in signal.payload["hosts"]] == [("b", False)]
         event = Event.objects.get(event_type="HOST_DOWN")
         assert (event.details["hostname"], event.created) == ("b", START + 4 * MINUTE)
         ingest(project, host_report("b"), now=START + 5 * MINUTE)
@@ -118,11 +118,11 @@ class TestHosts:
         ingest(project, host_report("a"), primary, now=START)
         ingest(project, host_report("a"), now=START + 3 * MINUTE)
         sweep(START + 4 * MINUTE)
-        one = ReplicaSet.objects.get()
-        assert (one.primaries, one.healthy, one.unhealthy) == (0, 0, 1)
+        replica_set = ReplicaSet.objects.get()
+        assert (replica_set.primaries, replica_set.healthy, replica_set.unhealthy) == (0, 0, 1)
         assert told("NO_PRIMARY") == ["NO_PRIMARY"]
         states = Signal.objects.filter(kind="hosts").latest("id").payload["replicaSets"]
-        assert [one["primaries"] for one in states] == [0]
+        assert [state["primaries"] for state in states] == [0]
 
 
 class TestAgents:
@@ -217,8 +217,8 @@ class TestAbsence:
     def test_a_long_sweep_is_no_absence_while_it_goes_on(
         self, project: Project, other_project: Project, step: timedelta, starts_anew: bool
     ) -> None:
-        for one in (project, other_project):
-            ingest(one, now=START)
+        for a_project in (project, other_project):
+            ingest(a_project, now=START)
         began = START + 4 * MINUTE
         FleetWatch.objects.update(counting_since=START, swept=began - 15 * SECOND)
         readings = [began, began + step, began + 2 * step]
