@@ -199,7 +199,7 @@ class AccessListEntryAdmin(ConsoleAdmin):
 _SHOWN_ONCE = "console/new_key.html"
 
 
-def _make(call: ActionCall) -> ActionOutcome:
+def _create(call: ActionCall) -> ActionOutcome:
     grants = call.values["grants"]
     for grant in grants:
         call.operator.authorise_at(writers_of(grant.role), grant.scope)
@@ -264,7 +264,7 @@ class ApiKeyAdmin(WithRoles):
         done="Created",
         text="The next page shows the private key. It is shown only once.",
         icon="key",
-        run=_make,
+        run=_create,
         access=WRITERS,
         form=ApiKeyForm,
     )

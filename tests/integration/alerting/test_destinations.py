@@ -544,7 +544,7 @@ def test_the_ids_of_notifications_follow_from_what_is_said_and_to_whom(
 def test_the_log_says_once_that_a_destination_fails_and_once_that_it_is_back(
     project: Project, outside: Outside, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", logger="opsapi.pipeline")
+    caplog.set_level("INFO", logger="opsapi.delivery")
     url = f"{A}?token=a-secret-of-the-receiver"
     set_up(project, url)
     outside.outcomes = {url: BROKEN}

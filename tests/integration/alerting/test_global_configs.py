@@ -215,7 +215,7 @@ def test_a_deleted_project_stays_named(prod: Project, dev: Project) -> None:
 def test_a_new_project_is_covered_from_its_first_report(db: None) -> None:
     config = make_global_config(tags=["prod"])
     values = {"name": "payments", "tags": ["prod"]}
-    project = project_create(values=values, owned_by_maker=False, actor=SYSTEM, now=clock.now())
+    project = project_create(values=values, owned_by_creator=False, actor=SYSTEM, now=clock.now())
     ingest(project, host_report(reachable=False))
     evaluate()
     assert states(config) == {project.id: ["OPEN"]}

@@ -19,7 +19,7 @@ from tests.each import each
 ORG, OTHER_ORG, NO_ORG = "a" * 24, "b" * 24, "0" * 24
 GROUP, SISTER, OTHER_GROUP, NO_GROUP = "c" * 24, "d" * 24, "e" * 24, "1" * 24
 ORGS_OF_GROUPS = {GROUP: ORG, SISTER: ORG, OTHER_GROUP: OTHER_ORG}
-PLACES = ExistingScopes(ORGS_OF_GROUPS, {ORG, OTHER_ORG})
+EXISTING = ExistingScopes(ORGS_OF_GROUPS, {ORG, OTHER_ORG})
 IN_GROUP, IN_ORG = Scope(org_id=ORG, group_id=GROUP), Scope(org_id=ORG)
 
 GLOBAL_ROLES = [role for role in Role if role.is_global]
@@ -191,9 +191,9 @@ def test_a_place_that_is_named_exists_and_is_of_the_path(
 ) -> None:
     wanted = asked_roles([asked(Role.GROUP_OWNER, groupId=GROUP), asked(role, **place)])
     if message is None:
-        refuse_unknown_scopes(wanted, places=PLACES, here=here)
+        refuse_unknown_scopes(wanted, existing=EXISTING, here=here)
     else:
-        code, (bad,) = refused(lambda: refuse_unknown_scopes(wanted, places=PLACES, here=here))
+        code, (bad,) = refused(lambda: refuse_unknown_scopes(wanted, existing=EXISTING, here=here))
         assert (code, bad.field, bad.message) == (
             "INVALID_ATTRIBUTE",
             f"roles[1].{next(iter(place))}",
