@@ -14,10 +14,9 @@ from alerting.serializers.windows import (
 )
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING, Parameter, read_flag
 from opsapi.api.resources import Facts
-from opsapi.api.views import ApiViewSet
+from opsapi.api.views import ApiViewSet, answers_of, read_write
 
 INCLUDE_EXPIRED = Parameter(
     "includeExpired",
@@ -32,23 +31,10 @@ INCLUDE_EXPIRED = Parameter(
 class WindowViewSet(ApiViewSet):
     """`/groups/{id}/maintenanceWindows` and `…/{window_id}`."""
 
-    access = {
-        "index": READ,
-        "create": WRITE,
-        "preview": WRITE,
-        "retrieve": READ,
-        "update": WRITE,
-        "destroy": WRITE,
-    }
+    access = {**read_write(READ, WRITE), "preview": WRITE}
     parameters = {"index": (*LISTING, INCLUDE_EXPIRED)}
     bodies = {"create": WindowDocument, "preview": WindowDocument, "update": WindowChange}
-    answers = {
-        "index": [WindowDocument],
-        "create": WindowDocument,
-        "preview": WindowPreviewDocument,
-        "retrieve": WindowDocument,
-        "update": WindowDocument,
-    }
+    answers = {**answers_of(WindowDocument), "preview": WindowPreviewDocument}
     statuses = {"destroy": 204}
     refusals = {"create": [ErrorCode.LIMIT_REACHED], "update": [ErrorCode.LIMIT_REACHED]}
     identifiers = {"window_id": ErrorCode.INVALID_MAINTENANCE_WINDOW_ID}
@@ -98,5 +84,5 @@ class WindowViewSet(ApiViewSet):
         return Response()
 
     def _stored(self, window_id: str) -> Facts:
-        window = WindowDocument.first(window_with_id(window_id, group_id=self.group.id))
-        return get_or_404(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, self.group.id)
+        window = window_with_id(window_id, group_id=self.group.id)
+        return WindowDocument.found(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, self.group.id)

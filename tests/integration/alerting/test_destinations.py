@@ -17,7 +17,7 @@ from alerting.rules.claim_order import AT_ONE_DESTINATION
 from alerting.selectors.destinations import with_waiting
 from alerting.selectors.notification_log import alert_notifications
 from alerting.selectors.timeline import alert_timeline
-from alerting.serializers.notification_log import present_logged
+from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import CACHED, CHECKED_EVERY, destinations_trim
@@ -573,8 +573,8 @@ def test_the_log_of_notifications_says_sent_no_answer(project: Project, outside:
     if over:
         up(project, START + SECOND)
     opening = Notification.objects.get(kind="alert.open")
-    (row,) = alert_notifications(str(opening.alert_id)).filter(kind="alert.open")
-    logged = present_logged(row, with_recipient=True)
+    rows = alert_notifications(str(opening.alert_id), with_recipients=True).filter(kind="alert.open")
+    logged = LoggedNotificationDocument.facts(LoggedNotificationDocument.rows(rows).get())
     assert logged["status"] == ("FAILED" if over else "PENDING")
     assert logged["reason"] == SENT_NO_ANSWER
     assert [attempt["reason"] for attempt in logged["attempts"]] == [SENT_NO_ANSWER]
