@@ -49,10 +49,8 @@ def keys_revoke(*, ids: Collection[str], actor: Actor) -> None:
 def users_revoke(*, ids: Collection[str], actor: Actor, now: datetime) -> None:
     """Refuse writes of these users that were authenticated with the old roles.
 
-    The sessions of users without roles end.
-
-    An ended session does not come back with the next role. The acting user continues: an action on many rows
-    may also revoke roles of the user's own teams.
+    Sessions of users without a role end, and stay ended when the user gets a role again. Writes of the acting
+    user go on, because an action on many rows may also revoke roles of the user's own teams.
     """
     users = User.objects.filter(id__in=ids)
     users.exclude(id=actor.id).update(revocations=F("revocations") + 1)

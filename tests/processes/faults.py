@@ -271,7 +271,7 @@ FAULTS = (
     Fault("repeated kills of one of two workers", _kill_one_of_two_repeatedly),
     Fault("PostgreSQL restarted", _restart_database_once),
     Fault("PostgreSQL's connections cut, two a second", _cut_connections),
-    Fault("PostgreSQL's connections taken by others", _exhaust_connections),
+    Fault("PostgreSQL's connections used by others", _exhaust_connections),
     Fault("PostgreSQL stopped and started, five times", _restart_database),
     Fault("disk full and freed", _fill_disk, small_disk=True),
     Fault("receiver hangs", _misbehaving(_hang)),
