@@ -579,8 +579,8 @@ def test_the_log_of_notifications_says_sent_no_answer(project: Project, outside:
     assert logged["reason"] == SENT_NO_ANSWER
     assert [attempt["reason"] for attempt in logged["attempts"]] == [SENT_NO_ANSWER]
     assert opening.alert is not None
-    told = alert_timeline(opening.alert, sees_config=True, now=START + SECOND).notifications
-    assert SENT_NO_ANSWER in [notification.reason for notification in told]
+    described = alert_timeline(opening.alert, sees_config=True, now=START + SECOND).notifications
+    assert SENT_NO_ANSWER in [notification.reason for notification in described]
 
 
 def test_a_scrape_and_a_page_read_what_waits_and_not_the_log(project: Project) -> None:

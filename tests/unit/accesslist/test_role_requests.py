@@ -98,8 +98,8 @@ def test_a_role_gets_the_scope_of_path_and_body_or_names_the_wrong_field(
         assert grants_asked(wanted, here=here) == [Grant(role, expected.org_id, expected.group_id)]
         return
     field, code = expected
-    told, (bad,) = refused(lambda: grants_asked(wanted, here=here))
-    assert (bad.field, bad.code.value, told) == (f"roles[0].{field}", code, code)
+    refusal_text, (bad,) = refused(lambda: grants_asked(wanted, here=here))
+    assert (bad.field, bad.code.value, refusal_text) == (f"roles[0].{field}", code, code)
     assert bool(bad.allowed) is (field == "roleName")
     assert role.value not in bad.allowed
 
@@ -138,12 +138,12 @@ def refusal_of_giving(wanted: Grant, mine: Grant) -> str | None:
 @each("mine", Role)
 @each("wanted", Role)
 def test_a_role_is_granted_only_by_callers_who_have_it(mine: Role, wanted: Role) -> None:
-    told = refusal_of_giving(held(wanted), held(mine))
+    refusal_text = refusal_of_giving(held(wanted), held(mine))
     if wanted.is_global:
-        assert told == (None if mine is Role.GLOBAL_OWNER else "CANNOT_ADD_GLOBAL_ROLE")
+        assert refusal_text == (None if mine is Role.GLOBAL_OWNER else "CANNOT_ADD_GLOBAL_ROLE")
     else:
         reaches_it = wanted.is_group or not mine.is_group
-        assert told == (None if wanted in IMPLIED[mine] and reaches_it else "ROLE_NOT_HELD")
+        assert refusal_text == (None if wanted in IMPLIED[mine] and reaches_it else "ROLE_NOT_HELD")
 
 
 @each("mine", [role for role in Role if not role.is_global])
