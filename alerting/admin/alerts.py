@@ -105,7 +105,7 @@ OF_ALERT: Mapping[str, Action] = {
         access=WRITE,
         form=AlertWindowForm,
         icon="build_circle",
-        makes=True,
+        creates=True,
     ),
 }
 
