@@ -148,7 +148,7 @@ class ProjectViewSet(KeyViewSet):
         body = self.body()
         self._authorise_creation(body.get("org_id"))
         project = project_create(
-            values=body, owned_by_maker=not self.caller.is_global, actor=self.actor, now=self.now
+            values=body, owned_by_creator=not self.caller.is_global, actor=self.actor, now=self.now
         )
         return self.alone(ProjectDocument, self._stored(project.id))
 
