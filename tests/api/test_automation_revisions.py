@@ -136,7 +136,7 @@ class TestRestoring:
         assert (answer.status_code, answer.json()["version"]) == (200, 2)
         assert AutomationRevision.objects.count() == 2
 
-    def test_a_dry_run_tells_what_would_happen(self, publisher: ApiClient, path: str, first: Any) -> None:
+    def test_a_dry_run_reports_what_would_happen(self, publisher: ApiClient, path: str, first: Any) -> None:
         plan = publisher.request("POST", f"{path}/revisions/1/restore?dryRun=true").json()
         assert [(effect["process"], effect["action"]) for effect in plan["effects"]] == [
             ("a", "START"),
@@ -186,7 +186,7 @@ class TestStatus:
         relations = {link["rel"]: link["href"] for link in shown["links"]}
         assert relations["urn:opsapi:rel:automationConfig"].endswith(path)
 
-    def test_it_tells_what_agents_report_of_each_process(
+    def test_it_reports_what_agents_report_of_each_process(
         self,
         publisher: ApiClient,
         agent: ApiClient,

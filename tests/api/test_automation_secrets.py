@@ -115,7 +115,7 @@ def test_a_redacted_url_for_another_host_is_refused_by_its_field(publisher: ApiC
     assert publisher.get(path).json() == {**SENT, "version": 1}
 
 
-def test_no_refusal_and_no_log_line_tells_one(
+def test_no_refusal_and_no_log_line_reports_one(
     publisher: ApiClient, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -125,7 +125,7 @@ def test_no_refusal_and_no_log_line_tells_one(
     assert bodies.SECRET not in "".join(refused) + caplog.text
 
 
-def test_they_are_sealed_at_rest(publisher: ApiClient, path: str) -> None:
+def test_they_are_encrypted_at_rest(publisher: ApiClient, path: str) -> None:
     published(publisher, path, SENT)
     (kept,) = AutomationRevision.objects.values()
     assert bodies.SECRET not in str(kept)

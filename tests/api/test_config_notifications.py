@@ -170,7 +170,7 @@ def test_no_roles_are_shown_as_an_empty_array_and_written_back(
     ],
     ids=str,
 )
-def test_people_are_told_by_mail_or_sms(
+def test_people_are_notified_by_mail_or_sms(
     places: dict[str, ConfigPath], name: str, chosen: dict[str, Any]
 ) -> None:
     answer = places["global"].post({**shortest(name), **chosen})

@@ -139,7 +139,7 @@ def test_before_goes_on_after_an_event_whatever_is_filtered(
     assert document["totalCount"] == len(places)
 
 
-def test_before_tells_events_of_one_moment_apart(owner: ApiClient) -> None:
+def test_before_separates_events_of_one_moment(owner: ApiClient) -> None:
     made = [record(EventType.HOST_DOWN) for _ in range(3)]
     assert shown(owner, f"before={made[1]}") == [made[0]]
 
@@ -172,7 +172,7 @@ def test_far_down_a_list_is_read_as_at_its_start(
     assert [owner.get(f"/globalEvents?{query}").json() for query in pages] == near
 
 
-def test_an_unknown_type_is_told_all_there_are(owner: ApiClient) -> None:
+def test_a_refused_type_lists_all_types(owner: ApiClient) -> None:
     (bad,) = owner.get("/globalEvents?eventType=NOPE").json()["badFields"]
     types = [row["eventTypeName"] for row in owner.get("/eventTypes?itemsPerPage=500").json()["results"]]
     assert bad["allowed"] == types == [spec.name for spec in EVENT_TYPES.values()]

@@ -109,7 +109,7 @@ class TestList:
         assert refusal(owner.patch(path_of(alert), {"acknowledgedUntil": UNTIL})) == (404, "ALERT_NOT_FOUND")
 
 
-def test_it_stands_in_its_projects_list_too(
+def test_it_is_in_its_projects_list_too(
     reader: ApiClient, watcher: ApiClient, project: Project, alert: Alert
 ) -> None:
     (in_project,) = reader.get(f"/groups/{project.id}/alerts").json()["results"]

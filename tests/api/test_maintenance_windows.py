@@ -185,7 +185,7 @@ class TestMaking:
         ],
         ids=str,
     )
-    def test_a_wrong_field_is_named_and_nothing_made(
+    def test_a_wrong_field_is_named_and_nothing_created(
         self, admin: ApiClient, project: Project, body: dict[str, Any], code: str, fields: list[str]
     ) -> None:
         answer = admin.post(windows_of(project), body)

@@ -111,7 +111,7 @@ def test_without_them_a_window_occurs_once_for_all_targets(
     ],
     ids=str,
 )
-def test_a_wrong_field_is_named_and_nothing_is_made(
+def test_a_wrong_field_is_named_and_nothing_is_created(
     admin: ApiClient, project: Project, changes: dict[str, Any], code: str, fields: list[str]
 ) -> None:
     if changes.get("matchers") == MATCHERS and "alertTypeNames" not in changes:

@@ -92,7 +92,7 @@ def test_another_project_s_is_not_found(monitor: ApiClient, project: Project) ->
     assert refusal(resend(monitor, notification, group=project.id)) == (404, "ALERT_NOT_FOUND")
 
 
-def test_whom_a_global_configuration_tells_is_not_told(project: Project, monitor: ApiClient) -> None:
+def test_recipients_of_a_global_configuration_are_not_shown(project: Project, monitor: ApiClient) -> None:
     notification = make_failed_notification(project, make_alert(project, is_global=True))
     document = resend(monitor, notification).json()
     assert document["status"] == "PENDING"

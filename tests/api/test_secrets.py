@@ -175,7 +175,7 @@ _PRINTED = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})|passw
 
 
 @pytest.mark.parametrize("command", ["demo", "bootstrap"])
-def test_a_command_prints_only_the_secrets_it_tells_of(
+def test_a_command_prints_only_the_secrets_it_announces(
     db: None, command: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -25,7 +25,7 @@ def test_they_are_those_of_the_document() -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_cases_made_of_the_schema_are_answered(assailant: Assailant, path: str) -> None:
+def test_cases_created_of_the_schema_are_answered(assailant: Assailant, path: str) -> None:
     for operation in (operation for operation in operations() if operation.path == path):
         for case in edges(operation, share(COVERED, NUMBER)):
             send(assailant, case)

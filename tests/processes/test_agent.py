@@ -161,7 +161,7 @@ def test_every_member_is_reported_with_its_type_and_measurements(
     assert "shop" in {database["databaseName"] for database in databases}
 
 
-def test_a_primary_that_is_killed_is_told_once_until_the_election_and_its_restart(
+def test_a_primary_that_is_killed_is_notified_once_until_the_election_and_its_restart(
     watch: MongoWatch, record_property: Any
 ) -> None:
     delays = []

@@ -257,7 +257,7 @@ def test_a_worker_killed_at_a_step_loses_nothing_and_repeats_under_the_same_id(
 
 
 @pytest.mark.parametrize("beyond", [False, True], ids=["in-its-project", "passing-it-on"])
-def test_an_event_of_an_organization_is_told_once_whatever_worker_is_killed(
+def test_an_event_of_an_organization_is_notified_once_whatever_worker_is_killed(
     site: RunningSite, workers: Workers, scenario: Scenario, beyond: bool
 ) -> None:
     added = {"eventTypeName": "ORG_API_KEY_ADDED"}
@@ -313,7 +313,7 @@ def test_what_a_killed_worker_had_in_hand_another_sends_long_before_the_lease_en
     _eventually_notified(site, held, "alert.open", "OPEN")
 
 
-def test_a_worker_that_stands_still_keeps_what_it_has_in_hand_while_a_dead_one_loses_it(
+def test_a_worker_that_is_still_keeps_what_it_has_in_hand_while_a_dead_one_loses_it(
     site: RunningSite, workers: Workers, held: Scenario
 ) -> None:
     lease = _lease(site, held)

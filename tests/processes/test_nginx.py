@@ -198,7 +198,7 @@ def test_one_address_has_so_many_requests_at_a_time_and_others_are_answered(tmp_
 
 
 @pytest.mark.parametrize("start", STALLS.values(), ids=STALLS)
-def test_another_address_is_answered_beside_a_caller_whose_connections_hang(
+def test_another_address_is_answered_next_to_a_caller_whose_connections_hang(
     site: Deployed, client: requests.Session, start: str | None
 ) -> None:
     with many_files(), ExitStack() as held:

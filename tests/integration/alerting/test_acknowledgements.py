@@ -50,7 +50,7 @@ def acknowledging() -> list[str]:
     return list(found.values_list("type_name", flat=True))
 
 
-def test_a_webhook_is_told_and_mail_is_not(notified_alert: Alert) -> None:
+def test_a_webhook_is_notified_and_mail_is_not(notified_alert: Alert) -> None:
     acknowledge(notified_alert, NOON + HOUR)
     assert acknowledging() == ["WEBHOOK"]
 
@@ -61,7 +61,7 @@ def test_a_user_is_named_by_their_name(notified_alert: Alert) -> None:
 
 
 @each("until", [NOON, NOON - HOUR], ids=str)
-def test_nobody_is_told_where_nothing_changes(notified_alert: Alert, until: datetime) -> None:
+def test_nobody_is_notified_where_nothing_changes(notified_alert: Alert, until: datetime) -> None:
     acknowledge(notified_alert, until)
     assert acknowledging() == []
 

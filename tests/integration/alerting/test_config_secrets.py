@@ -68,7 +68,9 @@ def test_one_deleted_after_that_moment_waits(project: Project) -> None:
     assert has_secrets(config)
 
 
-def test_who_was_told_is_told_the_end_before_they_go(project: Project, outside: Outside) -> None:
+def test_notified_recipients_get_the_end_before_their_row_is_removed(
+    project: Project, outside: Outside
+) -> None:
     config = make_config(project)
     ingest(project, host_report(reachable=False))
     evaluate()
@@ -120,7 +122,7 @@ def test_an_active_alert_keeps_them(project: Project) -> None:
     assert purge()
 
 
-def test_what_is_told_once_and_not_sent_any_more_keeps_nothing(project: Project, outside: Outside) -> None:
+def test_a_dropped_one_shot_notification_keeps_no_secret(project: Project, outside: Outside) -> None:
     config = make_config(project, eventTypeName="NEW_HOST", notifications=[{**WEBHOOK, "delayMin": 60}])
     ingest(project, host_report())
     evaluate()

@@ -52,7 +52,7 @@ def test_what_still_waits_to_be_evaluated_begins_none(project: Project) -> None:
     assert statuses(config) == []
 
 
-def test_what_is_told_once_is_told_all_the_same(project: Project) -> None:
+def test_one_shot_notifications_are_sent_all_the_same(project: Project) -> None:
     make_config(project, eventTypeName="NEW_AGENT")
     evaluate(START)
     ingest(project, now=START)

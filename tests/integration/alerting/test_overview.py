@@ -129,7 +129,7 @@ class TestNotifications:
         make_notification(project, **{"created": NOW - HOUR, "due": NOW, **changes})
         assert self.failing() == []
 
-    def test_whom_a_global_configuration_tells_is_shown_to_who_reads_global_ones(
+    def test_recipients_of_a_global_configuration_are_shown_to_readers_of_global_configurations(
         self, project: Project
     ) -> None:
         failed = {"status": "FAILED", "due": NOW, "attempts": 1, "reason": "refused"}

@@ -151,7 +151,7 @@ def test_a_role_given_too_late_goes_with_the_row(project: Project) -> None:
     assert not Project.with_deleted.exists()
 
 
-def test_who_was_told_is_told_that_it_is_cancelled_before_it_is_forgotten(
+def test_notified_recipients_get_the_cancellation_before_the_alert_is_deleted(
     project: Project, outside: Outside
 ) -> None:
     notified_alert(project)

@@ -85,7 +85,7 @@ def test_a_retry_does_not_reach_who_left(
     assert (row.status, row.reason) == (NotificationStatus.DROPPED, DropReason.NOT_AMONG_THEM)
 
 
-def test_those_who_stay_are_told(project: Project, outside: Outside) -> None:
+def test_remaining_recipients_are_notified(project: Project, outside: Outside) -> None:
     ada = begin(project, outside, AWAY)
     User.objects.filter(id=ada.id).update(email_address="ADA@example.com")
     deliver_all(clock.now() + LATER)
@@ -117,7 +117,7 @@ def test_what_failed_is_not_sent_to_who_left_again(
     assert opening(ADA).status == NotificationStatus.FAILED
 
 
-def test_who_left_after_being_told_is_told_the_end(project: Project, outside: Outside) -> None:
+def test_a_person_who_left_after_the_opening_gets_the_end(project: Project, outside: Outside) -> None:
     go(begin(project, outside, TAKEN))
     ingest(project, host_report())
     evaluate()

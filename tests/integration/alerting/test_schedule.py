@@ -37,7 +37,7 @@ delete = partial(alert_config_delete, actor=SYSTEM)
 disable = partial(alert_config_set_enabled, enabled=False, actor=SYSTEM)
 
 
-def test_what_is_told_once_is_due_when_its_delay_has_passed_since_it_happened(project: Project) -> None:
+def test_a_one_shot_notification_is_due_when_its_delay_has_passed_since_it_happened(project: Project) -> None:
     make_config(project, eventTypeName="HOST_ROLLBACK", notifications=[{**WEBHOOK, "delayMin": 5}])
     happened = clock.now() - timedelta(hours=1)
     ingest(project, events=(ROLLBACK,), now=happened)
@@ -68,7 +68,7 @@ def test_the_last_of_many_signals_counts(project: Project, reports: int, expecte
     assert sorted(statuses(config)) == expected
 
 
-def test_what_held_before_a_config_was_made_counts_its_delay_from_the_evaluation(project: Project) -> None:
+def test_what_held_before_a_config_was_created_counts_its_delay_from_the_evaluation(project: Project) -> None:
     ingest(project, host_report(reachable=False))
     evaluate()
     config = make_config(project, notifications=[{**WEBHOOK, "delayMin": 5}])

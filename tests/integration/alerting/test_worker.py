@@ -266,7 +266,7 @@ def test_it_finds_agents_with_a_heartbeat_timeout(project: Project) -> None:
 
 
 @pytest.mark.django_db
-def test_ended_sessions_are_forgotten_and_an_emptied_epoch_begins_anew() -> None:
+def test_ended_sessions_are_forgotten_and_an_emptied_epoch_begins_again() -> None:
     now = clock.now()
     for name, ends in (("old", now - timedelta(seconds=1)), ("new", now + timedelta(hours=1))):
         Session.objects.create(session_key=name, session_data="", expire_date=ends)

@@ -120,7 +120,7 @@ class TestBesideOthers:
         assert Reading.objects.count() == Host.objects.count() == 10
         assert existing_days().count(TODAY) == 1
 
-    def test_a_day_is_made_while_others_read_and_write(self, project: Project) -> None:
+    def test_a_day_is_created_while_others_read_and_write(self, project: Project) -> None:
         host = make_host(project)
         measure(host, NOW, CONNECTIONS=1.0)
 

@@ -311,7 +311,7 @@ class TestEvents:
         # A reporter's clock is ahead of ours.
         assert signals["SHARD_ADDED"].created == now
 
-    def test_a_new_host_is_told_with_what_its_first_report_says(self, project: Project) -> None:
+    def test_a_new_host_is_reported_with_what_its_first_report_says(self, project: Project) -> None:
         ingest(project, host_report("a", type_name=HostType.REPLICA_PRIMARY, cluster_name="c"))
         signal = Signal.objects.get(kind="event", payload__eventTypeName="NEW_HOST")
         assert (signal.payload["clusterName"], signal.payload["typeName"]) == ("c", "REPLICA_PRIMARY")

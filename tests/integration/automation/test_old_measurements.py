@@ -176,7 +176,7 @@ def test_what_is_read_is_the_same_before_during_and_after(
     assert not Measurement.objects.exists()
 
 
-def test_new_measurements_stand_beside_those_not_moved_yet(project: Project) -> None:
+def test_new_measurements_are_read_together_with_unmoved_measurements(project: Project) -> None:
     host = make_host(project)
     old(host, NOW - HOUR, CONNECTIONS=1.0)
     measure(host, NOW, CONNECTIONS=3.0)
@@ -260,7 +260,7 @@ def test_what_was_stored_without_any_sample_becomes_no_row(project: Project) -> 
     assert not Reading.objects.exists()
 
 
-def test_that_all_is_moved_is_told_once(project: Project, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_end_of_the_move_is_logged_once(project: Project, caplog: pytest.LogCaptureFixture) -> None:
     old(make_host(project), NOW, CONNECTIONS=1.0)
     with caplog.at_level(logging.INFO, "opsapi.worker"):
         for _ in range(3):

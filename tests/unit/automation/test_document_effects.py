@@ -123,7 +123,7 @@ def test_the_rest_is_not_warned_of(new: dict[str, Any]) -> None:
 
 
 @each(("time", "at"), [(BEFORE, None), (AFTER, None), (LATER, datetime(2099, 11, 21, 12, 0, 1, tzinfo=UTC))])
-def test_a_time_to_come_is_told(time: str, at: datetime | None) -> None:
+def test_a_time_to_come_is_reported(time: str, at: datetime | None) -> None:
     (effect,) = found([process()], [process(lastCompact=time)])
     assert effect.at == at
 

@@ -188,7 +188,7 @@ def test_other_texts_are_shown(text: str) -> None:
     "sent",
     ["https://******@elsewhere/x?******", "https://******@db/x?y=1", "https://db/x?******", "/x?******"],
 )
-def test_a_redacted_url_stands_for_nothing_but_itself(sent: str) -> None:
+def test_a_redacted_url_is_for_nothing_but_itself(sent: str) -> None:
     stored = {"url": "https://ada:pa55@db/x?y=pa55"}
     assert unknown({"url": sent}, stored) == ["/url"]
     assert unknown({"other": sent}, stored) == ["/other"]
@@ -225,9 +225,7 @@ def test_a_new_value_is_taken(path: str) -> None:
 
 @each("path", SECRET_PATHS)
 @each("stored", [{}, {"password": []}, {"auth": 5, "token": {}}], ids=["empty", "list", "other"])
-def test_a_redacted_value_that_stands_for_nothing_is_refused_and_named(
-    path: str, stored: dict[str, Any]
-) -> None:
+def test_a_redacted_value_that_is_for_nothing_is_refused_and_named(path: str, stored: dict[str, Any]) -> None:
     assert unknown(at(path, MASK), stored) == ["/" + path.replace(".", "/")]
 
 
@@ -310,5 +308,5 @@ def test_secrets_in_a_list_are_found_by_their_index_in_a_list_of_the_same_length
     assert unknown({"tokens": [MASK]}, stored) == ["/tokens/0"]
 
 
-def test_not_more_faults_are_told_than_the_most() -> None:
+def test_not_more_faults_are_reported_than_the_most() -> None:
     assert len(unknown({"token": [MASK] * 1000}, {})) == MOST_FAULTS

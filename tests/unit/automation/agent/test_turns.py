@@ -66,7 +66,7 @@ def test_a_fault_ends_the_round_and_loses_nothing_that_was_measured() -> None:
     assert measured(turns, server) == ["c"]  # b had its turn
 
 
-def test_a_database_that_is_gone_is_told_by_a_list_without_it() -> None:
+def test_a_database_that_is_gone_is_reported_by_a_list_without_it() -> None:
     turns, server = DatabaseTurns(), ServerOfDatabases("a", "b")
     measured(turns, server)
     server.names, server.time = ["a"], server.time + DATABASES_EVERY
