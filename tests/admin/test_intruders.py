@@ -135,7 +135,7 @@ def test_a_popup_shows_no_more(console: Client, operator: User) -> None:
     assert operator.password not in page.content.decode()
 
 
-def test_nothing_out_of_reach_is_offered_for_choice(project: Project) -> None:
+def test_only_visible_rows_are_offered_for_choice(project: Project) -> None:
     other = ProjectFactory.create(name="elsewhere", org=OrganizationFactory.create(name="elsewhere"))
     UserFactory.create(username="elsewhere").grants.create(role=Role.GROUP_OWNER.value, project=other)
     make_operator(username="elsewhere2")

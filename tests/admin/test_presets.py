@@ -61,13 +61,13 @@ def test_nothing_is_listed_before_the_project_is_known(console: Client, project:
     assert not {"presets", "shown"} & set(typed_in(shown(console, PRESETS)))
 
 
-def test_who_writes_one_project_alone_need_not_choose_it(project: Project) -> None:
+def test_a_writer_of_only_one_project_does_not_choose_it(project: Project) -> None:
     page = shown(browser_with(Role.GROUP_MONITORING_ADMIN, project=project), PRESETS)
     assert typed_in(page)["group"] == [project.id]
     assert len(typed_in(page)["presets"]) == len(presets_of(Engine.MONGODB))
 
 
-def test_those_chosen_are_created(console: Client, operator: User, project: Project) -> None:
+def test_chosen_presets_are_created(console: Client, operator: User, project: Project) -> None:
     with leaves_events(operator, MADE, MADE):
         answer = send(console, at(project), typed(project, "NO_PRIMARY", "DIRTY_CACHE"))
     assert answer.headers["Location"] == CONFIGS

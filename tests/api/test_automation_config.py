@@ -186,7 +186,7 @@ class TestPublishing:
         assert published(publisher, path, document(version=0, notes=notes))["notes"] == notes
 
 
-class TestWhatIsTold:
+class TestRecordedChanges:
     """Events, and the hosts a publish brings."""
 
     def test_a_publish_is_recorded_with_its_effect_on_each_process(

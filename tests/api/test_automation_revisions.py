@@ -65,7 +65,7 @@ class TestRevisions:
         assert refusal(publisher.get(f"{path}/revisions/{number}")) == NOT_FOUND
         assert refusal(publisher.request("POST", f"{path}/revisions/{number}/restore")) == NOT_FOUND
 
-    def test_those_of_another_project_are_not_found(self, owner: ApiClient, path: str) -> None:
+    def test_revisions_of_another_project_are_not_found(self, owner: ApiClient, path: str) -> None:
         published(owner, path, named("a"))
         other = owner.post("/groups", bodies.group()).json()["id"]
         assert refusal(owner.get(f"/groups/{other}/automationConfig/revisions/1")) == NOT_FOUND
@@ -180,7 +180,7 @@ def status_of(path: str) -> str:
 class TestStatus:
     """`GET …/automationStatus`."""
 
-    def test_a_new_project_has_nothing_to_reach(self, reader: ApiClient, path: str) -> None:
+    def test_a_new_project_has_no_goal(self, reader: ApiClient, path: str) -> None:
         shown = reader.get(status_of(path)).json()
         assert (shown["goalVersion"], shown["processes"]) == (0, [])
         relations = {link["rel"]: link["href"] for link in shown["links"]}

@@ -70,9 +70,7 @@ def test_readers_without_the_role_see_none(publisher: ApiClient, path: str, proj
 
 
 @each("role", [Role.GROUP_OWNER, Role.GROUP_AUTOMATION_ADMIN, Role.GROUP_READ_ONLY])
-def test_only_those_who_may_publish_see_them(
-    publisher: ApiClient, path: str, project: Project, role: Role
-) -> None:
+def test_only_publishers_see_them(publisher: ApiClient, path: str, project: Project, role: Role) -> None:
     published(publisher, path, SENT)
     caller = ApiClient(make_key(Grant(role, group_id=project.id)))
     assert (bodies.SECRET in caller.get(path).content.decode()) is (role is not Role.GROUP_READ_ONLY)

@@ -285,9 +285,7 @@ def test_what_was_read_can_be_written_back(places: dict[str, ConfigPath], kind: 
     assert (list(NotificationSetting.objects.values()), Event.objects.count()) == (rows, events)
 
 
-def test_those_named_need_not_be_there_still_when_it_is_written_back(
-    place: ConfigPath, project: Project
-) -> None:
+def test_deleted_recipients_can_be_written_back(place: ConfigPath, project: Project) -> None:
     made = place.post(shortest("USER"), shortest("TEAM")).json()
     Team.objects.all().delete()
     UserFactory._meta.model.objects.filter(username=bodies.COLLEAGUE).delete()

@@ -145,7 +145,7 @@ def test_before_separates_events_of_one_moment(owner: ApiClient) -> None:
 
 
 @each(("page", "places", "rels"), [(1, [1], ["self", "next"]), (2, [0], ["self", "previous"])])
-def test_pages_after_before_are_those_of_the_remainder(
+def test_pages_with_before_are_pages_of_the_remainder(
     owner: ApiClient, three: list[str], page: int, places: list[int], rels: list[str]
 ) -> None:
     document = owner.get(f"/globalEvents?before={three[2]}&itemsPerPage=1&pageNum={page}").json()

@@ -187,7 +187,7 @@ def test_a_wrong_field_is_named_and_nothing_is_created(
     assert not AlertConfig.objects.exists()
 
 
-def test_a_preset_of_the_other_engine_is_refused_with_those_allowed(admin: ApiClient, path: str) -> None:
+def test_a_preset_of_the_other_engine_is_refused_with_the_allowed_values(admin: ApiClient, path: str) -> None:
     (bad,) = admin.post(path, presets("DEADLOCKS")).json()["badFields"]
     assert bad["allowed"] == [preset.value for preset in presets_of(Engine.MONGODB)]
 

@@ -213,7 +213,7 @@ def test_recurrence_and_matchers_are_recorded(admin: ApiClient, project: Project
     assert (change["param"], change["old"]) == ("recurrence", said["recurrence"])
 
 
-def test_the_list_has_windows_that_occur_again_and_not_those_that_are_over(
+def test_the_list_has_windows_that_occur_again_and_no_ended_windows(
     admin: ApiClient, project: Project
 ) -> None:
     start = (clock.now() - timedelta(days=100)).astimezone(UTC)

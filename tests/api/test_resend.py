@@ -80,7 +80,7 @@ def test_an_id_that_leads_nowhere_is_named(
     assert refusal(resend(monitor, make_failed_notification(project), **{part: value})) == (404, expected)
 
 
-def test_it_is_looked_for_among_those_of_its_alert(project: Project, monitor: ApiClient) -> None:
+def test_it_is_looked_for_in_its_alert(project: Project, monitor: ApiClient) -> None:
     notification, other = make_failed_notification(project), make_alert(project)
     assert refusal(resend(monitor, notification, alert=other.id)) == (404, "NOTIFICATION_NOT_FOUND")
     notification.refresh_from_db()

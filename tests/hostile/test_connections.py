@@ -117,7 +117,7 @@ def test_connections_that_come_faster_than_they_are_accepted_wait_instead_of_bei
         assert server.answers(INNOCENT)
 
 
-def test_an_address_that_has_too_many_connections_loses_those_that_are_idle_the_longest(
+def test_an_address_with_too_many_connections_loses_the_longest_idle_connections(
     server: WebServer, held: ExitStack
 ) -> None:
     theirs = [held.enter_context(server.connect("127.0.0.4")) for _ in range(MOST + 20)]

@@ -19,7 +19,7 @@ COVERED, DRAWN = 200, 100
 pytestmark = pytest.mark.django_db
 
 
-def test_they_are_those_of_the_document() -> None:
+def test_they_equal_the_document() -> None:
     assert len(operations()) == NUMBER
     assert {operation.path for operation in operations()} == set(PATHS)
 

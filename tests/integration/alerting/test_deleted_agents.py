@@ -24,7 +24,7 @@ def delete(project: Project, agent_type: AgentType = AgentType.MONITORING) -> No
     agent_delete(group_id=project.id, agent_type=agent_type, hostname="AGENT1", actor=SYSTEM, now=LATER)
 
 
-def test_they_are_cancelled_and_those_about_others_stay(project: Project) -> None:
+def test_they_are_cancelled_and_alerts_about_others_stay(project: Project) -> None:
     monitoring, backup = (
         make_config(project, eventTypeName=f"{kind.value}_AGENT_DOWN")
         for kind in (AgentType.MONITORING, AgentType.BACKUP)

@@ -138,7 +138,7 @@ def test_another_scope_cancels_only_where_it_leaves(prod: Project, dev: Project)
     assert states(config) == {prod.id: ["CANCELLED", "OPEN"], dev.id: ["OPEN"]}
 
 
-def test_a_wider_scope_looks_only_at_those_it_gains(prod: Project, dev: Project) -> None:
+def test_a_wider_scope_looks_only_at_projects_it_gains(prod: Project, dev: Project) -> None:
     config = make_global_config(tags=["prod"])
     evaluate()
     alert_config_update(config=config, read=lambda _: {"tags": []}, actor=SYSTEM, now=clock.now())

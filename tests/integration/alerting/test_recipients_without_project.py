@@ -85,7 +85,7 @@ def test_people_of_the_organization_are_notified_of_its_events(project: Project,
 
 
 @pytest.mark.parametrize(("role", "expected"), [("ORG_OWNER", []), ("ORG_MEMBER", ["ours@example.com"])])
-def test_of_them_those_with_the_roles_named(
+def test_only_users_with_the_named_roles(
     project: Project, outside: Outside, role: str, expected: list[str]
 ) -> None:
     member_of(project, "ours")

@@ -75,7 +75,7 @@ def opening(recipient: str) -> Notification:
 
 
 @LEAVING
-def test_a_retry_does_not_reach_who_left(
+def test_a_retry_is_not_sent_to_a_person_who_left(
     project: Project, outside: Outside, leave: Callable[[User], None]
 ) -> None:
     leave(begin(project, outside, AWAY))
@@ -92,7 +92,7 @@ def test_remaining_recipients_are_notified(project: Project, outside: Outside) -
     assert messages_of(outside) == [(OPEN, ADA), (OPEN, BOB)]
 
 
-def test_what_a_window_held_back_does_not_reach_who_left(project: Project, outside: Outside) -> None:
+def test_a_muted_notification_is_not_sent_to_a_person_who_left(project: Project, outside: Outside) -> None:
     ada, now = begin(project, outside, AWAY), clock.now()
     end = now + timedelta(hours=1)
     values = {"alert_types": ["HOST"], "start": now, "end": end}

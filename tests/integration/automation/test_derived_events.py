@@ -192,7 +192,7 @@ class TestVersions:
         versions_weigh(group_id=project.id, now=clock.now())
         assert not Event.objects.filter(event_type__contains="BEHIND").exists()
 
-    def test_those_of_another_project_are_left_alone(self, project: Project, other_project: Project) -> None:
+    def test_agents_of_another_project_stay_unchanged(self, project: Project, other_project: Project) -> None:
         ingest(other_project, host_report("a", version="7.0.1"), version="1.0")
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"), version="1.0")
         ingest(project, agent="agent2", version="1.1")

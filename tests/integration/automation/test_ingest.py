@@ -110,7 +110,7 @@ def test_databases_replaced_on_one_host_stay_on_another(project: Project) -> Non
     assert Database.objects.get(name="y").pk == kept
 
 
-def test_labels_of_hosts_are_those_of_the_last_report_that_has_labels(project: Project) -> None:
+def test_labels_of_hosts_come_from_the_last_report_with_labels(project: Project) -> None:
     first, second = host_report("a"), host_report("b")
 
     def stored() -> list[Any]:

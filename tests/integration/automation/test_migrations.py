@@ -47,9 +47,7 @@ class TestReplicaSets:
         ingest(project, secondary, agent="two")
         assert not Event.objects.filter(event_type="NO_PRIMARY").exists()
 
-    def test_sets_are_those_reports_would_have_created(
-        self, project: Project, other_project: Project
-    ) -> None:
+    def test_sets_equal_the_sets_that_reports_create(self, project: Project, other_project: Project) -> None:
         types = [*HostType]
         for number, type_name in enumerate(types):
             said = {"type_name": type_name, "replica_set_name": "rs0"}

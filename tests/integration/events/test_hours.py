@@ -86,7 +86,7 @@ def test_an_event_counts_in_its_hour(created: datetime, start: datetime | None) 
     assert found() == ({(start, EventGroup.FLEET): 1} if start else {})
 
 
-def test_hours_are_those_of_utc_whatever_the_clock_says() -> None:
+def test_hours_are_in_utc_in_any_time_zone() -> None:
     make_event(NOON)
     assert found(now=NOW.astimezone(timezone(timedelta(hours=5, minutes=30)))) == {
         (NOON, EventGroup.FLEET): 1

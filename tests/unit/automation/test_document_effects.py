@@ -147,7 +147,7 @@ def test_settings_are_named_and_only_so_many() -> None:
     assert many.detail.endswith("x9 and 3 more")
 
 
-def test_processes_come_in_the_order_of_the_document_then_those_removed() -> None:
+def test_processes_are_in_the_order_of_the_document_then_removed_processes() -> None:
     old = [process(name="gone"), process(name="b")]
     new = [process(name="n"), process(name="b", disabled=True)]
     assert [(change.process, change.action) for change in found(old, new)] == [

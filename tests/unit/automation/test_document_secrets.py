@@ -271,7 +271,7 @@ def test_a_renamed_process_is_another_one() -> None:
     assert unknown(document(processes=[process(name="new", pwd=MASK)]), stored) == ["/processes/0/pwd"]
 
 
-def test_those_that_share_a_name_are_found_in_their_order() -> None:
+def test_values_with_the_same_name_are_found_in_their_order() -> None:
     stored = {"list": [{"name": "a", "pwd": "1"}, {"name": "a", "pwd": "2"}]}
     assert put_back(redacted(stored), stored) == stored
     assert unknown({"list": [{"name": "a", "pwd": MASK}]}, stored) == ["/list/0/pwd"]

@@ -21,7 +21,7 @@ def test_services_with_state_and_webhooks_are_notified_of_acknowledging_and_canc
     assert len(sends_state) == (2 if channel.keeps_state or channel.type == "WEBHOOK" else 0)
 
 
-def test_the_services_with_state_are_those_of_the_decisions() -> None:
+def test_the_services_with_state_equal_the_decisions() -> None:
     assert {channel_type for channel_type, channel in CHANNELS.items() if channel.keeps_state} == {
         ChannelType("PAGER_SERVICE"),
         ChannelType("OPS_ALERT_SERVICE"),

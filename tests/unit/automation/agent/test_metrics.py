@@ -72,7 +72,7 @@ def test_a_restart_between_two_polls_drops_every_rate() -> None:
     assert {reasons[metric] for metric in from_there} == {Why.WAITS}
 
 
-def test_types_are_those_of_the_platform() -> None:
+def test_types_equal_the_platforms() -> None:
     named = {
         topology.STANDALONE,
         topology.ARBITER,

@@ -211,7 +211,7 @@ def test_servers_of_one_system_under_different_names_are_reported_once(
     ]
 
 
-def test_the_table_measures_every_metric_of_postgresql_but_those_of_the_machine() -> None:
+def test_the_table_measures_every_metric_of_postgresql_except_the_machines() -> None:
     machine = {metric for metric in Metric if metric.startswith(("SYSTEM_", "DISK_PARTITION_", "SWAP_"))}
     known = {metric.value for metric in Metric if Engine.POSTGRESQL in metric.spec.engines} - machine
     assert {row.metric for row in SERVER} | {SIZE, DEAD_ROWS} == known

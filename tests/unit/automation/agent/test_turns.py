@@ -41,7 +41,7 @@ def measured(turns: DatabaseTurns, server: ServerOfDatabases, seconds: float = 5
     return None if found is None else [name for name, samples in found.items() if samples]
 
 
-def test_those_for_which_there_was_no_time_are_measured_in_the_next_round() -> None:
+def test_databases_without_time_in_a_round_are_measured_in_the_next() -> None:
     turns, server = DatabaseTurns(), ServerOfDatabases("a", "b", "c")
     assert [measured(turns, server, 2.0) for _ in range(3)] == [["a", "b"], ["c"], None]
 
