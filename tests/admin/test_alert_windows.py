@@ -1,4 +1,4 @@
-"""A maintenance window made from an alert."""
+"""A maintenance window created from an alert."""
 
 import re
 from datetime import timedelta

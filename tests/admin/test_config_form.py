@@ -1,4 +1,4 @@
-"""Alert configurations made in the console, as the API would."""
+"""Alert configurations created in the console, as the API would."""
 
 import pytest
 from django.test import Client

@@ -87,7 +87,7 @@ def test_a_redacted_document_can_be_written_back(publisher: ApiClient, reader: A
 
 
 def secret_parts() -> dict[str, Any]:
-    """What stands in the next version although it was redacted."""
+    """What is in the next version although it was redacted."""
     return {"version": 2} | {name: SENT[name] for name in ("agentVersion", "auth", "processes")}
 
 

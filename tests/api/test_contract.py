@@ -1,4 +1,4 @@
-"""The endpoint table of the contract (4.2), a row each; what a row needs more stands in a file of its own."""
+"""The endpoint table of the contract (4.2), a row each; what a row needs more is in a file of its own."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Secrets whose encryption key is gone: they can be sent anew, and nothing else breaks."""
+"""Secrets whose encryption key is gone: they can be sent again, and nothing else breaks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,7 +45,7 @@ def state() -> list[Any]:
 
 
 def unreadable(answer: Any) -> list[str]:
-    """The fields that have to be sent anew."""
+    """The fields that have to be sent again."""
     assert answer.status_code == 400, answer.content
     assert answer.json()["errorCode"] == "REDACTED_VALUE_UNKNOWN"
     assert {fault["message"] for fault in answer.json()["badFields"]} == {UNREADABLE}

@@ -160,7 +160,7 @@ def test_a_secret_replaced_by_one_that_looks_the_same_is_a_change_the_log_shows(
     name, shown = SECRETS[field]
     made = place.post(shortest("EMAIL"), longest(name)).json()
     email, notification = made["notifications"]
-    # A webhook's secret has to be given anew with another URL.
+    # A webhook's secret has to be given again with another URL.
     again = {"webhookSecret": "a webhook secret"} if field == "webhookUrl" else {}
     answer = place.put(made, email, {**notification, **again, field: LOOKS_THE_SAME[shown]})
     assert answer.json()["notifications"] == made["notifications"]

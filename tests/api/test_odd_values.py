@@ -42,14 +42,14 @@ def dotted(place: Place) -> str:
 
 
 def value_at(body: Any, place: Place) -> Any:
-    """What stands there."""
+    """What is there."""
     for step in place:
         body = body[step]
     return body
 
 
 def oddities(route: Route) -> Iterator[tuple[str, bytes]]:
-    """Where something odd stands in a body that is good otherwise, and the body."""
+    """Where something odd is in a body that is good otherwise, and the body."""
     body = BODIES[str(route)]
     name = pointer if is_automation(route) else dotted
     for place in places(body):
@@ -211,7 +211,7 @@ READ_ONLY: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
 
 @each("where", READ_ONLY)
 class TestMaking:
-    """What is read-only where a user or a host is made."""
+    """What is read-only where a user or a host is created."""
 
     def test_it_is_refused(self, owner: ApiClient, project: Project, where: str) -> None:
         body, said = READ_ONLY[where]

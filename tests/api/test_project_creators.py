@@ -17,7 +17,7 @@ CHANGED = "API_KEY_CHANGED_AUDIT"
 
 @pytest.fixture
 def org(db: None) -> Organization:
-    """Where the project is made."""
+    """Where the project is created."""
     made: Organization = OrganizationFactory.create()
     return made
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 class ServiceCase(NamedTuple):
     """One service: its settings, what a notification and an integration say of it, and what tells them apart.
 
-    `{url}` stands for the receiver's address; `seen` are texts of the request, for a notification's own
+    `{url}` means the receiver's address; `seen` are texts of the request, for a notification's own
     credentials and for the integration's.
     """
 

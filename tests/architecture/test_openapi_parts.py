@@ -1,4 +1,4 @@
-"""What the OpenAPI document tells beside the shape of answers: refusals, headers, examples, what is old."""
+"""What the OpenAPI document tells next to the shape of answers: refusals, headers, examples, what is old."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ def operation_of(route: Route) -> Mapping[str, Any]:
 
 
 def resolved(reference: str) -> Any:
-    """What a reference within the document stands for."""
+    """What a reference within the document means."""
     found: Any = openapi_document()
     for name in reference.removeprefix("#/").split("/"):
         found = found[name]

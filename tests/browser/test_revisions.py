@@ -1,4 +1,4 @@
-"""Two versions of an automation document: beside each other, and on a phone one after the other."""
+"""Two versions of an automation document: next to each other, and on a phone one after the other."""
 
 from typing import Any
 

@@ -130,7 +130,7 @@ def test_events_of_the_installation_are_notified_by_a_global_configuration(
     scenario.owner.post("/users", bodies.user(username="somebody@example.com"))
     _eventually_notified(site, scenario, ["alert.inform"])
     assert _informed(receiver)["targetUsername"] == "somebody@example.com"
-    # It would be told of everybody the other tests make, where nobody listens any more.
+    # It would be notified of everybody the other tests make, where nobody listens any more.
     scenario.owner.delete(f"/globalAlertConfigs/{made}")
 
 

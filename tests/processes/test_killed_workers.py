@@ -40,7 +40,7 @@ _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class Workers:
-    """One worker at a time beside the platform's own, which stands still: the one it starts is killed."""
+    """One worker at a time next to the platform's own, which stands still: the one it starts is killed."""
 
     def __init__(self, platform: RunningPlatform) -> None:
         self._platform = platform
@@ -119,7 +119,7 @@ def scenario(site: RunningSite) -> Iterator[Scenario]:
 
 @contextmanager
 def _standing_still(site: RunningSite, pid: int) -> Iterator[None]:
-    """The process stands still and has nothing in hand."""
+    """The process stands still and has nothing in progress."""
 
     def is_still() -> bool:
         os.kill(pid, signal.SIGSTOP)
@@ -355,7 +355,7 @@ def test_a_worker_ends_while_a_receiver_hangs_and_leaves_the_message_to_another(
 
 
 def _lease(site: RunningSite, scenario: Scenario) -> object:
-    """Of the webhook that is in hand."""
+    """Of the webhook that is in progress."""
     return site.ask(
         "SELECT lease_token FROM alerting_notification WHERE channel = 'WEBHOOK' "  # noqa: S608 - the test's own
         f"AND lease_token IS NOT NULL AND group_id = '{scenario.group}'"

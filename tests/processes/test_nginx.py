@@ -41,7 +41,7 @@ USER = {
 MOST = 256
 """Requests of one address at a time, of the shipped file."""
 CLIENT = "127.0.0.2"
-"""Where our requests come from, beside the proxy's own 127.0.0.1."""
+"""Where our requests come from, next to the proxy's own 127.0.0.1."""
 MANY = 3000 if LONG else 1100
 """More than nginx takes in all as packages set it up."""
 _HEAD = f"HTTP/1.1\r\nHost: {NAME}\r\n"

@@ -44,7 +44,7 @@ def site() -> Iterator[RunningSite]:
 
 @contextmanager
 def _more_workers(platform: RunningPlatform, count: int) -> Iterator[None]:
-    """Workers beside the platform's own, as on other machines with the same database."""
+    """Workers next to the platform's own, as on other machines with the same database."""
     command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
     log = platform.directory / "more_workers.txt"
     with log.open("wb") as stderr:

@@ -159,7 +159,7 @@ def test_a_recipient_without_the_opening_gets_no_acknowledgement(project: Projec
 
 
 def acknowledge_in_vain(project: Project, outside: Outside) -> None:
-    """The webhook is away when it is to be told of the acknowledgement."""
+    """The webhook is away when it is to be notified of the acknowledgement."""
     open_alert(project, WEBHOOK)
     outside.outcome = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5)
     acknowledge(project, START + 10 * MINUTE, now=START + MINUTE)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def notified_alert(project: Project) -> Alert:
-    """An alert that a webhook and an address were told of."""
+    """An alert that a webhook and an address were notified of."""
     config = make_config(project, notifications=[WEBHOOK, EMAIL])
     alert = make_alert(project, config_id=config.id)
     for setting in config.settings.all():
@@ -45,7 +45,7 @@ def acknowledge(alert: Alert, until: datetime, *, group_id: str | None = None) -
 
 
 def acknowledging() -> list[str]:
-    """The kinds of receivers who are to be told of it."""
+    """The kinds of receivers who are to be notified of it."""
     found = Notification.objects.filter(kind="alert.acknowledge")
     return list(found.values_list("type_name", flat=True))
 

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def filled(project: Project) -> None:
-    """Nine alerts, some made in the same second, with and without what they may have; others elsewhere."""
+    """Nine alerts, some created in the same second, with and without what they may have; others elsewhere."""
     for number in range(9):
         make(project, number)
     make(ProjectFactory.create(), 0)

@@ -50,7 +50,7 @@ def lapse(times: int) -> None:
 
 
 def lapse_for_good() -> None:
-    """As many attempts as are made at most."""
+    """As many attempts as are created at most."""
     lapse(LAPSES_AT_MOST)
 
 

@@ -30,7 +30,7 @@ def delayed(setting: Any, minutes: int) -> dict[str, Any]:
 
 
 def set_notifications(config: AlertConfig, *notifications: dict[str, Any]) -> None:
-    """Change whom it tells, and when."""
+    """Change its recipients, and when."""
     values = {"notifications": list(notifications)}
     alert_config_update(config=config, read=lambda _: values, actor=SYSTEM, now=clock.now())
 

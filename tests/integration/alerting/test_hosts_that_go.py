@@ -31,7 +31,7 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
 
 @pytest.fixture
 def config(project: Project, outside: Outside) -> AlertConfig:
-    """Two hosts are down, and the webhook was told of both."""
+    """Two hosts are down, and the webhook was notified of both."""
     made = make_config(project)
     ingest(project, host_report("db1", reachable=False), host_report("db2", reachable=False))
     evaluate()

@@ -93,7 +93,7 @@ def rows_of(project: Project) -> Mapping[str, int]:
 
 
 def notified_alert(project: Project) -> None:
-    """A host is down, and the webhook was told."""
+    """A host is down, and the webhook was notified."""
     make_config(project)
     ingest(project, host_report(reachable=False))
     evaluate()
@@ -241,7 +241,7 @@ def test_signals_of_a_deleted_project_are_dropped(project: Project) -> None:
     config = make_config(project)
     ingest(project, host_report(reachable=False))
     delete(project)
-    # As when a configuration was made the moment its project was deleted.
+    # As when a configuration was created the moment its project was deleted.
     AlertConfig.objects.filter(id=config.id).update(deleted=None, enabled=True)
     evaluate()
     assert not Signal.objects.exists()

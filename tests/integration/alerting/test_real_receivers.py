@@ -120,7 +120,7 @@ def let_retries_come(count: int | None = None) -> None:
 
 
 def words(receiver: HttpReceiver, host: str = HOSTS[0]) -> list[str]:
-    """What the receiver was told of a host, in order."""
+    """What the receiver was notified of a host, in order."""
     about = [
         request
         for request in receiver.requests

@@ -34,7 +34,7 @@ ADA, BOB = "ada@example.com", "bob@example.com"
 
 
 def begin(project: Project, outside: Outside, outcome: Outcome) -> User:
-    """An alert that ada and bob are told of, with that outcome; ada."""
+    """An alert that ada and bob are notified of, with that outcome; ada."""
     ada = make_member(project, "ada")
     make_member(project, "bob")
     make_config(project, notifications=[GROUP])

@@ -1,4 +1,4 @@
-"""However a notification is sent again, each receiver is told of a running alert in one row of repeats."""
+"""However often a notification is sent again, each receiver has one row of reminders of a running alert."""
 
 import uuid
 from collections.abc import Mapping

@@ -43,7 +43,7 @@ def make_signal(created: datetime, failed: datetime | None = None) -> Signal:
 
 
 def make_ended(project: Project, ended: datetime, *, notifications: int = 2, **changes: str) -> Alert:
-    """An alert that was told, in two attempts each time, before it ended."""
+    """An alert that was notified, in two attempts each time, before it ended."""
     values = {"status": "CLOSED", "resolved": ended, "created": ended - DAY, "updated": ended} | changes
     alert = make_alert(project, **values)
     for _ in range(notifications):

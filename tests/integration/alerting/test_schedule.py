@@ -61,7 +61,7 @@ def test_the_last_of_many_signals_counts(project: Project, reports: int, expecte
         ingest(project, host_report(reachable=number % 2 == 1))
     first, *others = Signal.objects.order_by("id")
     assert len(others) == reports - 1
-    # Written anew the first is read last where nothing orders them, and by its time it is the last.
+    # Written again the first is read last where nothing orders them, and by its time it is the last.
     Signal.objects.filter(id=first.pk).update(created=clock.now())
     _without_indexes()
     evaluate()

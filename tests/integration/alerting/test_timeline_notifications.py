@@ -1,4 +1,4 @@
-"""Who was told of an alert, who was not and why, and what is to come."""
+"""Who was notified of an alert, who was not and why, and what is to come."""
 
 import pytest
 

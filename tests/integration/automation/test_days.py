@@ -1,4 +1,4 @@
-"""The partitions of days: made ahead, made when a report needs one, dropped without holding anybody up."""
+"""The partitions of days: made ahead, created when a report needs one, dropped without holding anybody up."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

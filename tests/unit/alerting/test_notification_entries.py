@@ -1,4 +1,4 @@
-"""One notification in the story of its alert."""
+"""One notification in the timeline of its alert."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""METRICS_SERVICE: what stands in the stream of events."""
+"""METRICS_SERVICE: what is in the stream of events."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Redacted values that are sent back: what they stand for, and why one stands for nothing."""
+"""Redacted values that are sent back: what they mean, and why one means nothing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is reported of a deployment, by what its servers answered; no connection is made."""
+"""What is reported of a deployment, by what its servers answered; no connection is created."""
 
 import gc
 import logging

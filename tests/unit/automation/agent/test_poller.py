@@ -1,4 +1,4 @@
-"""Rounds: hosts beside each other, and nobody waits for the late."""
+"""Rounds: hosts next to each other, and nobody waits for the late."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
