@@ -209,14 +209,14 @@ def test_a_wrong_field_leaves_a_configuration_as_it_is(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_closed_set_is_named_where_something_else_stands(
+def test_a_closed_set_is_named_where_something_else_is(
     owner: ApiClient, paths: dict[str, str], kind: str, body: dict[str, Any], allowed: str
 ) -> None:
     document = owner.post(paths[kind], globally(body) if kind == "global" else body).json()
     assert allowed in document["badFields"][0]["allowed"]
 
 
-def test_a_projects_configuration_is_told_which_types_it_may_name(
+def test_a_refusal_names_the_types_of_a_projects_configuration(
     owner: ApiClient, paths: dict[str, str]
 ) -> None:
     body = alert_config(eventTypeName="BACKUP_AGENT_CONF_CALL_FAILURE")
