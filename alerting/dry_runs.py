@@ -36,7 +36,7 @@ from alerting.rules.dry_run import (
 )
 from alerting.rules.matchers import matches
 from alerting.rules.observations import Condition, Observation, of_host
-from alerting.rules.thresholds import MetricThreshold, ThresholdState, evaluate_threshold
+from alerting.rules.thresholds import MetricThreshold, ThresholdState, evaluate_threshold, limit_of
 from alerting.rules.windows import WindowRule
 from alerting.selectors.config_views import config_view
 from alerting.selectors.notification_settings import filled, recipient_shown, type_of
@@ -49,11 +49,11 @@ from automation.selectors.measurements import newest_measurements
 from automation.selectors.recorded_metrics import (
     ReportedValues,
     ValueRange,
+    crossing_values,
     days_between,
     has_old_measurements,
     hours_between,
     last_values,
-    reported_values,
     sources_of_hosts,
     value_ranges,
 )
@@ -337,13 +337,13 @@ class _Reading:
                 measured.fold([ReportedValues(source, self.start, [number for _, number in values])])
         yield self.start
         after = self.end + _MICROSECOND
-        metric = measured.threshold.metric
+        metric, level = measured.threshold.metric, limit_of(measured.threshold)
         for since, until in days_between(self.start, after):
             with self.budget.statement():
                 changing = measured.changing(value_ranges(measured.sources, metric, since, until))
             for hour, next_hour in hours_between(since, until) if changing else ():
                 with self.budget.statement():
-                    measured.fold(reported_values(changing, metric, hour, next_hour))
+                    measured.fold(crossing_values(changing, metric, level, hour, next_hour))
                 yield min(next_hour, self.end)
             yield min(until, self.end)
         with self.budget.statement():
@@ -404,10 +404,13 @@ class _Measured:
         return [source for source, target in self.targets.items() if self.run.active(target)]
 
     def fold(self, reports: Iterable[ReportedValues]) -> None:
-        """Fold the reports, except values inside the threshold of hosts without an alert."""
+        """Fold the reports; a report that neither starts nor ends an alert changes only its value."""
         for report in reports:
-            inside = evaluate_threshold(self.threshold, report.values).state is ThresholdState.INSIDE
-            if inside and self.run.active(self.targets[report.source]) is None:
+            verdict = evaluate_threshold(self.threshold, report.values)
+            alert = self.run.active(self.targets[report.source])
+            if verdict.state is (ThresholdState.OUTSIDE if alert else ThresholdState.INSIDE):
+                if alert:
+                    alert.value = verdict.value
                 continue
             samples = {self.threshold.metric.value: report.values}
             for observation in of_host(self.states[report.source], samples):

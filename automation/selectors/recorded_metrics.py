@@ -21,11 +21,18 @@ SELECT source_id, min(numbers[%(number)s]), max(numbers[%(number)s])
  WHERE source_id = ANY(%(sources)s) AND reported >= %(since)s AND reported < %(until)s
  GROUP BY source_id
 """  # noqa: S608 - contains only our own names
-_VALUES = f"""
-SELECT reported, report, source_id, numbers[%(number)s]
-  FROM {READINGS}
- WHERE source_id = ANY(%(sources)s) AND reported >= %(since)s AND reported < %(until)s
-   AND numbers[%(number)s] IS NOT NULL
+# A report with several values counts with their mean, so it and the next report are always read.
+_CROSSING = f"""
+SELECT reported, report, source_id, value
+  FROM (SELECT *, lag(value) OVER ordered AS before, lag(size) OVER ordered AS size_before
+          FROM (SELECT source_id, reported, report, age, numbers[%(number)s] AS value,
+                       count(*) OVER (PARTITION BY source_id, reported, report) AS size
+                  FROM {READINGS}
+                 WHERE source_id = ANY(%(sources)s) AND reported >= %(since)s AND reported < %(until)s
+                   AND numbers[%(number)s] IS NOT NULL) AS sized
+        WINDOW ordered AS (PARTITION BY source_id ORDER BY reported, report, age DESC)) AS compared
+ WHERE before IS NULL OR size > 1 OR size_before > 1
+    OR (value > %(level)s) <> (before > %(level)s) OR (value < %(level)s) <> (before < %(level)s)
  ORDER BY reported, report, source_id
 """  # noqa: S608 - contains only our own names
 _LAST = f"""
@@ -95,27 +102,28 @@ def value_ranges(
         return {source: (lowest, highest) for source, lowest, highest in cursor if lowest is not None}
 
 
-def reported_values(
-    sources: Collection[int], metric: Metric, since: datetime, until: datetime
+def crossing_values(
+    sources: Collection[int], metric: Metric, level: float, since: datetime, until: datetime
 ) -> list[ReportedValues]:
-    """The values in each report from `since` to before `until`, on one UTC day, in order of time."""
-    return _read(_VALUES, sources, metric, since, until)
+    """The values in the reports from `since` to before `until`, on one UTC day, in order of time.
+
+    Leaves out a report whose only value is on the same side of the level as the only value of the report
+    before it. The first report of each source is always there.
+    """
+    parameters = {**_parameters(sources, metric, since, until), "level": level}
+    return _read(_CROSSING, parameters)
 
 
 def last_values(
     sources: Collection[int], metric: Metric, since: datetime, until: datetime
 ) -> list[ReportedValues]:
     """The values in the last report of each source that has any, from `since` to before `until`."""
-    return _read(_LAST, sources, metric, since, until)
+    return _read(_LAST, _parameters(sources, metric, since, until)) if sources else []
 
 
-def _read(
-    statement: str, sources: Collection[int], metric: Metric, since: datetime, until: datetime
-) -> list[ReportedValues]:
-    if not sources:
-        return []
+def _read(statement: str, parameters: JsonObject) -> list[ReportedValues]:
     with connection.cursor() as cursor:
-        cursor.execute(statement, _parameters(sources, metric, since, until))
+        cursor.execute(statement, parameters)
         return _by_report(cursor.fetchall())
 
 
