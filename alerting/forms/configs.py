@@ -206,10 +206,18 @@ class ConfigForm(ConsoleForm):
         """Not valid while only a trial is requested, so that nothing is saved."""
         return TRY not in self.typed and super().is_valid()
 
+    @property
+    def offers_trial(self) -> bool:
+        """Whether to show the button: a stored global configuration has no project to try it on."""
+        return not self.is_global
+
     @cached_property
     def trial(self) -> Trial | None:
         """What the configuration would have done; None unless it is requested and the input is right."""
-        if TRY not in self.typed or not self.is_bound or self.errors or self.is_global:
+        if TRY not in self.typed or not self.is_bound or self.errors:
+            return None
+        if self.is_global:
+            self.trial_refusal = "Choose a project to try the configuration."
             return None
         group_id, values = self.tried()
         try:
@@ -320,6 +328,11 @@ class NewConfigForm(ConfigForm):
 
     def scope(self) -> Scope:
         return INSTALLATION if self.is_global else Scope(group_id=self.group)
+
+    @property
+    def offers_trial(self) -> bool:
+        """Always: the project is chosen in the form."""
+        return True
 
     def tried(self) -> tuple[str, Mapping[str, Any]]:
         """The chosen project and the values."""
