@@ -70,7 +70,7 @@ from opsapi.encryption import CannotDecryptError
 from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER
 
-logger = logging.getLogger("opsapi.pipeline")
+logger = logging.getLogger("opsapi.delivery")
 
 HELD_UP = "the worker was delayed before it could send the message"
 

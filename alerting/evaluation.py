@@ -48,7 +48,7 @@ from events.types import EventType
 from opsapi.api.principal import SYSTEM
 from opsapi.postgresql.faults import passes
 
-logger = logging.getLogger("opsapi.pipeline")
+logger = logging.getLogger("opsapi.evaluation")
 
 EVALUATION_SECONDS = 0.5
 """A transaction starts no further signal after this time, because its locks last until its end."""
@@ -305,7 +305,7 @@ class _Evaluation:
         pairs: set[tuple[str, int]] = set()
         for number, observation in enumerate(observations):
             index = self._collected.index(observation)
-            pairs.update((config.id, number) for config in index.beginning(observation))
+            pairs.update((config.id, number) for config in index.candidates(observation))
             for metric in index.metrics(observation):
                 active = self._collected.active.get(self._collected.target(observation, metric), {})
                 pairs.update((config_id, number) for config_id in active.keys() & index.configs.keys())

@@ -14,7 +14,7 @@ from django.test import TransactionTestCase
 from accesslist.credentials import begin_remembering
 from opsapi import clock
 from opsapi.embedded.layout import Layout
-from tests.integration.embedded.sql import tell
+from tests.integration.embedded.sql import run_sql
 from tests.shared import made_once, run_directory
 
 KEPT = frozenset({"django_content_type", "auth_permission"})
@@ -34,7 +34,7 @@ def use_own_database() -> None:
 
 def copy_migrated(name: str) -> None:
     """Make a migrated database of this name, once the fixture `django_db_setup` is there."""
-    tell(Layout(run_directory()), f"CREATE DATABASE {name} TEMPLATE {_MIGRATED}")
+    run_sql(Layout(run_directory()), f"CREATE DATABASE {name} TEMPLATE {_MIGRATED}")
 
 
 def _migrate(_: Path) -> None:

@@ -120,11 +120,11 @@ class OrganizationAdmin(ConsoleAdmin):
 _AGENT = "automation.agent"
 
 
-def _make(call: ActionCall) -> ActionOutcome:
+def _create(call: ActionCall) -> ActionOutcome:
     project = project_create(
         values=call.values,
         # Operators who read everything have a global role. Others could not see the project they created.
-        owned_by_maker=not call.operator.visible_scope().everything,
+        owned_by_creator=not call.operator.visible_scope().everything,
         actor=call.actor,
         now=call.now,
     )
@@ -155,7 +155,7 @@ class ProjectAdmin(ConsoleAdmin):
         done="Created",
         text="A new project starts with the default alert configurations.",
         icon="create_new_folder",
-        run=_make,
+        run=_create,
         access=Access(Where.ORG, sorted(PROJECT_CREATORS)),
         form=ProjectForm,
     )

@@ -26,7 +26,7 @@ from opsapi.console.model_admin import Section
 from opsapi.roles import Scope
 
 
-def _make(call: ActionCall) -> ActionOutcome:
+def _create(call: ActionCall) -> ActionOutcome:
     values = dict(call.values)
     members = members_named(values.pop("usernames"))
     team = team_create(
@@ -70,7 +70,7 @@ class TeamAdmin(WithRoles):
         done="Created",
         text="A team gives its members roles in projects and can receive alert notifications.",
         icon="group_add",
-        run=_make,
+        run=_create,
         access=WRITE_ORG,
         form=TeamForm,
     )

@@ -80,7 +80,7 @@ class SecondFactorAdmin(ConsoleAdmin):
 _CONTACTS = frozenset({"email_address", "mobile_number"})
 
 
-def _make(call: ActionCall) -> ActionOutcome:
+def _create(call: ActionCall) -> ActionOutcome:
     new, by = NewUser(**call.values), call.operator.grants
     user = user_create(new=new, by=by, actor=call.actor, now=call.now)
     return ActionOutcome(row=user)
@@ -150,7 +150,7 @@ class UserAdmin(WithRoles):
         done="Created",
         text="A user without roles cannot log in and gets no alert notifications.",
         icon="person_add",
-        run=_make,
+        run=_create,
         access=WRITE_USERS,
         form=UserForm,
     )

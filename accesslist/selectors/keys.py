@@ -58,9 +58,9 @@ class ListedKey:
     public_key: str
     grants: tuple[tuple[Grant, Scope], ...]
 
-    def is_within(self, place: Scope) -> bool:
+    def is_within(self, outer: Scope) -> bool:
         """Whether the key holds a role in the project, or in the organization or one of its projects."""
-        return place == INSTALLATION or any(is_within_scope(scope, place) for _, scope in self.grants)
+        return outer == INSTALLATION or any(is_within_scope(scope, outer) for _, scope in self.grants)
 
 
 def entries_of(key_id: str | None) -> QuerySet[AccessListEntry]:

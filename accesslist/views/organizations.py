@@ -151,7 +151,7 @@ class ProjectViewSet(KeyViewSet):
         else:
             self.principal.authorise((Role.GLOBAL_OWNER,))
         project = project_create(
-            values=body, owned_by_maker=not self.caller.is_global, actor=self.actor, now=self.now
+            values=body, owned_by_creator=not self.caller.is_global, actor=self.actor, now=self.now
         )
         return self.alone(ProjectDocument, self._stored(project.id))
 

@@ -54,7 +54,7 @@ SEND_NOW = Action(
     access=_may_send,
     icon="send",
     bulk=True,
-    makes=True,
+    creates=True,
     offered=lambda destination, _now: destination.waiting_count > 0 or destination.state in _TROUBLED,
 )
 

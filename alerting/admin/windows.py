@@ -38,7 +38,7 @@ _VERBS = {
 _OF_PREVIEW = ("start", "end", "alert_types", "recurrence", "matchers")
 
 
-def _make(call: ActionCall) -> ActionOutcome:
+def _create(call: ActionCall) -> ActionOutcome:
     values = call.values
     window = window_create(
         group_id=values["group_id"], values=values["window"], actor=call.actor, now=call.now
@@ -84,7 +84,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         done="Created",
         text="Mutes notifications for the selected alert types, in the whole project or for some targets, "
         "once or regularly. Alerts still open and close.",
-        run=_make,
+        run=_create,
         access=WRITE,
         form=NewWindowForm,
     )

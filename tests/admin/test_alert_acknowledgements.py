@@ -52,7 +52,7 @@ def test_an_alert_is_acknowledged(
 
 
 @each(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({}, "This field is required"),
         ({"until": "forever"}, "not one of the available choices"),
@@ -66,13 +66,13 @@ def test_an_alert_is_acknowledged(
     ids=["nothing", "unknown", "no time", "no date", "past", "two times", "long comment", "long date"],
 )
 def test_wrong_input_is_told_and_changes_nothing(
-    console: Client, operator: User, project: Project, values: dict[str, str], told: str
+    console: Client, operator: User, project: Project, values: dict[str, str], message: str
 ) -> None:
     alert = make_alert(project)
     with leaves_events(operator):
         answer = confirm(console, alert_page(alert, "acknowledge"), **values)
     assert answer.status_code == 200
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     alert.refresh_from_db()
     assert alert.acknowledged_until is None
 

@@ -25,10 +25,10 @@ HOSTILE = "<script>alert(1)</script>"
 def test_a_page_tells_the_story(console: Client, project: Project) -> None:
     config = make_config(project, notifications=[EMAIL])
     alert = make_alert(project, config_id=config.id)
-    told = make_notification(project, alert=alert, status="DELIVERED", attempts=1, latency_ms=84)
+    sent = make_notification(project, alert=alert, status="DELIVERED", attempts=1, latency_ms=84)
     now = clock.now()
     attempt = {"status": DeliveryStatus.DELIVERED.value, "latency_ms": 84, "ended": now}
-    NotificationAttempt.objects.create(notification=told, number=1, **attempt)
+    NotificationAttempt.objects.create(notification=sent, number=1, **attempt)
     due = now + HOUR
     make_notification(project, alert=alert, due=due, kind="alert.update", setting_id=config.settings.get().id)
     text = shown(console, alert_page(alert))
@@ -42,9 +42,9 @@ def test_where_nobody_was_reached_the_console_tells_when_that_began(
     console: Client, project: Project
 ) -> None:
     alert = make_alert(project, config_id=make_config(project, notifications=[EMAIL]).id)
-    told = make_notification(project, alert=alert, status="FAILED", attempts=1, reason=UNREACHABLE)
+    sent = make_notification(project, alert=alert, status="FAILED", attempts=1, reason=UNREACHABLE)
     began = datetime(2025, 11, 21, 12, 0, 30, tzinfo=UTC)
-    tried = told.tries.create(number=1, status="retry", ended=began, reason=UNREACHABLE)
+    tried = sent.tries.create(number=1, status="retry", ended=began, reason=UNREACHABLE)
     assert "was not notified that the alert opened: attempt 1." in shown(console, alert_page(alert))
     for path in (
         reverse("admin:alerting_notificationattempt_changelist"),

@@ -47,7 +47,7 @@ def test_a_window_is_made_in_its_project(console: Client, operator: User, projec
 
 
 @each(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"endDate": "2020-01-01T00:00"}, "must be later than startDate"),
         ({"startDate": ""}, "This field is required"),
@@ -58,9 +58,9 @@ def test_a_window_is_made_in_its_project(console: Client, operator: User, projec
     ],
 )
 def test_a_wrong_window_is_told_and_not_made(
-    console: Client, operator: User, project: Project, changes: dict[str, Any], told: str
+    console: Client, operator: User, project: Project, changes: dict[str, Any], message: str
 ) -> None:
     with leaves_events(operator):
         answer = confirm(console, alert_page(make_alert(project), "window"), **window_values(**changes))
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert not MaintenanceWindow.objects.exists()

@@ -31,12 +31,14 @@ class TestChanging:
         self, is_global: bool, console: Client, operator: User, project: Project
     ) -> None:
         team = make_team(project, operator)
-        told = every_type(is_global=is_global, team_id=team.id, username=operator.username)
+        every_notification = every_type(is_global=is_global, team_id=team.id, username=operator.username)
         matchers = [{"fieldName": "HOSTNAME", "operator": "REGEX", "value": HOSTILE}]
         if is_global:
-            config = make_global_config(notifications=told, matchers=matchers, tags=["prod", " eu"])
+            config = make_global_config(
+                notifications=every_notification, matchers=matchers, tags=["prod", " eu"]
+            )
         else:
-            config = make_config(project, notifications=told, matchers=matchers, enabled=False)
+            config = make_config(project, notifications=every_notification, matchers=matchers, enabled=False)
         before, secrets = facts(config), config_secrets(config)
         with leaves_events(operator):
             answer = send(console, do(config, "change"), typed_in(shown(console, do(config, "change"))))

@@ -89,11 +89,11 @@ class TestMaking:
         made = facts(AlertConfig.objects.get())
         assert made["matchers"] == [{"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "db"}]
         assert made["metricThreshold"]["threshold"] == 2.5
-        told = [
+        message = [
             {name: value for name, value in notification.items() if name != "id"}
             for notification in made["notifications"]
         ]
-        assert told == [
+        assert message == [
             {"typeName": "EMAIL", "delayMin": 5, "intervalMin": 60, "emailAddress": "oncall@example.com"},
             {
                 "typeName": "GROUP",
@@ -106,7 +106,7 @@ class TestMaking:
         ]
 
     @each(
-        ("changes", "told"),
+        ("changes", "message"),
         [
             ({"eventTypeName": ""}, "Is required."),
             ({"eventTypeName": "OUTSIDE_METRIC_THRESHOLD"}, "Metric threshold: Is required with OUTSIDE"),
@@ -129,12 +129,12 @@ class TestMaking:
         ],
     )
     def test_what_is_wrong_is_told_and_nothing_happens(
-        self, changes: dict[str, str], told: str, console: Client, operator: User, project: Project
+        self, changes: dict[str, str], message: str, console: Client, operator: User, project: Project
     ) -> None:
         with leaves_events(operator):
             answer = send(console, ADD, typed_config(project.id, **changes))
         page = answer.content.decode()
-        assert told in page
+        assert message in page
         assert HOSTILE not in page
         assert not AlertConfig.objects.exists()
         typed = typed_in(page)

@@ -65,7 +65,7 @@ def test_every_filter_finds_what_it_names_and_nothing_else(console: Client, proj
 
 
 @each(
-    ("query", "told"),
+    ("query", "message"),
     [
         ({"project": "nothing"}, "no project with this name or ID"),
         ({"project": "0" * 24}, "no project with this name or ID"),
@@ -86,14 +86,14 @@ def test_every_filter_finds_what_it_names_and_nothing_else(console: Client, proj
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_a_filter_that_means_nothing_is_told_and_finds_nothing(
-    query: dict[str, str], told: str, console: Client, project: Project
+    query: dict[str, str], message: str, console: Client, project: Project
 ) -> None:
     event = record(project)
     for url in (LIST, CSV):
         answer = console.get(url, query)
         page = answer.content.decode()
         assert answer.status_code == 400
-        assert told in page.replace("&#39;", "&#x27;")
+        assert message in page.replace("&#39;", "&#x27;")
         assert event.id not in page
 
 

@@ -48,7 +48,7 @@ def test_a_host_is_added_by_hand(console: Client, operator: User, project: Proje
 
 
 @each(
-    ("changes", "told"),
+    ("changes", "messages"),
     [
         ({"hostname": ""}, "This field is required."),
         ({"hostname": "not a host"}, "RFC 1123"),
@@ -60,14 +60,14 @@ def test_a_host_is_added_by_hand(console: Client, operator: User, project: Proje
     ],
 )
 def test_a_wrong_host_is_told_and_not_added(
-    changes: dict[str, str], told: str, console: Client, operator: User, project: Project
+    changes: dict[str, str], messages: str, console: Client, operator: User, project: Project
 ) -> None:
     make_host(project, "db1")
     values = {"group": project.id, "hostname": "db2", "port": "27017"}
     with leaves_events(operator):
         answer = confirm(console, ADD, **values | changes)
     assert answer.status_code == 200
-    assert told in answer.content.decode()
+    assert messages in answer.content.decode()
     assert Host.objects.count() == 1
 
 
@@ -263,7 +263,7 @@ def test_a_host_s_page_says_that_there_are_more_events_than_it_shows(
 ) -> None:
     host = make_host(project, "db1")
     facts = EventFacts(hostname="db1", port=27017)
-    told = []
+    messages = []
     # Its making is one of the ten that are shown.
     for number in (9, 1):
         for _ in range(number):
@@ -274,8 +274,8 @@ def test_a_host_s_page_says_that_there_are_more_events_than_it_shows(
                 group_id=project.id,
                 facts=facts,
             )
-        told.append("… and at least 1 more" in _page(console, page_of(host)))
-    assert told == [False, True]
+        messages.append("… and at least 1 more" in _page(console, page_of(host)))
+    assert messages == [False, True]
 
 
 def test_a_long_name_does_not_stretch_the_lists(console: Client, project: Project) -> None:

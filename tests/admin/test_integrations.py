@@ -77,7 +77,7 @@ def test_a_wrong_answer_does_not_repeat_the_secret(console: Client, operator: Us
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes", "told"),
+    ("kind", "changes", "message"),
     [
         (HOOK, {"url": ""}, "This field is required."),
         (HOOK, {"url": "https://ada:pw@example.com/"}, "user"),
@@ -92,7 +92,7 @@ def test_a_wrong_integration_is_told_and_not_made(
     *,
     kind: str,
     changes: dict[str, str],
-    told: str,
+    message: str,
     console: Client,
     operator: User,
     project: Project,
@@ -100,7 +100,7 @@ def test_a_wrong_integration_is_told_and_not_made(
     with leaves_events(operator):
         answer = confirm(console, ADD, **typed(project, kind, **changes))
     assert answer.status_code == 200
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert not Integration.objects.exists()
 
 

@@ -57,7 +57,7 @@ def _page_urls(name: str) -> Iterator[str]:
     if admin_of(name).add_action:
         yield reverse(f"{prefix}_add")
     for action in admin_of(name).list_actions:
-        yield reverse(f"{prefix}_make", args=[action])
+        yield reverse(f"{prefix}_create", args=[action])
     for row in admin_of(name).model._default_manager.all():
         yield reverse(f"{prefix}_change", args=[row.pk])
         for action in admin_of(name).actions_of_row:

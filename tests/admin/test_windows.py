@@ -74,7 +74,7 @@ def test_a_window_is_made(console: Client, operator: User, project: Project) -> 
 
 
 @each(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"group": ""}, "This field is required."),
         ({"group": "nothing"}, "Select a valid choice"),
@@ -86,12 +86,12 @@ def test_a_window_is_made(console: Client, operator: User, project: Project) -> 
     ],
 )
 def test_a_wrong_window_is_told_and_not_made(
-    changes: dict[str, Any], told: str, console: Client, operator: User, project: Project
+    changes: dict[str, Any], message: str, console: Client, operator: User, project: Project
 ) -> None:
     with leaves_events(operator):
         answer = confirm(console, ADD, **typed(project, **changes))
     assert answer.status_code == 200
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert not MaintenanceWindow.objects.exists()
 
 

@@ -26,7 +26,7 @@ def path(project: Project) -> str:
     return f"/groups/{project.id}/alertConfigs"
 
 
-def told(*notifications: dict[str, Any]) -> dict[str, Any]:
+def config_with(*notifications: dict[str, Any]) -> dict[str, Any]:
     """A configuration with these notifications."""
     return alert_config(notifications=list(notifications))
 
@@ -120,7 +120,7 @@ def test_a_threshold_may_be_any_double(admin: ApiClient, path: str, number: floa
 
 
 def test_a_deleted_configuration_is_gone_and_its_event_tells_of_it(admin: ApiClient, path: str) -> None:
-    made = admin.post(path, told(webhook())).json()
+    made = admin.post(path, config_with(webhook())).json()
     answer = admin.delete(f"{path}/{made['id']}")
     assert (answer.status_code, answer.content) == (204, b"")
     for again in (admin.get(f"{path}/{made['id']}"), admin.delete(f"{path}/{made['id']}")):
@@ -139,7 +139,7 @@ def test_an_unknown_configuration_names_itself_and_the_project(admin: ApiClient,
 
 
 def test_secrets_are_redacted(admin: ApiClient, path: str) -> None:
-    made = admin.post(path, told(webhook(), webhook(webhookSecret=None), email())).json()
+    made = admin.post(path, config_with(webhook(), webhook(webhookSecret=None), email())).json()
     with_secret, without, _ = made["notifications"]
     assert (with_secret["webhookUrl"], with_secret["webhookSecret"]) == (MASKED, "******")
     assert "webhookSecret" not in without

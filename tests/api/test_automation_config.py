@@ -200,24 +200,24 @@ class TestWhatIsTold:
             process(name="e", hostname="a.example.com"),
         ]
         published(publisher, path, document(processes=processes))
-        told = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT").latest("id")
-        assert (told.group_id, told.details["publicKey"]) == (
+        recorded = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT").latest("id")
+        assert (recorded.group_id, recorded.details["publicKey"]) == (
             project.id,
             publisher.key and publisher.key.public_key,
         )
-        assert [(diff["type"], diff["id"], diff["status"]) for diff in told.diffs] == [
+        assert [(diff["type"], diff["id"], diff["status"]) for diff in recorded.diffs] == [
             ("PROCESS", "a", "SHUTDOWN"),
             ("PROCESS", "b", "RESTART"),
             ("PROCESS", "c", "MODIFIED"),
             ("PROCESS", "e", "NEW"),
             ("PROCESS", "d", "REMOVED"),
         ]
-        assert told.diffs[2]["params"] == [{"param": "alias", "display": "alias", "new": "db"}]
+        assert recorded.diffs[2]["params"] == [{"param": "alias", "display": "alias", "new": "db"}]
 
     def test_one_that_changes_no_process_is_told_all_the_same(self, publisher: ApiClient, path: str) -> None:
         published(publisher, path, {**START, "options": {"downloadBase": "/srv"}})
-        (told,) = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT")
-        assert told.diffs == []
+        (recorded,) = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT")
+        assert recorded.diffs == []
 
     def test_it_brings_the_hosts_of_processes_into_the_fleet(
         self, publisher: ApiClient, path: str, project: Project

@@ -91,8 +91,8 @@ class TestRestoring:
         assert answer.headers["ETag"] == '"3"'
         newest = publisher.get(f"{path}/revisions").json()["results"][0]
         assert (newest["version"], newest["restoredFrom"]) == (3, 1)
-        told = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT").latest("id")
-        assert [(diff["id"], diff["status"]) for diff in told.diffs] == [("a", "NEW"), ("b", "REMOVED")]
+        recorded = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT").latest("id")
+        assert [(diff["id"], diff["status"]) for diff in recorded.diffs] == [("a", "NEW"), ("b", "REMOVED")]
 
     def test_what_a_project_started_from_can_be_restored(
         self, publisher: ApiClient, path: str, first: Any

@@ -66,7 +66,7 @@ def down(owner: ApiClient, project: Project) -> None:
     evaluate()
 
 
-def told_since(count: int) -> list[str]:
+def recorded_since(count: int) -> list[str]:
     """The types of the events since there were so many."""
     return [event.event_type for event in Event.objects.order_by("id")[count:]]
 
@@ -112,7 +112,7 @@ def test_a_threshold_written_otherwise_is_the_same(kind: ConfigKind) -> None:
     made = kind.make(metric_config(threshold=5))
     for same in (5, 5.0):
         assert kind.put(made, metric_config(threshold=same)).json()["updated"] == made["updated"]
-    assert told_since(1) == []
+    assert recorded_since(1) == []
 
 
 def test_other_notifications_leave_the_alerts_alone(kind: ConfigKind, project: Project) -> None:
@@ -149,7 +149,7 @@ def test_another_meaning_cancels_the_alert_and_looks_anew(
     count = Event.objects.count()
     changed = kind.put(made, after)
     assert changed.status_code == 200
-    assert told_since(count) == ["ALERT_CONFIG_CHANGED_AUDIT", "ALERT_CANCELLED_AUDIT"]
+    assert recorded_since(count) == ["ALERT_CONFIG_CHANGED_AUDIT", "ALERT_CANCELLED_AUDIT"]
     evaluate()
     alerts = Alert.objects.order_by("id").values_list("status", "event_type")
     assert list(alerts) == [("CANCELLED", before["eventTypeName"]), ("OPEN", after["eventTypeName"])]
@@ -159,13 +159,13 @@ def test_what_is_left_out_is_taken_away_but_enabled_stays(kind: ConfigKind) -> N
     made = kind.make(alert_config(matchers=[MATCHER], enabled=False))
     changed = kind.put(made, alert_config()).json()
     assert (changed["matchers"], changed["enabled"]) == ([], False)
-    assert told_since(1) == ["ALERT_CONFIG_CHANGED_AUDIT"]
+    assert recorded_since(1) == ["ALERT_CONFIG_CHANGED_AUDIT"]
 
 
 def test_enabling_and_another_meaning_are_two_events(kind: ConfigKind) -> None:
     made = kind.make(alert_config(enabled=False))
     kind.put(made, alert_config(eventTypeName="NEW_HOST", enabled=True))
-    assert told_since(1) == ["ALERT_CONFIG_ENABLED_AUDIT", "ALERT_CONFIG_CHANGED_AUDIT"]
+    assert recorded_since(1) == ["ALERT_CONFIG_ENABLED_AUDIT", "ALERT_CONFIG_CHANGED_AUDIT"]
     assert diff_of("ALERT_CONFIG_ENABLED_AUDIT") == {"enabled": ("false", "true")}
     assert diff_of("ALERT_CONFIG_CHANGED_AUDIT") == {"eventTypeName": ("HOST_DOWN", "NEW_HOST")}
 
@@ -186,7 +186,7 @@ def test_a_switch_that_stands_so_already_does_nothing(kind: ConfigKind, enabled:
     made = kind.make(alert_config(enabled=enabled))
     Signal.objects.all().delete()
     assert kind.client.patch(f"{kind.path}/{made['id']}", {"enabled": enabled}).json() == made
-    assert (told_since(1), Signal.objects.count()) == ([], 0)
+    assert (recorded_since(1), Signal.objects.count()) == ([], 0)
 
 
 def test_its_open_alerts_are_listed_and_no_others(kind: ConfigKind, project: Project) -> None:

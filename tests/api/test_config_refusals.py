@@ -28,7 +28,7 @@ def paths(project: Project) -> dict[str, str]:
     return {"project": f"/groups/{project.id}/alertConfigs", "global": "/globalAlertConfigs"}
 
 
-def told(*notifications: dict[str, Any]) -> dict[str, Any]:
+def config_with(*notifications: dict[str, Any]) -> dict[str, Any]:
     """A configuration with these notifications."""
     return alert_config(notifications=list(notifications))
 
@@ -49,25 +49,37 @@ REFUSED: list[Fault] = [
     (alert_config(notifications=None), "notifications", "MISSING_NOTIFICATIONS"),
     (alert_config(notifications=[]), "notifications", "MISSING_NOTIFICATIONS"),
     (alert_config(notifications={}), "notifications", "INVALID_ATTRIBUTE"),
-    (told(email(typeName="PIGEON")), "notifications[0].typeName", "INVALID_ENUM_VALUE"),
-    (told(email(typeName=None)), "notifications[0].typeName", "MISSING_ATTRIBUTE"),
-    (told(email(), email(emailAddress=None)), "notifications[1].emailAddress", "MISSING_ATTRIBUTE"),
-    (told(email(emailAddress="ada")), "notifications[0].emailAddress", "INVALID_EMAIL_ADDRESS"),
-    (told(email(webhookSecret="x")), "notifications[0].webhookSecret", "INVALID_ATTRIBUTE"),
-    (told(email(delayMin=-1)), "notifications[0].delayMin", "INVALID_ATTRIBUTE"),
-    (told(email(delayMin=5.0)), "notifications[0].delayMin", "INVALID_ATTRIBUTE"),
-    (told(email(intervalMin=4)), "notifications[0].intervalMin", "NOTIFICATION_INTERVAL_OUT_OF_RANGE"),
-    (told(email(intervalMin="5")), "notifications[0].intervalMin", "INVALID_ATTRIBUTE"),
-    (told(webhook(webhookUrl="ftp://example.com/")), "notifications[0].webhookUrl", "INVALID_ATTRIBUTE"),
+    (config_with(email(typeName="PIGEON")), "notifications[0].typeName", "INVALID_ENUM_VALUE"),
+    (config_with(email(typeName=None)), "notifications[0].typeName", "MISSING_ATTRIBUTE"),
+    (config_with(email(), email(emailAddress=None)), "notifications[1].emailAddress", "MISSING_ATTRIBUTE"),
+    (config_with(email(emailAddress="ada")), "notifications[0].emailAddress", "INVALID_EMAIL_ADDRESS"),
+    (config_with(email(webhookSecret="x")), "notifications[0].webhookSecret", "INVALID_ATTRIBUTE"),
+    (config_with(email(delayMin=-1)), "notifications[0].delayMin", "INVALID_ATTRIBUTE"),
+    (config_with(email(delayMin=5.0)), "notifications[0].delayMin", "INVALID_ATTRIBUTE"),
+    (config_with(email(intervalMin=4)), "notifications[0].intervalMin", "NOTIFICATION_INTERVAL_OUT_OF_RANGE"),
+    (config_with(email(intervalMin="5")), "notifications[0].intervalMin", "INVALID_ATTRIBUTE"),
     (
-        told(webhook(webhookUrl="https://a:b@example.com/")),
+        config_with(webhook(webhookUrl="ftp://example.com/")),
         "notifications[0].webhookUrl",
         "INVALID_ATTRIBUTE",
     ),
-    (told(webhook(webhookSecret="")), "notifications[0].webhookSecret", "INVALID_ATTRIBUTE"),
-    (told(webhook(emailAddress="a@example.com")), "notifications[0].emailAddress", "INVALID_ATTRIBUTE"),
-    (told(webhook(webhookUrl=MASKED)), "notifications[0].webhookUrl", "REDACTED_VALUE_UNKNOWN"),
-    (told(webhook(webhookSecret="******")), "notifications[0].webhookSecret", "REDACTED_VALUE_UNKNOWN"),
+    (
+        config_with(webhook(webhookUrl="https://a:b@example.com/")),
+        "notifications[0].webhookUrl",
+        "INVALID_ATTRIBUTE",
+    ),
+    (config_with(webhook(webhookSecret="")), "notifications[0].webhookSecret", "INVALID_ATTRIBUTE"),
+    (
+        config_with(webhook(emailAddress="a@example.com")),
+        "notifications[0].emailAddress",
+        "INVALID_ATTRIBUTE",
+    ),
+    (config_with(webhook(webhookUrl=MASKED)), "notifications[0].webhookUrl", "REDACTED_VALUE_UNKNOWN"),
+    (
+        config_with(webhook(webhookSecret="******")),
+        "notifications[0].webhookSecret",
+        "REDACTED_VALUE_UNKNOWN",
+    ),
     (matched("BACKUP_AGENT_DOWN"), "matchers", "INVALID_ATTRIBUTE"),
     (matched(fieldName="SHARD_NAME"), "matchers[0].fieldName", "INVALID_ENUM_VALUE"),
     (matched("NO_PRIMARY"), "matchers[0].fieldName", "INVALID_ENUM_VALUE"),

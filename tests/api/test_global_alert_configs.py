@@ -231,8 +231,8 @@ def test_what_was_read_enables_and_disables(owner: ApiClient, body: dict[str, An
     assert off.status_code == 200, off.content
     assert off.json() == {**made, "enabled": False, "updated": off.json()["updated"]}
     events = Event.objects.filter(event_type__startswith="ALERT_CONFIG").order_by("id")
-    told = [event.event_type for event in events]
-    assert told == ["ALERT_CONFIG_ADDED_AUDIT", "ALERT_CONFIG_DISABLED_AUDIT"]
+    recorded = [event.event_type for event in events]
+    assert recorded == ["ALERT_CONFIG_ADDED_AUDIT", "ALERT_CONFIG_DISABLED_AUDIT"]
 
 
 @each(
@@ -298,8 +298,8 @@ def test_a_new_project_has_its_default_configurations(owner: ApiClient) -> None:
     assert [config["eventTypeName"] for config in found] == DEFAULTS
     for config in found:
         (notification,) = config["notifications"]
-        told = ("typeName", "emailEnabled", "smsEnabled", "delayMin", "intervalMin")
-        assert [notification[name] for name in told] == ["GROUP", True, False, 0, 60]
+        recorded = ("typeName", "emailEnabled", "smsEnabled", "delayMin", "intervalMin")
+        assert [notification[name] for name in recorded] == ["GROUP", True, False, 0, 60]
         assert config["enabled"] is True
         assert owner.put(f"{path}/{config['id']}", config).json()["updated"] == config["updated"]
     events = Event.objects.filter(event_type="ALERT_CONFIG_ADDED_AUDIT", group_id=made["id"])

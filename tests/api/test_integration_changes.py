@@ -74,8 +74,8 @@ def test_each_write_is_told_with_what_changed(owner: ApiClient, path: str, proje
     owner.post(f"{path}/CHAT_SERVICE", {"apiToken": "xoxb-token-7890", "channelName": "ops"})
     owner.put(f"{path}/CHAT_SERVICE", {"apiToken": "xoxb-token-1234", "channelName": "ops"})
     owner.delete(f"{path}/CHAT_SERVICE")
-    told = [(event.event_type, event.group_id, *changes(event)) for event in Event.objects.order_by("id")]
-    assert told == [
+    recorded = [(event.event_type, event.group_id, *changes(event)) for event in Event.objects.order_by("id")]
+    assert recorded == [
         (
             "INTEGRATION_ADDED_AUDIT",
             project.id,
@@ -141,7 +141,7 @@ def test_of_those_that_race_one_makes_it(owner: ApiClient, path: str, method: st
 
     statuses = at_once(write)
     assert sorted(statuses) == {"POST": [201] + [409] * (THREADS - 1), "PUT": [200] * THREADS}[method]
-    told = list(Event.objects.order_by("id").values_list("event_type", flat=True))
+    recorded = list(Event.objects.order_by("id").values_list("event_type", flat=True))
     changed = {"POST": 0, "PUT": THREADS - 1}[method]
-    assert told == ["INTEGRATION_ADDED_AUDIT"] + ["INTEGRATION_CHANGED_AUDIT"] * changed
+    assert recorded == ["INTEGRATION_ADDED_AUDIT"] + ["INTEGRATION_CHANGED_AUDIT"] * changed
     assert Integration.objects.count() == 1

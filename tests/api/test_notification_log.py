@@ -214,22 +214,22 @@ class TestOfAnOrganization:
         path = f"/groups/{project.id}/events/{event.id}/notifications"
         setting = make_config(project, notifications=[EMAIL]).settings.get()
         own = make_notification(project, event_id=event.id, kind="alert.inform", setting_id=setting.id)
-        beside = ProjectFactory.create(org=project.org)
-        make_notification(beside, event_id=event.id, kind="alert.inform")
+        neighbour = ProjectFactory.create(org=project.org)
+        make_notification(neighbour, event_id=event.id, kind="alert.inform")
         make_notification(project, group=None, event_id=event.id, kind="alert.inform")
         assert [(entry["id"], entry["recipient"]) for entry in log(reader, path)] == [
             (own.id, "oncall@example.com")
         ]
 
-    @each("told", ["nobody", "beside", "globally"])
+    @each("is_logged", ["nobody", "neighbour", "globally"])
     def test_one_the_project_was_not_told_of_is_not_found(
-        self, reader: ApiClient, project: Project, told: str
+        self, reader: ApiClient, project: Project, is_logged: str
     ) -> None:
         event = key_added(project)
-        if told == "beside":
+        if is_logged == "neighbour":
             other = ProjectFactory.create(org=project.org)
             make_notification(other, event_id=event.id, kind="alert.inform")
-        elif told == "globally":
+        elif is_logged == "globally":
             make_notification(project, group=None, event_id=event.id, kind="alert.inform")
         answer = reader.get(f"/groups/{project.id}/events/{event.id}/notifications")
         assert refusal(answer) == (404, "EVENT_NOT_FOUND")

@@ -80,10 +80,10 @@ def test_all_presets_of_an_engine_are_made(
     ]
     assert made["links"][0]["href"].endswith(path)
     for row, preset in zip(made["results"], expected, strict=True):
-        (told,) = row["notifications"]
-        assert told["typeName"] == "GROUP"
-        assert (told["emailEnabled"], told["smsEnabled"]) == (True, False)
-        assert told["delayMin"] == preset.spec.delay_min
+        (notification,) = row["notifications"]
+        assert notification["typeName"] == "GROUP"
+        assert (notification["emailEnabled"], notification["smsEnabled"]) == (True, False)
+        assert notification["delayMin"] == preset.spec.delay_min
         shown = admin.get(f"/groups/{project.id}/alertConfigs/{row['id']}").json()
         assert {name: shown[name] for name in shown if name != "links"} == {
             name: row[name] for name in row if name != "links"

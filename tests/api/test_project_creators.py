@@ -37,8 +37,8 @@ def test_a_key_that_gains_the_project_is_told_there(org: Organization) -> None:
 def test_it_is_told_after_the_project_it_is_about(org: Organization) -> None:
     maker = ApiClient(make_key(Grant(Role.ORG_GROUP_CREATOR, org_id=org.id)))
     made = maker.post("/groups", bodies.group(orgId=org.id)).json()
-    told = list(Event.objects.order_by("id").values_list("event_type", flat=True)[:2])
-    assert told == ["GROUP_CREATED", CHANGED]
+    recorded = list(Event.objects.order_by("id").values_list("event_type", flat=True)[:2])
+    assert recorded == ["GROUP_CREATED", CHANGED]
     shown = maker.get(f"/groups/{made['id']}/events?eventType={CHANGED}").json()["results"]
     assert [event["targetPublicKey"] for event in shown] == [maker.key and maker.key.public_key]
 

@@ -43,8 +43,8 @@ def test_of_deletions_that_race_one_deletes(owner: ApiClient, project: Project) 
     make_key(Grant(Role.GROUP_OWNER, group_id=project.id))
     statuses = at_once(lambda _: owner.delete(f"/groups/{project.id}").status_code)
     assert sorted(statuses) == [204] + [404] * (THREADS - 1)
-    told = ("GROUP_DELETED_AUDIT", "ALERT_CANCELLED_AUDIT", "API_KEY_DELETED_AUDIT")
-    assert [counted(event_type) for event_type in told] == [1, 1, 1]
+    event_types = ("GROUP_DELETED_AUDIT", "ALERT_CANCELLED_AUDIT", "API_KEY_DELETED_AUDIT")
+    assert [counted(event_type) for event_type in event_types] == [1, 1, 1]
 
 
 def test_a_report_that_was_first_is_waited_for(owner: ApiClient, project: Project) -> None:

@@ -277,6 +277,6 @@ def test_a_maker_deleted_meanwhile_makes_nothing(db: None) -> None:
     gone = Actor(ActorKind.KEY, new_id(), "abcdef")
     values = {"name": "payments", "org_id": org.id}
     with pytest.raises(ApiError) as refused:
-        project_create(values=values, owned_by_maker=True, actor=gone, now=clock.now())
+        project_create(values=values, owned_by_creator=True, actor=gone, now=clock.now())
     assert refused.value.code is ErrorCode.API_KEY_NOT_FOUND
     assert not Project.objects.exists()

@@ -171,7 +171,7 @@ def test_no_command_prints_a_secret_of_others(
     _assert_nowhere(witness, [(command[0], printed.out + printed.err), ("the log", caplog.text)])
 
 
-_TOLD = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})|password +(\S+)")
+_PRINTED = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})|password +(\S+)")
 
 
 @pytest.mark.parametrize("command", ["demo", "bootstrap"])
@@ -182,14 +182,16 @@ def test_a_command_prints_only_the_secrets_it_tells_of(
     options = {"username": "ada@example.com"} if command == "bootstrap" else {}
     call_command(command, **options)
     printed = capsys.readouterr()
-    told = {secret for found in _TOLD.finditer(printed.out) for secret in found.groups() if secret}
-    assert len(told) > 1
-    for secret in {*kept_secrets(), *told}:
+    printed_secrets = {
+        secret for found in _PRINTED.finditer(printed.out) for secret in found.groups() if secret
+    }
+    assert len(printed_secrets) > 1
+    for secret in {*kept_secrets(), *printed_secrets}:
         assert secret not in caplog.text
         assert secret not in printed.err
     assert not [secret for secret in kept_secrets() if secret in printed.out]
     for table, row in _rows():
-        assert not [secret for secret in told if secret in row], table
+        assert not [secret for secret in printed_secrets if secret in row], table
 
 
 def _records(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:

@@ -47,8 +47,8 @@ def test_people_are_told_each_for_themselves(
         {"typeName": "GROUP", "status": "DELIVERED"},
         {"typeName": "EMAIL", "status": "DELIVERED"},
     ]
-    told = sorted(recipient for mail in mail_receiver.mails for recipient in mail.recipients)
-    assert told == ["ada@example.com", "bob@example.com", "oncall@example.com"]
+    addresses = sorted(recipient for mail in mail_receiver.mails for recipient in mail.recipients)
+    assert addresses == ["ada@example.com", "bob@example.com", "oncall@example.com"]
     assert not Notification.objects.exists()
 
 

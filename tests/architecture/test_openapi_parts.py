@@ -191,8 +191,10 @@ def test_callers_are_told_how_to_authenticate() -> None:
     }
     for route in ROUTES:
         taken = ["digest", "basic"] if route.template.endswith("/discovery") else ["digest"]
-        told = [name for requirement in operation_of(route).get("security", ()) for name in requirement]
-        assert told == (taken if route.needs_key else []), route
+        named_schemes = [
+            name for requirement in operation_of(route).get("security", ()) for name in requirement
+        ]
+        assert named_schemes == (taken if route.needs_key else []), route
 
 
 def faults(reference: str, document: Any) -> list[str]:

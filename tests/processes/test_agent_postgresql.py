@@ -172,12 +172,12 @@ def test_databases_are_told_with_their_sizes_and_dead_rows(watch: AnyWatch, pair
 def test_databases_are_asked_every_ten_minutes(pair: Pair) -> None:
     primary, _ = pair
     now = [1000.0]
-    told = []
+    shown = []
     with watch_only(primary, clock=lambda: now[0]) as host:
         for _ in range(3):
-            told.append(host.poll().databases is not None)
+            shown.append(host.poll().databases is not None)
             now[0] += 301
-    assert told == [True, False, True]
+    assert shown == [True, False, True]
 
 
 def test_a_role_without_pg_monitor_loses_what_it_may_not_see_and_no_more(

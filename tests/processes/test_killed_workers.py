@@ -240,14 +240,14 @@ def test_a_worker_killed_at_a_step_loses_nothing_and_repeats_under_the_same_id(
         scenario.receiver.answer(200)
         hold.release()
     workers.start()
-    _eventually_told(site, scenario, "alert.open", "OPEN")
+    _eventually_notified(site, scenario, "alert.open", "OPEN")
     assert len(scenario.webhooks("alert.open")) == step.sent
     (alert,) = scenario.alerts()
     assert alert["status"] == "OPEN"
     assert scenario.log().count("HOST_DOWN of alert") == 1
 
     scenario.report(reachable=True)
-    _eventually_told(site, scenario, "alert.close", "CLOSED")
+    _eventually_notified(site, scenario, "alert.close", "CLOSED")
     assert len(scenario.webhooks("alert.close")) == 1
     assert [alert["status"] for alert in scenario.alerts()] == ["CLOSED"]
     assert _log_of(scenario, alert["id"]) == {
@@ -276,9 +276,11 @@ def test_an_event_of_an_organization_is_told_once_whatever_worker_is_killed(
         workers.kill()
         hold.release()
     workers.start()
-    told = 1 + beyond
-    eventually(lambda: len(scenario.webhooks("alert.inform")) >= told and site.is_idle(), SECONDS)
-    assert len(scenario.webhooks("alert.inform")) == told
+    expected_messages = 1 + beyond
+    eventually(
+        lambda: len(scenario.webhooks("alert.inform")) >= expected_messages and site.is_idle(), SECONDS
+    )
+    assert len(scenario.webhooks("alert.inform")) == expected_messages
 
 
 # --- what another worker takes up ---------------------------------------------------------------
@@ -308,7 +310,7 @@ def test_what_a_killed_worker_had_in_hand_another_sends_long_before_the_lease_en
     killed.kill()
     killed.wait()
     eventually(lambda: len(held.webhooks("alert.open")) == 2, LONG_BEFORE_THE_LEASE_ENDS)
-    _eventually_told(site, held, "alert.open", "OPEN")
+    _eventually_notified(site, held, "alert.open", "OPEN")
 
 
 def test_a_worker_that_stands_still_keeps_what_it_has_in_hand_while_a_dead_one_loses_it(
@@ -343,7 +345,7 @@ def test_a_worker_ends_while_a_receiver_hangs_and_leaves_the_message_to_another(
 ) -> None:
     workers.end()
     workers.start()
-    _eventually_told(site, held, "alert.open", "OPEN")
+    _eventually_notified(site, held, "alert.open", "OPEN")
     (first,) = site.ask(
         "SELECT array_agg(DISTINCT tried.reason) FROM alerting_notificationattempt AS tried "  # noqa: S608 - as below
         "JOIN alerting_notification AS sent ON sent.id = tried.notification_id "
@@ -360,10 +362,10 @@ def _lease(site: RunningSite, scenario: Scenario) -> object:
     )
 
 
-def _eventually_told(site: RunningSite, scenario: Scenario, kind: str, label: str) -> None:
+def _eventually_notified(site: RunningSite, scenario: Scenario, kind: str, label: str) -> None:
     """Both receivers know, nothing more is to come, and however often it was sent it was one delivery."""
 
-    eventually(lambda: scenario.is_told(kind, label) and site.is_idle(), SECONDS, message=f"{kind} told")
+    eventually(lambda: scenario.is_notified(kind, label) and site.is_idle(), SECONDS, message=f"{kind} told")
     assert len({request.headers["X-Ops-Delivery"] for request in scenario.webhooks(kind)}) == 1
     assert len({mail.message["Message-ID"] for mail in scenario.mails(label)}) == 1
 

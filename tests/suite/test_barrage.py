@@ -60,7 +60,7 @@ def test_it_tells_faults_secrets_and_refusals_without_a_shape(barrage: Barrage) 
         barrage.send(("GET", path, None, {}), HostileCaller("nobody"))
     tally = barrage.tally
     assert tally.requests == len(ANSWERS)
-    for found, path in ((tally.faults, "/fault"), (tally.told, "/secret"), (tally.shapeless, "/shapeless")):
+    for found, path in ((tally.faults, "/fault"), (tally.leaked, "/secret"), (tally.shapeless, "/shapeless")):
         (shown,) = found
         assert path in shown
     assert barrage.keys == {"0123abcd-0123-0123-0123456789ab"}

@@ -544,7 +544,7 @@ def test_the_ids_of_notifications_follow_from_what_is_said_and_to_whom(
 def test_the_log_says_once_that_a_destination_fails_and_once_that_it_is_back(
     project: Project, outside: Outside, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", logger="opsapi.pipeline")
+    caplog.set_level("INFO", logger="opsapi.delivery")
     url = f"{A}?token=a-secret-of-the-receiver"
     set_up(project, url)
     outside.outcomes = {url: BROKEN}
@@ -579,8 +579,8 @@ def test_the_log_of_notifications_says_sent_no_answer(project: Project, outside:
     assert logged["reason"] == SENT_NO_ANSWER
     assert [attempt["reason"] for attempt in logged["attempts"]] == [SENT_NO_ANSWER]
     assert opening.alert is not None
-    told = alert_timeline(opening.alert, sees_config=True, now=START + SECOND).notifications
-    assert SENT_NO_ANSWER in [notification.reason for notification in told]
+    described = alert_timeline(opening.alert, sees_config=True, now=START + SECOND).notifications
+    assert SENT_NO_ANSWER in [notification.reason for notification in described]
 
 
 def test_a_scrape_and_a_page_read_what_waits_and_not_the_log(project: Project) -> None:

@@ -208,14 +208,14 @@ def test_a_deleted_project_stays_named(prod: Project, dev: Project) -> None:
     assert list(AlertConfig.objects.filter(group=None).order_by("id").values()) == before
     assert states(both) == {prod.id: ["CANCELLED"], dev.id: ["OPEN"]}
     assert states(alone) == {prod.id: ["CANCELLED"]}
-    told = Event.objects.filter(event_type__startswith="ALERT_CONFIG", group_id=None)
-    assert {event.event_type for event in told} == {"ALERT_CONFIG_ADDED_AUDIT"}
+    recorded = Event.objects.filter(event_type__startswith="ALERT_CONFIG", group_id=None)
+    assert {event.event_type for event in recorded} == {"ALERT_CONFIG_ADDED_AUDIT"}
 
 
 def test_a_new_project_is_covered_from_its_first_report(db: None) -> None:
     config = make_global_config(tags=["prod"])
     values = {"name": "payments", "tags": ["prod"]}
-    project = project_create(values=values, owned_by_maker=False, actor=SYSTEM, now=clock.now())
+    project = project_create(values=values, owned_by_creator=False, actor=SYSTEM, now=clock.now())
     ingest(project, host_report(reachable=False))
     evaluate()
     assert states(config) == {project.id: ["OPEN"]}

@@ -55,7 +55,7 @@ def close_alert(project: Project, *, now: datetime) -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "told"),
+    ("window", "is_notified"),
     [
         pytest.param((START, END, "HOST"), 0, id="from its start"),
         pytest.param((START + SECOND, END, "HOST"), 1, id="not before"),
@@ -65,12 +65,12 @@ def close_alert(project: Project, *, now: datetime) -> None:
     ],
 )
 def test_a_window_mutes_its_types_from_start_to_end(
-    project: Project, outside: Outside, window: tuple[datetime, datetime, str], told: int
+    project: Project, outside: Outside, window: tuple[datetime, datetime, str], is_notified: int
 ) -> None:
     make_window(project, *window)
     open_alert(project)
     deliver_all(START)
-    assert len(outside.sent) == told
+    assert len(outside.sent) == is_notified
     assert Alert.objects.get().status == "OPEN"
 
 

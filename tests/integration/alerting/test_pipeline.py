@@ -244,7 +244,7 @@ def test_the_debug_log_says_what_was_decided_and_why(
 ) -> None:
     config = make_config(project)
     ingest(project, host_report(reachable=False))
-    with caplog.at_level(logging.DEBUG, "opsapi.pipeline"):
+    with caplog.at_level(logging.DEBUG, "opsapi.evaluation"):
         evaluate()
     assert f"START for configuration {config.id}: the condition is met" in caplog.messages
 

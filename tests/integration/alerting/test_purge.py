@@ -92,7 +92,7 @@ def rows_of(project: Project) -> Mapping[str, int]:
     }
 
 
-def told(project: Project) -> None:
+def notified_alert(project: Project) -> None:
     """A host is down, and the webhook was told."""
     make_config(project)
     ingest(project, host_report(reachable=False))
@@ -154,7 +154,7 @@ def test_a_role_given_too_late_goes_with_the_row(project: Project) -> None:
 def test_who_was_told_is_told_that_it_is_cancelled_before_it_is_forgotten(
     project: Project, outside: Outside
 ) -> None:
-    told(project)
+    notified_alert(project)
     delete(project)
     assert deleted_project_purge(now=clock.now()) is False
     assert Alert.objects.exists()
@@ -169,7 +169,7 @@ def test_who_was_told_is_told_that_it_is_cancelled_before_it_is_forgotten(
 def test_a_cancel_that_cannot_be_sent_is_waited_for_as_long_as_it_is_tried(
     project: Project, outside: Outside
 ) -> None:
-    told(project)
+    notified_alert(project)
     delete(project)
     outside.outcome = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5)
     now = clock.now()

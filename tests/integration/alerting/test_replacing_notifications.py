@@ -133,10 +133,10 @@ def test_what_it_was_still_to_tell_is_dropped_with_the_reason(
     webhook, email, sms = ids(config)
     Notification.objects.filter(setting_id=sms).update(lease_token="a" * 32)
     replace(config, WEBHOOK)
-    told = {
+    results = {
         row.setting_id: (row.status, row.reason) for row in Notification.objects.filter(kind="alert.open")
     }
-    assert told == {webhook: ("PENDING", None), email: ("DROPPED", REMOVED), sms: ("PENDING", None)}
+    assert results == {webhook: ("PENDING", None), email: ("DROPPED", REMOVED), sms: ("PENDING", None)}
     # What was being sent when it was taken out: nobody knows whether it arrived.
     Notification.objects.filter(setting_id=sms).update(lease_until=clock.now() - timedelta(seconds=1))
     deliver_all()

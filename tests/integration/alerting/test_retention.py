@@ -95,12 +95,12 @@ class TestEvents:
         assert left == [[33, 31, 32, 30], [31, 30], [30]]
 
     def test_an_event_stays_until_it_was_told(self, project: Project) -> None:
-        untold, told, dropped = [make_event(NOW - 40 * DAY) for _ in range(3)]
-        pending = make_notification(project, event_id=untold.id, kind="alert.inform")
-        make_notification(project, event_id=told.id, kind="alert.inform", status="DELIVERED")
+        unnotified, notified, dropped = [make_event(NOW - 40 * DAY) for _ in range(3)]
+        pending = make_notification(project, event_id=unnotified.id, kind="alert.inform")
+        make_notification(project, event_id=notified.id, kind="alert.inform", status="DELIVERED")
         make_notification(project, event_id=dropped.id, kind="alert.inform", status="DROPPED")
         assert events_trim(now=NOW)
-        assert list(Event.objects.all()) == [untold]
+        assert list(Event.objects.all()) == [unnotified]
         assert not events_trim(now=NOW)
         Notification.objects.filter(id=pending.id).update(status="FAILED")
         assert events_trim(now=NOW)
@@ -181,14 +181,14 @@ class TestAlerts:
         assert set(Alert.objects.all()) == {made[35]}
 
     def test_the_log_of_events_told_once_goes_at_the_same_age(self, project: Project) -> None:
-        def told(age: timedelta, **changes: str) -> Notification:
+        def notified(age: timedelta, **changes: str) -> Notification:
             event_id = first_id(NOW - age)
             values = {"event_id": event_id, "kind": "alert.inform", "status": "DELIVERED"} | changes
             return add_attempts(make_notification(project, **values))
 
-        kept = [told(30 * DAY), told(29 * DAY), told(40 * DAY, status="PENDING")]
+        kept = [notified(30 * DAY), notified(29 * DAY), notified(40 * DAY, status="PENDING")]
         for age, status in ((30 * DAY + SECOND, "DELIVERED"), (50 * DAY, "DROPPED"), (60 * DAY, "FAILED")):
-            told(age, status=status)
+            notified(age, status=status)
         trim_all()
         assert set(Notification.objects.all()) == set(kept)
         assert NotificationAttempt.objects.count() == 6

@@ -125,9 +125,9 @@ def test_email_enabled_is_kept_and_read_back(project: Project, owner: ApiClient,
     path = f"/groups/{project.id}/alertConfigs"
     wanted = bodies.alert_config(notifications=[bodies.email(emailEnabled=enabled), bodies.email()])
     made = owner.post(path, wanted).json()
-    told, untold = owner.get(f"{path}/{made['id']}").json()["notifications"]
-    assert told["emailEnabled"] is enabled
-    assert "emailEnabled" not in untold
+    notified, unnotified = owner.get(f"{path}/{made['id']}").json()["notifications"]
+    assert notified["emailEnabled"] is enabled
+    assert "emailEnabled" not in unnotified
 
 
 @pytest.mark.django_db(transaction=True)

@@ -21,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 PRIMARY, SECONDARY = HostType.REPLICA_PRIMARY, HostType.REPLICA_SECONDARY
 
 
-def told(*names: str) -> list[str]:
+def recorded(*names: str) -> list[str]:
     """Which of these events there are, oldest first."""
     return list(
         Event.objects.filter(event_type__in=names).order_by("id").values_list("event_type", flat=True)
@@ -48,7 +48,7 @@ class TestHosts:
         ingest(project, host_report("a", type_name=PRIMARY, version="7.0.2", uptime_seconds=1))
         ingest(project, host_report("a", type_name=PRIMARY, version="7.0.2", uptime_seconds=61))
         names = ("HOST_NOW_PRIMARY", "HOST_RESTARTED", "HOST_UPGRADED")
-        assert sorted(told(*names)) == sorted(names)
+        assert sorted(recorded(*names)) == sorted(names)
         for name in names:
             (signal,) = signalled(name)
             assert (signal.payload["typeName"], signal.payload["hostname"]) == ("REPLICA_PRIMARY", "a")
@@ -56,13 +56,13 @@ class TestHosts:
     def test_a_first_report_tells_neither_role_nor_upgrade(self, project: Project) -> None:
         make_host(project, "a")
         ingest(project, host_report("a", type_name=PRIMARY, version="7.0.1", uptime_seconds=1))
-        assert told("HOST_NOW_PRIMARY", "HOST_UPGRADED", "HOST_RESTARTED", "NO_PRIMARY") == []
+        assert recorded("HOST_NOW_PRIMARY", "HOST_UPGRADED", "HOST_RESTARTED", "NO_PRIMARY") == []
 
     def test_recovering_is_left_to_the_signal_of_the_report(self, project: Project) -> None:
         ingest(project, host_report("a", type_name=HostType.RECOVERING))
         ingest(project, host_report("a", type_name=HostType.RECOVERING))
         ingest(project, host_report("a", type_name=SECONDARY))
-        assert told("HOST_RECOVERING", "HOST_RECOVERED") == ["HOST_RECOVERING", "HOST_RECOVERED"]
+        assert recorded("HOST_RECOVERING", "HOST_RECOVERED") == ["HOST_RECOVERING", "HOST_RECOVERED"]
         assert not signalled("HOST_RECOVERING") + signalled("HOST_RECOVERED")
 
     def test_what_a_report_leaves_out_tells_nothing(self, project: Project) -> None:
@@ -70,7 +70,7 @@ class TestHosts:
         ingest(project, host_report("a"))
         host = Host.objects.get()
         assert (host.version, host.uptime_seconds) == ("7.0.1", 100)
-        assert told("HOST_DOWNGRADED", "HOST_RESTARTED") == []
+        assert recorded("HOST_DOWNGRADED", "HOST_RESTARTED") == []
 
 
 class TestVersions:
@@ -99,7 +99,7 @@ class TestVersions:
         assert [(host["hostname"], host["versionBehind"]) for host in newest.payload["hosts"]] == [
             ("a", True)
         ]
-        assert told("VERSION_BEHIND") == ["VERSION_BEHIND"]
+        assert recorded("VERSION_BEHIND") == ["VERSION_BEHIND"]
         assert not signalled("VERSION_BEHIND")
 
     def test_weighing_again_tells_nothing_new(self, project: Project) -> None:
@@ -118,7 +118,7 @@ class TestVersions:
         assert versions_signals() == weighed + 1
         versions_weigh(group_id=project.id, now=clock.now())
         assert not Host.objects.filter(version_behind=True).exists()
-        assert told("VERSION_CURRENT") == ["VERSION_CURRENT"]
+        assert recorded("VERSION_CURRENT") == ["VERSION_CURRENT"]
 
     def test_more_than_go_at_once_are_weighed_in_turn(
         self, project: Project, monkeypatch: pytest.MonkeyPatch
@@ -180,7 +180,7 @@ class TestVersions:
         ingest(project, agent="ahead", version="1.0", now=START + 5 * MINUTE)
         versions_weigh(group_id=project.id, now=START + 5 * MINUTE)
         assert Agent.objects.get(version_behind=True).hostname == "behind"
-        assert told("MONITORING_AGENT_VERSION_CURRENT") == []
+        assert recorded("MONITORING_AGENT_VERSION_CURRENT") == []
 
     def test_agents_of_another_type_or_project_count_for_nothing(
         self, project: Project, other_project: Project

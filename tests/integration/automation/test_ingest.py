@@ -291,11 +291,11 @@ class TestEvents:
     def test_they_carry_who_reported_and_signal_what_is_alertable(self, project: Project) -> None:
         now = datetime(2099, 1, 1, tzinfo=UTC)
         earlier = now - MINUTE
-        told = [
+        reported_events = [
             EventReport(event_type=EventType.HOST_ROLLBACK, hostname="A", port=27017, created=earlier),
             EventReport(event_type=EventType.SHARD_ADDED, created=now + MINUTE),
         ]
-        ingest(project, host_report("a"), events=told, now=now)
+        ingest(project, host_report("a"), events=reported_events, now=now)
         rollback = Event.objects.get(event_type="HOST_ROLLBACK")
         assert rollback.created == earlier
         assert rollback.details["hostId"] == Host.objects.get().id

@@ -115,7 +115,7 @@ class Service:
         self._mail.offered.clear()
 
     @property
-    def told(self) -> list[str]:
+    def received(self) -> list[str]:
         """A word each for what reached it, taken or refused, in order."""
         if self.name == "EMAIL":
             return [_label(mail.message["Subject"]) for mail in self._mail.offered]

@@ -18,7 +18,7 @@ from opsapi.embedded.upgrade import upgrade
 from tests.each import each
 from tests.hostile.budget import LONG
 from tests.integration.embedded.conftest import MakeServer, only_root
-from tests.integration.embedded.sql import ask, tell
+from tests.integration.embedded.sql import ask, run_sql
 from tests.shared import made_once
 
 OLD = 15
@@ -52,7 +52,7 @@ def _fill(directory: Path) -> None:
         patched.setattr(cluster_module, "INITDB", _INITDB)
         server.start()
         server.wait_ready()
-    tell(layout, _FILLED)
+    run_sql(layout, _FILLED)
     server.stop()
 
 

@@ -28,20 +28,20 @@ def _moment(at: datetime, kind: TimelineEntryKind) -> TimelineEntry:
 
 def test_what_happened_at_once_stands_in_the_order_of_cause_and_effect() -> None:
     later = _moment(NOW + SECOND, TimelineEntryKind.BEGAN)
-    told, opened, began = (
+    notified, opened, began = (
         _moment(NOW, kind)
         for kind in (TimelineEntryKind.NOTIFIED, TimelineEntryKind.OPENED, TimelineEntryKind.BEGAN)
     )
-    assert in_order([later, told, opened, began]) == (began, opened, told, later)
+    assert in_order([later, notified, opened, began]) == (began, opened, notified, later)
 
 
 @each(("number", "left_out"), [(0, 0), (150, 0), (151, 1), (1000, 850)])
 def test_a_long_story_keeps_its_beginning_and_its_end(number: int, left_out: int) -> None:
     entries = [_moment(NOW + place * SECOND, TimelineEntryKind.NOTIFIED) for place in range(number)]
-    told, missing = cut(entries)
-    assert (len(told) + missing, missing) == (number, left_out)
-    assert list(told[:FIRST_ENTRIES]) == entries[:FIRST_ENTRIES]
-    assert list(told[-100:]) == entries[-100:]
+    notified, missing = cut(entries)
+    assert (len(notified) + missing, missing) == (number, left_out)
+    assert list(notified[:FIRST_ENTRIES]) == entries[:FIRST_ENTRIES]
+    assert list(notified[-100:]) == entries[-100:]
 
 
 @each(

@@ -136,9 +136,9 @@ def test_only_what_changed_is_told_down_to_the_field() -> None:
 def test_below_a_long_path_an_object_is_told_whole() -> None:
     old, new = ({"a" * 190: {"b" * 190: {"c": number}}} for number in (1, 2))
     (change,) = changes([process(extra=old)], [process(extra=new)])
-    (told,) = change["params"]
-    assert told["param"] == f"extra.{'a' * 190}.{'b' * 190}"
-    assert (told["old"], told["new"]) == ('{"c":1}', '{"c":2}')
+    (shown_params,) = change["params"]
+    assert shown_params["param"] == f"extra.{'a' * 190}.{'b' * 190}"
+    assert (shown_params["old"], shown_params["new"]) == ('{"c":1}', '{"c":2}')
 
 
 def test_an_endless_name_is_cut_short() -> None:
@@ -193,7 +193,7 @@ def test_a_long_value_is_cut_short_on_both_sides(value: Any, shown: str) -> None
 
 
 @each(
-    ("fields", "told", "rest"),
+    ("fields", "shown_params", "rest"),
     [
         (MOST_PARAMS_OF_A_PROCESS, MOST_PARAMS_OF_A_PROCESS, []),
         (MOST_PARAMS_OF_A_PROCESS + 1, MOST_PARAMS_OF_A_PROCESS, [param("… and 1 more")]),
@@ -202,12 +202,12 @@ def test_a_long_value_is_cut_short_on_both_sides(value: Any, shown: str) -> None
     ids=["as many as are told", "one more", "very many"],
 )
 def test_of_many_fields_the_first_are_told_and_the_others_counted(
-    fields: int, told: int, rest: list[dict[str, str]]
+    fields: int, shown_params: int, rest: list[dict[str, str]]
 ) -> None:
     many = {f"f{number}": number for number in range(fields)}
     (change,) = changes([process(extra={})], [process(extra=many)])
-    assert change["params"][:told] == [param(f"extra.f{n}", new=str(n)) for n in range(told)]
-    assert change["params"][told:] == rest
+    assert change["params"][:shown_params] == [param(f"extra.f{n}", new=str(n)) for n in range(shown_params)]
+    assert change["params"][shown_params:] == rest
 
 
 def test_of_many_processes_each_is_told_though_not_with_its_fields() -> None:
@@ -217,10 +217,10 @@ def test_of_many_processes_each_is_told_though_not_with_its_fields() -> None:
     found = changes(old, [process(name=name, extra=fields) for name in names])
     assert [(change["id"], change["status"]) for change in found] == [(name, "MODIFIED") for name in names]
     *whole, cut, last = [change["params"] for change in found]
-    told = MOST_PARAMS - len(fields) * len(whole)
+    shown_params = MOST_PARAMS - len(fields) * len(whole)
     assert {len(params) for params in whole} == {len(fields)}
-    assert len(cut) == told + 1
-    assert cut[-1] == param(f"… and {len(fields) - told} more")
+    assert len(cut) == shown_params + 1
+    assert cut[-1] == param(f"… and {len(fields) - shown_params} more")
     assert last == [param(f"… and {len(fields)} more")]
 
 
@@ -228,5 +228,5 @@ def test_a_small_change_of_many_fields_is_not_told_at_many_times_its_size() -> N
     below = "a" * 190
     old = document(processes=[process(extra={below: {}})])
     new = document(processes=[process(extra={below: {str(number): 0 for number in range(20_000)}})])
-    told = [change.document() for change in process_changes(old, new)]
-    assert len(write(told)) < len(write(new))
+    shown_params = [change.document() for change in process_changes(old, new)]
+    assert len(write(shown_params)) < len(write(new))

@@ -94,12 +94,13 @@ def test_an_entity_tag_of_the_stored_version_is_met(tags: list[str]) -> None:
 
 
 @each(
-    ("tags", "told"), [(['"6"'], "6"), (['W/"7"'], 'W/"7'), (["7"], "7"), (['"6"', '"8"'], "6, 8"), ([], "")]
+    ("tags", "refusal_message"),
+    [(['"6"'], "6"), (['W/"7"'], 'W/"7'), (["7"], "7"), (['"6"', '"8"'], "6, 8"), ([], "")],
 )
-def test_any_other_is_refused(tags: list[str], told: str) -> None:
+def test_any_other_is_refused(tags: list[str], refusal_message: str) -> None:
     error = refused(STORED, if_match=tags)
     assert error.code is ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION
-    assert error.parameters == [told, "7"]
+    assert error.parameters == [refusal_message, "7"]
 
 
 def test_faults_of_all_kinds_come_together_in_the_documented_order() -> None:

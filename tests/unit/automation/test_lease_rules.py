@@ -88,10 +88,10 @@ class LeasedProject:
     def check(self) -> None:
         """What each was told last, as long as it holds, is its own."""
         holders = self.holders()
-        told = Counter(
+        leased_hosts = Counter(
             key for shares in self.answers.values() for key, until in shares.held.items() if until > self.now
         )
-        assert all(count == 1 for count in told.values()), told.most_common(1)
+        assert all(count == 1 for count in leased_hosts.values()), leased_hosts.most_common(1)
         for me, shares in self.answers.items():
             assert all(holders.get(key) == me for key, until in shares.held.items() if until > self.now)
 

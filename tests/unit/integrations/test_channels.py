@@ -15,8 +15,8 @@ def test_each_is_told_of_opening_and_closing(channel: Channel) -> None:
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 def test_services_with_state_and_webhooks_are_told_of_acknowledging_and_cancelling(channel: Channel) -> None:
-    told = channel.kinds & {MessageKind.ACKNOWLEDGE, MessageKind.CANCEL}
-    assert len(told) == (2 if channel.keeps_state or channel.type == "WEBHOOK" else 0)
+    sends_state = channel.kinds & {MessageKind.ACKNOWLEDGE, MessageKind.CANCEL}
+    assert len(sends_state) == (2 if channel.keeps_state or channel.type == "WEBHOOK" else 0)
 
 
 def test_the_services_with_state_are_those_of_the_decisions() -> None:

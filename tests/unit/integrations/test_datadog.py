@@ -47,8 +47,8 @@ def test_it_posts_an_event(changes: dict[str, Any], label: str, alert_type: str,
 
 
 def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
-    told = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert DATADOG.kinds == told
+    sent_kinds = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
+    assert DATADOG.kinds == sent_kinds
     assert not DATADOG.keeps_state
 
 

@@ -92,7 +92,7 @@ def test_what_is_not_there_fails_and_the_rest_is_still_tried(settings: Settings)
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "told"),
+    ("command", "code", "shown"),
     [
         ("serverStatus", 13, "clusterMonitor"),
         ("getDiagnosticData", 13, "clusterMonitor"),
@@ -101,11 +101,11 @@ def test_what_is_not_there_fails_and_the_rest_is_still_tried(settings: Settings)
         ("dbStats", 8000, "no dbStats for you"),
     ],
 )
-def test_a_command_that_is_refused(command: str, code: int, told: str, settings: Settings) -> None:
+def test_a_command_that_is_refused(command: str, code: int, shown: str, settings: Settings) -> None:
     with mongod({command: code}) as port, platform(400) as (url, _):
         works, lines = lines_of(replace(settings, url=url, mongodb=[f"mongodb://127.0.0.1:{port}"]))
     (line,) = failed(lines)
-    assert (works, f": {command}: " in line, told in line) == (False, True, True)
+    assert (works, f": {command}: " in line, shown in line) == (False, True, True)
 
 
 def test_a_command_that_the_server_does_not_know_is_no_fault(settings: Settings) -> None:

@@ -200,11 +200,14 @@ def test_headers_that_never_end_are_no_answer(
 
 
 @pytest.mark.parametrize(
-    ("ahead", "told"), [(90, "90 seconds ahead of"), (-90, "90 seconds behind"), (-600, "10 minutes behind")]
+    ("ahead", "described"),
+    [(90, "90 seconds ahead of"), (-90, "90 seconds behind"), (-600, "10 minutes behind")],
 )
-def test_the_clock_that_is_wrong_is_told_by_how_much_and_in_which_direction(ahead: int, told: str) -> None:
+def test_the_clock_that_is_wrong_is_told_by_how_much_and_in_which_direction(
+    ahead: int, described: str
+) -> None:
     date = datetime.now(UTC) - timedelta(seconds=ahead)
-    assert clock_words(date) == f"{told} the platform's"
+    assert clock_words(date) == f"{described} the platform's"
 
 
 def test_an_agent_whose_clock_is_ahead_reports_its_hosts_without_measurements(

@@ -104,7 +104,7 @@ def test_without_the_setting_there_are_no_labels() -> None:
 
 
 @each(
-    ("text", "told"),
+    ("text", "described"),
     [
         ("env-name=production", "env-name: its name must have 1 to 63"),
         ("1env=production", "1env: its name must have 1 to 63"),
@@ -125,10 +125,10 @@ def test_without_the_setting_there_are_no_labels() -> None:
         (" ".join(f"l{number}={'ü' * 64}" for number in range(8)), "at most 1024 bytes"),
     ],
 )
-def test_a_wrong_label_is_named_with_the_reason_and_nothing_secret(text: str, told: str) -> None:
+def test_a_wrong_label_is_named_with_the_reason_and_nothing_secret(text: str, described: str) -> None:
     (line,) = faults({**GOOD, "OPSAPI_AGENT_LABELS": text})
     assert line.startswith("OPSAPI_AGENT_LABELS ")
-    assert told in line
+    assert described in line
     assert line.isprintable()
     assert "secret-word" not in line
 

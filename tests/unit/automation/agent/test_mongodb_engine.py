@@ -151,8 +151,8 @@ def test_a_router_leads_to_all_servers_of_its_cluster() -> None:
         "csrs",
         None,
     )
-    told = found[shard]
-    assert (told.type_name, told.shard, told.cluster, told.replica_set) == (
+    logged = found[shard]
+    assert (logged.type_name, logged.shard, logged.cluster, logged.replica_set) == (
         "SHARD_PRIMARY",
         "shard0",
         "csrs",
@@ -191,10 +191,10 @@ def test_a_problem_is_told_once_and_its_end_as_well(caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.INFO):
         for answer in (no_answer(A), no_answer(A), primary(A), primary(A)):
             round_of(deployment, answer)
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 2
-    assert "does not answer" in told[0]
-    assert "again" in told[1]
+    logged = [record.getMessage() for record in caplog.records]
+    assert len(logged) == 2
+    assert "does not answer" in logged[0]
+    assert "again" in logged[1]
 
 
 def test_two_sets_of_one_name_are_two_clusters() -> None:
