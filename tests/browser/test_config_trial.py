@@ -1,4 +1,4 @@
-"""A configuration is tried before it is saved: the sentence, the plot and the table are shown and accessible."""
+"""A configuration is tried before it is saved: the sentence, plot and table are shown and accessible."""
 
 from datetime import timedelta
 
