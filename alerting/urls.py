@@ -28,8 +28,9 @@ urlpatterns = [
     route("globalAlerts/<global_alert_id>/explanation", GlobalAlertViewSet, get="explanation"),
     route("globalAlerts/<global_alert_id>/notifications", GlobalAlertViewSet, get="notifications"),
     route("groups/<group_id>/alertConfigs", AlertConfigViewSet, get="index", post="create"),
-    # Before the configurations, whose IDs it cannot be.
+    # Before the configurations, whose IDs they cannot be.
     route("groups/<group_id>/alertConfigs/presets", PresetViewSet, get="index", post="create"),
+    route("groups/<group_id>/alertConfigs/dryRun", AlertConfigViewSet, post="dry_run"),
     route(
         "groups/<group_id>/alertConfigs/<config_id>",
         AlertConfigViewSet,

@@ -38,13 +38,13 @@ class Sight:
     administered_orgs: Collection[str] = frozenset()
     administered_groups: Collection[str] = frozenset()
 
-    def shows(self, place: Scope) -> bool:
+    def shows(self, scope: Scope) -> bool:
         """Whether roles in the scope are visible; the scope of a project includes its organization."""
         if self.everything:
             return True
-        if place.group_id is None:
-            return place.org_id in self.orgs
-        return place.group_id in self.groups or place.org_id in self.whole
+        if scope.group_id is None:
+            return scope.org_id in self.orgs
+        return scope.group_id in self.groups or scope.org_id in self.whole
 
 
 EVERYTHING = Sight(everything=True, contacts=True)

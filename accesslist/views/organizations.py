@@ -18,7 +18,7 @@ from accesslist.serializers.organizations import OrganizationDocument, ProjectCh
 from accesslist.services.projects import (
     organization_create,
     organization_delete,
-    organization_rename,
+    organization_update,
     project_create,
     project_delete,
     project_update,
@@ -73,7 +73,7 @@ class OrganizationViewSet(KeyViewSet):
 
     def create(self, request: Request) -> Response:
         """Create an organization."""
-        org = organization_create(name=self.body()["name"], actor=self.actor, now=self.now)
+        org = organization_create(values=self.body(), actor=self.actor, now=self.now)
         return self.alone(OrganizationDocument, self._stored(org.id))
 
     def by_name(self, request: Request, org_name: str) -> Response:
@@ -86,8 +86,8 @@ class OrganizationViewSet(KeyViewSet):
 
     def update(self, request: Request, org_id: str) -> Response:
         """Rename an organization."""
-        name = self.body(stored=self.org)["name"]
-        organization_rename(org_id=org_id, name=name, actor=self.actor, now=self.now)
+        changes = self.body(stored=self.org)
+        organization_update(org_id=org_id, changes=changes, actor=self.actor, now=self.now)
         return self.alone(OrganizationDocument, self._stored(org_id))
 
     def destroy(self, request: Request, org_id: str) -> Response:
@@ -146,9 +146,12 @@ class ProjectViewSet(KeyViewSet):
     def create(self, request: Request) -> Response:
         """Create a project, with `orgId` in that organization; without `orgId`, you need GLOBAL_OWNER."""
         body = self.body()
-        self._authorise_creation(body.get("org_id"))
+        if org_id := body.get("org_id"):
+            self.principal.authorise_org((Role.ORG_OWNER, Role.ORG_GROUP_CREATOR), org_id)
+        else:
+            self.principal.authorise((Role.GLOBAL_OWNER,))
         project = project_create(
-            values=body, owned_by_maker=not self.caller.is_global, actor=self.actor, now=self.now
+            values=body, owned_by_creator=not self.caller.is_global, actor=self.actor, now=self.now
         )
         return self.alone(ProjectDocument, self._stored(project.id))
 
@@ -178,10 +181,3 @@ class ProjectViewSet(KeyViewSet):
 
     def _stored(self, group_id: str) -> Facts:
         return ProjectDocument.found(with_id(projects(), group_id), ErrorCode.GROUP_NOT_FOUND, group_id)
-
-    def _authorise_creation(self, org_id: str | None) -> None:
-        """Check the role in the scope that the body names."""
-        if org_id:
-            self.principal.authorise_org((Role.ORG_OWNER, Role.ORG_GROUP_CREATOR), org_id)
-        else:
-            self.principal.authorise((Role.GLOBAL_OWNER,))

@@ -167,7 +167,7 @@ OF_ROW: Mapping[str, Action] = {
         # The form asks for the project, and checks the roles there like the API route.
         access=Access(Where.SOMEWHERE, WRITE.roles),
         form=CopyForm,
-        makes=True,
+        creates=True,
         icon="content_copy",
     ),
     "delete": Action(

@@ -67,8 +67,9 @@ def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime)
 def with_tries(rows: QuerySet[Notification]) -> QuerySet[Notification]:
     """The notifications with their newest attempts, as `shown_notification` needs them."""
     attempts = NotificationAttempt.objects.filter(notification_id=OuterRef("id")).order_by("-number")
-    shown = attempts.values("number", "ended", "status", "reason", "latency_ms")[:MOST_ATTEMPTS]
-    return rows.annotate(tries_json=JsonRows(shown))
+    columns = ("number", "ended", "status", "reason", "latency_ms")
+    tries = JsonRows(attempts[:MOST_ATTEMPTS], **{column: column for column in columns})
+    return rows.annotate(tries_json=tries)
 
 
 def shown_notification(row: Any, origin: Origin | None, now: datetime) -> TimelineNotification:
@@ -103,8 +104,8 @@ def _attempt(shown: dict[str, Any]) -> Attempt:
         number=shown["number"],
         at=datetime.fromisoformat(shown["ended"]),
         outcome=DeliveryStatus(shown["status"]),
-        reason=shown["reason"],
-        latency_ms=shown["latency_ms"],
+        reason=shown.get("reason"),
+        latency_ms=shown.get("latency_ms"),
     )
 
 

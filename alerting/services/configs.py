@@ -25,9 +25,9 @@ from alerting.selectors.scopes import covered_projects
 from alerting.serializers.configs import config_facts
 from alerting.services.alerts import alerts_delay
 from alerting.services.config_coverage import (
+    columns_differ,
     config_alerts_cancel,
     config_evaluate,
-    coverage_differs,
     coverage_follow,
 )
 from alerting.services.locks import global_configs_lock, project_lock
@@ -223,7 +223,8 @@ def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) ->
     notifications_changed = "notifications" in values and settings_replace(
         config=config, notifications=values["notifications"]
     )
-    if not coverage_differs(config, before) and not notifications_changed:
+    named = values.keys() - {"notifications"}
+    if not columns_differ(config, before, named) and not notifications_changed:
         return
     config.updated = now
     config.save()

@@ -105,7 +105,7 @@ class ResendingViewSet(LogViewSet):
         notification_resend(notification=self.notification, actor=self.actor, now=self.now)
         rows = alert_notifications(self.alert["id"], with_recipients=self.reads_config(self.alert))
         facts = LoggedNotificationDocument.found(
-            rows.filter(id=self.notification.id), ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id
+            with_id(rows, self.notification.id), ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id
         )
         return self.alone(LoggedNotificationDocument, facts)
 

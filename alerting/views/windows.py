@@ -4,7 +4,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alerting.access import READ, WRITE
-from alerting.selectors.windows import window_preview, window_with_id, windows_of
+from alerting.selectors.window_previews import window_preview
+from alerting.selectors.windows import window_with_id, windows_of
 from alerting.serializers.windows import (
     WindowChange,
     WindowDocument,

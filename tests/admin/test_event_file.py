@@ -190,14 +190,14 @@ def test_an_operator_has_one_at_a_time_however_many_places_there_are(
     monkeypatch.setattr(events_file, "_slots", DownloadSlots(8))
     first, of_another = console.get(CSV), monitor.get(CSV)
     second = console.get(CSV)
-    assert [one.status_code for one in (first, of_another, second)] == [200, 200, 429]
+    assert [response.status_code for response in (first, of_another, second)] == [200, 200, 429]
     assert (second["Retry-After"], Full.OF_ONE in second.text) == ("30", True)
     _gone(first)
     assert console.get(CSV).status_code == 200
 
 
 @each(
-    ("most", "taken", "told"),
+    ("most", "taken", "refused_text"),
     [
         (1, "", None),
         (1, "a", Full.OF_ONE),
@@ -209,10 +209,10 @@ def test_an_operator_has_one_at_a_time_however_many_places_there_are(
         (3, "bc", None),
     ],
 )
-def test_who_has_a_place(most: int, taken: str, told: Full | None) -> None:
+def test_who_has_a_place(most: int, taken: str, refused_text: Full | None) -> None:
     places = DownloadSlots(most)
-    assert [places.take(one) for one in taken] == [None] * len(taken)
-    assert places.take("a") is told
+    assert [places.take(place) for place in taken] == [None] * len(taken)
+    assert places.take("a") is refused_text
 
 
 def test_most_threads_are_for_everybody_else() -> None:

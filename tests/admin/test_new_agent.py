@@ -159,7 +159,7 @@ def test_the_way_from_a_project_chooses_it(console: Client, project: Project) ->
     assert form["group"].value() == project.id
 
 
-def test_where_somebody_makes_no_keys_none_is_made(project: Project, other: Project) -> None:
+def test_where_somebody_makes_no_keys_none_is_created(project: Project, other: Project) -> None:
     user, browser = operator_with(Role.GROUP_OWNER, project=project)
     user.grants.create(role=Role.GROUP_READ_ONLY.value, project=other)
     answer = confirm(browser, ADD, group=other.id, databases="mongodb", desc="on db1")
@@ -178,14 +178,14 @@ def test_it_waits_until_the_first_report_has_come(console: Client, project: Proj
     after = console.get(waiting(key))
     text = after.content.decode()
     assert page_of(Agent.objects.get(hostname="agent1")) in text
-    states = {one["row"].hostname: (one["state"], one["url"]) for one in after.context["hosts"]}
+    states = {host["row"].hostname: (host["state"], host["url"]) for host in after.context["hosts"]}
     assert {name: state for name, (state, _) in states.items()} == {"db1": "up", "db2": "down"}
-    assert all(states[one.hostname][1] == page_of(one) for one in Host.objects.all())
+    assert all(states[host.hostname][1] == page_of(host) for host in Host.objects.all())
     assert "data-done" in text
     assert "Check again" not in text
 
 
-def test_an_agent_that_reported_before_is_told_apart(
+def test_an_agent_that_reported_before_is_distinguished(
     console: Client, project: Project, agent: ApiClient
 ) -> None:
     agent.report(project.id, report(hostname="old"))
@@ -194,7 +194,7 @@ def test_an_agent_that_reported_before_is_told_apart(
     agent.report(project.id, report(hostname="old"))
     context = console.get(waiting(key)).context
     assert context["arrived"] == []
-    assert [one["row"].hostname for one in context["others"]] == ["old"]
+    assert [other["row"].hostname for other in context["others"]] == ["old"]
 
 
 def test_reports_of_other_projects_are_not_shown(console: Client, project: Project, other: Project) -> None:

@@ -57,7 +57,7 @@ def _page_urls(name: str) -> Iterator[str]:
     if admin_of(name).add_action:
         yield reverse(f"{prefix}_add")
     for action in admin_of(name).list_actions:
-        yield reverse(f"{prefix}_make", args=[action])
+        yield reverse(f"{prefix}_create", args=[action])
     for row in admin_of(name).model._default_manager.all():
         yield reverse(f"{prefix}_change", args=[row.pk])
         for action in admin_of(name).actions_of_row:
@@ -109,12 +109,12 @@ def test_no_page_writes_but_by_an_action(name: str, rf: RequestFactory, operator
 @names
 def test_no_page_names_a_secret_field(name: str) -> None:
     model_admin = admin_of(name)
-    for one in [model_admin, *(inline(model_admin.model, admin.site) for inline in model_admin.inlines)]:
+    for pages in [model_admin, *(inline(model_admin.model, admin.site) for inline in model_admin.inlines)]:
         encrypted = {
-            field.name for field in one.model._meta.get_fields() if isinstance(field, EncryptedField)
+            field.name for field in pages.model._meta.get_fields() if isinstance(field, EncryptedField)
         }
-        assert one.fields, "which fields are shown has to be declared"
-        assert not {"password", *encrypted} & {*one.fields, *getattr(one, "list_display", ())}
+        assert pages.fields, "which fields are shown has to be declared"
+        assert not {"password", *encrypted} & {*pages.fields, *getattr(pages, "list_display", ())}
 
 
 def test_a_global_owner_sees_every_page_and_none_holds_what_it_must_not(
@@ -137,7 +137,7 @@ def test_an_empty_list_says_something(console: Client) -> None:
 
 
 @each(("moved", "state"), [(-2, "ended"), (0, "active"), (1, "scheduled")])
-def test_a_maintenance_window_says_where_it_stands(
+def test_a_maintenance_window_says_where_it_is(
     console: Client, project: Project, moved: int, state: str
 ) -> None:
     fill(project)
@@ -211,7 +211,7 @@ def test_a_list_counts_no_further_than_its_bound(
     with CaptureQueriesContext(connection) as queries:
         page = console.get(_list_url("events.signal"))
     assert "The list ends after 2 signals" in text_of(page)
-    counts = [one["sql"] for one in queries if "COUNT(" in one["sql"]]
+    counts = [query["sql"] for query in queries if "COUNT(" in query["sql"]]
     assert counts
     assert all("LIMIT 2" in sql for sql in counts)
 
@@ -276,7 +276,7 @@ def test_an_odd_request_is_answered_as_what_it_is(path: str, status: int, consol
 
 
 @each("path", ["/admin/password_change/", "/admin/r/1/1/"])
-def test_pages_that_write_or_log_beside_the_services_are_gone(path: str, console: Client) -> None:
+def test_pages_that_write_or_log_next_to_the_services_are_gone(path: str, console: Client) -> None:
     assert console.get(path).status_code == 404
     assert console.post(path, {"old_password": "x"}).status_code == 404
 

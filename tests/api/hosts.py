@@ -18,11 +18,11 @@ def hosts_of(project: Project) -> str:
 def relations(document: dict[str, Any]) -> dict[str, str]:
     """Relation → path below the public base."""
     base = "http://testserver/api/public/v1.0"
-    return {one["rel"].removeprefix(RELATION): one["href"].removeprefix(base) for one in document["links"]}
+    return {link["rel"].removeprefix(RELATION): link["href"].removeprefix(base) for link in document["links"]}
 
 
 def made(admin: ApiClient, project: Project, **changes: Any) -> dict[str, Any]:
-    """A host made by hand."""
+    """A host created by hand."""
     answer = admin.post(hosts_of(project), new_host(**changes))
     assert answer.status_code == 201, answer.json()
     document: dict[str, Any] = answer.json()

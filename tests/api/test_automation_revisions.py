@@ -35,7 +35,7 @@ class TestRevisions:
         assert publisher.key
         who = {"apiKeyId": publisher.key.id, "publicKey": publisher.key.public_key}
         assert found["totalCount"] == 2
-        assert [{name: one[name] for name in one if name != "links"} for one in found["results"]] == [
+        assert [{name: row[name] for name in row if name != "links"} for row in found["results"]] == [
             {
                 "version": 2,
                 "created": "2099-01-02T12:00:00Z",
@@ -65,7 +65,7 @@ class TestRevisions:
         assert refusal(publisher.get(f"{path}/revisions/{number}")) == NOT_FOUND
         assert refusal(publisher.request("POST", f"{path}/revisions/{number}/restore")) == NOT_FOUND
 
-    def test_those_of_another_project_are_not_found(self, owner: ApiClient, path: str) -> None:
+    def test_revisions_of_another_project_are_not_found(self, owner: ApiClient, path: str) -> None:
         published(owner, path, named("a"))
         other = owner.post("/groups", bodies.group()).json()["id"]
         assert refusal(owner.get(f"/groups/{other}/automationConfig/revisions/1")) == NOT_FOUND
@@ -91,8 +91,8 @@ class TestRestoring:
         assert answer.headers["ETag"] == '"3"'
         newest = publisher.get(f"{path}/revisions").json()["results"][0]
         assert (newest["version"], newest["restoredFrom"]) == (3, 1)
-        told = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT").latest("id")
-        assert [(one["id"], one["status"]) for one in told.diffs] == [("a", "NEW"), ("b", "REMOVED")]
+        recorded = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT").latest("id")
+        assert [(diff["id"], diff["status"]) for diff in recorded.diffs] == [("a", "NEW"), ("b", "REMOVED")]
 
     def test_what_a_project_started_from_can_be_restored(
         self, publisher: ApiClient, path: str, first: Any
@@ -136,9 +136,9 @@ class TestRestoring:
         assert (answer.status_code, answer.json()["version"]) == (200, 2)
         assert AutomationRevision.objects.count() == 2
 
-    def test_a_dry_run_tells_what_would_happen(self, publisher: ApiClient, path: str, first: Any) -> None:
+    def test_a_dry_run_reports_what_would_happen(self, publisher: ApiClient, path: str, first: Any) -> None:
         plan = publisher.request("POST", f"{path}/revisions/1/restore?dryRun=true").json()
-        assert [(one["process"], one["action"]) for one in plan["effects"]] == [
+        assert [(effect["process"], effect["action"]) for effect in plan["effects"]] == [
             ("a", "START"),
             ("b", "REMOVE"),
         ]
@@ -152,9 +152,11 @@ class TestRestoring:
             "modules": [],
             "architecture": "amd64",
         }
-        versions = [[{"name": "7", "builds": [one]}] for one in (build, {**build, "bits": 64})]
-        for number, one in enumerate(versions):
-            published(publisher, path, document(version=number, databaseVersions=one, processes=[]))
+        versions = [[{"name": "7", "builds": [build_]}] for build_ in (build, {**build, "bits": 64})]
+        for number, database_versions in enumerate(versions):
+            published(
+                publisher, path, document(version=number, databaseVersions=database_versions, processes=[])
+            )
         answer = publisher.request("POST", f"{path}/revisions/1/restore")
         assert refusal(answer) == (400, "INVALID_SETTINGS", ["/databaseVersions/0/builds/0/bits"])
 
@@ -178,13 +180,13 @@ def status_of(path: str) -> str:
 class TestStatus:
     """`GET …/automationStatus`."""
 
-    def test_a_new_project_has_nothing_to_reach(self, reader: ApiClient, path: str) -> None:
+    def test_a_new_project_has_no_goal(self, reader: ApiClient, path: str) -> None:
         shown = reader.get(status_of(path)).json()
         assert (shown["goalVersion"], shown["processes"]) == (0, [])
         relations = {link["rel"]: link["href"] for link in shown["links"]}
         assert relations["urn:opsapi:rel:automationConfig"].endswith(path)
 
-    def test_it_tells_what_agents_report_of_each_process(
+    def test_it_reports_what_agents_report_of_each_process(
         self,
         publisher: ApiClient,
         agent: ApiClient,
@@ -237,7 +239,9 @@ class TestStatus:
             agent.report(project.id, bodies.report(agentType="AUTOMATION", processes=said))
         for time, names in (("12:03:59", ["a", "b"]), ("12:04:00", ["a"])):
             with time_machine.travel(f"2099-01-01T{time}Z", tick=False):
-                assert [one["name"] for one in publisher.get(status_of(path)).json()["processes"]] == names
+                assert [
+                    process["name"] for process in publisher.get(status_of(path)).json()["processes"]
+                ] == names
 
 
 def test_the_schema_is_served_to_any_key(agent: ApiClient) -> None:

@@ -89,7 +89,7 @@ def test_what_goes_with_other_types_is_refused(places: dict[str, ConfigPath], ki
     own = fields_of(name)
     foreign = [field for field in ALL_FIELDS if field not in own]
     answer = places[kind].post(shortest(name, **dict.fromkeys(foreign, "x"), colour="red"))
-    bad = {one["field"]: one for one in answer.json()["badFields"]}
+    bad = {field["field"]: field for field in answer.json()["badFields"]}
     of_kind = {"notifications[0].typeName"} if (kind, name) == ("project", "ADMIN") else set()
     assert set(bad) == {f"notifications[0].{field}" for field in (*foreign, "colour")} | of_kind
     allowed = sorted({*own, "id", "typeName", "delayMin", "intervalMin"})
@@ -170,7 +170,7 @@ def test_no_roles_are_shown_as_an_empty_array_and_written_back(
     ],
     ids=str,
 )
-def test_people_are_told_by_mail_or_sms(
+def test_people_are_notified_by_mail_or_sms(
     places: dict[str, ConfigPath], name: str, chosen: dict[str, Any]
 ) -> None:
     answer = places["global"].post({**shortest(name), **chosen})
@@ -232,7 +232,7 @@ def test_every_fault_is_named_at_once(place: ConfigPath) -> None:
         shortest("CHAT_SERVICE", apiToken=None, channelName=None),
         {"typeName": "PIGEON", "intervalMin": 1},
     )
-    assert [one["field"].removeprefix("notifications") for one in answer.json()["badFields"]] == [
+    assert [field["field"].removeprefix("notifications") for field in answer.json()["badFields"]] == [
         "",
         "[1].delayMin",
         "[1].roles[0]",
@@ -285,9 +285,7 @@ def test_what_was_read_can_be_written_back(places: dict[str, ConfigPath], kind: 
     assert (list(NotificationSetting.objects.values()), Event.objects.count()) == (rows, events)
 
 
-def test_those_named_need_not_be_there_still_when_it_is_written_back(
-    place: ConfigPath, project: Project
-) -> None:
+def test_deleted_recipients_can_be_written_back(place: ConfigPath, project: Project) -> None:
     made = place.post(shortest("USER"), shortest("TEAM")).json()
     Team.objects.all().delete()
     UserFactory._meta.model.objects.filter(username=bodies.COLLEAGUE).delete()

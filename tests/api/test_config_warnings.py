@@ -29,14 +29,14 @@ def test_every_write_warns_while_there_is_nobody(owner: ApiClient, project: Proj
     path = f"/groups/{project.id}/alertConfigs"
     made = owner.post(path, body(GROUP))
     assert made.headers["Warning"] == NOBODY
-    one = f"{path}/{made.json()['id']}"
-    assert owner.put(one, made.json()).headers["Warning"] == NOBODY
-    assert owner.patch(one, {"enabled": True}).headers["Warning"] == NOBODY
-    assert "Warning" not in owner.get(one).headers
-    assert made.json() == owner.get(one).json()
+    config_path = f"{path}/{made.json()['id']}"
+    assert owner.put(config_path, made.json()).headers["Warning"] == NOBODY
+    assert owner.patch(config_path, {"enabled": True}).headers["Warning"] == NOBODY
+    assert "Warning" not in owner.get(config_path).headers
+    assert made.json() == owner.get(config_path).json()
 
     make_reader(project, email_address="reader@example.com")
-    assert "Warning" not in owner.put(one, made.json()).headers
+    assert "Warning" not in owner.put(config_path, made.json()).headers
 
 
 def test_people_without_an_address_are_nobody(owner: ApiClient, project: Project) -> None:
@@ -54,7 +54,7 @@ def test_every_notification_has_its_own(owner: ApiClient, project: Project) -> N
     assert made.headers["Warning"] == f"{NOBODY}, {NOBODY.replace('[1]', '[2]')}"
 
 
-def test_a_global_one_is_judged_where_no_project_is_needed(owner: ApiClient) -> None:
+def test_a_global_one_is_evaluated_where_no_project_is_needed(owner: ApiClient) -> None:
     made = owner.post("/globalAlertConfigs", body(GROUP, {"typeName": "ADMIN"}, forAllGroups=True))
     assert made.status_code == 201
     assert made.headers["Warning"] == NOBODY.replace("[1]", "[2]")
@@ -71,7 +71,11 @@ def test_a_type_that_nothing_makes_is_warned_of(owner: ApiClient, project: Proje
     assert second == NOBODY
 
 
-def test_every_other_alertable_type_is_made_by_something(owner: ApiClient) -> None:
+def test_every_other_alertable_type_is_created_by_something(owner: ApiClient) -> None:
     types = owner.get("/eventTypes?itemsPerPage=500").json()["results"]
-    unmade = [one["eventTypeName"] for one in types if one["alertable"] and not one["produced"]]
+    unmade = [
+        event_type["eventTypeName"]
+        for event_type in types
+        if event_type["alertable"] and not event_type["produced"]
+    ]
     assert unmade == [f"ORG_PUBLIC_API_ACCESS_LIST_{state}" for state in ("REQUIRED", "NOT_REQUIRED")]

@@ -1,4 +1,4 @@
-"""The endpoint table of the contract (4.2), a row each; what a row needs more stands in a file of its own."""
+"""The endpoint table of the contract (4.2), a row each; what a row needs more is in a file of its own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -137,7 +137,7 @@ def test_alerts_are_filtered_by_status(
 
 
 @each("status", ["open", "", "ALL", "OPEN,CLOSED"])
-def test_another_status_is_refused_with_those_there_are(
+def test_another_status_is_refused_with_the_allowed_values(
     reader: ApiClient, known: Mapping[str, str], status: str
 ) -> None:
     answer = reader.get(f"/groups/{known['group_id']}/alerts?status={status}")
@@ -205,5 +205,5 @@ def test_every_link_of_an_entity_answers(owner: ApiClient, known: Mapping[str, s
 )
 def test_a_closed_set_is_listed_for_any_key(db: None, path: str, field: str) -> None:
     document = ApiClient(make_key()).get(f"{path}?itemsPerPage=500").json()
-    names = [one[field] for one in document["results"]]
+    names = [row[field] for row in document["results"]]
     assert len(names) == len(set(names)) == document["totalCount"] > 0

@@ -48,7 +48,7 @@ def refusal(answer: Any) -> tuple[int, str, list[str]]:
 
 @each("name", NAMES)
 @each("method", ["POST", "PUT"])
-def test_an_integration_of_every_type_is_made_read_and_deleted(
+def test_an_integration_of_every_type_is_created_read_and_deleted(
     monitor: ApiClient, reader: ApiClient, path: str, name: str, method: str
 ) -> None:
     made = monitor.request(method, f"{path}/{name}", example(name))
@@ -81,7 +81,7 @@ def test_the_samples_of_the_contract(owner: ApiClient, path: str) -> None:
         "serviceKey": "******cdef",
     }
     document = owner.get(path).json()
-    assert [one["type"] for one in document["results"]] == ["PAGER_SERVICE", "CHAT_SERVICE"]
+    assert [row["type"] for row in document["results"]] == ["PAGER_SERVICE", "CHAT_SERVICE"]
     assert list(document["results"][1]) == ["type", "apiToken", "channelName", "teamName", "links"]
     assert document["totalCount"] == 2
 

@@ -8,7 +8,17 @@ import time_machine
 from accesslist.models import Project
 from events.models import Event
 from opsapi.roles import Grant, Role
-from tests.api.access_lists import NOON, ON, PLACES, admin_path, blocks, group_path, org_path, refusal, told
+from tests.api.access_lists import (
+    NOON,
+    ON,
+    PLACES,
+    admin_path,
+    blocks,
+    group_path,
+    org_path,
+    recorded,
+    refusal,
+)
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import KeyPair, ProjectFactory, make_entry, make_key
@@ -31,30 +41,30 @@ def test_a_keys_entries_are_added_listed_read_and_removed(
         items = [{"ipAddress": "192.0.2.7", "description": "build"}, {"cidrBlock": "10.0.0.0/8"}]
         answer = owner.post(path, items)
     assert answer.status_code == 201
-    one, two = answer.json()["results"]
+    first, second = answer.json()["results"]
     assert answer.json()["totalCount"] == 2
-    assert one == {
+    assert first == {
         "cidrBlock": "192.0.2.7/32",
         "created": NOON,
         "description": "build",
-        "id": one["id"],
+        "id": first["id"],
         "ipAddress": "192.0.2.7",
         "type": "API_KEY",
         "updated": NOON,
         "expires": None,
         "lastUsed": None,
-        "links": [{"href": f"http://testserver/api/public/v1.0{path}/{one['id']}", "rel": "self"}],
+        "links": [{"href": f"http://testserver/api/public/v1.0{path}/{first['id']}", "rel": "self"}],
     }
-    assert two["cidrBlock"] == "10.0.0.0/8"
-    assert {"ipAddress", "description"}.isdisjoint(two)
-    assert owner.get(path).json()["results"] == [one, two]
-    alone = owner.get(f"{path}/{one['id']}").json()
-    assert alone | {"links": one["links"]} == one
+    assert second["cidrBlock"] == "10.0.0.0/8"
+    assert {"ipAddress", "description"}.isdisjoint(second)
+    assert owner.get(path).json()["results"] == [first, second]
+    alone = owner.get(f"{path}/{first['id']}").json()
+    assert alone | {"links": first["links"]} == first
     for link in alone["links"]:
         assert (
             owner.request("GET", link["href"].removeprefix("http://testserver"), base="").status_code == 200
         )
-    assert owner.delete(f"{path}/{one['id']}").status_code == 204
+    assert owner.delete(f"{path}/{first['id']}").status_code == 204
     assert blocks(key) == ["10.0.0.0/8"]
     assert blocks() == []
 
@@ -74,12 +84,12 @@ def test_the_first_and_the_last_entry_change_enforcement(
     entry = owner.post(path_of(project, key), [{"ipAddress": ON}]).json()["results"][0]
     owner.delete(f"{path_of(project, key)}/{entry['id']}")
     events = owner.get(path_of(project, key).partition("/apiKeys")[0] + "/events").json()["results"]
-    told = {event["eventTypeName"]: event["diffs"][-1]["params"][0] for event in events[:2]}
-    assert [(one["param"], one["old"], one["new"]) for one in told.values()] == [
+    recorded = {event["eventTypeName"]: event["diffs"][-1]["params"][0] for event in events[:2]}
+    assert [(param["param"], param["old"], param["new"]) for param in recorded.values()] == [
         ("enforced", "true", "false"),
         ("enforced", "false", "true"),
     ]
-    assert list(told) == ["ACCESS_LIST_ENTRY_REMOVED_AUDIT", "ACCESS_LIST_ENTRY_ADDED_AUDIT"]
+    assert list(recorded) == ["ACCESS_LIST_ENTRY_REMOVED_AUDIT", "ACCESS_LIST_ENTRY_ADDED_AUDIT"]
 
 
 def test_the_events_name_the_key_and_the_place(owner: ApiClient, project: Project, key: KeyPair) -> None:
@@ -124,7 +134,7 @@ def test_one_wrong_item_refuses_them_all(
     code, field = fault
     assert refusal(answer) == (400, code)
     assert [bad["field"] for bad in answer.json()["badFields"]] == [field]
-    assert (blocks(key), told()) == ([], [])
+    assert (blocks(key), recorded()) == ([], [])
 
 
 def test_a_range_is_on_a_keys_list_once_and_on_every_list(

@@ -17,7 +17,7 @@ from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 
-CATEGORIES = [one.value for one in ALERT_CATEGORIES]
+CATEGORIES = [category.value for category in ALERT_CATEGORIES]
 MISSING = "MISSING_MAINTENANCE_WINDOW"
 BACKWARDS = "MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE"
 START, END = bodies.window()["startDate"], bodies.window()["endDate"]
@@ -99,7 +99,7 @@ class TestMaking:
         assert event.details["maintenanceWindowId"] == window["id"]
         (change,) = event.diffs
         assert (change["id"], change["type"], change["status"]) == (window["id"], "MAINTENANCE_WINDOW", "NEW")
-        said = {one["param"]: one["new"] for one in change["params"]}
+        said = {param["param"]: param["new"] for param in change["params"]}
         assert said["alertTypeNames"] == '["HOST","REPLICA_SET"]'
         assert (said["startDate"], said["endDate"], said["description"]) == (START, END, "new disks")
         shown = admin.get(f"/groups/{project.id}/events/{event.id}").json()
@@ -185,7 +185,7 @@ class TestMaking:
         ],
         ids=str,
     )
-    def test_a_wrong_field_is_named_and_nothing_made(
+    def test_a_wrong_field_is_named_and_nothing_created(
         self, admin: ApiClient, project: Project, body: dict[str, Any], code: str, fields: list[str]
     ) -> None:
         answer = admin.post(windows_of(project), body)
@@ -194,7 +194,7 @@ class TestMaking:
         assert (rows(), recorded()) == ([], [])
 
     @each("name", ["HOST_DOWN", "host", "", "ALERT_CONFIG", "MAINTENANCE_WINDOW"])
-    def test_an_unknown_category_is_answered_with_those_there_are(
+    def test_an_unknown_category_is_refused_with_the_allowed_values(
         self, admin: ApiClient, project: Project, name: str
     ) -> None:
         answer = admin.post(windows_of(project), bodies.window(alertTypeNames=["HOST", name]))
@@ -228,7 +228,7 @@ class TestReading:
         made(admin, project, description="alike", startDate=moment(now, days=2), endDate=moment(now, days=3))
 
         def listed(query: str) -> list[str]:
-            return [one["description"] for one in reader.get(windows_of(project) + query).json()["results"]]
+            return [row["description"] for row in reader.get(windows_of(project) + query).json()["results"]]
 
         assert listed("") == ["active", "next", "later", "alike"]
         assert listed("?includeExpired=false") == listed("")
@@ -398,7 +398,7 @@ class TestDeleting:
         kept, gone = made(admin, project), made(admin, project)
         answer = admin.delete(f"{windows_of(project)}/{gone['id']}")
         assert (answer.status_code, answer.content) == (204, b"")
-        assert [one["id"] for one in rows()] == [kept["id"]]
+        assert [row["id"] for row in rows()] == [kept["id"]]
         again = admin.delete(f"{windows_of(project)}/{gone['id']}")
         assert refusal(again) == (404, "MAINTENANCE_WINDOW_NOT_FOUND")
         event = Event.objects.get(event_type="MAINTENANCE_WINDOW_DELETED_AUDIT")

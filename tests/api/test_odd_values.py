@@ -42,14 +42,14 @@ def dotted(place: Place) -> str:
 
 
 def value_at(body: Any, place: Place) -> Any:
-    """What stands there."""
+    """What is there."""
     for step in place:
         body = body[step]
     return body
 
 
 def oddities(route: Route) -> Iterator[tuple[str, bytes]]:
-    """Where something odd stands in a body that is good otherwise, and the body."""
+    """Where something odd is in a body that is good otherwise, and the body."""
     body = BODIES[str(route)]
     name = pointer if is_automation(route) else dotted
     for place in places(body):
@@ -105,8 +105,8 @@ class TestEveryRoute:
             return  # it has no links, and keeps a section of that name
         body = BODIES[str(route)]
         for links in NO_ARRAYS:
-            one = {**(body[0] if route.takes_array else body), "links": links}
-            answer = self.answer(route, [one] if route.takes_array else one)
+            sent = {**(body[0] if route.takes_array else body), "links": links}
+            answer = self.answer(route, [sent] if route.takes_array else sent)
             assert refusal(answer) == (400, "INVALID_ATTRIBUTE")
             assert fields(answer) == ["[0].links" if route.takes_array else "links"]
 
@@ -114,7 +114,7 @@ class TestEveryRoute:
 class TestAutomation:
     """The automation document."""
 
-    def test_all_that_is_wrong_is_told_at_once(self, publisher: ApiClient, path: str) -> None:
+    def test_all_that_is_wrong_is_reported_at_once(self, publisher: ApiClient, path: str) -> None:
         processes = [process(name="a", alias="\0", numCores="4"), process(name="\ud800", hostname="b")]
         sent = json.dumps(document(version=0, processes=processes, notes={"\0": 1, "of": "\udfff"}))
         answer = publisher.put(path, sent)
@@ -140,7 +140,9 @@ class TestAutomation:
         answer = publisher.put(path, document(version=0, links="x"))
         assert (answer.status_code, answer.json()["links"]) == (200, "x")
 
-    def test_a_closed_set_is_told_to_a_value_of_another_type(self, publisher: ApiClient, path: str) -> None:
+    def test_a_value_of_another_type_is_refused_with_the_allowed_values_of_its_set(
+        self, publisher: ApiClient, path: str
+    ) -> None:
         concern = {"defaultReadConcern": {"level": 5}}
         answer = publisher.put(path, document(version=0, processes=[process(defaultRWConcern=concern)]))
         assert refusal(answer) == (400, "INVALID_ATTRIBUTE")
@@ -158,9 +160,9 @@ class TestAutomation:
         ("apiKeys", bodies.api_key(roles=[{"roleName": True}]), "roles[0].roleName"),
         ("maintenanceWindows", bodies.window(alertTypeNames=[{}]), "alertTypeNames[0]"),
     ],
-    ids=lambda one: str(one)[:30],
+    ids=lambda value: str(value)[:30],
 )
-def test_a_value_of_another_type_is_told_the_closed_set(
+def test_a_refused_value_of_another_type_lists_the_allowed_values(
     admin: ApiClient, project: Project, where: str, body: dict[str, Any], field: str
 ) -> None:
     answer = admin.post(f"/groups/{project.id}/{where}", body)
@@ -209,7 +211,7 @@ READ_ONLY: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
 
 @each("where", READ_ONLY)
 class TestMaking:
-    """What is read-only where a user or a host is made."""
+    """What is read-only where a user or a host is created."""
 
     def test_it_is_refused(self, owner: ApiClient, project: Project, where: str) -> None:
         body, said = READ_ONLY[where]
@@ -224,7 +226,7 @@ class TestMaking:
         self, owner: ApiClient, project: Project, where: str, value: Any
     ) -> None:
         body, said = READ_ONLY[where]
-        arrays = {name for name, one in said.items() if isinstance(one, list)} | {"links"}
+        arrays = {name for name, value in said.items() if isinstance(value, list)} | {"links"}
         left_out = dict.fromkeys(said if value is None else arrays, value)
         answer = owner.post(where.format(project.id), {**body, **left_out})
         assert answer.status_code == 201, answer.json()

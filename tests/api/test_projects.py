@@ -43,7 +43,7 @@ def test_whatever_its_name_holds_it_is_found_by_it(owner: ApiClient, name: str, 
     assert (found.status_code, found.json()) == (200, made)
 
 
-def test_the_slash_a_name_ends_with_is_told_from_the_one_of_the_path(owner: ApiClient) -> None:
+def test_the_slash_a_name_ends_with_is_distinguished_from_the_one_of_the_path(owner: ApiClient) -> None:
     made = {name: owner.post("/groups", bodies.group(name=name)).json()["id"] for name in ("a", "a/")}
     sent = {"a": "a", "a/": "a", "a%2F": "a/", "a//": "a/", "a%2F/": "a/"}
     shown = {path: owner.get(f"/groups/byName/{path}").json()["id"] for path in sent}
@@ -99,7 +99,7 @@ def test_what_is_named_changes_and_the_rest_stays(
     assert (event.group_id, event.org_id) == (before["id"], None)
     (diff,) = event.diffs
     assert (diff["type"], diff["status"], diff["id"]) == ("GROUP", "MODIFIED", before["id"])
-    assert {one["param"] for one in diff["params"]} == set(change)
+    assert {param["param"] for param in diff["params"]} == set(change)
 
 
 @each("change", [{}, {"name": None}, {"tags": None}, {"name": "payments"}, {"tags": ["a"]}])
@@ -199,15 +199,15 @@ def test_the_name_is_free_at_once(owner: ApiClient) -> None:
     assert owner.delete(f"/groups/{second.json()['id']}").status_code == 204
 
 
-def test_the_deletion_is_told_and_what_was_told_before_stays(owner: ApiClient) -> None:
+def test_the_deletion_is_recorded_and_earlier_events_stay(owner: ApiClient) -> None:
     made = owner.post("/groups", bodies.group(tags=["prod"])).json()
     assert owner.delete(f"/groups/{made['id']}").status_code == 204
     event = recorded("GROUP_DELETED_AUDIT")
     assert (event.group_id, event.org_id) == (made["id"], made["orgId"])
     (diff,) = event.diffs
     assert (diff["type"], diff["status"], diff["id"]) == ("GROUP", "REMOVED", made["id"])
-    assert {one["param"]: one.get("old") for one in diff["params"]}["name"] == "payments"
-    shown = {one["eventTypeName"] for one in owner.get("/globalEvents").json()["results"]}
+    assert {param["param"]: param.get("old") for param in diff["params"]}["name"] == "payments"
+    shown = {row["eventTypeName"] for row in owner.get("/globalEvents").json()["results"]}
     assert shown == {"ORG_CREATED_AUDIT", "GROUP_CREATED", "ALERT_CONFIG_ADDED_AUDIT", "GROUP_DELETED_AUDIT"}
     assert owner.get(f"/globalEvents/{event.id}").status_code == 200
 
@@ -277,6 +277,6 @@ def test_a_maker_deleted_meanwhile_makes_nothing(db: None) -> None:
     gone = Actor(ActorKind.KEY, new_id(), "abcdef")
     values = {"name": "payments", "org_id": org.id}
     with pytest.raises(ApiError) as refused:
-        project_create(values=values, owned_by_maker=True, actor=gone, now=clock.now())
+        project_create(values=values, owned_by_creator=True, actor=gone, now=clock.now())
     assert refused.value.code is ErrorCode.API_KEY_NOT_FOUND
     assert not Project.objects.exists()

@@ -111,7 +111,7 @@ def test_without_them_a_window_occurs_once_for_all_targets(
     ],
     ids=str,
 )
-def test_a_wrong_field_is_named_and_nothing_is_made(
+def test_a_wrong_field_is_named_and_nothing_is_created(
     admin: ApiClient, project: Project, changes: dict[str, Any], code: str, fields: list[str]
 ) -> None:
     if changes.get("matchers") == MATCHERS and "alertTypeNames" not in changes:
@@ -147,7 +147,7 @@ def test_a_change_to_empty_takes_it_away(
         "updated": changed["updated"]
     }
     event = Event.objects.get(event_type="MAINTENANCE_WINDOW_CHANGED_AUDIT")
-    assert [(one["param"], one.get("new")) for one in event.diffs[0]["params"]] == [(gone, None)]
+    assert [(param["param"], param.get("new")) for param in event.diffs[0]["params"]] == [(gone, None)]
 
 
 def test_a_window_that_occurs_once_can_recur_later(admin: ApiClient, project: Project) -> None:
@@ -206,14 +206,14 @@ def test_recurrence_and_matchers_are_recorded(admin: ApiClient, project: Project
     daily = {"rrule": "FREQ=DAILY", "timeZone": "Europe/Berlin"}
     admin.patch(path_of(project, window), {"recurrence": daily})
     added, changed = Event.objects.filter(event_type__startswith="MAINTENANCE_WINDOW_").order_by("id")
-    said = {one["param"]: one["new"] for one in added.diffs[0]["params"]}
+    said = {param["param"]: param["new"] for param in added.diffs[0]["params"]}
     assert said["recurrence"] == '{"rrule":"FREQ=WEEKLY;BYDAY=SU","timeZone":"Europe/Berlin"}'
     assert orjson.loads(said["matchers"]) == MATCHERS
     (change,) = changed.diffs[0]["params"]
     assert (change["param"], change["old"]) == ("recurrence", said["recurrence"])
 
 
-def test_the_list_has_windows_that_occur_again_and_not_those_that_are_over(
+def test_the_list_has_windows_that_occur_again_and_no_ended_windows(
     admin: ApiClient, project: Project
 ) -> None:
     start = (clock.now() - timedelta(days=100)).astimezone(UTC)
@@ -224,7 +224,7 @@ def test_the_list_has_windows_that_occur_again_and_not_those_that_are_over(
         admin.post(path_of(project), bodies.window(**dates, description=name, recurrence=repeats))
 
     def listed(query: str) -> set[str]:
-        return {one["description"] for one in admin.get(path_of(project) + query).json()["results"]}
+        return {row["description"] for row in admin.get(path_of(project) + query).json()["results"]}
 
     until = datetime.now(UTC) + timedelta(days=365)
     add("once", None)

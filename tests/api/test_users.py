@@ -10,7 +10,7 @@ from accesslist.models import Project, User
 from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
-from tests.api.recipients import client, fields, group, held, make_user, org, refusal, since, told, wire
+from tests.api.recipients import client, fields, group, held, make_user, org, recorded, refusal, since, wire
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_team
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 def names(document: dict[str, Any]) -> list[str]:
     """Who is in a list."""
-    return [one["username"] for one in document["results"]]
+    return [row["username"] for row in document["results"]]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ class TestSeeing:
         ]
         both = (group(Role.GROUP_READ_ONLY, self.project), org(Role.ORG_MEMBER, self.other))
         return [
-            *[(client(one), self.INSIDE) for one in inside],
+            *[(client(grant), self.INSIDE) for grant in inside],
             (client(Grant(Role.GLOBAL_READ_ONLY)), everybody),
             (client(Grant(Role.GLOBAL_BACKUP_ADMIN)), everybody),
             (client(org(Role.ORG_MEMBER, self.other)), ["elsewhere"]),
@@ -108,7 +108,7 @@ class TestSeeing:
             shown = reader.get(path).json()
             assert (shown["roles"], shown["teamIds"]) == (wire(here, above), teams[1:])
         for path in ("/users", f"/groups/{self.project.id}/users"):
-            listed = {one["username"]: one for one in reader.get(path).json()["results"]}
+            listed = {row["username"]: row for row in reader.get(path).json()["results"]}
             assert (listed["both"]["roles"], listed["both"]["teamIds"]) == (wire(here, above), teams[1:])
         assert reader.get(f"/users/{self.people['in sibling'].id}").json()["roles"] == []
 
@@ -143,8 +143,8 @@ class TestSeeing:
             Grant(Role.GLOBAL_MONITORING_ADMIN),
         ]
         for grant in (*administrators, *others):
-            for one in (user, in_team):
-                shown = client(grant).get(f"/users/{one.id}").json()
+            for user_shown in (user, in_team):
+                shown = client(grant).get(f"/users/{user_shown.id}").json()
                 seen = {shown.get("emailAddress"), shown.get("mobileNumber")}
                 assert seen == (set(contact.values()) if grant in administrators else {None}), grant
 
@@ -200,7 +200,7 @@ class TestMaking:
         assert "password" not in document
         assert owner.get(f"/users/{document['id']}").json() == document
         events = since(before)
-        assert told(events) == [
+        assert recorded(events) == [
             ("USER_CREATED_AUDIT", None, None),
             ("USER_ROLES_CHANGED_AUDIT", None, project.org_id),
             ("JOINED_ORG", None, project.org_id),
@@ -209,7 +209,7 @@ class TestMaking:
             ("INVITED_TO_GROUP", project.id, None),
         ]
         assert {event.details["targetUsername"] for event in events} == {"ada@example.com"}
-        assert [(one["type"], one["status"], one["id"]) for one in events[0].diffs] == [
+        assert [(diff["type"], diff["status"], diff["id"]) for diff in events[0].diffs] == [
             ("USERS", "NEW", document["id"])
         ]
         (joined,) = events[4].diffs

@@ -23,7 +23,7 @@ _PRESSED_TWICE = """button => {
 }"""
 
 
-def test_a_key_is_made_and_its_private_part_is_shown_once(console: Page, project: Project) -> None:
+def test_a_key_is_created_and_its_private_part_is_shown_once(console: Page, project: Project) -> None:
     console.context.grant_permissions(["clipboard-read", "clipboard-write"])
     console.goto(START)
     console.get_by_role("link", name="API keys").click()
@@ -40,7 +40,7 @@ def test_a_key_is_made_and_its_private_part_is_shown_once(console: Page, project
     expect(console.get_by_text(private, exact=True)).to_be_visible()
     key = ApiKey.objects.get()
     client = ApiClient(KeyPair(key.id, key.public_key, private))
-    assert [one["id"] for one in client.get("/groups").json()["results"]] == [project.id]
+    assert [row["id"] for row in client.get("/groups").json()["results"]] == [project.id]
 
     console.get_by_role("link", name="I've saved it").click()
     expect(console).to_have_url(page_url(key))
@@ -48,7 +48,7 @@ def test_a_key_is_made_and_its_private_part_is_shown_once(console: Page, project
     assert private not in console.content()
 
 
-def test_a_key_is_made_once_by_an_impatient_operator(console: Page) -> None:
+def test_a_key_is_created_once_by_an_impatient_operator(console: Page) -> None:
     console.goto("/admin/accesslist/apikey/add/")
     console.get_by_label("Description").fill("pipeline")
     console.get_by_label("GLOBAL_READ_ONLY").check()

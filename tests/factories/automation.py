@@ -94,7 +94,7 @@ def ingest(
 ) -> None:
     """Take a report of an agent; at `now` it was measured as well."""
     if now is not None:
-        hosts = tuple(replace(one, samples=_at(now, one.samples)) for one in hosts)
+        hosts = tuple(replace(host, samples=_at(now, host.samples)) for host in hosts)
     report = Report(
         agent_type=agent_type,
         hostname=agent,

@@ -176,8 +176,8 @@ TIMES = st.from_regex(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}({_CLOCK})?", fullmatch
 def test_any_text_is_a_time_or_a_value_error(text: str) -> None:
     readers: list[Callable[[str], datetime]] = [
         clock.parse_time,
-        lambda one: clock.parse_filter_time(one, end_of_day=False),
-        lambda one: clock.parse_filter_time(one, end_of_day=True),
+        lambda text: clock.parse_filter_time(text, end_of_day=False),
+        lambda text: clock.parse_filter_time(text, end_of_day=True),
     ]
     for read in readers:
         moment, _ = outcome(partial(read, text), ValueError)
@@ -208,7 +208,7 @@ def test_any_pattern_compiles_or_is_a_value_error(pattern: str, text: str) -> No
 
 @tries(75)
 @given(text=ANY_TEXT | st.builds("{}://{}".format, st.sampled_from(["http", "https", "HTTP"]), ANY_TEXT))
-def test_any_url_is_one_we_call_or_told_why_not(text: str) -> None:
+def test_any_url_is_called_or_refused_with_a_reason(text: str) -> None:
     if url_fault(text) is None:
         shown = redact_url(text)
         assert MASK in shown
@@ -217,7 +217,7 @@ def test_any_url_is_one_we_call_or_told_why_not(text: str) -> None:
 
 @tries(50)
 @given(secret=ANY_TEXT)
-def test_a_shown_token_tells_at_most_its_last_four(secret: str) -> None:
+def test_a_shown_token_shows_at_most_its_last_four(secret: str) -> None:
     shown = redact_token(secret)
     assert shown.startswith(MASK)
     assert len(shown) <= len(MASK) + 4

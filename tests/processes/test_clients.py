@@ -72,9 +72,9 @@ def test_it_takes_a_body_with_the_credentials(owner: ProcessCaller, client: Clie
 @pytest.mark.parametrize("client", CLIENTS_WITH_MEMORY)
 def test_a_nonce_serves_again_with_a_growing_count(owner: ProcessCaller, client: Client) -> None:
     answers = client(owner, [ClientCall("GET", LIST)] * 4)
-    assert [one.status for one in answers] == [200] * 4
-    assert len({one.nonce for one in answers}) == 1
-    assert [one.count for one in answers] == [1, 2, 3, 4]
+    assert [answer.status for answer in answers] == [200] * 4
+    assert len({answer.nonce for answer in answers}) == 1
+    assert [answer.count for answer in answers] == [1, 2, 3, 4]
 
 
 def test_threads_that_share_a_session_are_all_served(owner: ProcessCaller) -> None:
@@ -143,7 +143,7 @@ def _is_refused(answer: tuple[int, str], *, stale: bool) -> bool:
     return status == 401 and challenge.endswith(f"stale={str(stale).lower()}")
 
 
-def test_the_requests_made_by_hand_are_right_ones(forger: Forger) -> None:
+def test_the_requests_created_by_hand_are_right_ones(forger: Forger) -> None:
     assert forger.send(forger.header()) == (200, "")
 
 
@@ -162,7 +162,7 @@ def test_of_the_same_request_at_once_one_gets_through(forger: Forger) -> None:
 
 
 @pytest.mark.parametrize("target", [f"{LIST}?pretty=true", f"{LIST}/", f"{PUBLIC}/admin/apiKeys"])
-def test_a_response_made_for_another_target_is_refused(forger: Forger, target: str) -> None:
+def test_a_response_created_for_another_target_is_refused(forger: Forger, target: str) -> None:
     assert _is_refused(forger.send(forger.header(LIST), target), stale=False)
 
 

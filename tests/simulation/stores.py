@@ -35,7 +35,7 @@ class Store(Protocol):
         """The configuration names another receiver."""
 
     def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
-        """Take in hand."""
+        """Take in progress."""
 
     def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.Job]:
         """Decide."""
@@ -43,7 +43,7 @@ class Store(Protocol):
     def record(self, ended: Sequence[tuple[delivery.Job, Outcome]], now: datetime) -> None:
         """Record."""
 
-    def holds(self, one: Notification) -> bool:
+    def holds(self, notification: Notification) -> bool:
         """Whether its lease is still the one of this copy."""
 
     def release(self, worker: int, now: datetime) -> None:

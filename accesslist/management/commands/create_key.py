@@ -42,10 +42,10 @@ class Command(DatabaseCommand):
         for option, prefix in (("group", "GROUP_"), ("org", "ORG_")):
             if options[option] is not None and not any(name.startswith(prefix) for name in names):
                 raise CommandError(f"--{option} needs a {prefix} role (--role)")
-        body = ApiKeyInput().read({"desc": options["desc"], "roles": roles})
+        values = ApiKeyInput().read({"desc": options["desc"], "roles": roles})
         # The command line has the permissions of a Global Owner.
-        request = RoleRequest(asked_roles(body["roles"]), INSTALLATION, [Grant(Role.GLOBAL_OWNER)])
-        new = api_key_issue(desc=body["desc"], roles=request, actor=SYSTEM, now=clock.now())
+        request = RoleRequest(asked_roles(values.pop("roles")), INSTALLATION, [Grant(Role.GLOBAL_OWNER)])
+        new = api_key_issue(values=values, roles=request, actor=SYSTEM, now=clock.now())
         show_key(self, new, export=options["export"])
 
 
@@ -56,7 +56,7 @@ def _placed(name: str, group_id: str | None, org_id: str | None) -> dict[str, st
     role = Role(name)
     if not (role.is_group or role.is_org):
         return {"roleName": name}
-    option, field, place = ("--group", "groupId", group_id) if role.is_group else ("--org", "orgId", org_id)
-    if place is None:
+    option, field, target = ("--group", "groupId", group_id) if role.is_group else ("--org", "orgId", org_id)
+    if target is None:
         raise CommandError(f"{name} needs {option} with an ID")
-    return {"roleName": name, field: place}
+    return {"roleName": name, field: target}

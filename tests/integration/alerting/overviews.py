@@ -37,4 +37,4 @@ def make_agent(project: Project, hostname: str, **changes: Any) -> Agent:
 
 def ids(rows: Sequence[Any]) -> list[Any]:
     """The primary keys."""
-    return [one.pk for one in rows]
+    return [row.pk for row in rows]

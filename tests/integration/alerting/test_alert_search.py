@@ -101,7 +101,7 @@ def test_an_id_is_an_alerts_else_a_configurations_else_a_projects(several: list[
         (Age.OLDER_THAN_WEEK, ["over week"]),
     ],
 )
-def test_it_tells_the_young_from_the_old(project: Project, age: Age, kept: list[str]) -> None:
+def test_it_separates_young_from_old(project: Project, age: Age, kept: list[str]) -> None:
     ages = {
         "now": timedelta(),
         "hour": HOUR,
@@ -124,7 +124,7 @@ def test_what_is_over_is_neither_acknowledged_nor_not(project: Project) -> None:
     ):
         make_alert(project, target_key=name, status=status, acknowledged_until=until)
     alerts = Alert.objects.order_by("target_key")
-    names = [[one.target_key for one in acknowledged(alerts, is_it, now=NOW)] for is_it in (True, False)]
+    names = [[alert.target_key for alert in acknowledged(alerts, is_it, now=NOW)] for is_it in (True, False)]
     assert names == [["taken on"], ["lapsed", "nobody's"]]
 
 

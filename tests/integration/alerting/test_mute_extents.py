@@ -75,9 +75,9 @@ def test_delivery_and_the_page_of_the_alert_name_the_same_window(
 
 
 def test_many_are_asked_for_at_once() -> None:
-    for one in ProjectFactory.create_batch(3):
-        make_alert(one)
-        make_window(one, -HOUR, HOUR)
+    for project in ProjectFactory.create_batch(3):
+        make_alert(project)
+        make_window(project, -HOUR, HOUR)
     alerts = list(Alert.objects.all())
     with CaptureQueriesContext(connection) as queries:
         assert len(muting_windows(alerts, now=NOW)) == 3

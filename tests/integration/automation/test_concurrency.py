@@ -34,12 +34,12 @@ def overlap(first: Callable[[], None], second: Callable[[], None]) -> None:
 
 @pytest.mark.parametrize("known", [True, False], ids=["known", "new"])
 def test_reports_of_members_of_one_set_count_each_other(project: Project, known: bool) -> None:
-    one = host_report("a", type_name=SECONDARY, replica_set_name="rs0")
+    secondary = host_report("a", type_name=SECONDARY, replica_set_name="rs0")
     other = host_report("b", type_name=SECONDARY, replica_set_name="rs0")
     if known:
         ingest(project, host_report("a", type_name=PRIMARY, replica_set_name="rs0"), agent="one")
         ingest(project, host_report("b", type_name=PRIMARY, replica_set_name="rs0"), agent="two")
-    overlap(lambda: ingest(project, one, agent="one"), lambda: ingest(project, other, agent="two"))
+    overlap(lambda: ingest(project, secondary, agent="one"), lambda: ingest(project, other, agent="two"))
     counted = ReplicaSet.objects.get()
     assert (counted.primaries, counted.healthy) == (0, 2)
     states = [signal.payload["replicaSets"] for signal in Signal.objects.filter(kind="hosts").order_by("id")]

@@ -38,7 +38,7 @@ class TestRenaming:
         assert answer.json() == {**before, "hostname": shown[0], "port": shown[1]}
         (diff,) = recorded("HOST_CHANGED_AUDIT").diffs
         assert diff["status"] == "MODIFIED"
-        assert {one["param"] for one in diff["params"]} == set(change)
+        assert {param["param"] for param in diff["params"]} == set(change)
 
     def test_what_was_read_can_be_written_back_and_changes_nothing(
         self, owner: ApiClient, agent: ApiClient, project: Project
@@ -112,7 +112,7 @@ class TestDeleting:
         (change,) = event.diffs
         assert (change["id"], change["status"]) == (host["id"], "REMOVED")
 
-    def test_a_report_that_names_it_again_adds_it_anew(
+    def test_a_report_that_names_it_again_adds_it_again(
         self, owner: ApiClient, agent: ApiClient, project: Project
     ) -> None:
         agent.report(project.id, report(bodies.host(version="8.0")))

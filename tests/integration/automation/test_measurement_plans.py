@@ -45,7 +45,7 @@ def hosts(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
     with django_db_blocker.unblock(), transaction.atomic():
         project: Project = ProjectFactory.create()
         made = [make_host(project, f"db{number}") for number in range(HOSTS)]
-        Source.objects.bulk_create(Source(host=one) for one in made)
+        Source.objects.bulk_create(Source(host=host) for host in made)
         days_create(TODAY - ago * DAY for ago in range(-3, DAYS))
         with connection.cursor() as cursor:
             cursor.execute(_FILL, [begin_of(TODAY - (DAYS - 1) * DAY), NOW])
@@ -116,7 +116,7 @@ def test_the_plot_of_an_alert_opens_its_days(hosts: list[Host]) -> None:
 def test_the_newest_measurements_are_found_in_the_newest_days(hosts: list[Host]) -> None:
     with opened() as found:
         newest = newest_measurements(host.id for host in hosts)
-    assert {one.at.reported for one in newest.values()} == {NOW}
+    assert {measurement.at.reported for measurement in newest.values()} == {NOW}
     assert len(newest) == HOSTS
     assert found == {0}
 

@@ -37,7 +37,7 @@ class TestReplicaSets:
         Host.with_deleted.update(replica_set=None)
         ReplicaSet.objects.all().delete()
 
-    def test_a_report_of_some_members_tells_no_primary_lost(self, project: Project) -> None:
+    def test_a_report_of_some_members_records_no_lost_primary(self, project: Project) -> None:
         primary = host_report("a", type_name=HostType.REPLICA_PRIMARY, replica_set_name="rs0")
         secondary = host_report("b", type_name=HostType.REPLICA_SECONDARY, replica_set_name="rs0")
         ingest(project, primary, agent="one")
@@ -47,7 +47,7 @@ class TestReplicaSets:
         ingest(project, secondary, agent="two")
         assert not Event.objects.filter(event_type="NO_PRIMARY").exists()
 
-    def test_sets_are_those_reports_would_have_made(self, project: Project, other_project: Project) -> None:
+    def test_sets_equal_the_sets_that_reports_create(self, project: Project, other_project: Project) -> None:
         types = [*HostType]
         for number, type_name in enumerate(types):
             said = {"type_name": type_name, "replica_set_name": "rs0"}
@@ -64,7 +64,7 @@ class TestReplicaSets:
         migrate(self.NAME)
         assert self.standing() == before
         assert len(before) == 3 * len(types)
-        assert all(is_id(one.id) for one in ReplicaSet.objects.all())
+        assert all(is_id(replica_set.id) for replica_set in ReplicaSet.objects.all())
 
     def test_deleted_hosts_are_in_none(self, project: Project) -> None:
         make_host(project, replica_set_name="rs0", deleted=clock.now())

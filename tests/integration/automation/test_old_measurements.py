@@ -67,7 +67,7 @@ def old(host: Host, reported: datetime, databases: Any = None, **metrics: Any) -
             for name, taken in samples.items()
         }
 
-    of_databases = {name: stored(one) for name, one in (databases or {}).items()}
+    of_databases = {name: stored(database) for name, database in (databases or {}).items()}
     return Measurement.objects.create(
         host=host, reported=reported, metrics=stored(metrics), databases=of_databases
     )
@@ -107,9 +107,9 @@ class MovedFleet:
         """What is shown of each host and database."""
         return {
             (host.id, database, grain): sorted(
-                (one.metric.value, *point)
-                for one in measured_series(host.id, query, database=database)
-                for point in one.points
+                (series.metric.value, *point)
+                for series in measured_series(host.id, query, database=database)
+                for point in series.points
             )
             for host, database, grain, query in self._queries()
         }
@@ -140,12 +140,12 @@ class MovedFleet:
 
     def reports(self) -> dict[Any, Any]:
         """The newest report of each host, those that signals of an earlier version name, and plots."""
-        named = [(one.host_id, one.id) for one in self.old]
+        named = [(measurement.host_id, measurement.id) for measurement in self.old]
         span = Span(NOW - 2 * HOUR, NOW)
         return {
             "newest": {
-                host_id: (one.at, self._sorted(one.samples))
-                for host_id, one in newest_measurements(host.id for host in self.hosts).items()
+                host_id: (measurement.at, self._sorted(measurement.samples))
+                for host_id, measurement in newest_measurements(host.id for host in self.hosts).items()
             },
             "named": {name: self._sorted(taken) for name, taken in measurements_of_reports(named).items()},
             "plots": [measurement_window._points(host.id, Metric.CONNECTIONS, span) for host in self.hosts],
@@ -176,15 +176,15 @@ def test_what_is_read_is_the_same_before_during_and_after(
     assert not Measurement.objects.exists()
 
 
-def test_new_measurements_stand_beside_those_not_moved_yet(project: Project) -> None:
+def test_new_measurements_are_read_together_with_unmoved_measurements(project: Project) -> None:
     host = make_host(project)
     old(host, NOW - HOUR, CONNECTIONS=1.0)
     measure(host, NOW, CONNECTIONS=3.0)
     query = SeriesQuery(Granularity.P1D, NOW.replace(hour=0, minute=0), NOW, [Metric.CONNECTIONS])
     late = old(host, NOW + HOUR, CONNECTIONS=5.0)
     for _ in range(2):
-        (one,) = measured_series(host.id, query)
-        assert [value for _, value in one.points] == [3.0]
+        (series,) = measured_series(host.id, query)
+        assert [value for _, value in series.points] == [3.0]
         assert newest_measurements([host.id])[host.id].samples[Metric.CONNECTIONS][0][1] == 5.0
         before = newest_measurements([host.id], until=late.reported)[host.id]
         assert before.samples[Metric.CONNECTIONS][0][1] == 3.0
@@ -228,11 +228,11 @@ class killed_at:  # noqa: N801 - reads as a sentence
         return kind is InterruptedError
 
 
-def test_those_of_a_deleted_host_are_not_moved_and_go(project: Project) -> None:
+def test_measurements_of_a_deleted_host_are_deleted_instead_of_moved(project: Project) -> None:
     host, other = make_host(project), make_host(project, "db2")
-    for one in (host, other):
-        old(one, NOW, CONNECTIONS=1.0)
-        measure(one, NOW, CONNECTIONS=1.0)
+    for a_host in (host, other):
+        old(a_host, NOW, CONNECTIONS=1.0)
+        measure(a_host, NOW, CONNECTIONS=1.0)
     host_delete(group_id=project.id, host_id=host.id, actor=SYSTEM, now=NOW)
     assert old_measurements_move() == 1
     assert old_measurements_move() == 0
@@ -243,7 +243,9 @@ def test_those_of_a_deleted_host_are_not_moved_and_go(project: Project) -> None:
     assert Reading.objects.count() == 2
 
 
-def test_those_too_old_go_without_being_moved(project: Project, settings: Settings) -> None:
+def test_measurements_past_retention_are_deleted_instead_of_moved(
+    project: Project, settings: Settings
+) -> None:
     settings.OPSAPI_MEASUREMENT_RETENTION_DAYS = 7
     host = make_host(project)
     old(host, NOW - 169 * HOUR, CONNECTIONS=1.0)
@@ -260,7 +262,7 @@ def test_what_was_stored_without_any_sample_becomes_no_row(project: Project) -> 
     assert not Reading.objects.exists()
 
 
-def test_that_all_is_moved_is_told_once(project: Project, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_end_of_the_move_is_logged_once(project: Project, caplog: pytest.LogCaptureFixture) -> None:
     old(make_host(project), NOW, CONNECTIONS=1.0)
     with caplog.at_level(logging.INFO, "opsapi.worker"):
         for _ in range(3):
@@ -297,7 +299,7 @@ def on_other(call: Callable[[], int]) -> int:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestBesideOthers:
+class TestMovesWithOthers:
     """Who moves, who reports and who takes away."""
 
     def test_one_process_moves_at_a_time(self, project: Project) -> None:

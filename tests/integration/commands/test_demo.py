@@ -88,7 +88,7 @@ def test_it_measures_a_day_at_a_grain_that_makes_a_plot() -> None:
 
 
 def test_it_leaves_alerts_in_every_state() -> None:
-    assert set(Alert.objects.values_list("status", flat=True)) == {one.value for one in AlertStatus}
+    assert set(Alert.objects.values_list("status", flat=True)) == {status.value for status in AlertStatus}
     acknowledged = Alert.objects.filter(status="OPEN", acknowledged_until__gt=NOW)
     assert acknowledged.exclude(acknowledgement_comment=None).exists()
     assert Alert.objects.filter(status="OPEN", acknowledged_until=None).exists()
@@ -96,7 +96,7 @@ def test_it_leaves_alerts_in_every_state() -> None:
 
 def test_it_leaves_notifications_with_every_outcome() -> None:
     found = set(Notification.objects.values_list("status", flat=True))
-    assert found == {one.value for one in NotificationStatus}
+    assert found == {status.value for status in NotificationStatus}
     retried = Notification.objects.filter(status="DELIVERED", attempts__gt=1)
     assert Attempt.objects.filter(notification__in=retried, status=DeliveryStatus.RETRY.value).exists()
     assert Notification.objects.filter(status="PENDING", attempts__gt=1).exists()
@@ -121,7 +121,7 @@ def test_it_leaves_integrations_configurations_and_revisions() -> None:
 
 def test_it_leaves_events_of_most_categories_by_several_users_and_keys() -> None:
     seen = {
-        EVENT_TYPES[EventType(one)].category for one in Event.objects.values_list("event_type", flat=True)
+        EVENT_TYPES[EventType(event)].category for event in Event.objects.values_list("event_type", flat=True)
     }
     assert seen >= set(Category) - {
         Category.BI_CONNECTOR,
@@ -151,15 +151,15 @@ def test_the_demo_looks_the_same_while_a_worker_runs() -> None:
     assert Host.objects.filter(down=True).count() == 3
     assert set(Alert.objects.values_list("id", "status")) == alerts
     due = Notification.objects.filter(status="PENDING", due__lte=NOW + timedelta(hours=1))
-    assert {urlsplit(one).netloc for one in due.values_list("recipient", flat=True)} == {
+    assert {urlsplit(url).netloc for url in due.values_list("recipient", flat=True)} == {
         "hooks.brightside.example"
     }
 
 
 def test_it_contains_no_reachable_addresses() -> None:
-    told = Notification.objects.exclude(channel=None).values_list("recipient", flat=True)
-    assert told
-    assert [recipient for recipient in told if not re.search(r"\.example(/|$)", recipient)] == []
+    addresses = Notification.objects.exclude(channel=None).values_list("recipient", flat=True)
+    assert addresses
+    assert [recipient for recipient in addresses if not re.search(r"\.example(/|$)", recipient)] == []
     assert all(name.endswith(".example") for name in Host.objects.values_list("hostname", flat=True))
     mails = User.objects.exclude(email_address=None).values_list("email_address", flat=True)
     assert all(str(mail).endswith(".example") for mail in mails)

@@ -48,7 +48,7 @@ def make_event(
 def found(visible_scope: VisibleScope = ALL, now: datetime = NOW) -> dict[tuple[datetime, EventGroup], int]:
     """What is counted, without the zeros."""
     hours = event_hours(visible_scope=visible_scope, now=now)
-    return {(one.start, group): count for one in hours for group, count in one.counts.items() if count}
+    return {(hour.start, group): count for hour in hours for group, count in hour.counts.items() if count}
 
 
 def test_every_category_belongs_to_a_group() -> None:
@@ -58,8 +58,8 @@ def test_every_category_belongs_to_a_group() -> None:
 
 def test_every_hour_of_a_day_is_there_and_the_last_one_runs() -> None:
     hours = event_hours(visible_scope=ALL, now=NOW)
-    assert [one.start for one in hours] == [NOON - (HOURS - 1 - place) * HOUR for place in range(HOURS)]
-    assert {tuple(one.counts.items()) for one in hours} == {tuple((group, 0) for group in EventGroup)}
+    assert [hour.start for hour in hours] == [NOON - (HOURS - 1 - place) * HOUR for place in range(HOURS)]
+    assert {tuple(hour.counts.items()) for hour in hours} == {tuple((group, 0) for group in EventGroup)}
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_an_event_counts_in_its_hour(created: datetime, start: datetime | None) 
     assert found() == ({(start, EventGroup.FLEET): 1} if start else {})
 
 
-def test_hours_are_those_of_utc_whatever_the_clock_says() -> None:
+def test_hours_are_in_utc_in_any_time_zone() -> None:
     make_event(NOON)
     assert found(now=NOW.astimezone(timezone(timedelta(hours=5, minutes=30)))) == {
         (NOON, EventGroup.FLEET): 1
     }
 
 
-def test_categories_are_told_apart_by_their_groups() -> None:
+def test_categories_are_distinguished_by_their_groups() -> None:
     for event_type in ("HOST_DOWN", "NO_PRIMARY", "NEW_AGENT", "OPLOG_BEHIND", "ALERT_ACKNOWLEDGED_AUDIT"):
         make_event(event_type=event_type)
     make_event(event_type="USER_CREATED_AUDIT")
@@ -106,10 +106,10 @@ def test_categories_are_told_apart_by_their_groups() -> None:
     }
 
 
-def test_who_may_read_some_is_told_the_number_of_those(project: Project) -> None:
+def test_a_reader_of_some_projects_gets_their_number_of_events(project: Project) -> None:
     mine, other = ProjectFactory.create_batch(2)
-    for one in (project, mine, other):
-        make_event(group_id=one.id)
+    for a_project in (project, mine, other):
+        make_event(group_id=a_project.id)
     org_id = str(mine.org_id)
     make_event(org_id=org_id, event_type="TEAM_CREATED")
     make_event(org_id=str(other.org_id), event_type="TEAM_CREATED")

@@ -17,7 +17,7 @@ from alerting.rules.notification_reasons import (
 from alerting.rules.recipient_reasons import UserFacts, explain_user_notification
 from alerting.rules.timeline import TimelineNotification
 from integrations.choices import MessageKind
-from tests.unit.alerting.test_timeline_notifications import HOUR, NOW, SEND, notification
+from tests.unit.alerting.test_notification_entries import HOUR, NOW, SEND, notification
 
 WINDOW = "c" * 24
 MUTED = Mute(WINDOW, NOW + HOUR)

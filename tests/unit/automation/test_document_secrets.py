@@ -188,7 +188,7 @@ def test_other_texts_are_shown(text: str) -> None:
     "sent",
     ["https://******@elsewhere/x?******", "https://******@db/x?y=1", "https://db/x?******", "/x?******"],
 )
-def test_a_redacted_url_stands_for_nothing_but_itself(sent: str) -> None:
+def test_a_redacted_url_is_for_nothing_but_itself(sent: str) -> None:
     stored = {"url": "https://ada:pa55@db/x?y=pa55"}
     assert unknown({"url": sent}, stored) == ["/url"]
     assert unknown({"other": sent}, stored) == ["/other"]
@@ -225,9 +225,7 @@ def test_a_new_value_is_taken(path: str) -> None:
 
 @each("path", SECRET_PATHS)
 @each("stored", [{}, {"password": []}, {"auth": 5, "token": {}}], ids=["empty", "list", "other"])
-def test_a_redacted_value_that_stands_for_nothing_is_refused_and_named(
-    path: str, stored: dict[str, Any]
-) -> None:
+def test_a_redacted_value_that_is_for_nothing_is_refused_and_named(path: str, stored: dict[str, Any]) -> None:
     assert unknown(at(path, MASK), stored) == ["/" + path.replace(".", "/")]
 
 
@@ -255,8 +253,8 @@ ARRAYS: list[tuple[str, list[dict[str, Any]]]] = [
 
 @each(("array", "items"), ARRAYS, ids=[f"{at}-{array}" for at, (array, _) in enumerate(ARRAYS)])
 def test_an_item_is_found_by_what_it_is_known_by(array: str, items: list[dict[str, Any]]) -> None:
-    one, other = ({**item, "pwd": f"pwd-{place}"} for place, item in enumerate(items))
-    stored, turned = {array: [one, other]}, {array: [other, one]}
+    first, other = ({**item, "pwd": f"pwd-{place}"} for place, item in enumerate(items))
+    stored, turned = {array: [first, other]}, {array: [other, first]}
     assert put_back(redacted(stored), stored) == stored
     assert put_back(redacted(turned), stored) == turned
     assert put_back(redacted({array: [other]}), stored) == {array: [other]}
@@ -273,16 +271,16 @@ def test_a_renamed_process_is_another_one() -> None:
     assert unknown(document(processes=[process(name="new", pwd=MASK)]), stored) == ["/processes/0/pwd"]
 
 
-def test_those_that_share_a_name_are_found_in_their_order() -> None:
+def test_values_with_the_same_name_are_found_in_their_order() -> None:
     stored = {"list": [{"name": "a", "pwd": "1"}, {"name": "a", "pwd": "2"}]}
     assert put_back(redacted(stored), stored) == stored
     assert unknown({"list": [{"name": "a", "pwd": MASK}]}, stored) == ["/list/0/pwd"]
 
 
 def test_what_is_known_by_nothing_is_found_by_what_is_shown_of_it() -> None:
-    one, other = {"host": "a", "pwd": "1"}, {"host": "b", "pwd": SECRET, "list": [["x"], ["y"]]}
-    for sent in ([one, other], [other, one], [other], [other, {"host": "c"}, one]):
-        assert put_back(redacted({"list": sent}), {"list": [one, other]}) == {"list": sent}
+    first, other = {"host": "a", "pwd": "1"}, {"host": "b", "pwd": SECRET, "list": [["x"], ["y"]]}
+    for sent in ([first, other], [other, first], [other], [other, {"host": "c"}, first]):
+        assert put_back(redacted({"list": sent}), {"list": [first, other]}) == {"list": sent}
     urls = ["https://ada:1@a", "https://ada:2@b", "https://c"]
     assert put_back(redacted({"list": urls[::-1]}), {"list": urls}) == {"list": urls[::-1]}
 
@@ -310,5 +308,5 @@ def test_secrets_in_a_list_are_found_by_their_index_in_a_list_of_the_same_length
     assert unknown({"tokens": [MASK]}, stored) == ["/tokens/0"]
 
 
-def test_not_more_faults_are_told_than_the_most() -> None:
+def test_not_more_faults_are_reported_than_the_most() -> None:
     assert len(unknown({"token": [MASK] * 1000}, {})) == MOST_FAULTS

@@ -24,7 +24,7 @@ def test_every_metric_of_mongodb_that_the_platform_has_is_in_the_table_or_never_
     assert not NAMES & NEVER.keys()
 
 
-def test_a_metric_stands_there_once() -> None:
+def test_a_metric_is_there_once() -> None:
     for table in (SERVER, DATABASE):
         assert len({row.metric for row in table}) == len(table)
 
@@ -50,7 +50,7 @@ def test_values_of_a_recorded_primary_are_in_their_units() -> None:
     assert values["MEMORY_RESIDENT"] == status["mem"]["resident"] * 1024 * 1024
     assert 0 < values["CONNECTIONS_PERCENT"] < 100
     assert 0 <= values["DISK_PARTITION_SPACE_PERCENT_USED"] <= 100
-    assert sum(values[f"DISK_PARTITION_SPACE_PERCENT_{one}"] for one in ("FREE", "USED")) == pytest.approx(
+    assert sum(values[f"DISK_PARTITION_SPACE_PERCENT_{part}"] for part in ("FREE", "USED")) == pytest.approx(
         100
     )
     assert values["NETWORK_NUM_REQUESTS"] > 0
@@ -72,7 +72,7 @@ def test_a_restart_between_two_polls_drops_every_rate() -> None:
     assert {reasons[metric] for metric in from_there} == {Why.WAITS}
 
 
-def test_types_are_those_of_the_platform() -> None:
+def test_types_equal_the_platforms() -> None:
     named = {
         topology.STANDALONE,
         topology.ARBITER,
@@ -80,4 +80,4 @@ def test_types_are_those_of_the_platform() -> None:
         topology.CONFIG_SERVER,
         topology.RECOVERING,
     }
-    assert named <= {one.value for one in HostType}
+    assert named <= {host_type.value for host_type in HostType}

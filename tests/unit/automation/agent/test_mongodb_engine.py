@@ -1,4 +1,4 @@
-"""What is reported of a deployment, by what its servers answered; no connection is made."""
+"""What is reported of a deployment, by what its servers answered; no connection is created."""
 
 import gc
 import logging
@@ -42,7 +42,7 @@ def round_of(deployment: Deployment, *answers: MongoAnswer) -> dict[ServerAddres
         deployment.learn(answer)
     for answer in answers:
         deployment.take(answer)
-    return {one.address: one for one in deployment.readings()}
+    return {reading.address: reading for reading in deployment.readings()}
 
 
 def asked(deployment: Deployment) -> set[ServerAddress]:
@@ -64,7 +64,7 @@ def test_a_member_that_does_not_answer_keeps_its_last_type() -> None:
     assert found[B].reachable
 
 
-def test_a_member_that_never_answered_has_the_type_its_set_tells() -> None:
+def test_a_member_that_never_answered_has_the_type_its_set_reports() -> None:
     deployment = Deployment("mongodb://a:1")
     named = primary(A)
     assert named.hello is not None
@@ -151,8 +151,8 @@ def test_a_router_leads_to_all_servers_of_its_cluster() -> None:
         "csrs",
         None,
     )
-    told = found[shard]
-    assert (told.type_name, told.shard, told.cluster, told.replica_set) == (
+    logged = found[shard]
+    assert (logged.type_name, logged.shard, logged.cluster, logged.replica_set) == (
         "SHARD_PRIMARY",
         "shard0",
         "csrs",
@@ -183,18 +183,18 @@ def test_a_late_answer_is_reported_with_the_next_and_loses_no_sample() -> None:
         deployment.learn(answer)
         deployment.take(MongoAnswer(A, answer.hello, samples=[sample]))
     (found,) = deployment.readings()
-    assert [one.number for one in found.samples] == [1.0, 2.0]
+    assert [sample.number for sample in found.samples] == [1.0, 2.0]
 
 
-def test_a_problem_is_told_once_and_its_end_as_well(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_problem_is_reported_once_and_its_end_as_well(caplog: pytest.LogCaptureFixture) -> None:
     deployment = Deployment("mongodb://a:1")
     with caplog.at_level(logging.INFO):
         for answer in (no_answer(A), no_answer(A), primary(A), primary(A)):
             round_of(deployment, answer)
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 2
-    assert "does not answer" in told[0]
-    assert "again" in told[1]
+    logged = [record.getMessage() for record in caplog.records]
+    assert len(logged) == 2
+    assert "does not answer" in logged[0]
+    assert "again" in logged[1]
 
 
 def test_two_sets_of_one_name_are_two_clusters() -> None:
@@ -202,7 +202,10 @@ def test_two_sets_of_one_name_are_two_clusters() -> None:
     first, second = engine.targets()
     engine.learn(first, MongoAnswer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1"}))
     engine.learn(second, MongoAnswer(C, {"setName": "rs0", "hosts": ["c:1"], "me": "c:1"}))
-    assert [(one.address, one.cluster) for one in engine.readings()] == [(A, "rs0"), (C, "rs0 (c:1)")]
+    assert [(reading.address, reading.cluster) for reading in engine.readings()] == [
+        (A, "rs0"),
+        (C, "rs0 (c:1)"),
+    ]
 
 
 def test_a_cluster_keeps_its_name_when_another_agent_watches_the_other_of_that_name() -> None:
@@ -211,7 +214,7 @@ def test_a_cluster_keeps_its_name_when_another_agent_watches_the_other_of_that_n
     looked = MongoAnswer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1"}, is_look=True)
     engine.learn(first, looked)
     engine.learn(second, MongoAnswer(C, {"setName": "rs0", "hosts": ["c:1"], "me": "c:1"}))
-    assert [(one.address, one.cluster) for one in engine.readings()] == [(C, "rs0 (c:1)")]
+    assert [(reading.address, reading.cluster) for reading in engine.readings()] == [(C, "rs0 (c:1)")]
 
 
 def test_a_member_that_is_only_looked_at_leads_to_others_and_is_not_reported() -> None:
@@ -232,7 +235,7 @@ def test_a_server_of_two_connection_strings_is_asked_and_reported_once() -> None
     assert [host.address for host in engine.targets()] == [A, B]
     for host in engine.targets():
         engine.learn(host, primary(A) if host.address == A else member(B))
-    assert sorted(one.address for one in engine.readings()) == [A, B]
+    assert sorted(reading.address for reading in engine.readings()) == [A, B]
 
 
 def test_a_set_has_no_more_members_than_mongodb_allows(caplog: pytest.LogCaptureFixture) -> None:
@@ -242,7 +245,7 @@ def test_a_set_has_no_more_members_than_mongodb_allows(caplog: pytest.LogCapture
     found = [*deployment.learn(named), *deployment.learn(named)]
     assert len(found) <= MOST_MEMBERS
     assert len(asked(deployment)) <= MOST_MEMBERS + 1
-    assert len([one for one in caplog.records if "501 members" in one.getMessage()]) == 1
+    assert len([record for record in caplog.records if "501 members" in record.getMessage()]) == 1
 
 
 def test_a_deployment_has_no_more_hosts_than_are_asked_in_a_round(caplog: pytest.LogCaptureFixture) -> None:
@@ -253,7 +256,7 @@ def test_a_deployment_has_no_more_hosts_than_are_asked_in_a_round(caplog: pytest
     deployment.targets()
     deployment.learn(MongoAnswer(router, {"msg": "isdbgrid"}, cluster=cluster))
     assert len(asked(deployment)) == MOST_HOSTS
-    assert len([one for one in caplog.records if "servers" in one.getMessage()]) == 1
+    assert len([record for record in caplog.records if "servers" in record.getMessage()]) == 1
 
 
 def test_names_from_servers_are_logged_quoted_and_cut_and_remembered_in_bounds(
@@ -277,7 +280,7 @@ def test_the_name_of_a_set_loses_what_cannot_be_printed() -> None:
 def test_a_server_that_is_gone_is_forgotten_by_the_engine() -> None:
     engine = MongoDB(["mongodb://a:1"])
     for turn in range(20):
-        (host,) = [one for one in engine.targets() if one.address == A]
+        (host,) = [target for target in engine.targets() if target.address == A]
         engine.learn(host, member(A, hosts=["a:1", f"db{turn}:1"]))
     engine.targets()
     gc.collect()

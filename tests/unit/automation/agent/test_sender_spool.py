@@ -99,7 +99,7 @@ def test_what_is_too_old_is_dropped(spool: Spool, clock: Clock, caplog: pytest.L
     assert len(spool) == 2
     clock.now += 1
     assert drained(spool) == [2]
-    assert len([one for one in caplog.records if "too old" in one.getMessage()]) == 1
+    assert len([record for record in caplog.records if "too old" in record.getMessage()]) == 1
 
 
 def test_the_oldest_give_way_when_it_is_full(tmp_path: Path, clock: Clock) -> None:
@@ -111,7 +111,7 @@ def test_the_oldest_give_way_when_it_is_full(tmp_path: Path, clock: Clock) -> No
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"hosts": [', b"\0" * 100])
-def test_a_torn_file_is_skipped_and_told(
+def test_a_torn_file_is_skipped_and_reported(
     spool: Spool, tmp_path: Path, torn: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     spool.put(body(1))
@@ -211,7 +211,7 @@ def test_a_directory_of_another_user_is_refused(tmp_path: Path, clock: Clock) ->
         Spool(other, clock)
 
 
-def test_the_age_of_a_report_is_told_by_the_clock_also_after_it_was_set_back(
+def test_the_age_of_a_report_is_reported_by_the_clock_also_after_it_was_set_back(
     spool: Spool, clock: Clock
 ) -> None:
     spool.put(body(1))
