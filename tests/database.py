@@ -47,7 +47,7 @@ def _migrate(_: Path) -> None:
 def emptied_quickly() -> Iterator[None]:
     """In the block a transactional test leaves no rows, as it does with Django's own `flush`.
 
-    That one truncates every table and makes every permission anew: 0.2 s each time.
+    That one truncates every table and makes every permission again: 0.2 s each time.
     """
     names = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
     deletes = " ".join(f'DELETE FROM "{name}";' for name in sorted(names - KEPT))  # noqa: S608 - our own tables

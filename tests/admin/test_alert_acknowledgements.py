@@ -65,7 +65,7 @@ def test_an_alert_is_acknowledged(
     ],
     ids=["nothing", "unknown", "no time", "no date", "past", "two times", "long comment", "long date"],
 )
-def test_wrong_input_is_told_and_changes_nothing(
+def test_wrong_input_is_reported_and_changes_nothing(
     console: Client, operator: User, project: Project, values: dict[str, str], message: str
 ) -> None:
     alert = make_alert(project)
@@ -95,7 +95,7 @@ def test_an_acknowledgement_is_taken_back(console: Client, operator: User, proje
     assert alert_page(alert, "unacknowledge") not in shown(console, alert_page(alert))
 
 
-def test_a_comment_that_is_there_stands_in_the_form(console: Client, project: Project) -> None:
+def test_a_comment_that_is_there_is_in_the_form(console: Client, project: Project) -> None:
     alert = make_alert(
         project, acknowledged_until=clock.now() + HOUR, acknowledgement_comment="</textarea>" + HOSTILE
     )

@@ -74,7 +74,7 @@ class TestChanging:
         now = facts(config)
         assert (now["groupIds"], now["notifications"][0]["delayMin"]) == ([], 7)
 
-    def test_a_change_is_made_and_the_secrets_stay(
+    def test_a_change_is_created_and_the_secrets_stay(
         self, console: Client, operator: User, project: Project
     ) -> None:
         config = make_config(project)
@@ -102,7 +102,7 @@ class TestChanging:
         (secrets,) = config_secrets(config).values()
         assert secrets == {"webhookUrl": WEBHOOK["webhookUrl"]}
 
-    def test_a_stored_secret_is_told_beside_its_row_when_new_rows_stand_before_it(
+    def test_a_stored_secret_is_reported_next_to_its_row_when_new_rows_are_before_it(
         self, console: Client, project: Project
     ) -> None:
         config = make_config(project)
@@ -116,7 +116,7 @@ class TestChanging:
         assert 'name="notifications[1].webhookSecret.clear"' in page
         assert 'name="notifications[0].webhookSecret.clear"' not in page
 
-    def test_a_new_url_asks_for_its_secret_anew(
+    def test_a_new_url_asks_for_its_secret_again(
         self, console: Client, operator: User, project: Project
     ) -> None:
         config = make_config(project)
@@ -187,7 +187,7 @@ class TestCopying:
         assert facts(copy)["matchers"] == facts(config)["matchers"]
         assert list(config_secrets(copy).values()) == [{"webhookUrl": "https://copy.example/in"}]
 
-    def test_it_can_be_made_in_another_project(self, project: Project) -> None:
+    def test_it_can_be_created_in_another_project(self, project: Project) -> None:
         other = ProjectFactory.create()
         browser = browser_with(Role.GROUP_MONITORING_ADMIN, project=other)
         User.objects.get().grants.create(role=Role.GROUP_READ_ONLY.value, project=project)

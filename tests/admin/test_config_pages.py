@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 class TestTesting:
     """POST …/test."""
 
-    def test_every_outcome_is_told(
+    def test_every_outcome_is_reported(
         self, console: Client, operator: User, project: Project, http_receiver: HttpReceiver
     ) -> None:
         url = f"http://127.0.0.1:{http_receiver.port}/in"

@@ -85,7 +85,7 @@ def test_every_filter_finds_what_it_names_and_nothing_else(console: Client, proj
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_a_filter_that_means_nothing_is_told_and_finds_nothing(
+def test_a_filter_that_means_nothing_is_reported_and_finds_nothing(
     query: dict[str, str], message: str, console: Client, project: Project
 ) -> None:
     event = record(project)
@@ -107,7 +107,7 @@ def test_a_filter_that_means_nothing_is_told_and_finds_nothing(
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
 )
-def test_a_time_stands_in_its_field_as_the_browser_s_picker_writes_it(
+def test_a_time_is_in_its_field_as_the_browser_s_picker_writes_it(
     typed: dict[str, str], shown: str, console: Client, project: Project
 ) -> None:
     assert f'value="{shown}"' in console.get(LIST, typed).content.decode()

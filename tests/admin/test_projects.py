@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 ADD_ORG = "/admin/accesslist/organization/add/"
 ADD_PROJECT = "/admin/accesslist/project/add/"
 NEW_PROJECT = [EventType.GROUP_CREATED, *[EventType.ALERT_CONFIG_ADDED_AUDIT] * 3]
-"""What a project leaves that is made with its default configurations."""
+"""What a project leaves that is created with its default configurations."""
 
 
 def test_an_organization_is_created_renamed_and_deleted(console: Client, operator: User) -> None:

@@ -158,7 +158,7 @@ def test_a_new_log_in_starts_the_time_again(
         assert is_in(browser)
 
 
-class TestRequestsBesideEachOther:
+class TestConcurrentRequests:
     """Each writes what it changed, and undoes nothing of the others."""
 
     @pytest.fixture

@@ -105,7 +105,7 @@ def test_a_reader_is_offered_nothing_to_write(project: Project) -> None:
                 assert answer.status_code in {403, 404}, (name, action)
 
 
-def test_whom_a_global_configuration_tells_is_shown_to_who_reads_global_ones(
+def test_recipients_of_a_global_configuration_are_shown_to_readers_of_global_configurations(
     project: Project,
 ) -> None:
     fill(project)

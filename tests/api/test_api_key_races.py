@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _described() -> None:
-    """The document that answers are held against is made before the threads ask for it."""
+    """The document that answers are held against is created before the threads ask for it."""
     openapi_document()
 
 

@@ -141,7 +141,7 @@ def test_other_notifications_leave_the_alerts_alone(kind: ConfigKind, project: P
         (metric_config(), alert_config()),
     ],
 )
-def test_another_meaning_cancels_the_alert_and_looks_anew(
+def test_another_meaning_cancels_the_alert_and_looks_again(
     kind: ConfigKind, project: Project, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     made = kind.make(before)
@@ -170,7 +170,7 @@ def test_enabling_and_another_meaning_are_two_events(kind: ConfigKind) -> None:
     assert diff_of("ALERT_CONFIG_CHANGED_AUDIT") == {"eventTypeName": ("HOST_DOWN", "NEW_HOST")}
 
 
-def test_disabling_cancels_and_enabling_looks_anew(kind: ConfigKind, project: Project) -> None:
+def test_disabling_cancels_and_enabling_looks_again(kind: ConfigKind, project: Project) -> None:
     made = kind.make(alert_config())
     down(kind.client, project)
     for enabled, statuses in ((False, ["CANCELLED"]), (True, ["CANCELLED", "OPEN"])):
@@ -182,7 +182,7 @@ def test_disabling_cancels_and_enabling_looks_anew(kind: ConfigKind, project: Pr
 
 
 @each("enabled", [True, False])
-def test_a_switch_that_stands_so_already_does_nothing(kind: ConfigKind, enabled: bool) -> None:
+def test_a_switch_that_is_so_already_does_nothing(kind: ConfigKind, enabled: bool) -> None:
     made = kind.make(alert_config(enabled=enabled))
     Signal.objects.all().delete()
     assert kind.client.patch(f"{kind.path}/{made['id']}", {"enabled": enabled}).json() == made

@@ -66,7 +66,7 @@ def paths(owner: ApiClient, project: Project) -> dict[str, str]:
     return {path: f"{path}/{owner.post(path, body).json()['id']}" for path, body in made.items()}
 
 
-def test_of_puts_that_race_each_is_whole_and_told(owner: ApiClient, project: Project) -> None:
+def test_of_puts_that_race_each_is_whole_and_reported(owner: ApiClient, project: Project) -> None:
     for path in paths(owner, project).values():
         Event.objects.all().delete()
         scope = {"forAllGroups": True} if "global" in path else {}
@@ -151,7 +151,7 @@ def test_what_is_taken_away_while_it_is_evaluated_cancels_what_that_opened(
     assert list(Alert.objects.values_list("config_id", "status")) == [(config.id, "CANCELLED")]
 
 
-def test_evaluating_stands_still_while_global_configurations_are_written_and_goes_on(
+def test_evaluating_is_still_while_global_configurations_are_written_and_goes_on(
     owner: ApiClient, project: Project
 ) -> None:
     make_config(project)

@@ -82,7 +82,7 @@ def test_a_put_changes_what_it_says(owner: ApiClient, project: Project) -> None:
     assert changed == {"eventTypeName", "forAllGroups", "groupIds", "notifications"}
 
 
-def test_they_are_listed_in_the_order_they_were_made_and_apart_from_projects(
+def test_they_are_listed_in_the_order_they_were_created_and_apart_from_projects(
     owner: ApiClient, project: Project
 ) -> None:
     made = [owner.post(PATH, global_alert_config(tags=[tag])).json() for tag in ("a", "b")]
@@ -110,7 +110,7 @@ def test_its_links_lead_somewhere(owner: ApiClient) -> None:
     assert listed == {**made, "links": made["links"][:1]}
 
 
-def test_its_events_stand_with_no_project(owner: ApiClient) -> None:
+def test_its_events_are_with_no_project(owner: ApiClient) -> None:
     made = owner.post(PATH, global_alert_config()).json()
     owner.patch(f"{PATH}/{made['id']}", {"enabled": False})
     owner.delete(f"{PATH}/{made['id']}")

@@ -70,7 +70,7 @@ def test_a_url_whose_host_cannot_exist_is_refused(
     assert not Integration.objects.exists()
 
 
-def test_each_write_is_told_with_what_changed(owner: ApiClient, path: str, project: Project) -> None:
+def test_each_write_is_recorded_with_its_changes(owner: ApiClient, path: str, project: Project) -> None:
     owner.post(f"{path}/CHAT_SERVICE", {"apiToken": "xoxb-token-7890", "channelName": "ops"})
     owner.put(f"{path}/CHAT_SERVICE", {"apiToken": "xoxb-token-1234", "channelName": "ops"})
     owner.delete(f"{path}/CHAT_SERVICE")
@@ -119,7 +119,7 @@ def test_each_write_is_told_with_what_changed(owner: ApiClient, path: str, proje
         ),
     ],
 )
-def test_a_secret_that_looks_the_same_is_told_to_be_another(
+def test_an_event_shows_that_a_secret_with_the_same_end_changed(
     owner: ApiClient, path: str, project: Project, row: tuple[str, str, str, str, str]
 ) -> None:
     name, field, old, new, shown = row
@@ -133,7 +133,7 @@ def test_a_secret_that_looks_the_same_is_told_to_be_another(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("method", ["POST", "PUT"])
-def test_of_those_that_race_one_makes_it(owner: ApiClient, path: str, method: str) -> None:
+def test_only_one_of_two_racing_writes_creates_it(owner: ApiClient, path: str, method: str) -> None:
     def write(number: int) -> int:
         body = {"serviceKey": f"key number {number:02}"}
         status: int = ApiClient(owner.key).request(method, f"{path}/PAGER_SERVICE", body).status_code

@@ -74,7 +74,7 @@ def test_what_comes_while_it_is_deleted_is_refused(owner: ApiClient, project: Pr
     assert ApiKey.objects.count() == keys
 
 
-def test_a_configuration_made_before_the_deletion_commits_is_deleted_with_the_project(
+def test_a_configuration_created_before_the_deletion_commits_is_deleted_with_the_project(
     owner: ApiClient, project: Project
 ) -> None:
     answer = while_it_waits(lambda: owner.delete(f"/groups/{project.id}"), lambda: make_config(project))
@@ -139,7 +139,7 @@ def test_an_organization_is_deleted_or_gets_its_projects_never_both(owner: ApiCl
     assert Project.objects.count() == made.count(201)
 
 
-def test_a_project_made_while_its_organization_is_deleted_is_refused(owner: ApiClient) -> None:
+def test_a_project_created_while_its_organization_is_deleted_is_refused(owner: ApiClient) -> None:
     org = OrganizationFactory.create()
     answer = while_it_waits(
         lambda: owner.post("/groups", bodies.group(orgId=org.id)),

@@ -41,7 +41,7 @@ from tests.integration.alerting.pipeline import deliver_one
 RAN = {"GET": 0, "POST": 1, "PUT": 2, "PATCH": 3, "DELETE": 9}
 WRITES = sorted(
     (route for route in ROUTES if route.method != "GET"),
-    # What is made is made first, what ends something comes last, and what stands on it before it.
+    # What is created is created first, what ends something comes last, and what is on it before it.
     key=lambda route: (RAN[route.method], -len(route.template) if route.method == "DELETE" else 0),
 )
 _EVERYTHING = "includeRaw=true&envelope=true&granularity=PT1M&period=PT1H"
@@ -175,7 +175,7 @@ _PRINTED = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})|passw
 
 
 @pytest.mark.parametrize("command", ["demo", "bootstrap"])
-def test_a_command_prints_only_the_secrets_it_tells_of(
+def test_a_command_prints_only_the_secrets_it_announces(
     db: None, command: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -195,7 +195,7 @@ def test_a_command_prints_only_the_secrets_it_tells_of(
 
 
 def _records(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
-    """Log records with all they carry beside their message."""
+    """Log records with all they carry next to their message."""
     return [(f"log of {record.name}", str(vars(record))) for record in caplog.records]
 
 

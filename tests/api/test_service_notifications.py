@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 class ServiceCase(NamedTuple):
     """One service: its settings, what a notification and an integration say of it, and what tells them apart.
 
-    `{url}` stands for the receiver's address; `seen` are texts of the request, for a notification's own
+    `{url}` means the receiver's address; `seen` are texts of the request, for a notification's own
     credentials and for the integration's.
     """
 
@@ -89,7 +89,7 @@ def text_of(request: ReceivedRequest) -> str:
 
 
 @SERVICES
-def test_a_service_is_told_with_the_notifications_own_credentials(
+def test_a_service_is_notified_with_the_notifications_own_credentials(
     admin: ApiClient, project: Project, receiver: HttpReceiver, name: str
 ) -> None:
     admin.post(f"/groups/{project.id}/integrations/{name}", filled(CASES[name].integration, receiver))
@@ -102,7 +102,7 @@ def test_a_service_is_told_with_the_notifications_own_credentials(
 
 
 @SERVICES
-def test_a_service_is_told_with_the_integrations_credentials_where_there_are_no_others(
+def test_a_service_is_notified_with_the_integrations_credentials_where_there_are_no_others(
     admin: ApiClient, project: Project, receiver: HttpReceiver, name: str
 ) -> None:
     made = admin.post(f"/groups/{project.id}/integrations/{name}", filled(CASES[name].integration, receiver))

@@ -117,7 +117,7 @@ def test_a_webhook_gets_the_event_that_records_the_test(
         (302, "the receiver answered 302; redirects are not followed"),
     ],
 )
-def test_a_refusal_is_told_without_what_the_receiver_said(
+def test_a_refusal_is_reported_without_what_the_receiver_said(
     admin: ApiClient, path: str, http_receiver: HttpReceiver, status: int, reason: str
 ) -> None:
     http_receiver.answer(status, {"Location": "http://example.com/elsewhere"}, WRONG_DOCUMENT)
@@ -126,7 +126,9 @@ def test_a_refusal_is_told_without_what_the_receiver_said(
     assert len(http_receiver.requests) == 1
 
 
-def test_a_refusing_mail_server_is_told(admin: ApiClient, path: str, mail_receiver: MailReceiver) -> None:
+def test_the_refusal_of_a_mail_server_is_shown(
+    admin: ApiClient, path: str, mail_receiver: MailReceiver
+) -> None:
     mail_receiver.recipient_answer = "550 what the receiver answered"
     failed = {"typeName": "EMAIL", "status": "FAILED", "reason": "the mail server answered 550"}
     assert try_out(admin, path, email()) == [failed]

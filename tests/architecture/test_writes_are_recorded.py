@@ -282,10 +282,10 @@ REFUSED: Mapping[str, tuple[Any, str]] = {
         "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION",
     ),
 }
-"""Route → a body wrong only in what stands in the database already or not at all, and the code."""
+"""Route → a body wrong only in what is in the database already or not at all, and the code."""
 
 UNSIGNED = {"POST /unauth/users"}
-"""Where the event names the user who was made."""
+"""Where the event names the user who was created."""
 
 EMPTY_ONLY = {"DELETE /orgs/<org_id>"}
 """What takes an organization without projects."""

@@ -62,7 +62,7 @@ class Received:
         return (len(times) - 1) / (times[-1] - times[0])
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Begin again."""
         self.times.clear()
         for receiver in self._receivers:
             receiver.requests.clear()
@@ -117,7 +117,7 @@ def _rate(scene: BenchmarkScene, inboxes: Received) -> float:
 
 
 def _one_in_ten_dead(scene: BenchmarkScene, inboxes: Received, dead: str) -> float:
-    """Seconds from when all were due until nine tenths were told."""
+    """Seconds from when all were due until nine tenths were notified."""
     inboxes.forget()
     due = _make_due(scene, [*inboxes.urls, dead], scene.pace.due)
     inboxes.wait(scene.pace.due * LIVE // (LIVE + 1))

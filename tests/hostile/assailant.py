@@ -24,7 +24,7 @@ class Assailant:
     """Tries requests, each from the same state, which it leaves as it was."""
 
     def __init__(self, client: ApiClient, known: Mapping[str, str]) -> None:
-        """`known` are the ids that stand for the parameters of paths."""
+        """`known` are the ids that mean the parameters of paths."""
         self.client = client
         self.known = known
         self.tried = 0

@@ -20,13 +20,13 @@ _ID = re.compile(r"\b[0-9a-f]{24}\b")
 _TIME = re.compile(r"\b20[0-8]\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
 """Times of this run: those that bodies name are of 2099."""
 _DRAWN = frozenset({"ha1", "public_key", "private_last4", "password"})
-"""Columns of a new row that are drawn or salted anew each time."""
+"""Columns of a new row that are drawn or salted again each time."""
 _PUBLIC_KEY = re.compile(r'("property": "publicKey", "new": |"targetPublicKey": )"\w{6}"')
 """The same in events."""
 
 
 class HostileScene:
-    """The rows that are in the database when it is made."""
+    """The rows that are in the database when it is created."""
 
     def __init__(self) -> None:
         every = connection.introspection.django_table_names(only_existing=True)

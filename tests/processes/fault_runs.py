@@ -61,7 +61,7 @@ class FaultySite:
 
     @contextmanager
     def second_worker(self) -> Iterator[Callable[[], None]]:
-        """A worker beside the platform's own; the value kills it and starts the next."""
+        """A worker next to the platform's own; the value kills it and starts the next."""
         command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
 
         def start() -> subprocess.Popen[bytes]:
@@ -85,7 +85,7 @@ class FaultySite:
 
 
 Inject = Callable[[FaultySite], object]
-"""Begins and ends a fault: when it returns, nothing stands in the way of the platform any longer."""
+"""Begins and ends a fault: when it returns, nothing is in the way of the platform any longer."""
 
 
 @dataclass(frozen=True)

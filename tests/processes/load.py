@@ -100,7 +100,7 @@ class MessageTally:
 
 
 class MixedLoad:
-    """Its hosts go down and come up, each time when everybody was told of the last change.
+    """Its hosts go down and come up, each time when everybody was notified of the last change.
 
     So each report makes one message due at each of the two receivers, and no message is outdated. A report
     is repeated with its `Idempotency-Key` until it is accepted, as the agent does.

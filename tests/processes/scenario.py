@@ -74,7 +74,7 @@ class Scenario:
         self.config = self.configure(condition)
 
     def configure(self, condition: Mapping[str, Any]) -> str:
-        """Both receivers are told of this; answers the id of the configuration."""
+        """Both receivers are notified of this; answers the id of the configuration."""
         config = {**condition, "notifications": self.notifications()}
         made: str = self.owner.post(f"{self.path}/alertConfigs", config)["id"]
         return made

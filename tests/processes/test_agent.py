@@ -53,7 +53,7 @@ def site() -> Iterator[RunningSite]:
 
 
 class MongoWatch:
-    """A project, an agent that watches the replica set, and a receiver that is told of two alerts."""
+    """A project, an agent that watches the replica set, and a receiver that is notified of two alerts."""
 
     def __init__(
         self, site: RunningSite, receiver: HttpReceiver, members: RunningReplicaSet, directory: Path
@@ -92,14 +92,14 @@ class MongoWatch:
         eventually(lambda: len(self.agent.rounds()) >= before + count, message=f"{count} rounds")
 
     def notified(self) -> Counter[tuple[str, str]]:
-        """How often the receiver was told of what."""
+        """How often the receiver was notified of what."""
         return Counter(
             (request.headers["X-Ops-Event"], json.loads(request.body)["eventTypeName"])
             for request in self.receiver.requests
         )
 
     def wait_until_notified(self, times: int, kind: str, name: str) -> None:
-        """Until the receiver was told so often."""
+        """Until the receiver was notified so often."""
         try:
             eventually(lambda: self.notified()[kind, name] >= times, message=f"{kind} {name}, {times} times")
         except AssertionError as error:
@@ -161,7 +161,7 @@ def test_every_member_is_reported_with_its_type_and_measurements(
     assert "shop" in {database["databaseName"] for database in databases}
 
 
-def test_a_primary_that_is_killed_is_told_once_until_the_election_and_its_restart(
+def test_a_primary_that_is_killed_is_notified_once_until_the_election_and_its_restart(
     watch: MongoWatch, record_property: Any
 ) -> None:
     delays = []

@@ -91,7 +91,7 @@ def test_a_server_that_refuses_the_credentials_is_reachable(
     host.close()
 
 
-def test_a_user_without_roles_is_told_which_metrics_are_refused(members: RunningReplicaSet) -> None:
+def test_check_names_the_metrics_refused_to_a_user_without_roles(members: RunningReplicaSet) -> None:
     host = host_of(members.hidden, "nothing", "nothing")
     answer = host.poll()
     assert answer.hello is not None
@@ -129,7 +129,7 @@ def test_check_finds_a_user_with_the_monitoring_role_enough_for_a_replica_set(
     ("password", "reported"),
     [(PASSWORD, "hosts=4 reachable=4"), (WRONG, "is not measured in full: Authentication failed")],
 )
-def test_while_the_platform_is_away_reports_wait_and_no_secret_is_told(
+def test_while_the_platform_is_away_reports_wait_and_no_secret_is_reported(
     tmp_path: Path, members: RunningReplicaSet, password: str, reported: str
 ) -> None:
     url = f"http://127.0.0.1:{free_port()}"
@@ -154,7 +154,7 @@ def test_while_the_platform_is_away_reports_wait_and_no_secret_is_told(
         (WRONG, "connection string 1: is not a connection string"),
     ],
 )
-def test_check_tells_what_is_wrong_and_no_secret(
+def test_check_reports_what_is_wrong_and_no_secret(
     tmp_path: Path, members: RunningReplicaSet, password: str, reported: str
 ) -> None:
     url = f"http://127.0.0.1:{free_port()}"

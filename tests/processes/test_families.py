@@ -59,7 +59,7 @@ def _expected_log(site: RunningSite, receiver: HttpReceiver, row: FamilyRow) -> 
 
 
 @pytest.mark.parametrize("row", OPENING, ids=[row.event_type for row in OPENING])
-def test_what_begins_is_told_and_so_is_its_end(
+def test_the_start_and_the_end_of_a_condition_are_notified(
     site: RunningSite, receiver: HttpReceiver, row: FamilyRow
 ) -> None:
     assert row.end
@@ -85,7 +85,7 @@ def test_what_begins_is_told_and_so_is_its_end(
 
 
 @pytest.mark.parametrize("row", ONE_SHOT, ids=[row.event_type for row in ONE_SHOT])
-def test_what_happens_is_told_once(site: RunningSite, receiver: HttpReceiver, row: FamilyRow) -> None:
+def test_an_event_is_notified_once(site: RunningSite, receiver: HttpReceiver, row: FamilyRow) -> None:
     scenario = _expected_log(site, receiver, row)
     row.cause(scenario)
     _eventually_notified(site, scenario, ["alert.inform"])
@@ -100,7 +100,7 @@ def test_what_happens_is_told_once(site: RunningSite, receiver: HttpReceiver, ro
 
 
 @pytest.mark.parametrize("row", OF_AN_ORGANIZATION, ids=[row.event_type for row in OF_AN_ORGANIZATION])
-def test_what_happens_to_an_organization_is_told_once(
+def test_an_event_of_an_organization_is_notified_once(
     site: RunningSite, receiver: HttpReceiver, row: FamilyRow
 ) -> None:
     scenario = _expected_log(site, receiver, row)
@@ -122,7 +122,7 @@ def test_what_happens_to_an_organization_is_told_once(
     assert scenario.alerts() == []
 
 
-def test_what_happens_to_the_installation_is_told_by_a_global_configuration(
+def test_events_of_the_installation_are_notified_by_a_global_configuration(
     site: RunningSite, receiver: HttpReceiver
 ) -> None:
     scenario = Scenario(site, receiver, {"eventTypeName": "USER_CREATED_AUDIT"})
@@ -130,11 +130,11 @@ def test_what_happens_to_the_installation_is_told_by_a_global_configuration(
     scenario.owner.post("/users", bodies.user(username="somebody@example.com"))
     _eventually_notified(site, scenario, ["alert.inform"])
     assert _informed(receiver)["targetUsername"] == "somebody@example.com"
-    # It would be told of everybody the other tests make, where nobody listens any more.
+    # It would be notified of everybody the other tests make, where nobody listens any more.
     scenario.owner.delete(f"/globalAlertConfigs/{made}")
 
 
-def test_everything_agents_may_report_is_told(site: RunningSite, receiver: HttpReceiver) -> None:
+def test_everything_agents_may_report_is_notified(site: RunningSite, receiver: HttpReceiver) -> None:
     scenario = Scenario(site, receiver)
     for event_type in REPORTED:
         scenario.configure({"eventTypeName": event_type})
@@ -168,7 +168,9 @@ def test_a_heartbeat_timeout_and_its_end_are_notified(site: RunningSite, receive
     assert {alert["hostnameAndPort"] for alert in scenario.alerts()} == {"agent1"}
 
 
-def test_a_new_project_is_told_by_a_global_configuration(site: RunningSite, receiver: HttpReceiver) -> None:
+def test_a_new_project_is_notified_by_a_global_configuration(
+    site: RunningSite, receiver: HttpReceiver
+) -> None:
     scenario = Scenario(site, receiver)
     _configure_globally(scenario, eventTypeName="GROUP_CREATED", forAllGroups=True, tags=[scenario.group])
     made = scenario.owner.post("/groups", {"name": f"after {scenario.group}", "tags": [scenario.group]})
@@ -177,7 +179,7 @@ def test_a_new_project_is_told_by_a_global_configuration(site: RunningSite, rece
     assert (bodies_sent["eventTypeName"], bodies_sent["groupId"]) == ("GROUP_CREATED", made["id"])
 
 
-def test_what_only_global_configurations_name_is_told_by_one(
+def test_types_of_global_configurations_are_notified_by_a_global_configuration(
     site: RunningSite, receiver: HttpReceiver
 ) -> None:
     scenario, event_type = Scenario(site, receiver), "BACKUP_AGENT_CONF_CALL_FAILURE"

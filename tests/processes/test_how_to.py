@@ -87,7 +87,7 @@ def test_a_backup_is_restored(
 
 
 def _assert_kept_apart(home: Path) -> None:
-    """The key is not beside the dump, and nobody else reads either."""
+    """The key is not next to the dump, and nobody else reads either."""
     neighbour, keys = home / "ops-backup", home / "ops-backup-keys"
     assert [path.name for path in keys.iterdir()] == ["encryption_key"]
     assert {path.name for path in neighbour.iterdir()} == {"database.dump", "manifest.json"}
@@ -118,7 +118,7 @@ def _restore_into_own_database(own: RunningPlatform, old: RunningPlatform, saved
 
 
 def _assert_restored(owner: ProcessCaller, platform: RunningPlatform) -> None:
-    """The old key opens it, so its encrypted private part was opened; what was made later is not there."""
+    """The old key opens it, so its encrypted private part was opened; what was created later is not there."""
     found = ProcessCaller(platform, {"publicKey": owner.public_key, "privateKey": owner.private_key})
     # May be asked for another challenge once, as the guide says, and requests does not take it up.
     requests.get(platform.base_url + PUBLIC, auth=found.auth, timeout=60)

@@ -40,7 +40,7 @@ _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class Workers:
-    """One worker at a time beside the platform's own, which stands still: the one it starts is killed."""
+    """One worker at a time next to the platform's own, which stands still: the one it starts is killed."""
 
     def __init__(self, platform: RunningPlatform) -> None:
         self._platform = platform
@@ -119,7 +119,7 @@ def scenario(site: RunningSite) -> Iterator[Scenario]:
 
 @contextmanager
 def _standing_still(site: RunningSite, pid: int) -> Iterator[None]:
-    """The process stands still and has nothing in hand."""
+    """The process stands still and has nothing in progress."""
 
     def is_still() -> bool:
         os.kill(pid, signal.SIGSTOP)
@@ -257,7 +257,7 @@ def test_a_worker_killed_at_a_step_loses_nothing_and_repeats_under_the_same_id(
 
 
 @pytest.mark.parametrize("beyond", [False, True], ids=["in-its-project", "passing-it-on"])
-def test_an_event_of_an_organization_is_told_once_whatever_worker_is_killed(
+def test_an_event_of_an_organization_is_notified_once_whatever_worker_is_killed(
     site: RunningSite, workers: Workers, scenario: Scenario, beyond: bool
 ) -> None:
     added = {"eventTypeName": "ORG_API_KEY_ADDED"}
@@ -313,7 +313,7 @@ def test_what_a_killed_worker_had_in_hand_another_sends_long_before_the_lease_en
     _eventually_notified(site, held, "alert.open", "OPEN")
 
 
-def test_a_worker_that_stands_still_keeps_what_it_has_in_hand_while_a_dead_one_loses_it(
+def test_a_worker_that_is_still_keeps_what_it_has_in_hand_while_a_dead_one_loses_it(
     site: RunningSite, workers: Workers, held: Scenario
 ) -> None:
     lease = _lease(site, held)
@@ -355,7 +355,7 @@ def test_a_worker_ends_while_a_receiver_hangs_and_leaves_the_message_to_another(
 
 
 def _lease(site: RunningSite, scenario: Scenario) -> object:
-    """Of the webhook that is in hand."""
+    """Of the webhook that is in progress."""
     return site.ask(
         "SELECT lease_token FROM alerting_notification WHERE channel = 'WEBHOOK' "  # noqa: S608 - the test's own
         f"AND lease_token IS NOT NULL AND group_id = '{scenario.group}'"

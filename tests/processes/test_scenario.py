@@ -52,7 +52,7 @@ def scenario(site: RunningSite) -> Iterator[Scenario]:
         yield Scenario(site, receiver)
 
 
-def test_a_host_that_goes_down_and_comes_up_is_told_signed_and_logged(scenario: Scenario) -> None:
+def test_a_host_that_goes_down_and_comes_up_is_notified_signed_and_logged(scenario: Scenario) -> None:
     scenario.report(reachable=False)
     eventually(lambda: scenario.is_notified("alert.open", "OPEN"))
     (alert,) = scenario.alerts()
@@ -67,7 +67,7 @@ def test_a_host_that_goes_down_and_comes_up_is_told_signed_and_logged(scenario: 
     assert len(scenario.receiver.requests) == 2
 
 
-def test_every_step_stands_in_the_log(site: RunningSite, scenario: Scenario) -> None:
+def test_every_step_is_in_the_log(site: RunningSite, scenario: Scenario) -> None:
     scenario.report(reachable=False)
     scenario.report(reachable=True)
     eventually(site.is_idle)

@@ -44,7 +44,7 @@ def site() -> Iterator[RunningSite]:
 
 @contextmanager
 def _more_workers(platform: RunningPlatform, count: int) -> Iterator[None]:
-    """Workers beside the platform's own, as on other machines with the same database."""
+    """Workers next to the platform's own, as on other machines with the same database."""
     command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
     log = platform.directory / "more_workers.txt"
     with log.open("wb") as stderr:
@@ -60,7 +60,9 @@ def _more_workers(platform: RunningPlatform, count: int) -> Iterator[None]:
         assert "Traceback" not in log.read_text()
 
 
-def test_many_workers_and_forty_racing_reports_make_one_alert_that_is_told_once(site: RunningSite) -> None:
+def test_many_workers_and_forty_racing_reports_make_one_alert_that_is_notified_once(
+    site: RunningSite,
+) -> None:
     with HttpReceiver().running() as receiver:
         scenario = Scenario(site, receiver)
         _race(scenario, reachable=False)
@@ -81,7 +83,7 @@ def test_many_workers_and_forty_racing_reports_make_one_alert_that_is_told_once(
         assert site.ask("SELECT count(*) FROM events_signal") == 0
 
 
-def test_many_workers_tell_each_event_of_an_organization_once(site: RunningSite) -> None:
+def test_many_workers_notify_each_event_of_an_organization_once(site: RunningSite) -> None:
     with HttpReceiver().running() as receiver:
         scenario = Scenario(site, receiver, {"eventTypeName": "ORG_API_KEY_ADDED"})
         key = {"desc": "one of many", "roles": ["ORG_MEMBER"]}

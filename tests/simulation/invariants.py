@@ -178,7 +178,7 @@ class Watch:
     def _expect_the_rest(self, destination: str) -> None:
         """What waits there for another attempt begins soon, at the pace that receiver and slots can take.
 
-        A receiver with a pace has one request in hand: what is on its way to it still comes first. Where few
+        A receiver with a pace has one request in progress: requests on their way come first. Where few
         slots work off what waits for many receivers, each slot takes its share.
         """
         place = self.world.store.place(destination)

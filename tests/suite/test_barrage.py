@@ -55,7 +55,7 @@ def barrage() -> Iterator[Barrage]:
         thread.join()
 
 
-def test_it_tells_faults_secrets_and_refusals_without_a_shape(barrage: Barrage) -> None:
+def test_it_shows_faults_secrets_and_refusals_without_a_shape(barrage: Barrage) -> None:
     for path in ANSWERS:
         barrage.send(("GET", path, None, {}), HostileCaller("nobody"))
     tally = barrage.tally

@@ -1,4 +1,4 @@
-"""People who are told, and whom they were told by."""
+"""People who are told, and whom they were notified by."""
 
 from typing import Any
 

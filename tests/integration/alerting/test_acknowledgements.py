@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def notified_alert(project: Project) -> Alert:
-    """An alert that a webhook and an address were told of."""
+    """An alert that a webhook and an address were notified of."""
     config = make_config(project, notifications=[WEBHOOK, EMAIL])
     alert = make_alert(project, config_id=config.id)
     for setting in config.settings.all():
@@ -45,12 +45,12 @@ def acknowledge(alert: Alert, until: datetime, *, group_id: str | None = None) -
 
 
 def acknowledging() -> list[str]:
-    """The kinds of receivers who are to be told of it."""
+    """The kinds of receivers who are to be notified of it."""
     found = Notification.objects.filter(kind="alert.acknowledge")
     return list(found.values_list("type_name", flat=True))
 
 
-def test_a_webhook_is_told_and_mail_is_not(notified_alert: Alert) -> None:
+def test_a_webhook_is_notified_and_mail_is_not(notified_alert: Alert) -> None:
     acknowledge(notified_alert, NOON + HOUR)
     assert acknowledging() == ["WEBHOOK"]
 
@@ -61,7 +61,7 @@ def test_a_user_is_named_by_their_name(notified_alert: Alert) -> None:
 
 
 @each("until", [NOON, NOON - HOUR], ids=str)
-def test_nobody_is_told_where_nothing_changes(notified_alert: Alert, until: datetime) -> None:
+def test_nobody_is_notified_where_nothing_changes(notified_alert: Alert, until: datetime) -> None:
     acknowledge(notified_alert, until)
     assert acknowledging() == []
 

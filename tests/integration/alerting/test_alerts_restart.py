@@ -1,4 +1,4 @@
-"""An alert ended by a change of its host or configuration begins anew at once where its condition holds."""
+"""An alert ended by a change of its host or configuration begins again at once where its condition holds."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -192,7 +192,7 @@ def test_only_many_attempts_that_lapsed_are_given_up(outside: Outside, lapsed: i
 
 
 @pytest.mark.usefixtures("due")
-def test_what_is_sent_once_more_has_its_attempts_anew(outside: Outside, few: int) -> None:
+def test_what_is_sent_once_more_has_its_attempts_again(outside: Outside, few: int) -> None:
     lapse(few)
     now = START + 2 * HOUR
     deliver_all(now)

@@ -30,7 +30,7 @@ def delayed(setting: Any, minutes: int) -> dict[str, Any]:
 
 
 def set_notifications(config: AlertConfig, *notifications: dict[str, Any]) -> None:
-    """Change whom it tells, and when."""
+    """Change its recipients, and when."""
     values = {"notifications": list(notifications)}
     alert_config_update(config=config, read=lambda _: values, actor=SYSTEM, now=clock.now())
 
@@ -70,7 +70,7 @@ def test_a_tracked_alert_opens_by_the_smallest_delay_there_is_now(
     assert due == {alert.created + notification["delayMin"] * MINUTE for notification in notifications}
 
 
-def test_an_open_alert_stays_open_and_keeps_what_it_was_to_tell(project: Project) -> None:
+def test_an_open_alert_stays_open_and_keeps_what_it_was_to_notify(project: Project) -> None:
     config = make_config(project, notifications=[delayed(WEBHOOK, 0), delayed(EMAIL, 5)])
     ingest(project, host_report(reachable=False))
     evaluate()

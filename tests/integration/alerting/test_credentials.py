@@ -58,7 +58,7 @@ def test_a_webhook_is_its_own_or_the_integrations_but_never_half(
     assert channels(outside) == [("WEBHOOK", expected)]
 
 
-def test_what_a_notification_says_itself_counts_beside_the_integration(
+def test_credentials_of_a_notification_are_combined_with_the_integration(
     project: Project, outside: Outside
 ) -> None:
     make_integration(project, "CHAT_SERVICE")
@@ -85,7 +85,9 @@ def test_without_an_integration_it_is_not_sent_and_the_log_says_why(
     assert outside.sent == []
 
 
-def test_a_deleted_projects_integration_still_tells_the_end(project: Project, outside: Outside) -> None:
+def test_the_end_is_sent_with_the_integration_of_a_deleted_project(
+    project: Project, outside: Outside
+) -> None:
     make_integration(project, "PAGER_SERVICE")
     notified_config(project, {"typeName": "PAGER_SERVICE"})
     project_delete(group_id=project.id, actor=SYSTEM, now=clock.now())
@@ -106,7 +108,7 @@ def test_the_end_of_a_mail_goes_where_the_opening_went(project: Project, outside
     assert [config["emailAddress"] for _, config in channels(outside)] == ["oncall@example.com"] * 2
 
 
-def test_what_was_taken_out_of_its_configuration_is_still_told_the_end(
+def test_the_end_is_sent_to_a_notification_removed_from_its_configuration(
     project: Project, outside: Outside
 ) -> None:
     config = notified_config(project, WEBHOOK, EMAIL)

@@ -42,7 +42,7 @@ def elsewhere(db: None) -> Project:
 class TestOfAnOrganization:
     """Its projects' configurations, and global ones."""
 
-    def test_a_project_is_told_once_and_opens_nothing(self, project: Project, outside: Outside) -> None:
+    def test_a_project_is_notified_once_and_opens_nothing(self, project: Project, outside: Outside) -> None:
         make_config(project, **KEY_ADDED)
         event = key_added(project)
         evaluate()
@@ -80,7 +80,9 @@ class TestOfAnOrganization:
         evaluate()
         assert projects_of_events() == []
 
-    def test_a_project_deleted_after_it_is_told_nothing(self, project: Project, outside: Outside) -> None:
+    def test_a_project_deleted_afterwards_gets_no_notification(
+        self, project: Project, outside: Outside
+    ) -> None:
         make_config(project, **KEY_ADDED)
         key_added(project)
         assert evaluate_signals(now=clock.now())
@@ -100,7 +102,7 @@ class TestOfAnOrganization:
             pytest.param({"forAllGroups": False, "groupIds": ["elsewhere"]}, [], id="none"),
         ],
     )
-    def test_a_global_configuration_that_covers_any_of_its_projects_is_told_once(
+    def test_a_global_configuration_that_covers_any_of_its_projects_is_notified_once(
         self,
         request: pytest.FixtureRequest,
         project: Project,
@@ -115,7 +117,9 @@ class TestOfAnOrganization:
         evaluate()
         assert projects_of_events() == expected
 
-    def test_a_global_one_is_not_told_again_for_projects_that_have_their_own(self, project: Project) -> None:
+    def test_a_global_one_is_not_notified_again_for_projects_that_have_their_own(
+        self, project: Project
+    ) -> None:
         make_config(project, **KEY_ADDED)
         make_global_config(**KEY_ADDED)
         key_added(project)
@@ -132,7 +136,7 @@ class TestOfAnOrganization:
         evaluate()
         assert projects_of_events() == []
 
-    def test_thousands_of_projects_are_told_a_few_in_each_transaction(
+    def test_thousands_of_projects_are_notified_a_few_in_each_transaction(
         self, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("alerting.fan_out.PROJECTS_AT_ONCE", 2)
@@ -188,7 +192,7 @@ class TestOfAnOrganization:
 class TestOfTheInstallation:
     """Global configurations for all projects alone."""
 
-    def test_a_global_configuration_for_all_projects_is_told_once(
+    def test_a_global_configuration_for_all_projects_is_notified_once(
         self, project: Project, outside: Outside
     ) -> None:
         make_global_config(**USER_CREATED)
@@ -233,7 +237,7 @@ class TestOfTheInstallation:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_ten_workers_tell_it_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ten_workers_notify_it_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("alerting.fan_out.PROJECTS_AT_ONCE", 1)
     projects = [project, *ProjectFactory.create_batch(2, org=project.org)]
     for a_project in projects:

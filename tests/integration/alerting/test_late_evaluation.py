@@ -60,7 +60,7 @@ def test_a_condition_that_outlasted_its_delay_was_an_alert(
     assert statuses(config) == ["CLOSED"]
     over = [("HOST_DOWN", START + 5 * MINUTE), ("HOST_UP", START + lasted)]
     assert recorded() == (over if opened else [])
-    # Nobody is told of what is over.
+    # Nobody is notified of what is over.
     assert [notification.status for notification in Notification.objects.all()] == (
         ["DROPPED"] if opened else []
     )

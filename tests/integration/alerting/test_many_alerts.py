@@ -98,7 +98,7 @@ def cancelled(config_id: str) -> int:
 
 def test_many_of_many_projects_are_cancelled_with_as_many_statements_as_one() -> None:
     def raised(projects: int) -> str:
-        """Two open alerts whose openings were told, and one that is not open yet, in each project."""
+        """Two open alerts whose openings were notified, and one that is not open yet, in each project."""
         config_id, by_webhook = new_id(), {"type_name": "WEBHOOK", "channel": "WEBHOOK"}
         for project in ProjectFactory.create_batch(projects):
             for _ in range(2):

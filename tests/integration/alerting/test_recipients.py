@@ -49,7 +49,7 @@ def reasons() -> list[str | None]:
     return list(Notification.objects.filter(status="DROPPED").values_list("reason", flat=True))
 
 
-def test_everybody_in_the_project_is_told_of_the_opening_and_of_the_end(
+def test_everybody_in_the_project_is_notified_of_the_opening_and_of_the_end(
     project: Project, outside: Outside
 ) -> None:
     make_member(project, "ada")
@@ -83,7 +83,7 @@ def test_everybody_in_the_project_is_told_of_the_opening_and_of_the_end(
         ),
     ],
 )
-def test_people_are_told_by_the_channels_chosen(
+def test_people_are_notified_by_the_channels_chosen(
     project: Project, outside: Outside, chosen: dict[str, Any], expected: set[tuple[str, str, str]]
 ) -> None:
     make_member(project, "ada", mobile_number="+12025550100")
@@ -92,7 +92,7 @@ def test_people_are_told_by_the_channels_chosen(
     assert {(channel, *next(iter(config.items()))) for channel, config in channels(outside)} == expected
 
 
-def test_an_address_two_people_share_is_told_once(project: Project, outside: Outside) -> None:
+def test_an_address_two_people_share_is_notified_once(project: Project, outside: Outside) -> None:
     make_member(project, "ada", email_address="Oncall@example.com")
     make_member(project, "bob", email_address="oncall@example.com")
     open_alert(project, GROUP)
@@ -114,7 +114,7 @@ def test_who_comes_and_goes_is_seen_when_it_is_due(project: Project, outside: Ou
     assert messages_of(outside)[2:] == [(CLOSE, "ada@example.com"), (CLOSE, "bob@example.com")]
 
 
-def test_the_end_goes_to_the_address_that_was_told(project: Project, outside: Outside) -> None:
+def test_the_end_goes_to_the_address_that_was_notified(project: Project, outside: Outside) -> None:
     ada = make_member(project, "ada")
     open_alert(project, GROUP)
     deliver_all()
@@ -173,7 +173,7 @@ def test_what_is_over_before_it_is_due_looks_nobody_up(project: Project, outside
     assert reasons() == [DropReason.ALERT_OVER.value]
 
 
-def test_people_are_told_once_of_what_opens_nothing(project: Project, outside: Outside) -> None:
+def test_people_get_a_one_shot_notification_once(project: Project, outside: Outside) -> None:
     make_member(project, "ada")
     make_config(project, eventTypeName="HOST_ROLLBACK", notifications=[GROUP])
     ingest(project, host_report(), events=(ROLLBACK,))
@@ -193,7 +193,7 @@ def test_people_are_told_once_of_what_opens_nothing(project: Project, outside: O
         pytest.param({**GROUP, "typeName": "TEAM", "teamId": "0" * 24}, DropReason.NO_MEMBER, id="no team"),
     ],
 )
-def test_where_nobody_is_to_be_told_the_log_says_so(
+def test_without_recipients_the_log_says_so(
     project: Project, outside: Outside, notification: dict[str, Any], reason: DropReason
 ) -> None:
     open_alert(project, notification)
@@ -202,7 +202,7 @@ def test_where_nobody_is_to_be_told_the_log_says_so(
     assert reasons() == [reason.value]
 
 
-def test_who_has_no_address_is_not_told(project: Project, outside: Outside) -> None:
+def test_who_has_no_address_is_not_notified(project: Project, outside: Outside) -> None:
     make_member(project, "ada", email_address=None)
     open_alert(project, {**GROUP, "intervalMin": 5})
     start = clock.now()
@@ -224,7 +224,7 @@ def test_every_kind_of_people_is_reached(project: Project, outside: Outside, typ
     assert messages_of(outside) == [(OPEN, "ada@example.com")]
 
 
-def test_only_so_many_are_told_and_the_log_says_that_there_are_more(
+def test_only_so_many_are_notified_and_the_log_says_that_there_are_more(
     project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recipient_addresses, "MOST_RECIPIENTS_OF_ONE", 2)
@@ -236,7 +236,7 @@ def test_only_so_many_are_told_and_the_log_says_that_there_are_more(
     assert reasons() == [DropReason.REST_LEFT_OUT.value]
 
 
-def test_a_crash_while_people_are_looked_up_tells_each_once(
+def test_a_crash_while_people_are_looked_up_notifies_each_once(
     project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_member(project, "ada")
@@ -269,7 +269,7 @@ def test_two_workers_never_look_the_same_people_up(project: Project, outside: Ou
     assert Notification.objects.filter(kind=OPEN.value).count() == 1
 
 
-def test_a_crash_before_people_were_looked_up_tells_nobody_of_what_is_over(
+def test_after_a_crash_before_people_were_looked_up_an_ended_alert_notifies_nobody(
     project: Project, outside: Outside
 ) -> None:
     make_member(project, "ada")

@@ -46,7 +46,9 @@ def member_of(project: Project, name: str) -> RoleGrant:
     return RoleGrant.objects.create(role=Role.ORG_MEMBER.value, user=user, org=project.org)
 
 
-def test_people_of_a_project_are_not_told_and_the_log_says_why(project: Project, outside: Outside) -> None:
+def test_people_of_a_project_are_not_notified_and_the_log_says_why(
+    project: Project, outside: Outside
+) -> None:
     make_member(project, "reader")
     make_global_config(**KEY_ADDED, notifications=[GROUP])
     key_added(project)
@@ -73,7 +75,7 @@ def test_administrators_are(outside: Outside) -> None:
     assert messages_of(outside) == [(MessageKind.INFORM, "admin@example.com")]
 
 
-def test_people_of_the_organization_are_told_of_its_events(project: Project, outside: Outside) -> None:
+def test_people_of_the_organization_are_notified_of_its_events(project: Project, outside: Outside) -> None:
     member_of(project, "ours")
     member_of(ProjectFactory.create(), "theirs")
     make_global_config(**KEY_ADDED, notifications=[ORG])
@@ -83,7 +85,7 @@ def test_people_of_the_organization_are_told_of_its_events(project: Project, out
 
 
 @pytest.mark.parametrize(("role", "expected"), [("ORG_OWNER", []), ("ORG_MEMBER", ["ours@example.com"])])
-def test_of_them_those_with_the_roles_named(
+def test_only_users_with_the_named_roles(
     project: Project, outside: Outside, role: str, expected: list[str]
 ) -> None:
     member_of(project, "ours")
@@ -93,7 +95,7 @@ def test_of_them_those_with_the_roles_named(
     assert [address for _, address in messages_of(outside)] == expected
 
 
-def test_they_are_told_on_another_try_as_long_as_they_are_its_people(
+def test_people_are_notified_on_another_try_while_they_are_recipients(
     project: Project, outside: Outside
 ) -> None:
     role = member_of(project, "ada")
@@ -134,7 +136,7 @@ def test_a_window_mutes_only_configurations_of_its_project(project: Project, out
     assert len(outside.sent) == 2
 
 
-def test_a_global_configuration_deleted_meanwhile_tells_nobody(outside: Outside) -> None:
+def test_a_global_configuration_deleted_meanwhile_notifies_nobody(outside: Outside) -> None:
     config = make_global_config(**USER_CREATED, notifications=[WEBHOOK, EMAIL])
     happened(EventType.USER_CREATED_AUDIT)
     evaluate()

@@ -26,7 +26,7 @@ from tests.integration.alerting.timelines import (
 pytestmark = pytest.mark.django_db
 
 
-def test_it_tells_from_the_signal_to_the_end(project: Project, outside: Outside) -> None:
+def test_it_shows_everything_from_the_signal_to_the_end(project: Project, outside: Outside) -> None:
     make_config(project, notifications=[EMAIL])
     goes_down(project)
     deliver_all(NOW + MINUTE)
@@ -95,7 +95,7 @@ def test_a_changed_configuration_begins_it_with_what_was_reported_before(project
     )
 
 
-def test_a_value_that_is_not_kept_any_more_is_not_made_up(project: Project) -> None:
+def test_a_value_that_is_not_kept_any_more_is_not_created_up(project: Project) -> None:
     config = metric_config(project)
     alert = metric_alert(project, make_host(project), config_id=config.id)
     assert timeline(alert).entries[0].reason == "CONNECTIONS was above 900; the value is no longer stored"
@@ -112,7 +112,7 @@ def test_it_says_who_acknowledged_it_until_when_and_why(project: Project) -> Non
     ]
 
 
-def test_an_acknowledgement_that_lapsed_is_told(project: Project) -> None:
+def test_a_lapsed_acknowledgement_is_shown(project: Project) -> None:
     alert = make_alert(project, created=NOW, opens=NOW)
     acknowledge(alert, until=NOW + HOUR, now=NOW + MINUTE)
     assert TimelineEntryKind.LAPSED not in kinds(timeline(alert, now=NOW + HOUR))
@@ -143,7 +143,7 @@ def test_a_deleted_configuration_cancels_it_and_is_still_known(project: Project)
     assert (shown.config.is_there, shown.config.changed_since) == (False, False)
 
 
-def test_a_configuration_that_says_something_else_by_now_is_told(project: Project) -> None:
+def test_a_configuration_that_changed_since_is_shown(project: Project) -> None:
     config = make_config(project)
     goes_down(project)
     changed = [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "other"}]

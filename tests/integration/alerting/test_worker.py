@@ -61,7 +61,7 @@ def test_a_wake_up_ends_the_wait() -> None:
     ("work", "signals", "messages"),
     [(Work.SIGNALS, 1, 0), (Work.MESSAGES, 0, 1), ("", 1, 1), ("of a later version", 1, 1)],
 )
-def test_a_notice_wakes_those_whose_work_it_names(work: str, signals: int, messages: int) -> None:
+def test_a_notice_wakes_the_threads_whose_work_it_names(work: str, signals: int, messages: int) -> None:
     worker = Worker("test")
     worker._wake(work)
     assert (worker._signals.count, worker._messages.count) == (signals, messages)
@@ -266,7 +266,7 @@ def test_it_finds_agents_with_a_heartbeat_timeout(project: Project) -> None:
 
 
 @pytest.mark.django_db
-def test_ended_sessions_are_forgotten_and_an_emptied_epoch_begins_anew() -> None:
+def test_ended_sessions_are_forgotten_and_an_emptied_epoch_begins_again() -> None:
     now = clock.now()
     for name, ends in (("old", now - timedelta(seconds=1)), ("new", now + timedelta(hours=1))):
         Session.objects.create(session_key=name, session_data="", expire_date=ends)

@@ -1,4 +1,4 @@
-"""Who asks for what happens to an organization or to the installation, and what is told of it."""
+"""Who asks for what happens to an organization or to the installation, and what is notified of it."""
 
 from typing import Any
 

@@ -57,7 +57,7 @@ class TestClusters:
             ),
         ],
     )
-    def test_a_cluster_is_what_its_hosts_tell(
+    def test_a_cluster_is_what_its_hosts_report(
         self,
         agent: ApiClient,
         reader: ApiClient,

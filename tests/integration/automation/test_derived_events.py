@@ -41,7 +41,7 @@ def versions_signals() -> int:
 class TestHosts:
     """Each host against what was said of it before."""
 
-    def test_a_new_role_a_restart_and_an_upgrade_are_told_once_with_the_new_state(
+    def test_a_new_role_a_restart_and_an_upgrade_are_reported_once_with_the_new_state(
         self, project: Project
     ) -> None:
         ingest(project, host_report("a", type_name=SECONDARY, version="7.0.1", uptime_seconds=100))
@@ -53,7 +53,7 @@ class TestHosts:
             (signal,) = signalled(name)
             assert (signal.payload["typeName"], signal.payload["hostname"]) == ("REPLICA_PRIMARY", "a")
 
-    def test_a_first_report_tells_neither_role_nor_upgrade(self, project: Project) -> None:
+    def test_a_first_report_records_neither_role_nor_upgrade(self, project: Project) -> None:
         make_host(project, "a")
         ingest(project, host_report("a", type_name=PRIMARY, version="7.0.1", uptime_seconds=1))
         assert recorded("HOST_NOW_PRIMARY", "HOST_UPGRADED", "HOST_RESTARTED", "NO_PRIMARY") == []
@@ -65,7 +65,7 @@ class TestHosts:
         assert recorded("HOST_RECOVERING", "HOST_RECOVERED") == ["HOST_RECOVERING", "HOST_RECOVERED"]
         assert not signalled("HOST_RECOVERING") + signalled("HOST_RECOVERED")
 
-    def test_what_a_report_leaves_out_tells_nothing(self, project: Project) -> None:
+    def test_a_field_that_a_report_leaves_out_records_nothing(self, project: Project) -> None:
         ingest(project, host_report("a", version="7.0.1", uptime_seconds=100))
         ingest(project, host_report("a"))
         host = Host.objects.get()
@@ -90,7 +90,7 @@ class TestVersions:
         ingest(project, version="1.1")
         assert versions_signals() == 4
 
-    def test_who_is_behind_is_told_and_signalled_with_the_state(self, project: Project) -> None:
+    def test_an_agent_with_an_old_version_has_an_event_and_a_signal(self, project: Project) -> None:
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"))
         ingest(project, host_report("c", version="6.0.15"), host_report("d"))
         versions_weigh(group_id=project.id, now=clock.now())
@@ -102,7 +102,7 @@ class TestVersions:
         assert recorded("VERSION_BEHIND") == ["VERSION_BEHIND"]
         assert not signalled("VERSION_BEHIND")
 
-    def test_weighing_again_tells_nothing_new(self, project: Project) -> None:
+    def test_evaluating_again_records_nothing_new(self, project: Project) -> None:
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"))
         versions_weigh(group_id=project.id, now=clock.now())
         before = (Event.objects.count(), Signal.objects.count())
@@ -192,7 +192,7 @@ class TestVersions:
         versions_weigh(group_id=project.id, now=clock.now())
         assert not Event.objects.filter(event_type__contains="BEHIND").exists()
 
-    def test_those_of_another_project_are_left_alone(self, project: Project, other_project: Project) -> None:
+    def test_agents_of_another_project_stay_unchanged(self, project: Project, other_project: Project) -> None:
         ingest(other_project, host_report("a", version="7.0.1"), version="1.0")
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"), version="1.0")
         ingest(project, agent="agent2", version="1.1")

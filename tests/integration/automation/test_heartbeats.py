@@ -55,7 +55,7 @@ class TestHosts:
         assert recorded("HOST_DOWN") == ["HOST_DOWN"] * len(expected)
         assert timed_out() == set()
 
-    def test_it_is_told_once_with_its_state_and_comes_back_with_a_report(self, project: Project) -> None:
+    def test_it_is_reported_once_with_its_state_and_comes_back_with_a_report(self, project: Project) -> None:
         ingest(project, host_report("a"), host_report("b"), now=START)
         ingest(project, host_report("a"), now=START + 3 * MINUTE)
         Signal.objects.all().delete()
@@ -113,7 +113,7 @@ class TestHosts:
         assert down() == (set() if spared else {"b"})
         assert recorded("MONITORING_AGENT_DOWN", "MONITORING_AGENT_UP") == []
 
-    def test_its_replica_set_is_counted_anew(self, project: Project) -> None:
+    def test_its_replica_set_is_counted_again(self, project: Project) -> None:
         primary = host_report("b", type_name=HostType.REPLICA_PRIMARY, replica_set_name="rs0")
         ingest(project, host_report("a"), primary, now=START)
         ingest(project, host_report("a"), now=START + 3 * MINUTE)
@@ -141,7 +141,7 @@ class TestAgents:
         assert timed_out() == ({"agent1"} if is_down else set())
         assert (down(), recorded("HOST_DOWN")) == (set(), [])
 
-    def test_it_is_told_once_and_is_up_with_its_next_report(self, project: Project) -> None:
+    def test_it_is_reported_once_and_is_up_with_its_next_report(self, project: Project) -> None:
         ingest(project, now=START)
         for minutes in (4, 5, 6):
             sweep(START + minutes * MINUTE)
@@ -153,12 +153,12 @@ class TestAgents:
             assert (event.details["hostname"], event.details["sourceTypeName"]) == ("agent1", "MONITORING")
         assert Signal.objects.filter(payload__eventTypeName="MONITORING_AGENT_UP").count() == 1
 
-    def test_the_last_one_of_the_installation_is_told_too(self, project: Project) -> None:
+    def test_the_last_one_of_the_installation_is_reported_too(self, project: Project) -> None:
         ingest(project, now=START)
         sweep(START + 4 * MINUTE)
         assert timed_out() == {"agent1"}
 
-    def test_one_of_a_deleted_project_is_told_to_nobody_and_hides_no_other(
+    def test_an_agent_of_a_deleted_project_has_no_event_and_hides_no_other(
         self, project: Project, other_project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("automation.services.agents.PROJECTS_AT_ONCE", 1)
@@ -181,7 +181,7 @@ class TestAgents:
 class TestAbsence:
     """After a time in which no agent could report, none has a timeout."""
 
-    def test_a_first_report_after_four_minutes_without_any_starts_the_clocks_anew(
+    def test_a_first_report_after_four_minutes_without_any_starts_the_clocks_again(
         self, project: Project
     ) -> None:
         ingest(project, host_report("a"), host_report("b"), agent="one", now=START)
@@ -203,7 +203,7 @@ class TestAbsence:
         assert FleetWatch.objects.get().counting_since == START
 
     @each(("pause", "starts_anew"), [(60 * SECOND, False), (61 * SECOND, True)], ids=["sixty", "more"])
-    def test_clocks_start_anew_when_nothing_ran(
+    def test_clocks_start_again_when_nothing_ran(
         self, project: Project, pause: timedelta, starts_anew: bool
     ) -> None:
         ingest(project, now=START)

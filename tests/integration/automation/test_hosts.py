@@ -53,7 +53,7 @@ def change(host: Host, **changes: Any) -> None:
     host_change(group_id=host.group_id, host_id=host.id, changes=changes, actor=SYSTEM, now=clock.now())
 
 
-def test_who_reacts_is_told_of_a_host_that_is_deleted(project: Project, heard_hooks: HeardHooks) -> None:
+def test_hooks_are_called_for_a_host_that_is_deleted(project: Project, heard_hooks: HeardHooks) -> None:
     delete(make_host(project))
     assert heard_hooks == [(host_deleting, "db1:27017")]
 
@@ -68,7 +68,7 @@ def test_who_reacts_is_told_of_a_host_that_is_deleted(project: Project, heard_ho
         ({}, False),
     ],
 )
-def test_who_reacts_is_told_of_a_host_that_moves(
+def test_hooks_are_called_for_a_host_that_moves(
     project: Project, heard_hooks: HeardHooks, changes: dict[str, Any], moves: bool
 ) -> None:
     change(make_host(project), **changes)

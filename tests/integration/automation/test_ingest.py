@@ -110,7 +110,7 @@ def test_databases_replaced_on_one_host_stay_on_another(project: Project) -> Non
     assert Database.objects.get(name="y").pk == kept
 
 
-def test_labels_of_hosts_are_those_of_the_last_report_that_has_labels(project: Project) -> None:
+def test_labels_of_hosts_come_from_the_last_report_with_labels(project: Project) -> None:
     first, second = host_report("a"), host_report("b")
 
     def stored() -> list[Any]:
@@ -311,7 +311,7 @@ class TestEvents:
         # A reporter's clock is ahead of ours.
         assert signals["SHARD_ADDED"].created == now
 
-    def test_a_new_host_is_told_with_what_its_first_report_says(self, project: Project) -> None:
+    def test_a_new_host_is_reported_with_what_its_first_report_says(self, project: Project) -> None:
         ingest(project, host_report("a", type_name=HostType.REPLICA_PRIMARY, cluster_name="c"))
         signal = Signal.objects.get(kind="event", payload__eventTypeName="NEW_HOST")
         assert (signal.payload["clusterName"], signal.payload["typeName"]) == ("c", "REPLICA_PRIMARY")

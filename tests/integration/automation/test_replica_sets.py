@@ -77,7 +77,7 @@ def test_the_same_name_in_another_cluster_or_project_is_another_set(
     assert recorded() == []
 
 
-def test_a_primary_that_goes_and_comes_is_told_at_the_edges_alone(project: Project) -> None:
+def test_a_primary_that_goes_and_comes_is_reported_at_the_edges_alone(project: Project) -> None:
     ingest(project, member("a", PRIMARY), member("b"))
     for _ in range(2):
         ingest(project, member("a", PRIMARY, reachable=False))

@@ -183,7 +183,9 @@ def test_what_was_refused_for_good_is_logged_and_does_not_come_again(
 
 
 @pytest.mark.parametrize(("name", "kind"), NOT_SENT)
-def test_what_a_channel_is_not_told_of_is_neither_sent_nor_logged(case: Case, name: str, kind: str) -> None:
+def test_a_kind_that_a_channel_does_not_send_is_neither_sent_nor_logged(
+    case: Case, name: str, kind: str
+) -> None:
     deliver_all(case.visible_scope(kind))
     assert case.service.received == []
     assert case.log(kind) == []

@@ -119,14 +119,14 @@ def test_a_cancelled_alert_is_closed(service: OpsAlerts) -> None:
     assert list(service.alerts.values()) == ["closed"]
 
 
-def test_acknowledging_tells_who_did_and_why(service: OpsAlerts) -> None:
+def test_an_acknowledgement_names_the_user_and_the_reason(service: OpsAlerts) -> None:
     send_message(make_message())
     document = {"acknowledgingUsername": "jane", "acknowledgementComment": "x" * 500}
     send_message(make_message(kind=MessageKind.ACKNOWLEDGE, document=document))
     assert service.actions == [{"source": "Ops API", "user": "jane", "note": "x" * 500}]
 
 
-def test_what_is_told_once_has_the_lowest_priority(service: OpsAlerts) -> None:
+def test_a_one_shot_notification_has_the_lowest_priority(service: OpsAlerts) -> None:
     send_message(make_message(kind=MessageKind.INFORM))
     assert (list(service.alerts.values()), service.priorities) == (["open"], ["P5"])
 

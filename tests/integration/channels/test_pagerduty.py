@@ -121,7 +121,7 @@ def test_a_cancelled_alert_is_resolved(pager: Pager) -> None:
     assert list(pager.alerts.values()) == ["resolved"]
 
 
-def test_what_is_told_once_is_an_information(pager: Pager) -> None:
+def test_a_one_shot_notification_has_the_severity_info(pager: Pager) -> None:
     send_message(make_message(kind=MessageKind.INFORM))
     assert (list(pager.alerts.values()), pager.severities) == (["triggered"], ["info"])
 

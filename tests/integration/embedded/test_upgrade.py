@@ -123,7 +123,7 @@ def test_a_dump_that_fails_leaves_the_old_files_as_they_are(
 
 
 @each("wrong", ["missing", "of another version", "broken"])
-def test_programs_other_than_those_of_the_old_version_are_refused(
+def test_programs_of_another_version_than_the_old_are_refused(
     old: Layout, settings: Settings, parent: Path, wrong: str
 ) -> None:
     directory = find_binaries() if wrong == "of another version" else parent / wrong

@@ -157,7 +157,7 @@ def test_the_scope_of_a_global_configuration_is_sent_back_as_it_is(scope: dict[s
 
 
 @each("type_name", [name for name in TYPES if NOTIFICATION_TYPES[name].integration])
-def test_no_secret_stands_in_the_form(type_name: str) -> None:
+def test_no_secret_is_in_the_form(type_name: str) -> None:
     stored = stored_config(stored_notification(type_name))
     typed = typed_of(stored, is_global=False)
     shown = stored_secrets([("notifications[0]", stored["notifications"][0])])

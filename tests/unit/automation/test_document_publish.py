@@ -53,7 +53,7 @@ def test_values_of_another_type_or_order_are_a_change(before: Any, after: Any) -
     assert publication({**STORED, "odd": after}, {**STORED, "odd": before}).changes_something
 
 
-def test_what_could_not_be_kept_is_told_with_all_other_faults_once() -> None:
+def test_what_could_not_be_kept_is_reported_with_all_other_faults_once() -> None:
     unstorable = [
         BadField(place, ErrorCode.INVALID_ATTRIBUTE, "cannot be kept")
         for place in ("/processes/0/name", "/version")

@@ -172,7 +172,7 @@ def test_when_an_agent_dies_its_hosts_alone_move_and_each_other_takes_its_part(
     }
 
 
-def test_who_waits_is_told_when_the_lease_of_a_late_agent_ends(project: LeasedProject) -> None:
+def test_who_waits_is_reported_when_the_lease_of_a_late_agent_ends(project: LeasedProject) -> None:
     asked = {name: hosts(4) for name in "ab"}
     project.rounds(asked, 6)
     end = project.watchers["b"].until
@@ -345,7 +345,7 @@ STEPS = st.lists(
 
 @settings(deadline=None)
 @given(STEPS, st.sampled_from([1, 2, 3]))
-def test_whatever_happens_no_host_is_told_to_two_and_no_host_is_left(
+def test_whatever_happens_no_host_is_reported_to_two_and_no_host_is_left(
     steps: list[tuple[str, str, int, int]], size: int
 ) -> None:
     project = LeasedProject(together=in_sets(8, size) if size > 1 else {})

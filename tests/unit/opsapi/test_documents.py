@@ -199,7 +199,7 @@ def test_a_read_only_field_accepts_only_the_stored_value(value: Any, refused: bo
 
 
 class Change(Whole_):
-    """What changes the parts and notes of one; the rest may stand there as it is."""
+    """What changes the parts and notes of one; the rest may are there as it is."""
 
     writable = frozenset({"parts", "notes", "more"})
 

@@ -139,7 +139,7 @@ def test_a_router_is_asked_for_its_shards(settings: Settings) -> None:
     assert ": listShards: " in line
 
 
-def test_a_server_without_tls_is_told_from_one_that_is_not_there(settings: Settings) -> None:
+def test_a_server_without_tls_is_distinguished_from_one_that_is_not_there(settings: Settings) -> None:
     with mongod() as port, platform(400) as (url, _):
         text = f"mongodb://127.0.0.1:{port}/?tls=true"
         _, lines = lines_of(replace(settings, url=url, mongodb=[text]))
@@ -196,7 +196,7 @@ def test_postgresql_without_psycopg(settings: Settings, monkeypatch: pytest.Monk
     assert "psycopg" in line
 
 
-def test_a_directory_for_the_spool_is_not_made(settings: Settings) -> None:
+def test_a_directory_for_the_spool_is_not_created(settings: Settings) -> None:
     directory = settings.spool_dir / "a" / "b"
     _, lines = lines_of(replace(settings, spool_dir=directory))
     assert lines[-1] == f"ok      spool: {directory} will be created"

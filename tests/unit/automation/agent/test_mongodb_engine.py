@@ -1,4 +1,4 @@
-"""What is reported of a deployment, by what its servers answered; no connection is made."""
+"""What is reported of a deployment, by what its servers answered; no connection is created."""
 
 import gc
 import logging
@@ -64,7 +64,7 @@ def test_a_member_that_does_not_answer_keeps_its_last_type() -> None:
     assert found[B].reachable
 
 
-def test_a_member_that_never_answered_has_the_type_its_set_tells() -> None:
+def test_a_member_that_never_answered_has_the_type_its_set_reports() -> None:
     deployment = Deployment("mongodb://a:1")
     named = primary(A)
     assert named.hello is not None
@@ -186,7 +186,7 @@ def test_a_late_answer_is_reported_with_the_next_and_loses_no_sample() -> None:
     assert [sample.number for sample in found.samples] == [1.0, 2.0]
 
 
-def test_a_problem_is_told_once_and_its_end_as_well(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_problem_is_reported_once_and_its_end_as_well(caplog: pytest.LogCaptureFixture) -> None:
     deployment = Deployment("mongodb://a:1")
     with caplog.at_level(logging.INFO):
         for answer in (no_answer(A), no_answer(A), primary(A), primary(A)):

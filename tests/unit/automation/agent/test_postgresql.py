@@ -113,7 +113,7 @@ def test_a_server_that_is_named_twice_is_refused() -> None:
         PostgreSQL(["postgresql://db1", "postgresql://u@db2,DB1:5432"])
 
 
-def test_no_secret_stands_in_a_message_or_a_representation() -> None:
+def test_no_secret_is_in_a_message_or_a_representation() -> None:
     (access,) = read("postgresql://u:hidden-word@db1/?sslpassword=other-word")
     message = access.explain(psycopg.OperationalError("for hidden-word\n  and other-word"))
     assert message == "for *** and ***"
@@ -172,7 +172,7 @@ def test_the_last_server_of_a_set_stays_its_primary_after_a_start_of_the_agent()
     ]
 
 
-def test_of_a_server_that_lets_in_others_and_never_us_nothing_is_told(
+def test_a_server_that_never_admits_the_agent_is_not_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
@@ -189,7 +189,7 @@ def test_a_server_that_refuses_us_later_stays_what_it_was() -> None:
     assert (reading.uptime, list(reading.samples)) == (None, [])
 
 
-def test_a_late_answer_is_told_with_the_next() -> None:
+def test_a_late_answer_is_reported_with_the_next() -> None:
     engine = PostgreSQL(["postgresql://db1"])
     (host,) = engine.targets()
     engine.learn(host, replace(answered(), databases={"app": ()}))
@@ -199,7 +199,9 @@ def test_a_late_answer_is_told_with_the_next() -> None:
     assert not engine.readings()
 
 
-def test_servers_of_one_system_under_different_names_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_servers_of_one_system_under_different_names_are_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
     for _ in range(2):
         readings_of_round(engine, answered(cluster_name="a"), answered(cluster_name="b", in_recovery=True))
@@ -209,7 +211,7 @@ def test_servers_of_one_system_under_different_names_are_told_once(caplog: pytes
     ]
 
 
-def test_the_table_measures_every_metric_of_postgresql_but_those_of_the_machine() -> None:
+def test_the_table_measures_every_metric_of_postgresql_except_the_machines() -> None:
     machine = {metric for metric in Metric if metric.startswith(("SYSTEM_", "DISK_PARTITION_", "SWAP_"))}
     known = {metric.value for metric in Metric if Engine.POSTGRESQL in metric.spec.engines} - machine
     assert {row.metric for row in SERVER} | {SIZE, DEAD_ROWS} == known
@@ -271,7 +273,7 @@ def test_an_uptime_that_is_none_is_not_reported(uptime: object, expected: int | 
 
 
 @each(("name", "expected"), [(5, "7"), (None, "7"), ("a\x00b\x1b\n", "ab"), (["a"], "7")])
-def test_a_name_of_a_set_that_is_no_plain_text_is_made_one(name: object, expected: str) -> None:
+def test_a_name_of_a_set_that_is_no_plain_text_is_created_one(name: object, expected: str) -> None:
     hello = read_hello({**SAID, "in_recovery": True, "cluster_name": name}, "7", has_standbys=False)
     (reading,) = readings_of_round(
         PostgreSQL(["postgresql://db1"]), PostgresAnswer(reachable=True, hello=hello)

@@ -37,7 +37,7 @@ def test_it_reads_them_from_the_environment() -> None:
     assert (settings.interval, settings.hostname) == (60, "agent1.example.com")
 
 
-def test_no_secret_stands_in_their_representation() -> None:
+def test_no_secret_is_in_their_representation() -> None:
     shown = repr(read_settings({**GOOD, "OPSAPI_AGENT_MONGODB": "mongodb://u:hidden@db1"}))
     assert "hidden" not in shown
     assert "a-private-key" not in shown
@@ -225,7 +225,7 @@ def test_a_value_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
     assert line.startswith("OPSAPI_AGENT_INTERVAL ")
 
 
-def test_the_guides_tell_every_setting_and_no_other() -> None:
+def test_the_guides_report_every_setting_and_no_other() -> None:
     guides = (Path(__file__).parents[4] / "docs" / "how-to").glob("watch-*.md")
     named = {name for guide in guides for name in re.findall(r"OPSAPI_AGENT_[A-Z_]+", guide.read_text())}
     assert named == NAMES

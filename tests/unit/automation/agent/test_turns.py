@@ -41,7 +41,7 @@ def measured(turns: DatabaseTurns, server: ServerOfDatabases, seconds: float = 5
     return None if found is None else [name for name, samples in found.items() if samples]
 
 
-def test_those_for_which_there_was_no_time_are_measured_in_the_next_round() -> None:
+def test_databases_without_time_in_a_round_are_measured_in_the_next() -> None:
     turns, server = DatabaseTurns(), ServerOfDatabases("a", "b", "c")
     assert [measured(turns, server, 2.0) for _ in range(3)] == [["a", "b"], ["c"], None]
 
@@ -66,7 +66,7 @@ def test_a_fault_ends_the_round_and_loses_nothing_that_was_measured() -> None:
     assert measured(turns, server) == ["c"]  # b had its turn
 
 
-def test_a_database_that_is_gone_is_told_by_a_list_without_it() -> None:
+def test_a_database_that_is_gone_is_reported_by_a_list_without_it() -> None:
     turns, server = DatabaseTurns(), ServerOfDatabases("a", "b")
     measured(turns, server)
     server.names, server.time = ["a"], server.time + DATABASES_EVERY
