@@ -182,13 +182,13 @@ HEALED = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class FleetThings:
     """The hosts of each thing of a project; hosts are numbers."""
 
     hosts: Mapping[Thing, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, hosts: Iterable[AbstractSet[Thing]]) -> "Fleet":
+    def of(cls, hosts: Iterable[AbstractSet[Thing]]) -> "FleetThings":
         """The fleet of these hosts, of each the things that it belongs to."""
         found: dict[Thing, set[int]] = defaultdict(set)
         for number, things in enumerate(hosts):
@@ -212,38 +212,38 @@ class Picture:
 
 
 def picture(
-    covered: Sequence[Thing | None], fleet: Fleet, *, told: Picture | None, first_is_open: bool
+    covered: Sequence[Thing | None], fleet: FleetThings, *, said: Picture | None, first_is_open: bool
 ) -> Picture:
-    """The incident as a message tells it now; `covered` are the things of its open alerts.
+    """The incident as a message shows it now; `covered` are the things of its open alerts.
 
     The root is the largest thing of at least two hosts that is wholly affected, or the first alert. A root
-    that was told stays until all its hosts have recovered, or a larger thing is wholly affected.
+    that was said stays until all its hosts have recovered, or a larger thing is wholly affected.
     """
     affected = {number for thing in covered if thing for number in fleet.hosts.get(thing, ())}
     largest = _largest(affected, fleet)
-    return Picture(len(covered), _root(largest, affected, fleet, told, first_is_open=first_is_open))
+    return Picture(len(covered), _root(largest, affected, fleet, said, first_is_open=first_is_open))
 
 
 def _root(
     largest: Thing | None,
     affected: AbstractSet[int],
-    fleet: Fleet,
-    told: Picture | None,
+    fleet: FleetThings,
+    said: Picture | None,
     *,
     first_is_open: bool,
 ) -> str:
-    if told and told.root not in {FIRST, HEALED}:
-        known = Thing.of_key(told.root)
+    if said and said.root not in {FIRST, HEALED}:
+        known = Thing.of_key(said.root)
         lasts = not affected.isdisjoint(fleet.hosts.get(known, frozenset()))
         if lasts and (largest is None or fleet.size(largest) <= fleet.size(known)):
-            return told.root
+            return said.root
         return largest.key if largest else HEALED
     if largest:
         return largest.key
-    return FIRST if first_is_open and (told is None or told.root == FIRST) else HEALED
+    return FIRST if first_is_open and (said is None or said.root == FIRST) else HEALED
 
 
-def _largest(affected: AbstractSet[int], fleet: Fleet) -> Thing | None:
+def _largest(affected: AbstractSet[int], fleet: FleetThings) -> Thing | None:
     counts = Counter(
         {
             thing: len(numbers)
@@ -257,7 +257,7 @@ def _largest(affected: AbstractSet[int], fleet: Fleet) -> Thing | None:
 # --- changes that matter ------------------------------------------------------------------------------
 
 
-class Change(StrEnum):
+class IncidentChange(StrEnum):
     """A change of an incident that is worth a message."""
 
     ROOT_RECOGNIZED = "ROOT_RECOGNIZED"
@@ -265,11 +265,11 @@ class Change(StrEnum):
     ROOT_HEALED = "ROOT_HEALED"
 
 
-def change_that_matters(told: Picture, now: Picture) -> Change | None:
+def change_that_matters(said: Picture, now: Picture) -> IncidentChange | None:
     """What has changed since the last message; None if nothing that matters."""
-    if now.root != told.root:
-        return Change.ROOT_HEALED if now.root == HEALED else Change.ROOT_RECOGNIZED
-    return Change.MEMBERS_DOUBLED if now.members >= 2 * max(told.members, 1) else None
+    if now.root != said.root:
+        return IncidentChange.ROOT_HEALED if now.root == HEALED else IncidentChange.ROOT_RECOGNIZED
+    return IncidentChange.MEMBERS_DOUBLED if now.members >= 2 * max(said.members, 1) else None
 
 
 # --- words --------------------------------------------------------------------------------------------

@@ -9,7 +9,14 @@ from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
 from accesslist.models import Team
 from alerting.choices import NotificationStatus, PeopleType
-from alerting.models import AlertConfig, Notification, NotificationAttempt, NotificationSetting
+from alerting.models import (
+    Alert,
+    AlertConfig,
+    Incident,
+    Notification,
+    NotificationAttempt,
+    NotificationSetting,
+)
 from alerting.selectors.notification_settings import type_of
 from events.selectors import EventRow, event_row
 from integrations.channels import CHANNELS
@@ -43,6 +50,7 @@ class LoggedRow(TypedDict):
     wire_created: str
     wire_due: str
     wire_delivered: str | None
+    incident_id: str | None
     is_global: bool
     attempts_json: list[LoggedAttempt]
 
@@ -52,8 +60,15 @@ MOST_ATTEMPTS = 100
 
 
 def alert_notifications(alert_id: str) -> QuerySet[Notification, Any]:
-    """The notifications of an alert, newest first, each with its attempts."""
-    return _rows(Notification.objects.filter(alert_id=alert_id))
+    """The notifications of an alert, or of its incident, newest first, each with its attempts."""
+    return _rows(Notification.objects.filter(about_alert(alert_id)))
+
+
+def about_alert(alert_id: str) -> Q:
+    """The notifications of an alert, and the messages about its incident."""
+    incident = Alert.objects.filter(id=alert_id).values("incident_id")
+    lead = Incident.objects.filter(id__in=incident).values("lead_id")
+    return Q(alert_id=alert_id) | Q(alert_id__in=lead)
 
 
 def logged_notification(alert_id: str, notification_id: str) -> LoggedRow | None:
@@ -113,6 +128,7 @@ def _rows(notifications: QuerySet[Notification]) -> QuerySet[Notification, Any]:
         "reason",
         "recipient",
         "latency_ms",
+        "incident_id",
         wire_created=WireTime("created"),
         wire_due=WireTime("due"),
         wire_delivered=WireTime("delivered"),

@@ -62,6 +62,10 @@ class LoggedNotificationDocument(Document):
     reason = serializers.CharField(
         required=False, help_text="Why the notification was not delivered, or not yet."
     )
+    incidentId = serializers.CharField(
+        required=False,
+        help_text="The incident that the message is about; absent if the alert is notified separately.",
+    )
     created = serializers.DateTimeField()
     due = serializers.DateTimeField(required=False, help_text="Time of the next attempt, while PENDING.")
     delivered = serializers.DateTimeField(required=False)
@@ -85,6 +89,7 @@ def present_logged(row: LoggedRow, *, with_recipient: bool) -> JsonObject:
             "recipient": (row["recipient"] or None) if with_recipient else None,
             "status": row["status"],
             "reason": row["reason"],
+            "incidentId": row["incident_id"],
             "created": row["wire_created"],
             "due": row["wire_due"] if is_pending else None,
             "delivered": row["wire_delivered"],

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from alerting.rules.topology import (
     FIRST,
     HEALED,
-    Change,
-    Fleet,
+    FleetThings,
+    IncidentChange,
     OpenIncident,
     Opening,
     Picture,
@@ -110,7 +110,7 @@ def test_every_alert_is_in_one_group_and_related_alerts_share_it(
             assert things.isdisjoint(thing for one in other for thing in one.things)
 
 
-FLEET = Fleet.of(
+FLEET = FleetThings.of(
     [
         *(host(number, replicaSetName="s0", shardName="s0", clusterName="c") for number in (1, 2, 3)),
         *(host(number, replicaSetName="s1", shardName="s1", clusterName="c") for number in (4, 5, 6)),
@@ -123,8 +123,8 @@ def covered(*numbers: int) -> list[Thing | None]:
     return [Thing(ThingKind.HOST, f"db{number}:27017") for number in numbers]
 
 
-def root(*numbers: int, told: Picture | None = None, first_is_open: bool = True) -> str:
-    return picture(covered(*numbers), FLEET, told=told, first_is_open=first_is_open).root
+def root(*numbers: int, said: Picture | None = None, first_is_open: bool = True) -> str:
+    return picture(covered(*numbers), FLEET, said=said, first_is_open=first_is_open).root
 
 
 ROOTS = {
@@ -143,49 +143,49 @@ def test_the_root_is_the_largest_thing_that_is_wholly_down(numbers: tuple[int, .
 
 def test_an_alert_about_a_replica_set_covers_its_hosts() -> None:
     about = covered_thing(Target.REPLICA_SET, things_of({"replicaSetName": "s0", "clusterName": "c"}))
-    assert picture([about], FLEET, told=None, first_is_open=True).root == "REPLICA_SET:s0\x1fc"
+    assert picture([about], FLEET, said=None, first_is_open=True).root == "REPLICA_SET:s0\x1fc"
 
 
 def test_a_root_stays_until_all_its_hosts_have_recovered() -> None:
-    told = Picture(3, "REPLICA_SET:s0\x1fc")
-    assert root(3, 4, told=told) == told.root
-    assert root(4, told=told) == HEALED
-    assert root(4, 5, 6, told=told) == "REPLICA_SET:s1\x1fc"
-    assert root(1, 2, 3, 4, 5, 6, told=told) == "CLUSTER:c"
+    said = Picture(3, "REPLICA_SET:s0\x1fc")
+    assert root(3, 4, said=said) == said.root
+    assert root(4, said=said) == HEALED
+    assert root(4, 5, 6, said=said) == "REPLICA_SET:s1\x1fc"
+    assert root(1, 2, 3, 4, 5, 6, said=said) == "CLUSTER:c"
 
 
 def test_a_first_alert_that_ended_is_the_root_no_more() -> None:
-    told = Picture(2, FIRST)
-    assert root(2, told=told, first_is_open=False) == HEALED
-    assert root(2, 4, told=Picture(1, HEALED), first_is_open=False) == HEALED
+    said = Picture(2, FIRST)
+    assert root(2, said=said, first_is_open=False) == HEALED
+    assert root(2, 4, said=Picture(1, HEALED), first_is_open=False) == HEALED
 
 
 CHANGES = {
-    "a root is recognized": (Picture(3, "CLUSTER:c"), Change.ROOT_RECOGNIZED),
-    "members doubled": (Picture(4, FIRST), Change.MEMBERS_DOUBLED),
+    "a root is recognized": (Picture(3, "CLUSTER:c"), IncidentChange.ROOT_RECOGNIZED),
+    "members doubled": (Picture(4, FIRST), IncidentChange.MEMBERS_DOUBLED),
     "fewer than doubled": (Picture(3, FIRST), None),
-    "the root healed": (Picture(1, HEALED), Change.ROOT_HEALED),
+    "the root healed": (Picture(1, HEALED), IncidentChange.ROOT_HEALED),
     "some recovered": (Picture(1, FIRST), None),
 }
 
 
 @each("now, change", CHANGES.values(), ids=CHANGES)
-def test_changes_that_matter(now: Picture, change: Change | None) -> None:
+def test_changes_that_matter(now: Picture, change: IncidentChange | None) -> None:
     assert change_that_matters(Picture(2, FIRST), now) == change
 
 
 @given(st.lists(st.sets(st.integers(1, 7), min_size=1), min_size=1))
 def test_changes_that_matter_are_few_however_often_hosts_change(steps: list[set[int]]) -> None:
     """Each message is about something new: the root changes, or the members double."""
-    told = picture(covered(*sorted(steps[0])), FLEET, told=None, first_is_open=1 in steps[0])
+    said = picture(covered(*sorted(steps[0])), FLEET, said=None, first_is_open=1 in steps[0])
     for numbers in steps[1:]:
-        now = picture(covered(*sorted(numbers)), FLEET, told=told, first_is_open=1 in numbers)
-        if change_that_matters(told, now) is None:
-            assert now.root == told.root
-            assert now.members < 2 * told.members
+        now = picture(covered(*sorted(numbers)), FLEET, said=said, first_is_open=1 in numbers)
+        if change_that_matters(said, now) is None:
+            assert now.root == said.root
+            assert now.members < 2 * said.members
         else:
-            told = now
-    assert picture(covered(*sorted(steps[-1])), FLEET, told=told, first_is_open=True).members == len(
+            said = now
+    assert picture(covered(*sorted(steps[-1])), FLEET, said=said, first_is_open=True).members == len(
         steps[-1]
     )
 
