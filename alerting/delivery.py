@@ -30,7 +30,7 @@ from alerting.rules.delivery_policy import (
     SECRETS_UNREADABLE,
     DeliveryStep,
     DeliveryVerdict,
-    Silence,
+    Mute,
     decide_delivery,
     drop_reason,
 )
@@ -41,7 +41,7 @@ from alerting.selectors.incidents import (
     IncidentView,
     alerts_behind,
     in_place_of_leads,
-    incident_silences,
+    incident_mutes,
     incident_views,
     incidents_of,
     leads_of,
@@ -140,14 +140,14 @@ def _fail_undecided(notification: Notification, error: Exception, now: datetime)
 class _Facts:
     """The facts of decisions, read for all notifications together.
 
-    `settings` are by setting id and type, `silences` and `lapses` by notification id, `configs` by
+    `settings` are by setting id and type, `mutes` and `lapses` by notification id, `configs` by
     destination. `notified` has the alert and destination of each message that was perhaps received. The first
     alert of an incident represents it; `said` is what its last message said, by notification id.
     """
 
     alerts: Mapping[str, Alert]
     settings: Mapping[tuple[str, str], NotificationSetting]
-    silences: Mapping[str, Silence]
+    mutes: Mapping[str, Mute]
     notified: AbstractSet[tuple[str, str]]
     lapses: Mapping[str, int]
     configs: Mapping[str, Mapping[str, str] | CannotDecryptError]
@@ -179,14 +179,14 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
     notification, destination, host, as everywhere, each by id. Projects are not locked: deleting a project
     locks its row last.
     """
-    silences = incident_silences(claims, now=now)
+    mutes = incident_mutes(claims, now=now)
     alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
     alerts = Alert.objects.select_related("group").filter(alerts_behind(claims))
     locked = list(alerts.select_for_update(no_key=True, of=("self",)).order_by("id"))
     facts = _Facts(
         alerts=in_place_of_leads(locked, leads_of(claims)),
         settings=settings_of(claims),
-        silences=silences,
+        mutes=mutes,
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claims),
         configs=destination_configs({claim.destination for claim in claims if claim.destination}),
@@ -237,7 +237,7 @@ def _decide_one(
         addressed=_is_addressed(notification, destination, facts),
         was_notified=facts.were_notified(notification),
         lapsed_for_good=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
-        silence=facts.silences.get(notification.id),
+        mute=facts.mutes.get(notification.id),
         matters=matters(
             notification,
             facts.incidents.get(notification.incident_id or ""),

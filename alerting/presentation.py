@@ -50,8 +50,8 @@ WINDOW_LABELS = {word: _WINDOW_TONES[state] for state, word in WINDOW_WORDS.item
 ENTRY_BADGES: Mapping[TimelineEntryKind, tuple[str, Tone]] = {
     TimelineEntryKind.BEGAN: ("sensors", Tone.WARNING),
     TimelineEntryKind.OPENED: ("notifications_active", Tone.BAD),
-    TimelineEntryKind.SILENCED: ("build_circle", Tone.INFO),
-    TimelineEntryKind.UNSILENCED: ("build_circle", Tone.PLAIN),
+    TimelineEntryKind.MUTED: ("build_circle", Tone.INFO),
+    TimelineEntryKind.UNMUTED: ("build_circle", Tone.PLAIN),
     TimelineEntryKind.ACKNOWLEDGED: ("front_hand", Tone.INFO),
     TimelineEntryKind.UNACKNOWLEDGED: ("undo", Tone.PLAIN),
     TimelineEntryKind.LAPSED: ("hourglass_bottom", Tone.PLAIN),

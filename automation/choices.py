@@ -44,7 +44,7 @@ class Granularity(StrEnum):
 
 
 class AgentState(StrEnum):
-    """Whether an agent reports or is silent."""
+    """Whether an agent reports, or has a heartbeat timeout."""
 
     ACTIVE = "ACTIVE"
     DOWN = "DOWN"

@@ -357,7 +357,7 @@ class ReportAnswer(models.Model):
 
 
 class FleetWatch(models.Model):
-    """When silence started to count, and the last check for silence: a single row per installation."""
+    """When the clocks of heartbeat timeouts started, and the last search: one row per installation."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     counting_since = models.DateTimeField()

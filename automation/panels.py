@@ -77,8 +77,8 @@ def _agents(visible_scope: VisibleScope, now: datetime) -> Panel:
     return Panel(
         name="agents",
         rank=30,
-        title="Silent agents",
-        unit="agents silent",
+        title="Agents not reporting",
+        unit="agents not reporting",
         headers=["Agent", "Type", "Project", "Last report"],
         rows=[_agent(agent, now) for agent in found.rows],
         count=found.count,

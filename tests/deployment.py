@@ -24,7 +24,7 @@ class SystemdUnit:
     name: str
     settings: dict[tuple[str, str], list[str]]
 
-    def one(self, section: str, name: str) -> str:
+    def value(self, section: str, name: str) -> str:
         """The only value of a setting."""
         (value,) = self.settings[section, name]
         return value
@@ -32,7 +32,7 @@ class SystemdUnit:
     @property
     def command(self) -> list[str]:
         """What it runs, by words."""
-        return shlex.split(self.one("Service", "ExecStart"))
+        return shlex.split(self.value("Service", "ExecStart"))
 
 
 def read_unit(path: Path) -> SystemdUnit:

@@ -32,7 +32,7 @@ def each(names: Names, rows: Iterable[Any], *, ids: Ids | None = None) -> Callab
     """
     listed = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     table = [_row(listed, row) for row in rows]
-    told, shown = ([str(one) for one in ids], None) if isinstance(ids, Iterable) else ([], ids)
+    told, shown = ([str(id_) for id_ in ids], None) if isinstance(ids, Iterable) else ([], ids)
     assert table, f"no rows of {names}"
 
     def decorate(test: Any) -> Any:
@@ -58,7 +58,7 @@ def each(names: Names, rows: Iterable[Any], *, ids: Ids | None = None) -> Callab
                 raise BaseExceptionGroup(f"{len(faults)} of {len(table)} rows of {', '.join(listed)}", faults)
 
         signature = inspect.signature(test)
-        left = [one for one in signature.parameters.values() if one.name not in listed]
+        left = [parameter for parameter in signature.parameters.values() if parameter.name not in listed]
         run.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]  # pytest reads it
         return run
 

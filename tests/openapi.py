@@ -49,7 +49,7 @@ def _content(answer: Any) -> Any:
 
 
 def _schema_name(method: str, path: str, status: int, document: Any) -> str | None:
-    """Which schema the answer has to fit; None where the OpenAPI document is silent about a success."""
+    """Which schema the answer has to fit; None where the OpenAPI document has no schema of a success."""
     operation = _operation(method, path)
     if operation is None or status in UNDECLARED:
         return ERROR_SCHEMA if status >= 400 else None
@@ -66,7 +66,9 @@ def _schema_name(method: str, path: str, status: int, document: Any) -> str | No
 def _operation(method: str, path: str) -> Mapping[str, Any] | None:
     """The operation of the path that names it most literally."""
     bare = path.removesuffix("/")
-    return next((one for pattern, one in _operations(method.lower()) if pattern.fullmatch(bare)), None)
+    return next(
+        (operation for pattern, operation in _operations(method.lower()) if pattern.fullmatch(bare)), None
+    )
 
 
 @cache
@@ -75,7 +77,7 @@ def _operations(method: str) -> list[tuple[re.Pattern[str], Mapping[str, Any]]]:
     paths = openapi_document()["paths"]
     # What is literal sorts before a brace, where two differ first, and what goes on before what ends.
     templates = sorted(
-        (template for template in paths if method in paths[template]), key=lambda one: one + "~"
+        (template for template in paths if method in paths[template]), key=lambda template: template + "~"
     )
     return [(_pattern(template), paths[template][method]) for template in templates]
 

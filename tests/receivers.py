@@ -170,14 +170,14 @@ class MailReceiver:
     offered: list[ReceivedMail] = field(default_factory=list)
     recipient_answer: str = "250 OK"
     data_answer: str = "250 OK"
-    silent: bool = False
+    never_answers: bool = False
     port: int = 0
 
     async def handle_RCPT(  # noqa: N802 - the name aiosmtpd looks for
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
-        """Take the recipient or refuse it; a silent one never answers."""
-        if self.silent:
+        """Take the recipient or refuse it; with `never_answers`, do neither."""
+        if self.never_answers:
             await asyncio.Event().wait()
         if self.recipient_answer.startswith("2"):
             envelope.rcpt_tos.append(address)

@@ -109,8 +109,7 @@ def _change(call: ActionCall) -> None:
     access_list_entry_update(
         of=list_of(call.row.api_key, call.operator),
         entry_id=call.row.id,
-        cidr_block=call.values["ranges"],
-        description=call.values["description"] or None,
+        changes=call.values,
         by=ListWriter(call.actor),
         now=call.now,
     )
@@ -200,11 +199,12 @@ _SHOWN_ONCE = "console/new_key.html"
 
 
 def _make(call: ActionCall) -> ActionOutcome:
-    grants = call.values["grants"]
+    values = dict(call.values)
+    grants = values.pop("grants")
     for grant in grants:
         call.operator.authorise_at(writers_of(grant.role), grant.scope)
     roles = RoleRequest(as_asked(grants), INSTALLATION, call.operator.grants)
-    new_key = api_key_issue(desc=call.values["desc"], roles=roles, actor=call.actor, now=call.now)
+    new_key = api_key_issue(values=values, roles=roles, actor=call.actor, now=call.now)
     # Only the response to this request contains the private key: no message, cookie or session keeps it.
     context = {"key": new_key.key, "private_key": new_key.private_key}
     return ActionOutcome(row=new_key.key, template=_SHOWN_ONCE, context=context)
@@ -212,8 +212,7 @@ def _make(call: ActionCall) -> ActionOutcome:
 
 def _describe(call: ActionCall) -> None:
     here, *_ = require_manageable_scopes(held_by(call.row), by=call.operator.grants)
-    desc = call.values["desc"]
-    api_key_update(key_id=call.row.id, here=here, desc=desc, actor=call.actor, now=call.now)
+    api_key_update(key_id=call.row.id, here=here, changes=call.values, actor=call.actor, now=call.now)
 
 
 def _change_roles(call: ActionCall) -> None:

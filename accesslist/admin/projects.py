@@ -24,7 +24,7 @@ from accesslist.serializers.organizations import AskedTeam
 from accesslist.services.projects import (
     organization_create,
     organization_delete,
-    organization_rename,
+    organization_update,
     project_create,
     project_delete,
     project_update,
@@ -42,12 +42,12 @@ from opsapi.roles import Role, Scope
 
 
 def _make_org(call: ActionCall) -> ActionOutcome:
-    org = organization_create(name=call.values["name"], actor=call.actor, now=call.now)
+    org = organization_create(values=call.values, actor=call.actor, now=call.now)
     return ActionOutcome(row=org)
 
 
 def _rename(call: ActionCall) -> None:
-    organization_rename(org_id=call.row.id, name=call.values["name"], actor=call.actor, now=call.now)
+    organization_update(org_id=call.row.id, changes=call.values, actor=call.actor, now=call.now)
 
 
 def _delete_org(call: ActionCall) -> None:

@@ -12,7 +12,6 @@ from accesslist.access import list_of
 from accesslist.forms.scopes import ScopedForm, ScopeField, lines
 from accesslist.models import AccessListEntry, ApiKey
 from accesslist.rules.access_lists import (
-    NewEntry,
     SeenCaller,
     is_within,
     keeps_out,
@@ -76,7 +75,8 @@ class GuardedForm(ScopedForm):
             callers = ngettext("%d caller", "%d callers", len(refused)) % len(refused)
             yield f"{callers} of the last {RECENT.days} days would be blocked:"
             listed, left_out = cut(refused, _MOST_WARNINGS)
-            yield from (_caller_words(caller) for caller in listed)
+            for caller in listed:
+                yield f"{caller.public_key} from {caller.address}, last seen {time_words(caller.seen)}"
             if left_out:
                 yield more_words(left_out)
         own = self.operator.actor().remote_address
@@ -120,7 +120,8 @@ class EntriesForm(GuardedForm):
     def values(self) -> Mapping[str, Any]:
         """`new`: the entries."""
         description = self.cleaned_data["description"] or None
-        return {"new": [NewEntry(block, description) for block in self.cleaned_data["ranges"]]}
+        ranges = self.cleaned_data["ranges"]
+        return {"new": [{"cidr_block": block, "description": description} for block in ranges]}
 
 
 class NewEntriesForm(EntriesForm):
@@ -203,13 +204,15 @@ class EntryForm(RemovalForm):
         """The list with the changed range."""
         return [*super().blocks_after(before), self.cleaned_data["ranges"]]
 
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The changed columns; an empty description keeps the stored one."""
+        described = {"description": text} if (text := self.cleaned_data["description"]) else {}
+        return {"cidr_block": self.cleaned_data["ranges"], **described}
+
 
 def _range(text: str) -> str:
     try:
         return read_range(text)
     except ValueError as fault:
         raise ValidationError(f"{text[:50]} {fault}.") from None
-
-
-def _caller_words(caller: SeenCaller) -> str:
-    return f"{caller.public_key} from {caller.address}, last seen {time_words(caller.seen)}"

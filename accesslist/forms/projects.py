@@ -20,10 +20,6 @@ class OrganizationForm(DocumentForm):
 
     document = OrganizationDocument
 
-    def stored(self) -> Mapping[str, Any]:
-        """The stored values."""
-        return {"name": self.row.name} if self.row else {}
-
 
 class _TaggedForm(ScopedForm, DocumentForm):
     """Name and tags of a project."""

@@ -36,8 +36,6 @@ class UserForm(RolesForm, DocumentForm):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text="An initial password. Give it to the user, who can change it on their account page.",
     )
-    firstName = line_field(100, label="First name")
-    lastName = line_field(100, label="Last name")
     emailAddress = forms.CharField(
         required=False,
         max_length=254,
@@ -50,14 +48,8 @@ class UserForm(RolesForm, DocumentForm):
 
     def body(self) -> Mapping[str, Any]:
         """The request body with the selected roles."""
-        typed = {
-            name: value for name in _USER_FIELDS if (value := self.cleaned_data.get(name)) not in (None, "")
-        }
         roles = present_grants(self.given())
-        return {**typed, "roles": roles} if roles else typed
-
-
-_USER_FIELDS = ("username", "password", "firstName", "lastName", "emailAddress", "mobileNumber")
+        return {**super().body(), **({"roles": roles} if roles else {})}
 
 
 class UserRolesForm(HeldRolesForm):

@@ -94,14 +94,6 @@ GLOBAL_LIST = AccessList()
 
 
 @dataclass(frozen=True, slots=True)
-class NewEntry:
-    """A new entry, with a canonical range."""
-
-    cidr_block: str
-    description: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ListWriter:
     """The actor that changes a list. `is_exempt`: no list applies to the actor's address."""
 

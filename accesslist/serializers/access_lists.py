@@ -1,12 +1,12 @@
 """Entries of access lists as the API shows and accepts them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db.models import DateTimeField, F, Value
 from rest_framework import serializers
 
-from accesslist.rules.access_lists import MAX_LENGTH, NewEntry, only_address, read_range
+from accesslist.rules.access_lists import MAX_LENGTH, only_address, read_range
 from accesslist.rules.references import refuse_unknown_and_repeated
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import InvalidField, LinkDocument, Values, invalid
@@ -148,14 +148,14 @@ class KeyAccessListEntryInput(KeyAccessListEntryDocument):
             )
 
 
-def new_entries(items: Sequence[Mapping[str, Any]]) -> list[NewEntry]:
-    """Return the checked items of a body as services accept them.
+def new_entries(items: Sequence[Values]) -> list[Values]:
+    """Return the columns of new entries, from the checked items of a body.
 
     Raises:
         ApiError: INVALID_ATTRIBUTE for repeated ranges.
     """
     names = ["ipAddress" if "ipAddress" in item else "cidrBlock" for item in items]
-    blocks = [item.get("ipAddress") or item["cidr_block"] for item in items]
+    blocks = [item.pop("ipAddress", None) or item["cidr_block"] for item in items]
     paths = [f"[{place}].{name}" for place, name in enumerate(names)]
     refuse_unknown_and_repeated(zip(paths, blocks, strict=True))
-    return [NewEntry(block, item.get("description")) for item, block in zip(items, blocks, strict=True)]
+    return [{**item, "cidr_block": block} for item, block in zip(items, blocks, strict=True)]

@@ -12,7 +12,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from accesslist.models import AccessListEntry, ApiKey, RoleGrant
-from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry, covers
+from accesslist.rules.access_lists import AccessList, ListWriter, covers
+from accesslist.serializers.access_lists import AccessListEntryDocument
 from accesslist.services.grants import keys_revoke
 from accesslist.services.locks import actor_lock_in_turn, identities_lock_exclusive
 from events.choices import DiffType
@@ -31,9 +32,9 @@ Blocks = dict[str, str]
 
 @transaction.atomic
 def access_list_entries_create(
-    *, of: AccessList, new: Sequence[NewEntry], by: ListWriter, now: datetime
+    *, of: AccessList, new: Sequence[Mapping[str, Any]], by: ListWriter, now: datetime
 ) -> list[AccessListEntry]:
-    """Add entries to the list, all or none.
+    """Add entries to the list, all or none. `new`: the columns of each, with a canonical range.
 
     Raises:
         ApiError: CANNOT_WIDEN_OWN_ACCESS_LIST, ADDRESS_ALREADY_IN_ACCESS_LIST,
@@ -43,13 +44,15 @@ def access_list_entries_create(
     blocks = _lock(of)
     if blocks:
         _refuse_own(of, by)
-    wanted = [entry.cidr_block for entry in new]
+    wanted = [values["cidr_block"] for values in new]
     for block in wanted:
         _refuse_present(block, blocks)
     _keep_caller(of, by, [*blocks, *wanted])
     if not blocks:
         _revoke(of, by)
-    entries = AccessListEntry.objects.bulk_create(_entry(of, entry, now) for entry in new)
+    entries = AccessListEntry.objects.bulk_create(
+        AccessListEntry(api_key_id=of.key_id, created=now, updated=now, **values) for values in new
+    )
     for place, entry in enumerate(entries):
         _record_added(of, entry, is_first=not blocks and place == 0, actor=by.actor, now=now)
     return entries
@@ -57,15 +60,9 @@ def access_list_entries_create(
 
 @transaction.atomic
 def access_list_entry_update(
-    *,
-    of: AccessList,
-    entry_id: str,
-    cidr_block: str | None,
-    description: str | None,
-    by: ListWriter,
-    now: datetime,
+    *, of: AccessList, entry_id: str, changes: Mapping[str, Any], by: ListWriter, now: datetime
 ) -> None:
-    """Change range or description; None keeps a value. Without a change, no event is recorded.
+    """Change the columns in `changes`. Without a change, no event is recorded.
 
     Raises:
         ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, ADDRESS_ALREADY_IN_ACCESS_LIST,
@@ -75,13 +72,15 @@ def access_list_entry_update(
     blocks = _lock(of)
     entry = _find(of, entry_id)
     old = _facts(entry)
-    if cidr_block is not None and cidr_block != entry.cidr_block:
-        _move(of, entry, cidr_block, blocks, by)
+    wanted = changes.get("cidr_block", entry.cidr_block)
+    if wanted != entry.cidr_block:
+        _check_move(of, entry.cidr_block, wanted, blocks, by)
         entry.updated = now
-    entry.description = description or entry.description
+    for column, value in changes.items():
+        setattr(entry, column, value)
     if _facts(entry) != old:
         # Not last_used: authentication may have written it in the meantime.
-        entry.save(update_fields=["cidr_block", "description", "updated"])
+        entry.save(update_fields=[*changes, "updated"])
         _record_changed(of, entry, old=old, actor=by.actor, now=now)
 
 
@@ -149,22 +148,12 @@ def _find(of: AccessList, entry_id: str) -> AccessListEntry:
     return get_or_404(entry, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
 
 
-def _entry(of: AccessList, new: NewEntry, now: datetime) -> AccessListEntry:
-    return AccessListEntry(
-        api_key_id=of.key_id,
-        cidr_block=new.cidr_block,
-        description=new.description,
-        created=now,
-        updated=now,
-    )
-
-
-def _move(of: AccessList, entry: AccessListEntry, cidr_block: str, blocks: Blocks, by: ListWriter) -> None:
-    _refuse_present(cidr_block, blocks)
-    del blocks[entry.cidr_block]
-    _keep_caller(of, by, [*blocks, cidr_block])
+def _check_move(of: AccessList, old: str, new: str, blocks: Blocks, by: ListWriter) -> None:
+    """Refuse another range that is on the list, or that blocks the writer."""
+    _refuse_present(new, blocks)
+    del blocks[old]
+    _keep_caller(of, by, [*blocks, new])
     _revoke(of, by)
-    entry.cidr_block = cidr_block
 
 
 def _refuse_own(of: AccessList, by: ListWriter) -> None:
@@ -187,7 +176,7 @@ def _keep_caller(of: AccessList, by: ListWriter, blocks: Collection[str]) -> Non
 
 def _facts(entry: AccessListEntry) -> Mapping[str, Any]:
     """Return the facts of an entry that audit diffs compare."""
-    return {"cidrBlock": entry.cidr_block, "description": entry.description}
+    return {name: getattr(entry, column) for name, column in AccessListEntryDocument.written().items()}
 
 
 def _record_added(

@@ -14,9 +14,10 @@ from django.db import transaction
 
 from accesslist import digest
 from accesslist.models import ApiKey
-from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
+from accesslist.rules.access_lists import AccessList, ListWriter
 from accesslist.rules.role_requests import AskedRole, RoleRequest
 from accesslist.selectors.keys import entries_of, keys_in, present_grants
+from accesslist.serializers.access_lists import AccessListEntryDocument
 from accesslist.serializers.keys import ApiKeyDocument
 from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
@@ -37,6 +38,7 @@ from opsapi.roles import INSTALLATION, Grant, Scope
 _PUBLIC_LENGTH = 6
 _PUBLIC_ALPHABET = string.ascii_lowercase + string.digits
 _PRIVATE_GROUPS = (8, 4, 4, 12)
+_NO_CHANGES: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +60,22 @@ def key_facts(key_id: str, here: Scope = INSTALLATION) -> Facts:
     Raises:
         ApiError: API_KEY_NOT_FOUND.
     """
-    key = ApiKeyDocument.first(keys_in(here).filter(id=key_id))
-    return get_or_404(key, ErrorCode.API_KEY_NOT_FOUND, key_id)
+    return ApiKeyDocument.found(keys_in(here).filter(id=key_id), ErrorCode.API_KEY_NOT_FOUND, key_id)
 
 
 @transaction.atomic
-def api_key_create(*, desc: str, grants: Sequence[Grant], actor: Actor, now: datetime) -> NewKey:
+def api_key_create(
+    *, values: Mapping[str, Any], grants: Sequence[Grant], actor: Actor, now: datetime
+) -> NewKey:
     """Create a key with these roles. The calling service checks whether they may be granted.
+
+    `values`: the columns of a checked document.
 
     Raises:
         ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, if the scope of a role does not exist.
     """
     private_key = "-".join(secrets.token_hex(length // 2) for length in _PRIVATE_GROUPS)
-    key = _insert(desc, private_key, now)
+    key = _insert(values, private_key, now)
     grants_create(grants, holder=key)
     created = EventType.API_KEY_CREATED_AUDIT
     _record_in_scopes(created, key, before=None, after=grants_of(key), actor=actor, now=now)
@@ -78,10 +83,11 @@ def api_key_create(*, desc: str, grants: Sequence[Grant], actor: Actor, now: dat
 
 
 @transaction.atomic
-def api_key_issue(*, desc: str, roles: RoleRequest, actor: Actor, now: datetime) -> NewKey:
+def api_key_issue(*, values: Mapping[str, Any], roles: RoleRequest, actor: Actor, now: datetime) -> NewKey:
     """Create a key with the requested roles, if the caller may grant them.
 
-    If the caller is a key with an access list, the new key gets the same list.
+    `values`: the columns of a checked document. If the caller is a key with an access list, the new key gets
+    the same list.
 
     Raises:
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
@@ -90,7 +96,7 @@ def api_key_issue(*, desc: str, roles: RoleRequest, actor: Actor, now: datetime)
     actor_lock_in_turn(actor)
     grants = roles.grants()
     grants_admit(roles, added=grants)
-    new_key = api_key_create(desc=desc, grants=grants, actor=actor, now=now)
+    new_key = api_key_create(values=values, grants=grants, actor=actor, now=now)
     if entries := _list_of(actor):
         of = AccessList(new_key.key.id, new_key.key.public_key, roles.here)
         access_list_entries_create(of=of, new=entries, by=ListWriter(actor), now=now)
@@ -102,13 +108,13 @@ def api_key_update(
     *,
     key_id: str,
     here: Scope,
-    desc: str | None = None,
+    changes: Mapping[str, Any] = _NO_CHANGES,
     asked: Sequence[AskedRole] | None = None,
     by: Sequence[Grant] = (),
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change the description, or the roles in the scope `here`; None keeps them.
+    """Change the columns in `changes`, or the roles in the scope `here`; None keeps them.
 
     `by`: the caller's grants.
 
@@ -118,13 +124,14 @@ def api_key_update(
     """
     actor_lock_in_turn(actor)
     key = api_key_lock(key_id, here)
-    before, old_desc = grants_of(key), key.desc
+    before, old = grants_of(key), _described(key)
     if asked is not None:
         _replace_roles(key, RoleRequest(asked, here, by), actor, now)
-    if desc is not None and desc != old_desc:
-        key.desc = desc
-        key.save(update_fields=["desc"])
-    key_changed(key=key, old_desc=old_desc, before=before, after=grants_of(key), actor=actor, now=now)
+    for column, value in changes.items():
+        setattr(key, column, value)
+    key.save(update_fields=list(changes))
+    described = diff(DiffType.AUTH, key.id, old=old, new=_described(key))
+    key_changed(key=key, before=before, after=grants_of(key), described=described, actor=actor, now=now)
 
 
 @transaction.atomic
@@ -149,7 +156,7 @@ def api_key_roles_revoked(*, key: ApiKey, before: Sequence[Grant], actor: Actor,
     """
     left = grants_of(key)
     if left:
-        key_changed(key=key, old_desc=key.desc, before=before, after=left, actor=actor, now=now)
+        key_changed(key=key, before=before, after=left, actor=actor, now=now)
     else:
         deleted = EventType.API_KEY_DELETED_AUDIT
         _record_in_scopes(deleted, key, before=before, after=None, actor=actor, now=now)
@@ -172,10 +179,17 @@ def api_key_lock(key_id: str, here: Scope = INSTALLATION) -> ApiKey:
     return key
 
 
-def _list_of(actor: Actor) -> list[NewEntry]:
+def _list_of(actor: Actor) -> list[Mapping[str, Any]]:
+    """The entries of the acting key's list, by their columns."""
     if actor.kind is not ActorKind.KEY:
         return []
-    return [NewEntry(entry.cidr_block, entry.description) for entry in entries_of(actor.id)]
+    return list(entries_of(actor.id).values(*AccessListEntryDocument.written().values()))
+
+
+def _described(key: ApiKey) -> Mapping[str, Any]:
+    """The fields of the key's document that clients write, without its roles."""
+    written = ApiKeyDocument.written().items()
+    return {name: getattr(key, column) for name, column in written if name != "roles"}
 
 
 def _replace_roles(key: ApiKey, roles: RoleRequest, actor: Actor, now: datetime) -> None:
@@ -193,7 +207,7 @@ def _refuse_own(key: ApiKey, actor: Actor) -> None:
         raise ApiError(ErrorCode.CANNOT_CHANGE_OWN_ROLES)
 
 
-def _insert(desc: str, private_key: str, now: datetime) -> ApiKey:
+def _insert(values: Mapping[str, Any], private_key: str, now: datetime) -> ApiKey:
     """Draw public keys until one is free; with two billion of them, a second draw is rare."""
     while True:
         public_key = "".join(secrets.choice(_PUBLIC_ALPHABET) for _ in range(_PUBLIC_LENGTH))
@@ -201,8 +215,8 @@ def _insert(desc: str, private_key: str, now: datetime) -> ApiKey:
         key, created = ApiKey.objects.get_or_create(
             public_key=public_key,
             defaults={
+                **values,
                 "id": key_id,
-                "desc": desc,
                 "ha1": encrypt(digest.ha1(public_key, digest.REALM, private_key), owner=key_id),
                 "private_last4": private_key[-4:],
                 "created": now,
@@ -215,14 +229,13 @@ def _insert(desc: str, private_key: str, now: datetime) -> ApiKey:
 def key_changed(
     *,
     key: ApiKey,
-    old_desc: str,
     before: Sequence[Grant],
     after: Sequence[Grant],
+    described: Sequence[Mapping[str, Any]] = (),
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Record changed roles in their scopes, and a changed description in every scope of the key."""
-    described = diff(DiffType.AUTH, key.id, old={"desc": old_desc}, new={"desc": key.desc})
+    """Record changed roles in their scopes, and a change of the other fields in every scope of the key."""
     changed = EventType.API_KEY_CHANGED_AUDIT
     _record_in_scopes(changed, key, before=before, after=after, described=described, actor=actor, now=now)
 

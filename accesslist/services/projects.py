@@ -40,29 +40,29 @@ from opsapi.roles import Grant, Role, Scope
 
 
 @transaction.atomic
-def organization_create(*, name: str, actor: Actor, now: datetime) -> Organization:
-    """Create an organization; names need not be unique."""
+def organization_create(*, values: Mapping[str, Any], actor: Actor, now: datetime) -> Organization:
+    """Create an organization from a checked document; names need not be unique."""
     actor_lock_shared(actor)
-    org = Organization.objects.create(name=name, created=now)
+    org = Organization.objects.create(**values, created=now)
     _record(org, EventType.ORG_CREATED_AUDIT, actor, now, new=OrganizationDocument.stored(org))
     return org
 
 
 @transaction.atomic
-def organization_rename(*, org_id: str, name: str, actor: Actor, now: datetime) -> None:
-    """Rename the organization; without a change, no event is recorded.
+def organization_update(*, org_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime) -> None:
+    """Change the columns in `changes`; without a change, no event is recorded.
 
     Raises:
         ApiError: ORG_NOT_FOUND, when it was deleted in the meantime.
     """
     actor_lock_shared(actor)
     org = _org_locked(org_id)
-    if org.name == name:
-        return
     old = OrganizationDocument.stored(org)
-    org.name = name
-    org.save(update_fields=["name"])
-    _record(org, EventType.ORG_RENAMED, actor, now, old=old, new=OrganizationDocument.stored(org))
+    Organization.objects.filter(id=org_id).update(**changes)
+    new = OrganizationDocument.stored(org)
+    if new == old:
+        return
+    _record(org, EventType.ORG_RENAMED, actor, now, old=old, new=new)
 
 
 @transaction.atomic
@@ -107,7 +107,7 @@ def project_create(
     if org_id:
         organization_lock_shared(org_id=org_id)
     else:
-        org_id = organization_create(name=name, actor=actor, now=now).id
+        org_id = organization_create(values={"name": name}, actor=actor, now=now).id
     with _named_once(name):
         project = Project.objects.create(**{**values, "org_id": org_id}, created=now)
     _record(project, EventType.GROUP_CREATED, actor, now, new=ProjectDocument.stored(project))
@@ -214,7 +214,7 @@ def _give_to(maker: ApiKey | User, project: Project, actor: Actor, now: datetime
     if isinstance(maker, User):
         role_changes_record(user=maker, old=(), new=[owner], actor=actor, now=now)
     else:
-        key_changed(key=maker, old_desc=maker.desc, before=(), after=[owner], actor=actor, now=now)
+        key_changed(key=maker, before=(), after=[owner], actor=actor, now=now)
 
 
 def _record(

@@ -1,7 +1,7 @@
 """Users: created, deleted, given roles; users can also register themselves (endpoint 5)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 
 from accesslist.hooks import user_deleting
 from accesslist.models import User, username_forms
-from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
+from accesslist.rules.access_lists import AccessList, ListWriter
 from accesslist.rules.role_requests import RoleRequest, asked_roles, grants_asked
 from accesslist.selectors.users import any_user_exists, name_is_taken
 from accesslist.serializers.users import user_facts
@@ -78,9 +78,9 @@ def unauth_user_create(
     if first is None:
         return _user_register(new, remote_address, now), None
     user, actor = first
-    key = api_key_create(desc=_FIRST_KEY_DESC, grants=_FIRST_GRANTS, actor=actor, now=now)
+    key = api_key_create(values={"desc": _FIRST_KEY_DESC}, grants=_FIRST_GRANTS, actor=actor, now=now)
     of = AccessList(public_key=key.key.public_key)
-    entries = [NewEntry(cidr_block) for cidr_block in dict.fromkeys(access_list)]
+    entries = [{"cidr_block": cidr_block} for cidr_block in dict.fromkeys(access_list)]
     access_list_entries_create(of=of, new=entries, by=ListWriter(actor), now=now)
     return user, key
 
@@ -176,16 +176,9 @@ def _created_by_themselves(
 def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, *, self_registered: bool = False) -> User:
     """Create the row and its roles; refuse an invalid, used or look-alike name and a weak password."""
     forms = username_forms(new.username)
-    user = User(
-        username=new.username,
-        **forms,
-        first_name=new.first_name,
-        last_name=new.last_name,
-        email_address=new.email_address or as_email(new.username),
-        mobile_number=new.mobile_number,
-        self_registered=self_registered,
-        created=now,
-    )
+    columns = {name: value for name, value in asdict(new).items() if name not in {"password", "roles"}}
+    columns["email_address"] = new.email_address or as_email(new.username)
+    user = User(**columns, **forms, self_registered=self_registered, created=now)
     check_new_user(new.password, user)
     if name_is_taken(forms):  # Before the hash, which is expensive on purpose.
         raise ApiError(ErrorCode.USER_ALREADY_EXISTS, new.username)

@@ -2,18 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
-from django.db.models import QuerySet
 from django.utils.functional import cached_property
 
 from accesslist.principal import KeyPrincipal
 from accesslist.selectors.users import Sight, sight_of
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document
-from opsapi.api.errors import get_or_404
-from opsapi.api.permissions import Access
-from opsapi.api.resources import Facts, Resource
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import INSTALLATION, Scope
 
@@ -37,25 +32,6 @@ NEW_USER_REFUSALS = (
     ErrorCode.USER_NOT_FOUND,
 )
 """Refusals of requests that create users."""
-
-
-def read_write(read: Access, write: Access) -> Mapping[str, Access]:
-    """Return the access of the usual actions of a resource."""
-    return {"index": read, "retrieve": read, "create": write, "update": write, "destroy": write}
-
-
-def answers_of(document: type[Document]) -> Mapping[str, Any]:
-    """Return the answers of the usual actions of a resource: a list, or a single document."""
-    return {"index": [document], "retrieve": document, "create": document, "update": document}
-
-
-def found(resource: type[Resource], rows: QuerySet[Any], code: ErrorCode, named: str) -> Facts:
-    """Return the facts of the first row.
-
-    Raises:
-        ApiError: `code`, with the ID or name that was `named`, if there are no rows.
-    """
-    return get_or_404(resource.first(rows), code, named)
 
 
 class KeyViewSet(ApiViewSet):

@@ -11,7 +11,7 @@ from accesslist.access import (
     WRITE_ORG,
     WRITE_PROJECT_ACCESS,
 )
-from accesslist.rules.access_lists import GLOBAL_LIST, AccessList, ListWriter, NewEntry, refuse_keys_beyond
+from accesslist.rules.access_lists import GLOBAL_LIST, AccessList, ListWriter, refuse_keys_beyond
 from accesslist.rules.role_requests import RoleRequest, asked_roles
 from accesslist.selectors.keys import entries_of, keys_in, listed_key
 from accesslist.selectors.organizations import with_id
@@ -38,14 +38,12 @@ from accesslist.views.base import (
     InOrg,
     KeyViewSet,
     PlaceViewSet,
-    answers_of,
-    found,
-    read_write,
 )
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts, Resource
+from opsapi.api.views import answers_of, read_write
 
 _LOCKED_OUT = ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST
 _THERE = ErrorCode.ADDRESS_ALREADY_IN_ACCESS_LIST
@@ -67,7 +65,7 @@ class AccessListViewSet(KeyViewSet):
     def find(self, resource: type[Resource], entry_id: str) -> Facts:
         """Return an entry of the list."""
         rows = with_id(entries_of(self.of.key_id), entry_id)
-        return found(resource, rows, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
+        return resource.found(rows, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
 
 
 class GlobalAccessListViewSet(AccessListViewSet):
@@ -97,22 +95,13 @@ class GlobalAccessListViewSet(AccessListViewSet):
 
     def create(self, request: Request) -> Response:
         """Add an entry to the global access list."""
-        body = self.body()
-        new = [NewEntry(body["cidr_block"], body["description"])]
-        (entry,) = access_list_entries_create(of=self.of, new=new, by=self.writer, now=self.now)
+        (entry,) = access_list_entries_create(of=self.of, new=[self.body()], by=self.writer, now=self.now)
         return self.alone(AccessListEntryDocument, self.find(AccessListEntryDocument, entry.id))
 
     def update(self, request: Request, entry_id: str) -> Response:
         """Change the range or the description of an entry. A document that was read can be written back."""
-        body = self.body(stored=self.entry)
-        access_list_entry_update(
-            of=self.of,
-            entry_id=entry_id,
-            cidr_block=body.get("cidr_block"),
-            description=body.get("description"),
-            by=self.writer,
-            now=self.now,
-        )
+        changes = self.body(stored=self.entry)
+        access_list_entry_update(of=self.of, entry_id=entry_id, changes=changes, by=self.writer, now=self.now)
         return self.alone(AccessListEntryDocument, self.find(AccessListEntryDocument, entry_id))
 
     def destroy(self, request: Request, entry_id: str) -> Response:
@@ -156,18 +145,19 @@ class ApiKeyViewSet(PlaceViewSet):
     def create(self, request: Request, **path: str) -> Response:
         """Create a key. Only this response contains the complete private key."""
         body = self.body()
-        roles = RoleRequest(asked_roles(body["roles"]), self.here, self.caller.grants)
-        new = api_key_issue(desc=body["desc"], roles=roles, actor=self.actor, now=self.now)
+        roles = RoleRequest(asked_roles(body.pop("roles")), self.here, self.caller.grants)
+        new = api_key_issue(values=body, roles=roles, actor=self.actor, now=self.now)
         return self.alone(ApiKeyDocument, new.facts)
 
     def update(self, request: Request, **path: str) -> Response:
         """Change the description of a key, or its roles in the scope of the path."""
         body = self.body(stored=self.key)
+        roles = body.pop("roles", None)
         api_key_update(
             key_id=self.key["id"],
             here=self.here,
-            desc=body.get("desc"),
-            asked=asked_roles(body["roles"]) if "roles" in body else None,
+            changes=body,
+            asked=None if roles is None else asked_roles(roles),
             by=self.caller.grants,
             actor=self.actor,
             now=self.now,

@@ -18,17 +18,18 @@ from accesslist.serializers.organizations import OrganizationDocument, ProjectCh
 from accesslist.services.projects import (
     organization_create,
     organization_delete,
-    organization_rename,
+    organization_update,
     project_create,
     project_delete,
     project_update,
 )
-from accesslist.views.base import KeyViewSet, answers_of, found
+from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, NAME
 from opsapi.api.resources import Facts
+from opsapi.api.views import answers_of
 from opsapi.roles import IMPLIED, Role
 
 
@@ -63,7 +64,7 @@ class OrganizationViewSet(KeyViewSet):
         elif "org_name" in self.kwargs:
             name = self.kwargs["org_name"]
             rows = named(visible_organizations(self.caller.grants), name=name)
-            self.org = found(OrganizationDocument, rows, ErrorCode.ORG_NAME_NOT_FOUND, name)
+            self.org = OrganizationDocument.found(rows, ErrorCode.ORG_NAME_NOT_FOUND, name)
 
     def index(self, request: Request) -> Response:
         """List the organizations that the caller is a member of."""
@@ -72,7 +73,7 @@ class OrganizationViewSet(KeyViewSet):
 
     def create(self, request: Request) -> Response:
         """Create an organization."""
-        org = organization_create(name=self.body()["name"], actor=self.actor, now=self.now)
+        org = organization_create(values=self.body(), actor=self.actor, now=self.now)
         return self.alone(OrganizationDocument, self._stored(org.id))
 
     def by_name(self, request: Request, org_name: str) -> Response:
@@ -85,8 +86,8 @@ class OrganizationViewSet(KeyViewSet):
 
     def update(self, request: Request, org_id: str) -> Response:
         """Rename an organization."""
-        name = self.body(stored=self.org)["name"]
-        organization_rename(org_id=org_id, name=name, actor=self.actor, now=self.now)
+        changes = self.body(stored=self.org)
+        organization_update(org_id=org_id, changes=changes, actor=self.actor, now=self.now)
         return self.alone(OrganizationDocument, self._stored(org_id))
 
     def destroy(self, request: Request, org_id: str) -> Response:
@@ -100,7 +101,7 @@ class OrganizationViewSet(KeyViewSet):
         return self.list_of(ProjectDocument, names_beginning(visible, name=self.query["name"]))
 
     def _stored(self, org_id: str) -> Facts:
-        return found(OrganizationDocument, with_id(organizations(), org_id), ErrorCode.ORG_NOT_FOUND, org_id)
+        return OrganizationDocument.found(with_id(organizations(), org_id), ErrorCode.ORG_NOT_FOUND, org_id)
 
 
 class ProjectViewSet(KeyViewSet):
@@ -133,7 +134,7 @@ class ProjectViewSet(KeyViewSet):
         elif "group_name" in self.kwargs:
             name = self.kwargs["group_name"]
             rows = named(visible_projects(self.caller.grants), name=name)
-            self.project = found(ProjectDocument, rows, ErrorCode.GROUP_NAME_NOT_FOUND, name)
+            self.project = ProjectDocument.found(rows, ErrorCode.GROUP_NAME_NOT_FOUND, name)
         elif self.action == "create" and not self._makes_some:
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(PROJECT_CREATORS)))
 
@@ -176,7 +177,7 @@ class ProjectViewSet(KeyViewSet):
         return any(IMPLIED[grant.role] & PROJECT_CREATORS for grant in self.caller.grants)
 
     def _stored(self, group_id: str) -> Facts:
-        return found(ProjectDocument, with_id(projects(), group_id), ErrorCode.GROUP_NOT_FOUND, group_id)
+        return ProjectDocument.found(with_id(projects(), group_id), ErrorCode.GROUP_NOT_FOUND, group_id)
 
     def _authorise_creation(self, org_id: str | None) -> None:
         """Check the role in the scope that the body names."""

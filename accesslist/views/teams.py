@@ -29,11 +29,12 @@ from accesslist.services.teams import (
     team_user_remove,
     team_users_add,
 )
-from accesslist.views.base import KeyViewSet, UserPresentingViewSet, answers_of, found, read_write
+from accesslist.views.base import KeyViewSet, UserPresentingViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts
+from opsapi.api.views import answers_of, read_write
 from opsapi.roles import Role
 
 
@@ -55,7 +56,7 @@ class TeamViewSet(UserPresentingViewSet):
         if "team_name" in self.kwargs:
             name = self.kwargs["team_name"]
             rows = named(teams_of(self.kwargs["org_id"]), name=name)
-            self.team = found(TeamDocument, rows, ErrorCode.TEAM_NOT_FOUND, name)
+            self.team = TeamDocument.found(rows, ErrorCode.TEAM_NOT_FOUND, name)
         elif "team_id" in self.kwargs:
             self.team = self._stored(self.kwargs["team_id"])
 
@@ -103,7 +104,7 @@ class TeamViewSet(UserPresentingViewSet):
 
     def _stored(self, team_id: str) -> Facts:
         rows = with_id(teams_of(self.kwargs["org_id"]), team_id)
-        return found(TeamDocument, rows, ErrorCode.TEAM_NOT_FOUND, team_id)
+        return TeamDocument.found(rows, ErrorCode.TEAM_NOT_FOUND, team_id)
 
 
 class TeamUserViewSet(UserPresentingViewSet):
@@ -193,4 +194,4 @@ class GroupTeamViewSet(KeyViewSet):
 
     def _stored(self, team_id: str) -> Facts:
         rows = with_id(teams_in(self.group.id), team_id)
-        return found(GroupTeamDocument, rows, ErrorCode.TEAM_NOT_FOUND, team_id)
+        return GroupTeamDocument.found(rows, ErrorCode.TEAM_NOT_FOUND, team_id)

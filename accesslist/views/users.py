@@ -38,8 +38,6 @@ from accesslist.views.base import (
     ROLE_CHANGE_REFUSALS,
     ROLE_SCOPE_REFUSALS,
     UserPresentingViewSet,
-    answers_of,
-    found,
 )
 from opsapi.api.addresses import client_address, counted_range
 from opsapi.api.catalogue import ErrorCode
@@ -47,7 +45,7 @@ from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.permissions import ANY_KEY, OPEN
 from opsapi.api.query import LISTING, Parameter
 from opsapi.api.resources import Facts
-from opsapi.api.views import ApiViewSet
+from opsapi.api.views import ApiViewSet, answers_of
 from opsapi.roles import INSTALLATION
 
 
@@ -88,7 +86,7 @@ class UserViewSet(UserPresentingViewSet):
         if "username" in self.kwargs:
             name = self.kwargs["username"]
             rows = visible_users_named(name, self.seen_in)
-            self.user = found(UserDocument, rows, ErrorCode.USERNAME_NOT_FOUND, name)
+            self.user = UserDocument.found(rows, ErrorCode.USERNAME_NOT_FOUND, name)
         elif "user_id" in self.kwargs:
             user_id = self.kwargs["user_id"]
             user = UserDocument.first(with_id(visible_users(self.seen_in), user_id))
@@ -137,7 +135,7 @@ class UserViewSet(UserPresentingViewSet):
         return Response()
 
     def _answer(self, users: QuerySet[User], user_id: str) -> Response:
-        user = found(UserDocument, with_id(users, user_id), ErrorCode.USER_NOT_FOUND, user_id)
+        user = UserDocument.found(with_id(users, user_id), ErrorCode.USER_NOT_FOUND, user_id)
         return self.alone(UserDocument, user)
 
 
@@ -227,7 +225,7 @@ class FirstUserViewSet(ApiViewSet):
             remote_address=str(address) if address else None,
             now=self.now,
         )
-        new = found(UserDocument, with_id(users_seen(), user.id), ErrorCode.USER_NOT_FOUND, user.id)
+        new = UserDocument.found(with_id(users_seen(), user.id), ErrorCode.USER_NOT_FOUND, user.id)
         shown = UserDocument.present(new, self.links)
         return Response({**({"programmaticApiKey": self._key_document(key)} if key else {}), "user": shown})
 

@@ -28,7 +28,8 @@ from alerting.selectors.alerts import (
     urgent_first,
 )
 from alerting.selectors.targets import targets_of
-from alerting.selectors.windows import mute_extent, muting_windows
+from alerting.selectors.window_previews import mute_extent
+from alerting.selectors.windows import muting_windows
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.windows import window_create
 from events.models import Event

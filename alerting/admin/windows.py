@@ -16,7 +16,8 @@ from alerting.models import Alert, MaintenanceWindow
 from alerting.presentation import WINDOW_LABELS, WINDOW_WORDS, muted_words, window_badge
 from alerting.rules.recurrence import recurrence_words
 from alerting.rules.windows import MuteExtent, WindowState
-from alerting.selectors.windows import in_state, shown_window, window_extents
+from alerting.selectors.window_previews import shown_window, window_extents
+from alerting.selectors.windows import in_state
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi import clock
 from opsapi.console.actions import Action, ActionCall, ActionOutcome

@@ -24,7 +24,7 @@ from alerting.forms.window_input import (
 )
 from alerting.rules.recurrence import MAX_RRULE_LENGTH, TIME_ZONES
 from alerting.rules.windows import MuteExtent
-from alerting.selectors.windows import ShownWindow, mute_extent, shown_window
+from alerting.selectors.window_previews import ShownWindow, mute_extent, shown_window
 from alerting.serializers.windows import WindowChange, WindowDocument
 from events.types import ALERT_CATEGORIES
 from opsapi import clock

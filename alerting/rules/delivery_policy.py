@@ -27,11 +27,11 @@ class DeliveryStep(StrEnum):
     """The end of an alert, for a receiver that was never notified of it, or a change that does not matter."""
 
 
-_SILENCED = "silenced by maintenance window "
+_MUTED_BY = "silenced by maintenance window "
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class Mute:
     """A maintenance window that mutes notifications until its end; `window_id` is its ID."""
 
     window_id: str
@@ -39,7 +39,7 @@ class Silence:
 
     @property
     def reason(self) -> str:
-        return f"{_SILENCED}{self.window_id}"
+        return f"{_MUTED_BY}{self.window_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class DueNotification:
     notification is never dropped as if nothing was sent. `lapsed_for_good`: too many attempts left no
     outcome. `addressed`: its destination is decided, and still the one that its configuration names.
     `was_notified`: the receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the
-    service tracks the alert itself. `silence`: the maintenance of its project that covers it now. `matters`:
+    service tracks the alert itself. `mute`: the maintenance of its project that covers it now. `matters`:
     False for a change of an incident that is not worth a message.
     """
 
@@ -67,7 +67,7 @@ class DueNotification:
     was_notified: bool = True
     keeps_state: bool = False
     acknowledged_until: datetime | None = None
-    silence: Silence | None = None
+    mute: Mute | None = None
     matters: bool = True
 
 
@@ -93,8 +93,8 @@ def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
             else DeliveryVerdict(DeliveryStep.DROP, reason.value)
         )
     # Services that track incidents get the end at once: it cancels a call and causes none.
-    if due.silence is not None and not (due.keeps_state and due.kind in ENDS):
-        return _silenced(due, due.silence)
+    if due.mute is not None and not (due.keeps_state and due.kind in ENDS):
+        return _muted(due, due.mute)
     if due.kind is MessageKind.UPDATE and _is_acknowledged(due, now):
         return DeliveryVerdict(
             DeliveryStep.PUT_OFF, WaitReason.ACKNOWLEDGED.value, until=due.acknowledged_until
@@ -134,13 +134,11 @@ def _not_asked_for(due: DueNotification) -> DropReason | None:
     return None if due.recipient_counts else DropReason.NOT_AMONG_THEM
 
 
-def _silenced(due: DueNotification, silence: Silence) -> DeliveryVerdict:
+def _muted(due: DueNotification, mute: Mute) -> DeliveryVerdict:
     """Messages about a running alert and its end can be sent later; one-shot notifications are not kept."""
     if due.kind is MessageKind.INFORM:
-        return DeliveryVerdict(DeliveryStep.DROP, silence.reason)
-    return DeliveryVerdict(
-        DeliveryStep.PUT_OFF, silence.reason, until=silence.until, silenced_by=silence.window_id
-    )
+        return DeliveryVerdict(DeliveryStep.DROP, mute.reason)
+    return DeliveryVerdict(DeliveryStep.PUT_OFF, mute.reason, until=mute.until, silenced_by=mute.window_id)
 
 
 def _is_acknowledged(due: DueNotification, now: datetime) -> bool:
@@ -151,5 +149,5 @@ def muted_by(silenced_by: str | None, reason: str | None) -> str | None:
     """The ID of the window that mutes or muted a notification; a dropped one has it in its reason."""
     if silenced_by:
         return silenced_by
-    before, is_muted, window_id = (reason or "").partition(_SILENCED)
+    before, is_muted, window_id = (reason or "").partition(_MUTED_BY)
     return window_id if is_muted and not before else None

@@ -43,7 +43,7 @@ class NoAlertReason(StrEnum):
     TRACKED = "TRACKED"
     """The condition is true, and the smallest delayMin has not passed."""
     MUTED = "MUTED"
-    """The alert is open, and a maintenance window silences it."""
+    """The alert is open, and a maintenance window mutes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class Preset(StrEnum):
         "MONITORING_AGENT_DOWN",
         BOTH,
         EventType.MONITORING_AGENT_DOWN,
-        "A monitoring agent is silent. Without its reports, none of the other alerts can open.",
+        "A monitoring agent stopped reporting. Without its reports, none of the other alerts can open.",
     )
     """New projects already have it."""
     NO_PRIMARY = PresetSpec(

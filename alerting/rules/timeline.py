@@ -21,8 +21,8 @@ class TimelineEntryKind(StrEnum):
 
     BEGAN = "began"
     OPENED = "opened"
-    SILENCED = "window began"
-    UNSILENCED = "window ended"
+    MUTED = "window began"
+    UNMUTED = "window ended"
     ACKNOWLEDGED = "acknowledged"
     UNACKNOWLEDGED = "acknowledgement taken back"
     LAPSED = "acknowledgement lapsed"
@@ -103,14 +103,14 @@ def window_entries(
                 break
             yield TimelineEntry(
                 at=max(begins, since),
-                kind=TimelineEntryKind.SILENCED,
+                kind=TimelineEntryKind.MUTED,
                 text=f"Maintenance window {window.name} started to mute notifications.",
                 window_id=window.id,
             )
             if ends <= until:
                 yield TimelineEntry(
                     at=ends,
-                    kind=TimelineEntryKind.UNSILENCED,
+                    kind=TimelineEntryKind.UNMUTED,
                     text=f"Maintenance window {window.name} ended.",
                     window_id=window.id,
                 )

@@ -1,4 +1,4 @@
-"""Maintenance windows: their state, the window that silences, and sentences about their effect. Pure."""
+"""Maintenance windows: their state, the window that mutes a target, sentences about the effect. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -121,7 +121,7 @@ def named_target(facts: Mapping[str, Any]) -> str:
 class MuteCounts:
     """Counts of a project by category: targets of alerts, and open alerts."""
 
-    things: Mapping[Category, int] = field(default_factory=dict)
+    targets: Mapping[Category, int] = field(default_factory=dict)
     open_alerts: Mapping[Category, int] = field(default_factory=dict)
 
 
@@ -146,7 +146,7 @@ class MuteExtent:
         if self.is_narrow:
             names = _listed([category.value for category in chosen])
             return f"{names} alerts of targets that match all its matchers"
-        return _listed([f"all {category.value} alerts{self._of_things(category)}" for category in chosen])
+        return _listed([f"all {category.value} alerts{self._of_targets(category)}" for category in chosen])
 
     @property
     def sentence(self) -> str:
@@ -164,10 +164,10 @@ class MuteExtent:
         """For example: 2 open alerts."""
         return f"{self.open_count or 'no'} open alert{'' if self.open_count == 1 else 's'}"
 
-    def _of_things(self, category: Category) -> str:
+    def _of_targets(self, category: Category) -> str:
         if category not in NOUNS:
             return ""
-        count = self.counts.things.get(category, 0)
+        count = self.counts.targets.get(category, 0)
         return f" of {count} {NOUNS[category][count != 1]}"
 
 

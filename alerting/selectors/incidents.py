@@ -10,7 +10,7 @@ from django.db.models import F, Q, Subquery
 
 from alerting.choices import AlertStatus, IncidentPart
 from alerting.models import Alert, Incident, Notification
-from alerting.rules.delivery_policy import Silence
+from alerting.rules.delivery_policy import Mute
 from alerting.rules.topology import (
     FleetThings,
     Picture,
@@ -21,7 +21,7 @@ from alerting.rules.topology import (
     picture,
     things_of,
 )
-from alerting.selectors.windows import silences_of
+from alerting.selectors.windows import mutes_of
 from automation.models import Host
 from events.types import EVENT_TYPES, EventType
 from opsapi.fields import Among
@@ -57,25 +57,25 @@ def incidents_of(notifications: Iterable[Notification]) -> set[str]:
     }
 
 
-def incident_silences(notifications: Sequence[Notification], *, now: datetime) -> dict[str, Silence]:
-    """Like `silences_of`; an incident is silenced while all its open alerts are."""
+def incident_mutes(notifications: Sequence[Notification], *, now: datetime) -> dict[str, Mute]:
+    """Like `mutes_of`; an incident is muted while all its open alerts are."""
     ids = incidents_of(notifications)
     if not ids:
-        return silences_of(notifications, now=now)
+        return mutes_of(notifications, now=now)
     members: dict[str, list[str]] = defaultdict(list)
     opened = Alert.objects.filter(incident_id__in=ids, status=AlertStatus.OPEN.value)
     probes = []
     for incident_id, alert_id, group_id in opened.values_list("incident_id", "id", "group_id"):
         members[str(incident_id)].append(alert_id)
         probes.append(Notification(id=alert_id, alert_id=alert_id, group_id=group_id))
-    silences = silences_of([*notifications, *probes], now=now)
+    mutes = mutes_of([*notifications, *probes], now=now)
     for notification in notifications:
         if alert_ids := members.get(notification.incident_id or "", []):
-            found = [silences[alert_id] for alert_id in alert_ids if alert_id in silences]
-            silences.pop(notification.id, None)
+            found = [mutes[alert_id] for alert_id in alert_ids if alert_id in mutes]
+            mutes.pop(notification.id, None)
             if len(found) == len(alert_ids):
-                silences[notification.id] = min(found, key=lambda silence: silence.until)
-    return silences
+                mutes[notification.id] = min(found, key=lambda mute: mute.until)
+    return mutes
 
 
 def alerts_behind(notifications: Sequence[Notification]) -> Q:

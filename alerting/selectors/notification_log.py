@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict
 
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
+from django.db.models import Case, CharField, Exists, Expression, OuterRef, Q, QuerySet, Value, When
+from django.db.models.functions import NullIf
 
 from accesslist.models import Team
 from alerting.choices import NotificationStatus, PeopleType
@@ -22,46 +22,20 @@ from events.selectors import EventRow, event_row
 from integrations.channels import CHANNELS
 from integrations.choices import MessageKind
 from integrations.models import Integration
-from opsapi.fields import JsonRows, WireTime
-
-
-class LoggedAttempt(TypedDict):
-    """An attempt of a notification in the log."""
-
-    number: int
-    status: str
-    reason: str | None
-    latency_ms: int | None
-    wire_ended: str
-
-
-class LoggedRow(TypedDict):
-    """A notification in the log. `attempts_json` are its newest attempts, the newest first."""
-
-    id: str
-    setting_id: str
-    type_name: str
-    channel: str | None
-    kind: str
-    status: str
-    reason: str | None
-    recipient: str
-    latency_ms: int | None
-    wire_created: str
-    wire_due: str
-    wire_delivered: str | None
-    incident_id: str | None
-    is_global: bool
-    attempts_json: list[LoggedAttempt]
-
 
 MOST_ATTEMPTS = 100
 """The most attempts of a notification that are shown, the newest."""
 
+_RECIPIENT = NullIf("recipient", Value(""))
 
-def alert_notifications(alert_id: str) -> QuerySet[Notification, Any]:
-    """The notifications of an alert, or of its incident, newest first, each with its attempts."""
-    return _rows(Notification.objects.filter(about_alert(alert_id)))
+
+def alert_notifications(alert_id: str, *, with_recipients: bool) -> QuerySet[Notification]:
+    """The notifications of an alert or of its incident, newest first.
+
+    `shown_recipient` is None where it is not shown.
+    """
+    shown = _RECIPIENT if with_recipients else Value(None, CharField())
+    return _newest_first(Notification.objects.filter(about_alert(alert_id)), shown)
 
 
 def about_alert(alert_id: str) -> Q:
@@ -71,21 +45,28 @@ def about_alert(alert_id: str) -> Q:
     return Q(alert_id=alert_id) | Q(alert_id__in=lead)
 
 
-def logged_notification(alert_id: str, notification_id: str) -> LoggedRow | None:
-    """One of `alert_notifications`."""
-    return alert_notifications(alert_id).filter(id=notification_id).first()
-
-
 def alert_notification(alert_id: str, notification_id: str) -> Notification | None:
     return Notification.objects.filter(id=notification_id, alert_id=alert_id).first()
 
 
-def event_notifications(event_id: str, *, group_id: str) -> QuerySet[Notification, Any]:
-    """The one-shot notifications of an event in a project, newest first, each with its attempts.
+def event_notifications(event_id: str, *, group_id: str, with_global: bool) -> QuerySet[Notification]:
+    """The one-shot notifications of an event in a project, as `alert_notifications`.
 
-    `is_global` of a row: it comes from no setting of the project's own configurations.
+    `with_global`: also with the recipients of global configurations.
     """
-    return _rows(Notification.objects.filter(event_id=event_id, group_id=group_id))
+    of_event = Notification.objects.filter(event_id=event_id, group_id=group_id)
+    shown = _RECIPIENT if with_global else Case(When(Exists(_own_settings()), then=_RECIPIENT))
+    return _newest_first(of_event, shown)
+
+
+def _newest_first(notifications: QuerySet[Notification], shown: Expression) -> QuerySet[Notification]:
+    return notifications.annotate(shown_recipient=shown).order_by("-created", "-id")
+
+
+def newest_attempts() -> QuerySet[NotificationAttempt]:
+    """The newest attempts of a notification of the outer query, the newest first."""
+    attempts = NotificationAttempt.objects.filter(notification_id=OuterRef("id"))
+    return attempts.order_by("-number")[:MOST_ATTEMPTS]
 
 
 def notified_event(event_id: str, *, group_id: str, org_id: str) -> EventRow | None:
@@ -114,33 +95,6 @@ def _own_settings() -> QuerySet[NotificationSetting]:
     """The setting of a notification, if it belongs to the project's own configurations."""
     settings = NotificationSetting.with_removed.filter(id=OuterRef("setting_id"))
     return settings.filter(config__group_id=OuterRef("group_id"))
-
-
-def _rows(notifications: QuerySet[Notification]) -> QuerySet[Notification, Any]:
-    own = _own_settings()
-    return notifications.order_by("-created", "-id").values(
-        "id",
-        "setting_id",
-        "type_name",
-        "channel",
-        "kind",
-        "status",
-        "reason",
-        "recipient",
-        "latency_ms",
-        "incident_id",
-        wire_created=WireTime("created"),
-        wire_due=WireTime("due"),
-        wire_delivered=WireTime("delivered"),
-        is_global=Case(When(alert__isnull=False, then=F("alert__is_global")), default=~Exists(own)),
-        attempts_json=JsonRows(_attempts()),
-    )
-
-
-def _attempts() -> QuerySet[NotificationAttempt, Any]:
-    attempts = NotificationAttempt.objects.filter(notification_id=OuterRef("id")).order_by("-number")
-    shown = attempts.values("number", "status", "reason", "latency_ms", wire_ended=WireTime("ended"))
-    return shown[:MOST_ATTEMPTS]
 
 
 _PLACES: Mapping[str, str] = {

@@ -10,7 +10,7 @@ from django.db.models import OuterRef, QuerySet
 from alerting.choices import ACTIVE, AlertStatus, NotificationStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationAttempt, NotificationSetting
 from alerting.notification_types import recipient_words
-from alerting.rules.delivery_policy import Silence, decide_delivery
+from alerting.rules.delivery_policy import Mute, decide_delivery
 from alerting.rules.matchers import MatchSubject
 from alerting.rules.measurement_window import MeasurementWindow
 from alerting.rules.state import Acknowledgement
@@ -274,16 +274,16 @@ def _pending_notifications(read: _Read) -> Iterator[TimelineEntry]:
             due_of(row, read.alert),
             config_counts=read.config is not None and read.config.enabled,
             setting_counts=row.setting_id in kept,
-            silence=_silence(read, at),
+            mute=_mute(read, at),
         )
         entry = coming_entry(notification, decide_delivery(due, at), now=read.now)
         if entry:
             yield entry
 
 
-def _silence(read: _Read, at: datetime) -> Silence | None:
+def _mute(read: _Read, at: datetime) -> Mute | None:
     active = muting(active_windows(read.windows, at), read.subject)
-    return Silence(active.window.id, active.until) if active else None
+    return Mute(active.window.id, active.until) if active else None
 
 
 def _nobody(read: _Read) -> str | None:

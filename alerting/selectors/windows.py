@@ -1,39 +1,30 @@
-"""Maintenance windows: what they silence, the extent of what they mute, and a preview of their effect."""
+"""Maintenance windows, and the window that mutes each alert or notification: the rule of delivery."""
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 import orjson
 from django.db import connection
-from django.db.models import Count, Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus
 from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.rules.delivery_policy import Silence
+from alerting.rules.delivery_policy import Mute
 from alerting.rules.matchers import MatcherField, MatchSubject, subject_of
-from alerting.rules.recurrence import Occurrence
-from alerting.rules.window_calendar import Calendar, window_calendar
 from alerting.rules.windows import (
     ActiveWindow,
-    MuteCounts,
-    MuteExtent,
     WindowRule,
     WindowState,
     active_windows,
     muting,
     window_rule,
 )
-from automation.models import Agent, Cluster, Host, ReplicaSet
-from automation.selectors.hosts import hosts_of
+from automation.models import Host
 from events.models import Event
-from events.types import EVENT_TYPES, Category, EventType
+from events.types import EVENT_TYPES, EventType
 from opsapi.api.resources import Facts
-from opsapi.first_rows import MOST_SHOWN, more_words
+from opsapi.fields import Among
 
 
 def windows_of(group_id: str, *, not_over_at: datetime | None = None) -> QuerySet[MaintenanceWindow]:
@@ -70,7 +61,7 @@ def costly_windows(group_id: str, now: datetime) -> QuerySet[MaintenanceWindow]:
     return MaintenanceWindow.objects.filter(not_over(now), computed, group_id=group_id)
 
 
-def windows_in_effect(now: datetime) -> QuerySet[MaintenanceWindow]:
+def begun_windows(now: datetime) -> QuerySet[MaintenanceWindow]:
     """The windows of all projects that have begun and are not over; a recurring window may be in between."""
     return MaintenanceWindow.objects.filter(not_over(now), start__lte=now)
 
@@ -81,7 +72,7 @@ def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, Mai
     One query, however many alerts, and one more if a window selects hosts by their type.
     """
     groups = {alert.group_id for alert in alerts}
-    rows = list(windows_in_effect(now).filter(group_id__in=groups)) if groups else []
+    rows = list(begun_windows(now).filter(group_id__in=groups)) if groups else []
     windows = {row.id: row for row in rows}
     active = _active_by_category(((row.group_id, row.alert_types, row.rule) for row in rows), now)
     subjects = _subjects(active, {alert.id: alert.facts for alert in alerts})
@@ -108,11 +99,22 @@ def category_of(alert: Alert) -> str:
     return EVENT_TYPES[EventType(alert.event_type)].category.value
 
 
-def silences_of(notifications: Collection[Notification], *, now: datetime) -> dict[str, Silence]:
-    """The maintenance that holds back each notification now, by id; locks the windows.
+_LOCK_BEGUN = """
+SELECT id, group_id, alert_types, start, "end", recurrence::text, matchers::text
+  FROM alerting_maintenancewindow
+ WHERE group_id = ANY(%(groups)s) AND start <= %(now)s
+   AND ("end" > %(now)s OR recurrence IS NOT NULL AND (last_end IS NULL OR last_end > %(now)s))
+   AND alert_types && %(types)s::varchar[]
+ ORDER BY id FOR SHARE
+"""
+"""SQL: the windows that have begun and are not over, locked until the transaction ends."""
+
+
+def mutes_of(notifications: Collection[Notification], *, now: datetime) -> dict[str, Mute]:
+    """The window that mutes each notification now, by the notification's id; locks the windows.
 
     The windows are locked until the transaction ends. Events without a project have no windows, and windows
-    of a deleted project hold nothing back.
+    of a deleted project mute nothing.
     """
     categories = _categories(notifications)
     groups = {
@@ -124,7 +126,7 @@ def silences_of(notifications: Collection[Notification], *, now: datetime) -> di
         return {}
     with connection.cursor() as cursor:
         types = sorted(set(categories.values()))
-        cursor.execute(_ACTIVE, {"groups": sorted(groups), "types": types, "now": now})
+        cursor.execute(_LOCK_BEGUN, {"groups": sorted(groups), "types": types, "now": now})
         rows = cursor.fetchall()
     # Read last, and without a lock: deleting a project locks its windows first.
     live = set(Project.objects.filter(id__in={row[1] for row in rows}).values_list("id", flat=True))
@@ -137,21 +139,23 @@ def silences_of(notifications: Collection[Notification], *, now: datetime) -> di
         if notification.id in categories:
             key = notification.group_id or "", categories[notification.id]
             waiting.setdefault(key, []).append(notification.id)
-    silences: dict[str, Silence] = {}
+    mutes: dict[str, Mute] = {}
     # One window after the other, so that the patterns of each are compiled once.
     for key, windows in active.items():
         for window, until in windows:
             for name in waiting.get(key, ()):
-                if name not in silences and window.mutes(subjects[name]):
-                    silences[name] = Silence(window.id, until)
-    return silences
+                if name not in mutes and window.mutes(subjects[name]):
+                    mutes[name] = Mute(window.id, until)
+    return mutes
 
 
-_Active = Mapping[tuple[str, str], Sequence[ActiveWindow]]
+_ActiveWindows = Mapping[tuple[str, str], Sequence[ActiveWindow]]
 """Active windows by project and category."""
 
 
-def _active_by_category(rows: Iterable[tuple[str, Collection[str], WindowRule]], now: datetime) -> _Active:
+def _active_by_category(
+    rows: Iterable[tuple[str, Collection[str], WindowRule]], now: datetime
+) -> _ActiveWindows:
     by_rule = {rule.id: (group_id, categories, rule) for group_id, categories, rule in rows}
     found: dict[tuple[str, str], list[ActiveWindow]] = {}
     for active in active_windows((rule for _, _, rule in by_rule.values()), now):
@@ -162,7 +166,7 @@ def _active_by_category(rows: Iterable[tuple[str, Collection[str], WindowRule]],
 
 
 def _rule_of(row: Sequence[Any]) -> WindowRule:
-    """The rule of a row of _ACTIVE."""
+    """The rule of a row of _LOCK_BEGUN."""
     window_id, _, _, start, end, recurrence, matchers = row
     return window_rule(
         id=window_id,
@@ -173,7 +177,7 @@ def _rule_of(row: Sequence[Any]) -> WindowRule:
     )
 
 
-def _subjects(active: _Active, facts: Mapping[str, Facts]) -> dict[str, MatchSubject]:
+def _subjects(active: _ActiveWindows, facts: Mapping[str, Facts]) -> dict[str, MatchSubject]:
     return subjects_of((found.window for windows in active.values() for found in windows), facts)
 
 
@@ -191,16 +195,6 @@ def subjects_of(windows: Iterable[WindowRule], facts: Mapping[str, Facts]) -> di
     }
 
 
-_ACTIVE = """
-SELECT id, group_id, alert_types, start, "end", recurrence::text, matchers::text
-  FROM alerting_maintenancewindow
- WHERE group_id = ANY(%(groups)s) AND start <= %(now)s
-   AND ("end" > %(now)s OR recurrence IS NOT NULL AND (last_end IS NULL OR last_end > %(now)s))
-   AND alert_types && %(types)s::varchar[]
- ORDER BY id FOR SHARE
-"""
-
-
 def _categories(notifications: Collection[Notification]) -> dict[str, str]:
     """By notification, the category of its alert or event; missing if that was deleted."""
     types = _of_subjects(notifications, "event_type", "event_type")
@@ -216,150 +210,11 @@ def _of_subjects(notifications: Collection[Notification], of_alert: str, of_even
     """By notification, a column of its alert or of its event."""
     alerts = {notification.alert_id for notification in notifications if notification.alert_id}
     events = {notification.event_id for notification in notifications if notification.event_id}
-    found = dict(Alert.objects.filter(id__in=alerts).values_list("id", of_alert))
-    found |= dict(Event.objects.filter(id__in=events).values_list("id", of_event))
+    found = dict(Alert.objects.filter(Among("id", alerts)).values_list("id", of_alert))
+    if events:
+        found |= dict(Event.objects.filter(Among("id", events)).values_list("id", of_event))
     return {
         notification.id: found[about]
         for notification in notifications
         if (about := notification.alert_id or notification.event_id) in found
     }
-
-
-_THINGS: Mapping[Category, type[Model]] = {
-    Category.HOST: Host,
-    Category.REPLICA_SET: ReplicaSet,
-    Category.CLUSTER: Cluster,
-    Category.AGENT: Agent,
-}
-
-
-def mute_counts(group_ids: Collection[str]) -> dict[str, MuteCounts]:
-    """Return the numbers of objects and open alerts in each category, by project."""
-    things: dict[str, dict[Category, int]] = {id_: {} for id_ in group_ids}
-    for category, model in _THINGS.items():
-        rows = model._default_manager.filter(group_id__in=group_ids).order_by()
-        for group_id, count in rows.values_list("group_id").annotate(Count("pk")):
-            things[group_id][category] = count
-    alerts: dict[str, dict[Category, int]] = {id_: defaultdict(int) for id_ in group_ids}
-    opened = Alert.objects.filter(group_id__in=group_ids, status=AlertStatus.OPEN.value).order_by()
-    for group_id, event_type, count in opened.values_list("group_id", "event_type").annotate(Count("pk")):
-        alerts[group_id][EVENT_TYPES[EventType(event_type)].category] += count
-    return {id_: MuteCounts(things[id_], alerts[id_]) for id_ in group_ids}
-
-
-def mute_extent(
-    *, group_id: str, project: str, categories: Collection[str], is_narrow: bool = False, not_only: str = ""
-) -> MuteExtent:
-    """Return the extent of a window for these categories in a project."""
-    counts = mute_counts([group_id])[group_id]
-    return MuteExtent(
-        categories=categories, project=project, counts=counts, is_narrow=is_narrow, not_only=not_only
-    )
-
-
-def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent]:
-    """Return the extent of each window, by its id."""
-    listed = list(windows)
-    counts = mute_counts({window.group_id for window in listed})
-    return {
-        window.id: MuteExtent(
-            categories=window.alert_types,
-            project=str(window.group),
-            counts=counts[window.group_id],
-            is_narrow=bool(window.matchers),
-        )
-        for window in listed
-    }
-
-
-MOST_OCCURRENCES: Final = 10
-MOST_NAMED: Final = 100
-"""The most hosts and alerts that a preview names; it counts all of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Muted:
-    """The ids of the first muted hosts or alerts, and the number of all."""
-
-    ids: list[str]
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class WindowPreview:
-    """The next occurrences of a window, hosts by name, and open alerts, newest first."""
-
-    rule: WindowRule
-    occurrences: list[Occurrence]
-    hosts: Muted
-    alerts: Muted
-
-
-def window_preview(*, group_id: str, values: Mapping[str, Any], now: datetime) -> WindowPreview:
-    """Return the effect of a window in a project; `values` are of a valid document, by column.
-
-    Hosts and alerts are muted during each occurrence, by the rule of delivery.
-    """
-    rule = window_rule(
-        id="",
-        start=values["start"],
-        end=values["end"],
-        recurrence=values.get("recurrence"),
-        matchers=values.get("matchers"),
-    )
-    categories = values["alert_types"]
-    return WindowPreview(
-        rule=rule,
-        occurrences=list(islice(rule.occurrences(now), MOST_OCCURRENCES)),
-        hosts=_muted_hosts(group_id, rule) if Category.HOST.value in categories else Muted([], 0),
-        alerts=_muted_alerts(group_id, rule, categories),
-    )
-
-
-def _muted_hosts(group_id: str, rule: WindowRule) -> Muted:
-    hosts = hosts_of(group_id)
-    if not rule.matchers:
-        return Muted(list(hosts.values_list("id", flat=True)[:MOST_NAMED]), hosts.count())
-    columns = ("id", "hostname", "port", "type_name", "replica_set_name")
-    found = [row[0] for row in hosts.values_list(*columns) if rule.mutes(MatchSubject(*row[1:]))]
-    return Muted(found[:MOST_NAMED], len(found))
-
-
-def _muted_alerts(group_id: str, rule: WindowRule, categories: Collection[str]) -> Muted:
-    types = [name.value for name, spec in EVENT_TYPES.items() if spec.category.value in categories]
-    alerts = Alert.objects.filter(
-        group_id=group_id, status=AlertStatus.OPEN.value, event_type__in=types
-    ).order_by("-created", "-id")
-    if not rule.matchers:
-        return Muted(list(alerts.values_list("id", flat=True)[:MOST_NAMED]), alerts.count())
-    subjects = subjects_of([rule], dict(alerts.values_list("id", "facts")))
-    found = [alert_id for alert_id, subject in subjects.items() if rule.mutes(subject)]
-    return Muted(found[:MOST_NAMED], len(found))
-
-
-@dataclass(frozen=True, slots=True)
-class ShownWindow:
-    """A preview as the console shows it: four weeks, and the first hosts and alerts as rows."""
-
-    preview: WindowPreview
-    calendar: Calendar
-    hosts: Sequence[Host]
-    alerts: Sequence[Alert]
-
-    @property
-    def more_hosts(self) -> str:
-        """The text at the end of the hosts."""
-        return more_words(self.preview.hosts.count - len(self.hosts))
-
-    @property
-    def more_alerts(self) -> str:
-        """The text at the end of the alerts."""
-        return more_words(self.preview.alerts.count - len(self.alerts))
-
-
-def shown_window(*, group_id: str, values: Mapping[str, Any], now: datetime) -> ShownWindow:
-    """Return the effect of a window in a project for the console; `values` as of `window_preview`."""
-    preview = window_preview(group_id=group_id, values=values, now=now)
-    hosts = hosts_of(group_id).filter(id__in=preview.hosts.ids[:MOST_SHOWN])
-    alerts = Alert.objects.filter(id__in=preview.alerts.ids[:MOST_SHOWN]).order_by("-created", "-id")
-    return ShownWindow(preview, window_calendar(preview.rule, now), list(hosts), list(alerts))

@@ -1,115 +1,100 @@
 """The notification log, and the results of test notifications, as the API shows them."""
 
 from collections.abc import Iterable
+from typing import Any
 
+from django.db.models import Case, When
+from django.db.models.functions import Upper
 from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
 from alerting.notification_tests import NotificationTest
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.selectors.notification_log import LoggedAttempt, LoggedRow
+from alerting.selectors.notification_log import newest_attempts
 from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL
 from integrations.channels.webhook import WEBHOOK
 from integrations.choices import DeliveryStatus, MessageKind
-from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument
+from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, LinkDocument
+from opsapi.api.fields import ShownChoice, ShownId, ShownNumber, ShownText, ShownTime
+from opsapi.api.resources import Facts, Resource
+from opsapi.fields import WireTime
 from opsapi.wire_json import JsonObject, without_nulls
 
 _TIME_HELP = "Absent if the receiver could not be reached."
 
 
-class AttemptDocument(Document):
+class AttemptDocument(Resource):
     """One try to deliver a notification."""
 
-    example = {"number": 1, "ended": A_TIME, "status": "DELIVERED", "latencyMs": 84}
-
-    number = serializers.IntegerField()
-    ended = serializers.DateTimeField(required=False, help_text=_TIME_HELP)
-    status = serializers.ChoiceField([status.name for status in DeliveryStatus])
-    reason = serializers.CharField(required=False)
-    latencyMs = serializers.IntegerField(required=False, help_text=_TIME_HELP)
-
-
-class LoggedNotificationDocument(Document):
-    """A notification, its recipient and its outcome, or why it was not sent."""
-
-    example = {
-        "id": AN_ID,
-        "notificationId": ANOTHER_ID,
-        "kind": MessageKind.OPEN.value,
-        "typeName": EMAIL.type,
-        "channel": EMAIL.type,
-        "recipient": "oncall@example.com",
-        "status": NotificationStatus.DELIVERED.value,
-        "created": A_TIME,
-        "delivered": A_TIME,
-        "latencyMs": 84,
-        "attempts": [AttemptDocument.example],
-        "links": [],
+    path = ""
+    columns = {
+        "ended": Case(When(latency_ms__isnull=False, then=WireTime("ended"))),
+        "status": Upper("status"),
     }
 
-    id = serializers.CharField(help_text="The delivery ID, the same for every attempt.")
-    notificationId = serializers.CharField(help_text="ID of the notification in the alert configuration.")
-    kind = serializers.ChoiceField([kind.value for kind in MessageKind])
-    typeName = serializers.ChoiceField([*NOTIFICATION_TYPES])
-    channel = serializers.ChoiceField(
+    number = ShownNumber(example=1)
+    ended = ShownTime(required=False, help_text=_TIME_HELP)
+    status = ShownChoice([status.name for status in DeliveryStatus], example=DeliveryStatus.DELIVERED.name)
+    reason = ShownText(required=False)
+    latencyMs = ShownNumber(source="latency_ms", required=False, help_text=_TIME_HELP, example=84)
+
+
+class LoggedNotificationDocument(Resource):
+    """A notification, its recipient and its outcome, or why it was not sent."""
+
+    path = ""
+    columns = {
+        "due": Case(When(status=NotificationStatus.PENDING.value, then=WireTime("due"))),
+        "attempts": AttemptDocument.array(newest_attempts()),
+    }
+
+    id = ShownId(help_text="The delivery ID, the same for every attempt.")
+    notificationId = ShownId(
+        source="setting_id",
+        help_text="ID of the notification in the alert configuration.",
+        example=ANOTHER_ID,
+    )
+    kind = ShownChoice([kind.value for kind in MessageKind], example=MessageKind.OPEN.value)
+    typeName = ShownChoice([*NOTIFICATION_TYPES], source="type_name", example=EMAIL.type)
+    channel = ShownChoice(
         [*CHANNELS],
         required=False,
         help_text="Absent until the recipients are known.",
+        example=EMAIL.type,
     )
-    recipient = serializers.CharField(required=False, help_text="Redacted if it contains a secret.")
-    status = serializers.ChoiceField([status.value for status in NotificationStatus])
-    reason = serializers.CharField(
-        required=False, help_text="Why the notification was not delivered, or not yet."
+    recipient = ShownText(
+        source="shown_recipient",
+        required=False,
+        help_text="Redacted if it contains a secret.",
+        example="oncall@example.com",
     )
-    incidentId = serializers.CharField(
+    status = ShownChoice(
+        [status.value for status in NotificationStatus], example=NotificationStatus.DELIVERED.value
+    )
+    reason = ShownText(required=False, help_text="Why the notification was not delivered, or not yet.")
+    incidentId = ShownId(
+        source="incident_id",
         required=False,
         help_text="The incident that the message is about; absent if the alert is notified separately.",
     )
-    created = serializers.DateTimeField()
+    created = ShownTime()
     due = serializers.DateTimeField(required=False, help_text="Time of the next attempt, while PENDING.")
-    delivered = serializers.DateTimeField(required=False)
-    latencyMs = serializers.IntegerField(
+    delivered = ShownTime(required=False)
+    latencyMs = ShownNumber(
+        source="latency_ms",
         required=False,
         help_text="Latency of the last attempt in milliseconds; absent if the receiver could not be reached.",
+        example=84,
     )
     attempts = AttemptDocument(many=True)
     links = LinkDocument(many=True, help_text="Always empty: a notification has no URL of its own.")
 
-
-def present_logged(row: LoggedRow, *, with_recipient: bool) -> JsonObject:
-    is_pending = row["status"] == NotificationStatus.PENDING.value
-    return without_nulls(
-        {
-            "id": row["id"],
-            "notificationId": row["setting_id"],
-            "kind": row["kind"],
-            "typeName": row["type_name"],
-            "channel": row["channel"],
-            "recipient": (row["recipient"] or None) if with_recipient else None,
-            "status": row["status"],
-            "reason": row["reason"],
-            "incidentId": row["incident_id"],
-            "created": row["wire_created"],
-            "due": row["wire_due"] if is_pending else None,
-            "delivered": row["wire_delivered"],
-            "latencyMs": row["latency_ms"],
-            "attempts": [_attempt(attempt) for attempt in reversed(row["attempts_json"])],
-            "links": [],
-        }
-    )
-
-
-def _attempt(row: LoggedAttempt) -> JsonObject:
-    return without_nulls(
-        {
-            "number": row["number"],
-            "ended": None if row["latency_ms"] is None else row["wire_ended"],
-            "status": DeliveryStatus(row["status"]).name,
-            "reason": row["reason"],
-            "latencyMs": row["latency_ms"],
-        }
-    )
+    @classmethod
+    def facts(cls, row: Iterable[Any]) -> Facts:
+        """Return the notification with its attempts in the order of time."""
+        facts = super().facts(row)
+        return {**facts, "attempts": facts["attempts"][::-1]}
 
 
 _ENDS = [NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value]

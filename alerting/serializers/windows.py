@@ -12,7 +12,7 @@ from alerting.rules.recurrence import (
     time_zone,
 )
 from alerting.selectors.alerts import alert_rows
-from alerting.selectors.windows import MOST_NAMED, MOST_OCCURRENCES, WindowPreview
+from alerting.selectors.window_previews import MOST_NAMED, MOST_OCCURRENCES, WindowPreview
 from alerting.serializers.alerts import AlertDocument, present_alert
 from alerting.serializers.config_parts import MatcherDocument
 from automation.selectors.hosts import hosts_of

@@ -25,7 +25,8 @@ _CONDITION = ("event_type", "matchers", "metric_threshold", "threshold")
 _SCOPE = ("for_all_groups", "group_ids", "tags")
 
 
-def _differ(config: AlertConfig, before: AlertConfig, columns: Iterable[str]) -> bool:
+def columns_differ(config: AlertConfig, before: AlertConfig, columns: Iterable[str]) -> bool:
+    """Whether one of the columns has changed; `before` is a copy from before."""
     return any(_stored(config, column) != _stored(before, column) for column in columns)
 
 
@@ -34,11 +35,6 @@ def _stored(config: AlertConfig, column: str) -> Any:
     value = getattr(config, column)
     is_threshold = value and column in {"metric_threshold", "threshold"}
     return {**value, "threshold": float(value["threshold"])} if is_threshold else value
-
-
-def coverage_differs(config: AlertConfig, before: AlertConfig) -> bool:
-    """Whether a change of a configuration can start or end alerts; `before` is a copy from before."""
-    return _differ(config, before, ("enabled", *_CONDITION, *_SCOPE))
 
 
 def config_evaluate(*, config: AlertConfig, projects: QuerySet[Project], now: datetime) -> None:
@@ -57,9 +53,9 @@ def coverage_follow(*, config: AlertConfig, before: AlertConfig, actor: Actor, n
 
     `before` is a copy from before the change. Call it in the transaction, and under the lock, of the change.
     """
-    if not coverage_differs(config, before):
+    if not columns_differ(config, before, ("enabled", *_CONDITION, *_SCOPE)):
         return
-    if before.enabled and config.enabled and not _differ(config, before, _CONDITION):
+    if before.enabled and config.enabled and not columns_differ(config, before, _CONDITION):
         _move(config, before, actor, now)
         return
     config_alerts_cancel(config=config, actor=actor, now=now)

@@ -25,9 +25,9 @@ from alerting.selectors.scopes import covered_projects
 from alerting.serializers.configs import config_facts
 from alerting.services.alerts import alerts_delay
 from alerting.services.config_coverage import (
+    columns_differ,
     config_alerts_cancel,
     config_evaluate,
-    coverage_differs,
     coverage_follow,
 )
 from alerting.services.incidents import incidents_ungroup
@@ -232,8 +232,8 @@ def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) ->
     notifications_changed = "notifications" in values and settings_replace(
         config=config, notifications=values["notifications"]
     )
-    grouping_changed = _grouping(config) != _grouping(before)
-    if not (coverage_differs(config, before) or notifications_changed or grouping_changed):
+    named = values.keys() - {"notifications"}
+    if not columns_differ(config, before, named) and not notifications_changed:
         return
     config.updated = now
     config.save()
@@ -244,10 +244,6 @@ def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) ->
         alerts_delay(config_id=config.id, delay=min(delays, default=timedelta()))
     if before.grouping != config.grouping == Grouping.NONE.value:
         incidents_ungroup(config=config, now=now)
-
-
-def _grouping(config: AlertConfig) -> tuple[str, int]:
-    return config.grouping, config.group_wait_sec
 
 
 def _assign(config: AlertConfig, values: Values) -> None:

@@ -279,10 +279,10 @@ def _if_received(then: Expression, otherwise: Expression) -> Case:
 
 
 @transaction.atomic
-def notifications_unsilence(*, group_id: str, now: datetime, window_id: str | None = None) -> None:
-    """Decide again on notifications that this maintenance window, or any window, of a project holds back."""
-    held_back = Notification.objects.filter(group_id=group_id, silenced_by__isnull=False)
-    _decide_again(held_back.filter(silenced_by=window_id) if window_id else held_back, now)
+def notifications_unmute(*, group_id: str, now: datetime, window_id: str | None = None) -> None:
+    """Decide again on notifications that this window, or any window, of a project mutes."""
+    muted = Notification.objects.filter(group_id=group_id, silenced_by__isnull=False)
+    _decide_again(muted.filter(silenced_by=window_id) if window_id else muted, now)
 
 
 @transaction.atomic
@@ -357,7 +357,7 @@ def _so_far(
     """
     settings = {setting.id: setting for setting, _ in notified}
     rows = Notification.objects.filter(
-        alert__in={alert.id for _, alert in notified}, setting_id__in=settings, part=None
+        Among("alert_id", {alert.id for _, alert in notified}), Among("setting_id", settings), part=None
     )
     waiting: set[tuple[str, str]] = set()
     numbers: Counter[tuple[str, str]] = Counter()
@@ -413,7 +413,7 @@ def _recently_notified(
     """The addresses that a reminder leaves out: with a pending or recent notification.
 
     Recent means less than half the interval ago. Otherwise a recipient whose mail server was down, or who was
-    silenced, would get several reminders at once.
+    muted, would get several reminders at once.
     """
     interval = setting.interval
     if notification.kind != MessageKind.UPDATE.value or notification.part or interval is None:

@@ -30,7 +30,7 @@ from alerting.rules.transition import target_key
 from alerting.selectors.windows import not_over
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import project_lock
-from alerting.services.notifications import notifications_drop, notifications_unsilence
+from alerting.services.notifications import notifications_drop, notifications_unmute
 from automation.models import Agent, Cluster, Host
 from automation.reports import OLDEST
 from automation.selectors.agents import agent_state
@@ -71,7 +71,7 @@ def project_alerting_end(*, project: Project, actor: Actor, now: datetime, **_: 
     one_shot = Notification.objects.filter(group_id=group_id, kind=MessageKind.INFORM.value)
     notifications_drop(rows=one_shot, reason=DropReason.CONFIG_OFF)
     # The windows of a deleted project hold nothing back, nor its rows with it.
-    notifications_unsilence(group_id=group_id, now=now)
+    notifications_unmute(group_id=group_id, now=now)
 
 
 @transaction.atomic

@@ -12,7 +12,7 @@ from alerting.rules.recurrence import last_end, recurrence_of
 from alerting.selectors.windows import costly_windows
 from alerting.serializers.windows import WindowDocument, window_faults
 from alerting.services.locks import project_lock
-from alerting.services.notifications import notifications_unsilence
+from alerting.services.notifications import notifications_unmute
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
@@ -25,15 +25,15 @@ from opsapi.api.resources import Facts
 
 MOST_COSTLY_WINDOWS = 100
 """The most windows of a project that recur or have matchers and are not over."""
-_SILENCING = frozenset({"start", "end", "alert_types", "recurrence", "matchers"})
-"""If one of these fields changes, notifications that the window holds back may be due."""
+_MUTING = frozenset({"start", "end", "alert_types", "recurrence", "matchers"})
+"""If one of these fields changes, notifications that the window mutes may be due."""
 
 
 @transaction.atomic
 def window_create(
     *, group_id: str, values: Mapping[str, Any], actor: Actor, now: datetime
 ) -> MaintenanceWindow:
-    """Create a window from a validated document; a window that has begun silences at once.
+    """Create a window from a validated document; a window that has begun mutes at once.
 
     Raises:
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; LIMIT_REACHED.
@@ -79,7 +79,7 @@ def window_change(
         raise ApiError.of_fields(found)
     window.last_end, window.updated = _last_end(window), now
     window.save(update_fields=[*changed, "last_end", "updated"])
-    if _SILENCING.intersection(changed):
+    if _MUTING.intersection(changed):
         _check_room(group_id, now)
     _record(
         window,
@@ -89,13 +89,13 @@ def window_change(
         old=old,
         new=WindowDocument.stored(window),
     )
-    if _SILENCING.intersection(changed):
-        notifications_unsilence(group_id=group_id, now=now, window_id=window_id)
+    if _MUTING.intersection(changed):
+        notifications_unmute(group_id=group_id, now=now, window_id=window_id)
 
 
 @transaction.atomic
 def window_delete(*, group_id: str, window_id: str, actor: Actor, now: datetime) -> None:
-    """Delete a window; notifications that it held back are sent unless another window holds them back.
+    """Delete a window; notifications that it muted are sent unless another window mutes them.
 
     Raises:
         ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime.
@@ -105,7 +105,7 @@ def window_delete(*, group_id: str, window_id: str, actor: Actor, now: datetime)
     old = WindowDocument.stored(window)
     MaintenanceWindow.objects.filter(id=window_id).delete()
     _record(window, EventType.MAINTENANCE_WINDOW_DELETED_AUDIT, actor, now, old=old)
-    notifications_unsilence(group_id=group_id, now=now, window_id=window_id)
+    notifications_unmute(group_id=group_id, now=now, window_id=window_id)
 
 
 def _columns(values: Mapping[str, Any]) -> Mapping[str, Any]:

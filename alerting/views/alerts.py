@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from django.utils.functional import cached_property
+from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -12,11 +12,9 @@ from alerting.models import Notification
 from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
 from alerting.selectors.configs import configs_named
 from alerting.selectors.notification_log import (
-    LoggedRow,
     alert_notification,
     alert_notifications,
     event_notifications,
-    logged_notification,
     notified_event,
 )
 from alerting.serializers.alerts import (
@@ -27,7 +25,7 @@ from alerting.serializers.alerts import (
     present_alert,
 )
 from alerting.serializers.configs import RaisingConfigDocument, config_document
-from alerting.serializers.notification_log import LoggedNotificationDocument, present_logged
+from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.resend import notification_resend
 from opsapi.api.catalogue import ErrorCode
@@ -35,21 +33,23 @@ from opsapi.api.errors import get_or_404
 from opsapi.api.paging import DeferredRows
 from opsapi.api.query import LISTING, Parameter, read_choice
 from opsapi.roles import INSTALLATION, Role
-from opsapi.wire_json import JsonObject
 
 
 class LogViewSet(KeyViewSet):
     """A view that shows notifications of the log."""
 
-    def present_logged(self, row: LoggedRow) -> JsonObject:
-        """A notification, with its recipient if the caller may read its configuration."""
-        return present_logged(row, with_recipient=self.reads_config(is_global=row["is_global"]))
+    def list_logged(self, notifications: QuerySet[Notification]) -> Response:
+        """Return a page of notifications of the log."""
+        document = LoggedNotificationDocument
+        rows = DeferredRows(document.rows(notifications))
+        return self.list(rows, lambda row: document.present(document.facts(row), self.links))
 
-    def reads_config(self, *, is_global: bool) -> bool:
-        return not is_global or self._reads_global_configs
+    def reads_config(self, alert: AlertRow) -> bool:
+        """Whether the caller may read the configuration of the alert, and so its recipients."""
+        return not alert["is_global"] or self.reads_global_configs
 
-    @cached_property
-    def _reads_global_configs(self) -> bool:
+    @property
+    def reads_global_configs(self) -> bool:
         return self.caller.holds(Role.GLOBAL_READ_ONLY, INSTALLATION)
 
 
@@ -68,8 +68,9 @@ class EventNotificationViewSet(LogViewSet):
 
     def index(self, request: Request, group_id: str, event_id: str) -> Response:
         """List the notifications of the event, newest first."""
-        rows = DeferredRows(event_notifications(event_id, group_id=self.group.id))
-        return self.list(rows, self.present_logged)
+        return self.list_logged(
+            event_notifications(event_id, group_id=self.group.id, with_global=self.reads_global_configs)
+        )
 
 
 class ResendingViewSet(LogViewSet):
@@ -96,9 +97,11 @@ class ResendingViewSet(LogViewSet):
     def resend(self, request: Request, **_: str) -> Response:
         """Send a failed notification again, with the same delivery ID. No body is needed."""
         notification_resend(notification=self.notification, actor=self.actor, now=self.now)
-        row = logged_notification(self.alert["id"], self.notification.id)
-        row = get_or_404(row, ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id)
-        return Response(self.present_logged(row))
+        rows = alert_notifications(self.alert["id"], with_recipients=self.reads_config(self.alert))
+        facts = LoggedNotificationDocument.found(
+            rows.filter(id=self.notification.id), ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id
+        )
+        return self.alone(LoggedNotificationDocument, facts)
 
 
 STATUS = Parameter(
@@ -161,14 +164,15 @@ class AnyAlertViewSet(LogViewSet):
     def configs(self, request: Request, **_: str) -> Response:
         """Get the configuration of the alert; empty if it is deleted, or if the caller may not read it."""
         group_id = None if self.alert["is_global"] else self.alert["group_id"]
-        readable = self.reads_config(is_global=self.alert["is_global"])
+        readable = self.reads_config(self.alert)
         configs = configs_named([self.alert["config_id"]] if readable else [], group_id)
         return self.list_of(config_document(group_id), configs)
 
     def notifications(self, request: Request, **_: str) -> Response:
         """List the notifications of the alert, newest first."""
-        rows = DeferredRows(alert_notifications(self.alert["id"]))
-        return self.list(rows, self.present_logged)
+        return self.list_logged(
+            alert_notifications(self.alert["id"], with_recipients=self.reads_config(self.alert))
+        )
 
     @property
     def scope(self) -> str | None:

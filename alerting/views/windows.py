@@ -4,7 +4,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alerting.access import READ, WRITE
-from alerting.selectors.windows import window_preview, window_with_id, windows_of
+from alerting.selectors.window_previews import window_preview
+from alerting.selectors.windows import window_with_id, windows_of
 from alerting.serializers.windows import (
     WindowChange,
     WindowDocument,
@@ -13,10 +14,9 @@ from alerting.serializers.windows import (
 )
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING, Parameter, read_flag
 from opsapi.api.resources import Facts
-from opsapi.api.views import ApiViewSet
+from opsapi.api.views import ApiViewSet, answers_of, read_write
 
 INCLUDE_EXPIRED = Parameter(
     "includeExpired",
@@ -31,23 +31,10 @@ INCLUDE_EXPIRED = Parameter(
 class WindowViewSet(ApiViewSet):
     """`/groups/{id}/maintenanceWindows` and `…/{window_id}`."""
 
-    access = {
-        "index": READ,
-        "create": WRITE,
-        "preview": WRITE,
-        "retrieve": READ,
-        "update": WRITE,
-        "destroy": WRITE,
-    }
+    access = {**read_write(READ, WRITE), "preview": WRITE}
     parameters = {"index": (*LISTING, INCLUDE_EXPIRED)}
     bodies = {"create": WindowDocument, "preview": WindowDocument, "update": WindowChange}
-    answers = {
-        "index": [WindowDocument],
-        "create": WindowDocument,
-        "preview": WindowPreviewDocument,
-        "retrieve": WindowDocument,
-        "update": WindowDocument,
-    }
+    answers = {**answers_of(WindowDocument), "preview": WindowPreviewDocument}
     statuses = {"destroy": 204}
     refusals = {"create": [ErrorCode.LIMIT_REACHED], "update": [ErrorCode.LIMIT_REACHED]}
     identifiers = {"window_id": ErrorCode.INVALID_MAINTENANCE_WINDOW_ID}
@@ -65,7 +52,7 @@ class WindowViewSet(ApiViewSet):
         return self.list_of(WindowDocument, windows_of(self.group.id, not_over_at=after))
 
     def create(self, request: Request, group_id: str) -> Response:
-        """Create a window. A window that has begun silences notifications at once."""
+        """Create a window. A window that has begun mutes notifications at once."""
         values = self.body(stored={"groupId": self.group.id})
         window = window_create(group_id=self.group.id, values=values, actor=self.actor, now=self.now)
         return self.alone(WindowDocument, self._stored(window.id))
@@ -84,7 +71,7 @@ class WindowViewSet(ApiViewSet):
         return self.alone(WindowDocument, self.window)
 
     def update(self, request: Request, group_id: str, window_id: str) -> Response:
-        """Change the given fields. Notifications that the window no longer silences are sent at once."""
+        """Change the given fields. Notifications that the window no longer mutes are sent at once."""
         changes = self.body(stored=self.window)
         window_change(
             group_id=self.group.id, window_id=window_id, changes=changes, actor=self.actor, now=self.now
@@ -92,10 +79,10 @@ class WindowViewSet(ApiViewSet):
         return self.alone(WindowDocument, self._stored(window_id))
 
     def destroy(self, request: Request, group_id: str, window_id: str) -> Response:
-        """Delete a window. Notifications that it silenced are sent at once."""
+        """Delete a window. Notifications that it muted are sent at once."""
         window_delete(group_id=self.group.id, window_id=window_id, actor=self.actor, now=self.now)
         return Response()
 
     def _stored(self, window_id: str) -> Facts:
-        window = WindowDocument.first(window_with_id(window_id, group_id=self.group.id))
-        return get_or_404(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, self.group.id)
+        window = window_with_id(window_id, group_id=self.group.id)
+        return WindowDocument.found(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, self.group.id)

@@ -221,7 +221,7 @@ def _add(call: ActionCall) -> ActionOutcome:
     group = call.values["group"]
     asked = as_asked([Grant(Role.GROUP_AGENT, group_id=group.id)])
     roles = RoleRequest(asked, INSTALLATION, call.operator.grants)
-    new_key = api_key_issue(desc=call.values["desc"], roles=roles, actor=call.actor, now=call.now)
+    new_key = api_key_issue(values={"desc": call.values["desc"]}, roles=roles, actor=call.actor, now=call.now)
     # As on the page of a new key, only this response contains the private key.
     context = {
         **install_steps(call.address, group.id, new_key, call.values["databases"]),
@@ -361,14 +361,14 @@ class AgentAdmin(ConsoleAdmin):
 
 @admin.register(FleetWatch)
 class FleetWatchAdmin(ConsoleAdmin):
-    """The time from which silence counts."""
+    """The time from which heartbeat timeouts are counted."""
 
     section = Section.PLATFORM
     icon = "visibility"
     list_display = ["counting_since", "swept"]
     ordering = ["id"]
     fields = ["counting_since", "swept"]
-    empty_text = "No worker has checked for silent hosts and agents yet."
+    empty_text = "No worker has looked for heartbeat timeouts yet."
 
 
 @admin.register(ReportAnswer)

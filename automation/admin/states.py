@@ -72,7 +72,7 @@ def cluster_state(members: MembersNow, now: datetime) -> State:
 
 
 def agent_state(agent: Agent) -> State:
-    return ("silent", Tone.BAD) if agent.down else ("reporting", Tone.GOOD)
+    return ("not reporting", Tone.BAD) if agent.down else ("reporting", Tone.GOOD)
 
 
 def alerts_about(name: str, group_id: str) -> SafeString:

@@ -1,4 +1,4 @@
-"""Hosts that are down and agents that are silent are found, however many are not."""
+"""Indexes that find hosts that are down and agents that stopped reporting among any number of others."""
 
 from django.db import migrations, models
 from django.db.models import Q

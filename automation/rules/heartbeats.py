@@ -1,4 +1,4 @@
-"""Decides when agents and hosts are silent, and when the platform itself was down; events of agents. Pure."""
+"""Decides on heartbeat timeouts, and when the platform itself was down; events of agents. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from automation.choices import AgentType
 from events.types import EventType, closing_type
 
 HEARTBEAT_TIMEOUT = timedelta(minutes=4)
-"""Silent after this time without a report."""
+"""An agent or host without a report for this long has a heartbeat timeout."""
 ABSENCE = timedelta(seconds=60)
 """If no sweep ran for longer than this, the platform was down and nobody could report."""
 
@@ -18,7 +18,7 @@ def heard_limit(now: datetime) -> datetime:
 
 
 def unheard_for(last_report: datetime | None, now: datetime) -> timedelta | None:
-    """Time since the last report of a host, if it is longer than an agent may be silent.
+    """Time since the last report of a host, if it is longer than the heartbeat timeout.
 
     None while the report counts, and before the first report. Only pages use this: alerts follow from the
     sweep.
@@ -29,16 +29,16 @@ def unheard_for(last_report: datetime | None, now: datetime) -> timedelta | None
 
 
 def timed_out_since(*, counting_since: datetime, now: datetime) -> datetime | None:
-    """Silent if the last report was at or before this moment.
+    """Agents whose last report was at or before this moment have a heartbeat timeout.
 
-    None if the clocks, started at `counting_since`, have not run for that long: then nobody is silent.
+    None if the clocks, started at `counting_since`, have not run for that long: then no agent has a timeout.
     """
     limit = heard_limit(now)
     return limit if counting_since <= limit else None
 
 
 def clocks_start(*, counting_since: datetime, swept: datetime | None, now: datetime) -> datetime:
-    """When the clocks of silence started: unchanged, or now if the last sweep is too long ago.
+    """When the clocks of heartbeat timeouts started: unchanged, or now if the last sweep is too long ago.
 
     Clocks with a start in the future start at that time.
     """
@@ -50,7 +50,7 @@ def clocks_start(*, counting_since: datetime, swept: datetime | None, now: datet
 AGENT_DOWN: Mapping[AgentType, EventType] = {
     agent_type: EventType(f"{agent_type.value}_AGENT_DOWN") for agent_type in AgentType
 }
-"""The event when an agent of this type becomes silent."""
+"""The event of the heartbeat timeout of an agent of this type."""
 
 AGENT_VERSION_BEHIND: Mapping[AgentType, EventType] = {
     agent_type: EventType(f"{agent_type.value}_AGENT_VERSION_BEHIND")

@@ -98,8 +98,10 @@ def first_report(group_id: str, since: datetime) -> FirstReport:
 
 def agents_timed_out(visible_scope: VisibleScope) -> FirstRows[Agent]:
     """Return agents that stopped reporting, by project, type and name."""
-    silent = Agent.objects.filter(down=True, group__deleted=None).select_related("group")
-    return first_rows(in_visible_scope(silent, visible_scope).order_by("group_id", "agent_type", "hostname"))
+    timed_out = Agent.objects.filter(down=True, group__deleted=None).select_related("group")
+    return first_rows(
+        in_visible_scope(timed_out, visible_scope).order_by("group_id", "agent_type", "hostname")
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class AgentDocument(Resource):
     created = ShownTime()
     lastReport = ShownTime(source="last_report")
     lastPing = ShownTime(source="last_report", help_text="The same as lastReport.")
-    down = ShownFlag(help_text="Whether the agent has been silent for 4 minutes.", example=False)
+    down = ShownFlag(help_text="Whether the agent has sent no report for 4 minutes.", example=False)
     stateName = ShownChoice(
         [state.value for state in AgentState],
         help_text="The same as down, as a word.",

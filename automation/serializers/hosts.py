@@ -1,7 +1,6 @@
 """Hosts, their databases, measurements and clusters as the API shows and accepts them; the set of metrics."""
 
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -111,12 +110,6 @@ class NewHost(HostDocument):
 
     hostname = Hostname(example="db1.example.com")
     port = Port(example=27017)
-
-    @classmethod
-    @cache
-    def written(cls) -> Mapping[str, str]:
-        """Return the columns of the writable fields, by the names of the fields."""
-        return {name: str(field.source) for name, field in cls().fields.items() if not field.read_only}
 
 
 class HostChange(NewHost):

@@ -1,4 +1,4 @@
-"""Heartbeats of agents: records them, finds agents and hosts that are silent; adds and deletes agents.
+"""Heartbeats of agents: records them, finds timeouts of agents and hosts; adds and deletes agents.
 
 Any number of workers can search. Found rows are checked again under the locks of a report, in the same
 order. Each transaction covers a batch of a project.
@@ -75,9 +75,9 @@ def _timed_out_agents(limit: datetime) -> QuerySet[Agent]:
 
 def _timed_out_hosts(limit: datetime) -> QuerySet[Host]:
     """Hosts without a report although their agent reports, and did not return within the timeout."""
-    speaking = Q(reported_by__returned=None) | Q(reported_by__returned__lte=limit)
-    silent = Host.objects.filter(down=False, last_report__lte=limit)
-    return silent.filter(speaking, reported_by__down=False, reported_by__last_report__gt=limit)
+    reporting = Q(reported_by__returned=None) | Q(reported_by__returned__lte=limit)
+    timed_out = Host.objects.filter(down=False, last_report__lte=limit)
+    return timed_out.filter(reporting, reported_by__down=False, reported_by__last_report__gt=limit)
 
 
 @transaction.atomic

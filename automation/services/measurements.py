@@ -15,11 +15,14 @@ from automation.services.old_measurements import old_measurements_trim
 MEASUREMENTS_AT_ONCE = 5_000
 """Maximum number of rows deleted in a transaction, so that transactions stay short."""
 
-# Missing sources are added. The caller has locked the host, so no other process adds the same source.
+# Missing sources are added. The caller has locked the host, so no other process adds the same source. Rows in
+# the order of the index leave its pages fuller: 38 bytes a row after a day instead of 44. The subselect hides
+# the length of the arrays from PostgreSQL. Otherwise a plan for one host seems so much cheaper than a plan
+# for ten that PostgreSQL makes a new plan for each report: 0.21 ms with 100,000 hosts, instead of 0.05 ms.
 _WRITE = f"""
 WITH given AS (
     SELECT *
-      FROM unnest(%(hosts)s::text[], %(databases)s::text[], %(ages)s::int[], %(numbers)s::text[])
+      FROM unnest((SELECT %(hosts)s::text[]), %(databases)s::text[], %(ages)s::int[], %(numbers)s::text[])
            AS given (host_id, database, age, numbers)
 ), fresh AS (
     INSERT INTO automation_source (host_id, database)
@@ -37,7 +40,9 @@ WITH given AS (
     SELECT nextval('automation_reading_report') AS report
 )
 INSERT INTO {READINGS} (source_id, reported, report, age, numbers)
-SELECT found.id, %(reported)s, this.report, found.age, found.numbers::float8[] FROM found, this
+SELECT found.id, %(reported)s, this.report, found.age, found.numbers::float8[]
+  FROM found, this
+ ORDER BY found.id
 RETURNING report
 """  # noqa: S608 - contains only our own names
 

@@ -40,7 +40,7 @@ from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, Parameter, read_identifier
 from opsapi.api.resources import Facts
-from opsapi.api.views import ApiViewSet
+from opsapi.api.views import ApiViewSet, answers_of, read_write
 from opsapi.ids import ID_PATTERN
 
 CLUSTER_ID = Parameter(
@@ -72,23 +72,10 @@ class OfHost(ApiViewSet):
 class HostViewSet(OfHost):
     """`/groups/{id}/hosts`, `…/{host_id}`, `…/byName/{host}:{port}`."""
 
-    access = {
-        "index": READ,
-        "create": WRITE_HOSTS,
-        "by_name": READ,
-        "retrieve": READ,
-        "update": WRITE_HOSTS,
-        "destroy": WRITE_HOSTS,
-    }
+    access = {**read_write(READ, WRITE_HOSTS), "by_name": READ}
     parameters = {"index": (*LISTING, CLUSTER_ID)}
     bodies = {"create": NewHost, "update": HostChange}
-    answers = {
-        "index": [HostDocument],
-        "create": HostDocument,
-        "by_name": HostDocument,
-        "retrieve": HostDocument,
-        "update": HostDocument,
-    }
+    answers = {**answers_of(HostDocument), "by_name": HostDocument}
     statuses = {"create": 201, "destroy": 204}
     refusals = {
         "create": (ErrorCode.HOST_ALREADY_EXISTS, ErrorCode.LIMIT_REACHED),
@@ -220,8 +207,10 @@ class ClusterViewSet(ApiViewSet):
     def load(self) -> None:
         if "cluster_id" in self.kwargs:
             cluster_id = self.kwargs["cluster_id"]
-            cluster = ClusterDocument.first(cluster_with_id(cluster_id, group_id=self.group.id))
-            self.cluster = get_or_404(cluster, ErrorCode.CLUSTER_NOT_FOUND, cluster_id, self.group.id)
+            cluster = cluster_with_id(cluster_id, group_id=self.group.id)
+            self.cluster = ClusterDocument.found(
+                cluster, ErrorCode.CLUSTER_NOT_FOUND, cluster_id, self.group.id
+            )
 
     def index(self, request: Request, group_id: str) -> Response:
         """List clusters by name."""

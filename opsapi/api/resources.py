@@ -10,10 +10,14 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
-from django.db.models import F, Model, QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import F, Func, JSONField, Model, QuerySet
+from django.db.models.functions import JSONObject
 from rest_framework import serializers
 
+from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, LINKS, Document, self_link
+from opsapi.api.errors import get_or_404
 from opsapi.api.links import Links
 from opsapi.fields import WireTime
 from opsapi.wire_json import JsonObject, without_nulls
@@ -27,7 +31,8 @@ class Resource(Document):
     """A document of a row: a field shows the column or annotation that its `source` names.
 
     `columns`: SQL of the fields that are no column. `nullable`: fields that are null and not left out.
-    `path`: where the API has it, as a pattern of fields and of the parameters of the view's path.
+    `path`: where the API has it, as a pattern of fields and of the parameters of the view's path. A resource
+    with an empty path has no links.
     `relations`: paths of related resources, shown with a single document if all fields in the path exist.
     """
 
@@ -42,12 +47,20 @@ class Resource(Document):
         if cls.example:
             return facts
         path = _formatted(cls.path, {"group_id": AN_ID, "org_id": AN_ID, **facts})
-        return {**facts, LINKS: self_link(path)} if path else facts
+        if path:
+            return {**facts, LINKS: self_link(path)}
+        return {**facts, LINKS: []} if path == "" and LINKS in facts else facts
 
     @classmethod
     def rows(cls, queryset: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
         """Return rows of values. PostgreSQL formats times, which is far cheaper than in Python."""
         return queryset.values_list(*_columns(cls).values())
+
+    @classmethod
+    def array(cls, queryset: QuerySet[Any, Any]) -> ArraySubquery:
+        """Return a column of another resource: the facts of the rows, in an array."""
+        facts = Func(JSONObject(**_columns(cls)), function="jsonb_strip_nulls", output_field=JSONField())
+        return ArraySubquery(queryset.values_list(facts))
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:
@@ -56,10 +69,24 @@ class Resource(Document):
         return {name: value for name, value in values if value is not None or name in cls.nullable}
 
     @classmethod
+    @cache
+    def written(cls) -> Mapping[str, str]:
+        """Return the columns of the fields that clients write, by the names of the fields."""
+        return {name: str(field.source) for name, field in cls().fields.items() if not field.read_only}
+
+    @classmethod
     def first(cls, queryset: QuerySet[Any, Any]) -> Facts | None:
         """Return the facts of the first row; None without rows."""
         row = cls.rows(queryset).first()
         return None if row is None else cls.facts(row)
+
+    @classmethod
+    def found(cls, queryset: QuerySet[Any, Any], code: ErrorCode, *named: str) -> Facts:
+        """Return the facts of the first row.
+
+        Raises: ApiError: `code`, with the IDs or names that were `named`, if there are no rows.
+        """
+        return get_or_404(cls.first(queryset), code, *named)
 
     @classmethod
     def stored(cls, row: Model) -> Facts:
@@ -80,7 +107,7 @@ class Resource(Document):
         named = {**place, **facts}
         relations = cls.relations.items() if alone else ()
         found = without_nulls((name, _formatted(path, named)) for name, path in relations)
-        return {**facts, LINKS: links.related(cls.path.format_map(named), found)}
+        return {**facts, LINKS: links.related(cls.path.format_map(named), found) if cls.path else []}
 
 
 @cache

@@ -203,6 +203,16 @@ class ApiViewSet(ViewSet):
         return cast(Response, finished)
 
 
+def read_write(read: Access, write: Access) -> Mapping[str, Access]:
+    """Return the access of the usual actions of a resource."""
+    return {"index": read, "retrieve": read, "create": write, "update": write, "destroy": write}
+
+
+def answers_of(document: type[Document]) -> Mapping[str, Any]:
+    """Return the answers of the usual actions of a resource: a list, or a single document."""
+    return {"index": [document], "retrieve": document, "create": document, "update": document}
+
+
 class UnknownPath(ApiViewSet):
     """Any path below a base of the API without a route: 401 first, then 404, for all methods."""
 

@@ -226,8 +226,8 @@ class DocumentForm(ConsoleForm):
         return {name: declared[name] for name, field in fields.items() if not field.read_only}
 
     def stored(self) -> Mapping[str, Any]:
-        """The stored values, if the document changes a row."""
-        if self.row is None or not self.document.is_change:
+        """The stored values of the row, if any."""
+        if self.row is None:
             return {}
         sources = ((name, field.source or name) for name, field in self._written.items())
         return {name: getattr(self.row, source, None) for name, source in sources}

@@ -29,6 +29,6 @@ def is_in(browser: Client, **headers: str) -> bool:
 
 def admin_of(name: str) -> ConsoleAdmin:
     """What shows a model, by the model's label."""
-    found = next(one for model, one in admin.site._registry.items() if model._meta.label_lower == name)
+    found = next(pages for model, pages in admin.site._registry.items() if model._meta.label_lower == name)
     assert isinstance(found, ConsoleAdmin)
     return found

@@ -96,7 +96,7 @@ def fill(project: Project) -> None:
     """A row or more of every model."""
     now = clock.now()
     grants = [Grant(Role.GROUP_AGENT, group_id=project.id), Grant(Role.ORG_MEMBER, org_id=project.org_id)]
-    key = api_key_create(desc="agents", grants=grants, actor=SYSTEM, now=now).key
+    key = api_key_create(values={"desc": "agents"}, grants=grants, actor=SYSTEM, now=now).key
     block = f"10.{AccessListEntry.objects.count() % 250}.0.0/16"
     AccessListEntry.objects.create(cidr_block=block, api_key=key, created=now, updated=now)
     team = Team.objects.create(org_id=project.org_id, name="on call", created=now)
@@ -237,7 +237,7 @@ def secrets_of_rows() -> list[str]:
         *SecondFactor.objects.values_list("secret", flat=True),
         *(value for value in Notification.objects.values_list("lease_token", flat=True) if value),
     ]
-    return [str(one) for one in stored if one] + [
+    return [str(secret) for secret in stored if secret] + [
         SCRAPER_PASSWORD,
         WEBHOOK_SECRET,
         WEBHOOK_TOKEN,

@@ -152,16 +152,16 @@ def test_an_unchanged_entry_records_no_event(console: Client, operator: User) ->
 
 
 def test_a_new_list_warns_about_callers_that_it_would_block(console: Client, operator: User) -> None:
-    key, silent = a_key(Role.GLOBAL_READ_ONLY), a_key(Role.GLOBAL_READ_ONLY)
+    key, unused = a_key(Role.GLOBAL_READ_ONLY), a_key(Role.GLOBAL_READ_ONLY)
     has_called(key, "198.51.100.1")
     has_called(key, "198.51.100.1")
     has_called(key, "192.0.2.9")
-    has_called(silent, "198.51.100.2", days=31)
+    has_called(unused, "198.51.100.2", days=31)
     with leaves_events(operator):
         first = confirm(console, ADD, ranges=OWN, description="office").content.decode()
     assert "1 caller of the last" in first
     assert f"{key.public_key} from 198.51.100.1, last seen" in first
-    assert silent.public_key not in first
+    assert unused.public_key not in first
     assert 'name="anyway"' in first
     assert blocks() == []
     with leaves_events(operator, ADDED):
@@ -231,7 +231,7 @@ def test_callers_are_looked_for_among_the_newest_events_only(
     key = a_key(Role.GLOBAL_READ_ONLY)
     has_called(key, "198.51.100.1", days=1)
     has_called(key, "198.51.100.2")
-    assert [one.address for one in keys.recent_callers(None, now=clock.now())] == ["198.51.100.2"]
+    assert [caller.address for caller in keys.recent_callers(None, now=clock.now())] == ["198.51.100.2"]
 
 
 @each(

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 def watches(agent: ApiClient, project: Project, *hosts: dict[str, Any], **asked: Any) -> Agent:
     """An agent that watches these hosts, all of which it reports but the last."""
     leases = {"intervalSeconds": 60, "hosts": list(hosts), **asked}
-    told = [bodies.host(hostname=one["hostname"], port=one["port"]) for one in hosts[:-1]]
+    told = [bodies.host(hostname=host["hostname"], port=host["port"]) for host in hosts[:-1]]
     assert agent.report(project.id, bodies.report(*told, leases=leases)).status_code == 202
     return Agent.objects.get()
 
@@ -91,4 +91,4 @@ def test_many_hosts_cost_no_more_queries_and_the_list_of_agents_asks_nothing_of_
     assert "30 more" in text
     with CaptureQueriesContext(connection) as queries:
         console.get("/admin/automation/agent/")
-    assert not [one for one in queries if "lease" in one["sql"] or "watcher" in one["sql"]]
+    assert not [query for query in queries if "lease" in query["sql"] or "watcher" in query["sql"]]

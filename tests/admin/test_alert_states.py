@@ -85,7 +85,7 @@ def twelve(project: Project) -> list[Alert]:
 
 
 def test_every_page_has_the_same_order(console: Client, project: Project, twelve: list[Alert]) -> None:
-    order = [one.id for one in twelve]
+    order = [alert.id for alert in twelve]
     host = page_of(project.hosts.get())
     config = f"/admin/alerting/alertconfig/{twelve[0].config_id}/change/"
     assert linked(shown(console, ALERTS)) == order
@@ -100,7 +100,7 @@ def test_what_is_not_shown_is_behind_a_link_to_all_that_is(
     other = make_alert(project, facts={"hostname": "other", "port": 1}, config_id="0" * 24)
     host = page_of(project.hosts.get())
     config = f"/admin/alerting/alertconfig/{twelve[0].config_id}/change/"
-    order = [one.id for one in twelve]
+    order = [alert.id for alert in twelve]
     for url, expected in ((START, [other.id, *order]), (host, order), (config, order)):
         (more,) = re.findall(
             r'href="(/admin/alerting/alert/\?status=active[^"]*)">(?:see all|… and)', shown(console, url)

@@ -96,8 +96,8 @@ def test_whom_a_global_configuration_tells_is_not_the_projects_business(
 ) -> None:
     config = make_global_config(notifications=[EMAIL])
     alert = make_alert(project, config_id=config.id, is_global=True)
-    one = make_notification(project, alert=alert, status="FAILED")
-    secret = ("oncall@example.com", config.id, one.id)
+    notification = make_notification(project, alert=alert, status="FAILED")
+    secret = ("oncall@example.com", config.id, notification.id)
     for_all, for_them = shown(console, alert_page(alert)), shown(monitor, alert_page(alert))
     assert [text in for_all for text in secret] == [True] * 3
     assert [text in for_them for text in secret] == [False] * 3

@@ -30,7 +30,7 @@ def alert(project: Project) -> Alert:
 
 
 def _told(answer: Any) -> list[str]:
-    return [str(one) for one in get_messages(answer.wsgi_request)]
+    return [str(message) for message in get_messages(answer.wsgi_request)]
 
 
 def _acknowledge(browser: Client, *ids: str, **more: Any) -> Any:

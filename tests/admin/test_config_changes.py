@@ -134,7 +134,7 @@ class TestChanging:
         typed = typed_in(shown(console, do(config, "change")))
         kept = typed["notifications[1].id"]
         send(console, do(config, "change"), typed | {"notifications[0].removed": ["on"]})
-        assert [one["id"] for one in facts(config)["notifications"]] == kept
+        assert [notification["id"] for notification in facts(config)["notifications"]] == kept
 
     def test_what_somebody_else_changed_meanwhile_is_not_overwritten_unseen(
         self, console: Client, operator: User, project: Project

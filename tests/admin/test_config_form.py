@@ -89,7 +89,10 @@ class TestMaking:
         made = facts(AlertConfig.objects.get())
         assert made["matchers"] == [{"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "db"}]
         assert made["metricThreshold"]["threshold"] == 2.5
-        told = [{name: value for name, value in one.items() if name != "id"} for one in made["notifications"]]
+        told = [
+            {name: value for name, value in notification.items() if name != "id"}
+            for notification in made["notifications"]
+        ]
         assert told == [
             {"typeName": "EMAIL", "delayMin": 5, "intervalMin": 60, "emailAddress": "oncall@example.com"},
             {

@@ -59,7 +59,7 @@ class TestTesting:
             with leaves_events(operator, EventType.ALERT_CONFIG_TESTED_AUDIT):
                 answer = send(console, do(config, "test"), typed)
             assert answer.context["delivered"] == len(answer.context["tests"]) == 1
-        assert [one.path for one in http_receiver.requests] == ["/one", "/two"]
+        assert [request.path for request in http_receiver.requests] == ["/one", "/two"]
 
     def test_who_may_not_test_is_offered_no_test(self, project: Project) -> None:
         config = make_config(project, notifications=[WEBHOOK])

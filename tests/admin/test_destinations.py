@@ -62,9 +62,9 @@ class TestPages:
     def test_the_list_is_filtered_by_state(
         self, console: Client, project: Project, state: DestinationState
     ) -> None:
-        found = {one: make_destination(project, **values) for one, values in STATES.items()}
+        found = {state: make_destination(project, **values) for state, values in STATES.items()}
         page = shown(console, f"{DESTINATIONS}?state={state.value}")
-        assert {one for one, row in found.items() if page_of(row) in page} == {state}
+        assert {state for state, row in found.items() if page_of(row) in page} == {state}
 
     def test_the_list_is_filtered_by_project(self, console: Client, project: Project) -> None:
         mine, other = make_destination(project), make_destination(ProjectFactory.create())
@@ -80,7 +80,7 @@ class TestPages:
         url = f"{NOTIFICATIONS}?waiting_for={destination.id}"
         assert f'<a class="console-link" href="{url}">2</a>' in shown(console, DESTINATIONS)
         page = shown(console, url)
-        assert all(page_of(one) in page for one in waiting)
+        assert all(page_of(row) in page for row in waiting)
         assert page_of(gone) not in page
         assert page_of(other) not in page
 
@@ -148,22 +148,25 @@ class TestSendingNow:
         assert destination.paused_until is None
         assert destination.tried is None
         assert UnreachableHost.objects.get().next_try <= now
-        assert all(one.due <= now for one in Notification.objects.filter(id__in=[first.id, second.id]))
+        assert all(
+            notification.due <= now
+            for notification in Notification.objects.filter(id__in=[first.id, second.id])
+        )
         (event,) = events
         assert event.group_id == project.id
-        assert [one["id"] for one in event.diffs or ()] == [destination.id]
+        assert [diff["id"] for diff in event.diffs or ()] == [destination.id]
 
     def test_what_something_else_holds_back_stays(self, console: Client, project: Project) -> None:
         destination = make_destination(project)
         held = make_waiting(destination, first_attempt=None, silenced_by=new_id())
         other = make_waiting(make_destination(project))
         confirm(console, action_url(destination, "send_now"))
-        for one in (held, other):
-            assert Notification.objects.get(id=one.id).due == one.due
+        for notification in (held, other):
+            assert Notification.objects.get(id=notification.id).due == notification.due
 
     def test_many_at_once(self, console: Client, operator: User, project: Project) -> None:
         chosen = [make_destination(project, pace_ms=1000) for _ in range(3)]
-        picked = {"action": "send_now", "_selected_action": [one.id for one in chosen]}
+        picked = {"action": "send_now", "_selected_action": [destination.id for destination in chosen]}
         once = post(console, DESTINATIONS, **picked).context["token"]
         with leaves_events(operator, *[EventType.NOTIFICATION_RESENT_AUDIT] * 3):
             for _ in range(2):

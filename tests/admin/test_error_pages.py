@@ -36,7 +36,7 @@ def _what_it_says(text: str) -> str:
 
 @pytest.mark.django_db
 def test_an_unknown_id_is_not_found_on_the_page_of_every_model(console: Client) -> None:
-    models = [one for one, pages in admin.site._registry.items() if isinstance(pages, ConsoleAdmin)]
+    models = [model for model, pages in admin.site._registry.items() if isinstance(pages, ConsoleAdmin)]
     assert len(models) > 15
     for model in models:
         name = f"{model._meta.app_label}_{model._meta.model_name}"

@@ -190,7 +190,7 @@ def test_an_operator_has_one_at_a_time_however_many_places_there_are(
     monkeypatch.setattr(events_file, "_slots", DownloadSlots(8))
     first, of_another = console.get(CSV), monitor.get(CSV)
     second = console.get(CSV)
-    assert [one.status_code for one in (first, of_another, second)] == [200, 200, 429]
+    assert [response.status_code for response in (first, of_another, second)] == [200, 200, 429]
     assert (second["Retry-After"], Full.OF_ONE in second.text) == ("30", True)
     _gone(first)
     assert console.get(CSV).status_code == 200
@@ -211,7 +211,7 @@ def test_an_operator_has_one_at_a_time_however_many_places_there_are(
 )
 def test_who_has_a_place(most: int, taken: str, told: Full | None) -> None:
     places = DownloadSlots(most)
-    assert [places.take(one) for one in taken] == [None] * len(taken)
+    assert [places.take(place) for place in taken] == [None] * len(taken)
     assert places.take("a") is told
 
 

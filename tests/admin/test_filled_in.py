@@ -55,7 +55,7 @@ def _pages(project: Project) -> Iterator[str]:
         yield from (making_url(model, name) for name, action in pages.list_actions.items() if action.form)
         row = model._default_manager.first()
         if row is not None:
-            yield from (action_url(row, name) for name, one in pages.actions_of_row.items() if one.form)
+            yield from (action_url(row, name) for name, action in pages.actions_of_row.items() if action.form)
 
 
 def test_a_link_fills_in_no_other_fields(console: Client, project: Project) -> None:

@@ -88,7 +88,7 @@ def test_hosts_are_deleted_one_or_many(console: Client, operator: User, project:
     with leaves_events(operator, DELETED):
         assert confirm(console, action_url(hosts[0], "delete"))["Location"] == HOSTS
     with leaves_events(operator, DELETED, DELETED):
-        confirm(console, HOSTS, action="delete", _selected_action=[one.id for one in hosts[1:]])
+        confirm(console, HOSTS, action="delete", _selected_action=[host.id for host in hosts[1:]])
     assert not Host.objects.exists()
 
 
@@ -136,7 +136,7 @@ def test_a_list_shows_how_hosts_and_agents_stand(console: Client, project: Proje
     hosts, agents = _page(console, HOSTS), _page(console, "/admin/automation/agent/")
     assert "3 h 21 min</span> ago" in hosts
     assert "3 h 21 min</span> ago" in agents
-    assert "silent" in agents.lower()
+    assert "not reporting" in agents.lower()
     assert {word for word in (">down<", ">up<", ">no data<") if word in _squeezed(hosts)} == {
         ">down<",
         ">no data<",
@@ -247,12 +247,13 @@ def test_a_replica_set_says_how_it_stands(
     types: list[HostType], state: str, console: Client, project: Project
 ) -> None:
     reports = [
-        host_report(f"db{place}", type_name=one, replica_set_name="rs0") for place, one in enumerate(types)
+        host_report(f"db{place}", type_name=type_name, replica_set_name="rs0")
+        for place, type_name in enumerate(types)
     ]
     ingest(project, *reports)
-    one = ReplicaSet.objects.get()
+    replica_set = ReplicaSet.objects.get()
     assert state in _page(console, "/admin/automation/replicaset/")
-    page = _page(console, page_of(one))
+    page = _page(console, page_of(replica_set))
     assert state in page
     assert all(page_of(host) in page for host in Host.objects.all())
 

@@ -44,11 +44,11 @@ def help_link(browser: Client, url: str, status: int = 200) -> str:
 
 def _url_names(resolver: URLResolver) -> Iterator[str | None]:
     """The names of all paths."""
-    for one in resolver.url_patterns:
-        if isinstance(one, URLResolver):
-            yield from _url_names(one)
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from _url_names(pattern)
         else:
-            yield one.name
+            yield pattern.name
 
 
 @each("document", sorted({*HELP.values(), help_for("unknown")}))

@@ -27,11 +27,11 @@ pytestmark = pytest.mark.django_db
 
 def _paths(resolver: Any = None, before: str = "") -> Iterator[str]:
     """Every path of the console, with something in place of its parameters."""
-    for one in (resolver or get_resolver()).url_patterns:
-        path = before + str(one.pattern)
-        if isinstance(one, URLResolver):
-            yield from _paths(one, path)
-        elif isinstance(one, URLPattern) and path.startswith("admin/") and one.name != "app_list":
+    for pattern in (resolver or get_resolver()).url_patterns:
+        path = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from _paths(pattern, path)
+        elif isinstance(pattern, URLPattern) and path.startswith("admin/") and pattern.name != "app_list":
             named = path.replace("<path:object_id>", "x").replace("<slug:name>", "y").split("(?P")[0]
             yield "/" + named.rstrip("$^") if "<" not in named else _filled(named)
 

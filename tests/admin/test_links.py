@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 def links(browser: Client, url: str) -> set[str]:
     """Where a page leads to."""
-    return {unescape(one) for one in re.findall(r'href="([^"]+)"', shown(browser, url))}
+    return {unescape(href) for href in re.findall(r'href="([^"]+)"', shown(browser, url))}
 
 
 def list_of(model: type[Any]) -> str:
@@ -43,7 +43,7 @@ def filled(project: Project) -> Project:
     return project
 
 
-def one(model: type[Any]) -> Any:
+def newest(model: type[Any]) -> Any:
     """The newest row; of hosts the newest that an agent reports."""
     rows = model.objects.filter(reported_by__isnull=False) if model is Host else model.objects
     return rows.latest("id")
@@ -69,7 +69,7 @@ def one(model: type[Any]) -> Any:
 def test_a_page_links_to_the_rows_it_names(
     source: type[Any], targets: list[type[Any]], console: Client, filled: Project
 ) -> None:
-    found = links(console, page_of(one(source)))
+    found = links(console, page_of(newest(source)))
     missing = [target.__name__ for target in targets if not _pages_of(target) & found]
     assert not missing
 
@@ -85,7 +85,7 @@ def test_a_list_leads_to_the_project(model: type[Any], console: Client, filled: 
 
 def test_an_alert_in_a_list_links_to_its_host_and_its_acknowledger(console: Client, filled: Project) -> None:
     found = links(console, list_of(Alert))
-    assert page_of(one(Host)) in found
+    assert page_of(newest(Host)) in found
     assert page_of(User.objects.get(username=Alert.objects.get().acknowledging_username)) in found
 
 
@@ -102,9 +102,9 @@ def test_an_agent_leads_to_the_hosts_it_reports(console: Client, project: Projec
     ingest(project, host_report("db1"), agent="agent1")
     ingest(project, host_report("db2"), agent="agent2")
     first, second = Host.objects.order_by("hostname")
-    (url,) = (one for one in links(console, page_of(first.reported_by)) if "reported_by" in one)
+    (url,) = (link for link in links(console, page_of(first.reported_by)) if "reported_by" in link)
     # A row's own link has what the list was filtered by.
-    found = {one.partition("?")[0] for one in links(console, url)}
+    found = {link.partition("?")[0] for link in links(console, url)}
     assert page_of(first) in found
     assert page_of(second) not in found
 
@@ -172,7 +172,7 @@ def test_an_invisible_user_has_no_link(project: Project) -> None:
 
 
 def test_an_event_links_to_the_rows_it_names(console: Client, filled: Project) -> None:
-    host = one(Host)
+    host = newest(Host)
     event = record_event(filled)
     event.details = {**event.details, "hostId": host.id, "username": "ada"}
     event.save()

@@ -75,21 +75,23 @@ def _url(name: str) -> str:
 def _parameters(browser: Client, name: str) -> list[str]:
     """What the list's filters take, for this operator."""
     request: HttpRequest = browser.get(_url(name)).wsgi_request
-    return [str(one) for one in expected_parameters(admin_of(name), request)]
+    return [str(parameter) for parameter in expected_parameters(admin_of(name), request)]
 
 
 def _fields(name: str) -> list[str]:
     """The columns that the list's filters are about, and ways on from them."""
-    declared = (one[0] if isinstance(one, tuple) else one for one in admin_of(name).list_filter)
-    return [one if isinstance(one, str) else str(one.parameter_name) for one in declared]
+    declared = (
+        filter_[0] if isinstance(filter_, tuple) else filter_ for filter_ in admin_of(name).list_filter
+    )
+    return [filter_ if isinstance(filter_, str) else str(filter_.parameter_name) for filter_ in declared]
 
 
 def _relations(name: str) -> list[str]:
     model = admin_of(name).model
-    names = [one.name for one in model._meta.get_fields()]
+    names = [field.name for field in model._meta.get_fields()]
     related = model._meta.get_field("group").related_model if "group" in names else None
     beyond: list[Any] = related._meta.get_fields() if related else []
-    return [f"group__{one.name}__{last}" for one in beyond for last in ("id__startswith", "isnull")]
+    return [f"group__{field.name}__{last}" for field in beyond for last in ("id__startswith", "isnull")]
 
 
 @each("name", LISTS)
@@ -99,8 +101,8 @@ def test_a_list_accepts_only_parameters_of_its_filters(name: str, console: Clien
     asked += [f"{parameter}__{lookup}" for parameter in taken for lookup in ("startswith", "regex", "x")]
     asked += [*INTO_THE_GRAPH, *_relations(name), "id__startswith", "pk", "nothing"]
     request: HttpRequest = console.get(_url(name)).wsgi_request
-    assert not [one for one in asked if admin_of(name).lookup_allowed(one, "1", request)]
-    assert all(admin_of(name).lookup_allowed(one, "1", request) for one in taken)
+    assert not [lookup for lookup in asked if admin_of(name).lookup_allowed(lookup, "1", request)]
+    assert all(admin_of(name).lookup_allowed(lookup, "1", request) for lookup in taken)
     assert console.get(_url(name), {asked[0]: "1"}).status_code == 400
 
 
@@ -161,7 +163,7 @@ def test_a_search_has_a_maximum_number_of_words(
 ) -> None:
     answer = console.get(_url(name), {"q": term})
     assert answer.status_code == 200
-    told = [str(one) for one in get_messages(answer.wsgi_request)]
+    told = [str(message) for message in get_messages(answer.wsgi_request)]
     assert told == ([] if is_taken else [TOO_LONG])
     if not is_taken:
         assert TOO_LONG in text_of(answer)

@@ -178,9 +178,9 @@ def test_it_waits_until_the_first_report_has_come(console: Client, project: Proj
     after = console.get(waiting(key))
     text = after.content.decode()
     assert page_of(Agent.objects.get(hostname="agent1")) in text
-    states = {one["row"].hostname: (one["state"], one["url"]) for one in after.context["hosts"]}
+    states = {host["row"].hostname: (host["state"], host["url"]) for host in after.context["hosts"]}
     assert {name: state for name, (state, _) in states.items()} == {"db1": "up", "db2": "down"}
-    assert all(states[one.hostname][1] == page_of(one) for one in Host.objects.all())
+    assert all(states[host.hostname][1] == page_of(host) for host in Host.objects.all())
     assert "data-done" in text
     assert "Check again" not in text
 
@@ -194,7 +194,7 @@ def test_an_agent_that_reported_before_is_told_apart(
     agent.report(project.id, report(hostname="old"))
     context = console.get(waiting(key)).context
     assert context["arrived"] == []
-    assert [one["row"].hostname for one in context["others"]] == ["old"]
+    assert [other["row"].hostname for other in context["others"]] == ["old"]
 
 
 def test_reports_of_other_projects_are_not_shown(console: Client, project: Project, other: Project) -> None:

@@ -84,7 +84,7 @@ def test_a_replica_set_and_a_cluster_say_how_many_members_are_unknown(
         Host.objects.update(last_report=NOON)
         Host.objects.filter(hostname="db0").update(last_report=NOON + timedelta(minutes=minutes * heard))
         words.append([[set(labels(shown(console, url))) for url in urls] for urls in pages])
-    in_list_and_on_page = [[next(iter(of_list & of_page)) for of_list, of_page in one] for one in words]
+    in_list_and_on_page = [[next(iter(of_list & of_page)) for of_list, of_page in word] for word in words]
     assert in_list_and_on_page == [
         ["healthy", "up"],
         ["2 unknown", "2 unknown"],

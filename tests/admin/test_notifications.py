@@ -58,9 +58,9 @@ def notified_by(config: AlertConfig, **changes: Any) -> Notification:
 
 def test_a_notification_says_about_which_alert_and_host(console: Client, project: Project) -> None:
     host = make_host(project, "db1.example.com")
-    one = notified_by(make_config(project))
-    for page in (cell(shown(console, LOG), "about"), shown(console, page_of(one))):
-        assert f'href="{page_of(one.alert)}"' in page
+    notification = notified_by(make_config(project))
+    for page in (cell(shown(console, LOG), "about"), shown(console, page_of(notification))):
+        assert f'href="{page_of(notification.alert)}"' in page
         assert f'href="{page_of(host)}"' in page
         assert "Host down" in words(page)
 
@@ -78,9 +78,9 @@ def test_one_of_an_event_leads_to_the_event_for_who_may_see_it(console: Client, 
 
 
 def test_slack_is_called_slack_and_its_channel_is_named(console: Client, project: Project) -> None:
-    one = notified_by(make_config(project, notifications=[CHAT]))
+    notification = notified_by(make_config(project, notifications=[CHAT]))
     assert words(cell(shown(console, LOG), "to")) == "Slack #oncall"
-    assert "Slack #oncall" in shown(console, page_of(one.alert))
+    assert "Slack #oncall" in shown(console, page_of(notification.alert))
 
 
 def test_a_channel_of_the_integration_is_named(console: Client, project: Project) -> None:
@@ -107,11 +107,11 @@ def test_a_team_is_called_by_its_name(console: Client, project: Project) -> None
 
 @each("kind", ["alert.update", "alert.open"])
 def test_what_is_to_come_is_not_in_the_log(kind: str, console: Client, project: Project) -> None:
-    one = notified_by(make_config(project), kind=kind, due=clock.now() + HOUR)
-    assert page_of(one) not in shown(console, LOG)
-    assert page_of(one) not in shown(console, f"{LOG}?status__exact=PENDING")
+    notification = notified_by(make_config(project), kind=kind, due=clock.now() + HOUR)
+    assert page_of(notification) not in shown(console, LOG)
+    assert page_of(notification) not in shown(console, f"{LOG}?status__exact=PENDING")
     scheduled = shown(console, f"{LOG}?status__exact=SCHEDULED")
-    assert page_of(one) in scheduled
+    assert page_of(notification) in scheduled
     assert words(cell(scheduled, "state")) == "Scheduled"
     Notification.objects.update(due=clock.now())
     assert words(cell(shown(console, LOG), "state")) == "Waiting"
@@ -129,8 +129,8 @@ def test_one_that_is_held_back_names_the_window(console: Client, project: Projec
         updated=now,
     )
     held = {"silenced_by": window.id, "reason": f"silenced by maintenance window {window.id}"}
-    one = notified_by(make_config(project), due=now + HOUR, **held)
-    for page in (cell(shown(console, LOG), "why"), shown(console, page_of(one.alert))):
+    notification = notified_by(make_config(project), due=now + HOUR, **held)
+    for page in (cell(shown(console, LOG), "why"), shown(console, page_of(notification.alert))):
         assert re.search(rf'href="{page_of(window)}"[^>]*>new disks</a>', page)
         assert f"window {window.id}" not in page
 
@@ -145,8 +145,8 @@ def test_times_stay_in_one_line(console: Client, project: Project) -> None:
 def test_the_way_to_the_configuration_is_for_who_may_see_it(console: Client, project: Project) -> None:
     own, of_all = make_config(project), make_global_config()
     owner = browser_with(Role.GROUP_OWNER, project=project)
-    one = notified_by(own)
-    assert f'href="{page_of(own)}"' in shown(owner, page_of(one))
+    notification = notified_by(own)
+    assert f'href="{page_of(own)}"' in shown(owner, page_of(notification))
     other = notified_by(of_all, project=project)
     assert f'href="{page_of(of_all)}"' in shown(console, page_of(other))
     assert owner.get(page_of(other)).status_code in {302, 404}
@@ -173,4 +173,4 @@ def test_the_newest_notification_comes_first_whatever_its_id(console: Client, pr
     )
     newer = make_notification(project, alert=alert, id="0" * 24, created=now, status="FAILED")
     page = console.get("/admin/alerting/notification/")
-    assert [one.id for one in page.context["cl"].result_list] == [newer.id, older.id]
+    assert [row.id for row in page.context["cl"].result_list] == [newer.id, older.id]

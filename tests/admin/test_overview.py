@@ -61,7 +61,7 @@ def fill(project: Project, name: str = "db1") -> None:
         updated=now,
     )
     make_host(project, name, down=True, replica_set_name=name)
-    make_host(project, f"{name}-silent", last_report=now - HOUR)
+    make_host(project, f"{name}-timed-out", last_report=now - HOUR)
     made = {"agent_type": "MONITORING", "version": "1", "created": now, "last_report": now, "down": True}
     Agent.objects.create(group=project, hostname=name, **made)
 
@@ -109,7 +109,7 @@ class TestWhoSeesWhat:
             "alerts open or pending",
             "hosts down",
             "hosts without data",
-            "agents silent",
+            "agents not reporting",
             "notifications failing",
             "destinations failing",
             "windows active or scheduled",

@@ -109,12 +109,12 @@ def test_no_page_writes_but_by_an_action(name: str, rf: RequestFactory, operator
 @names
 def test_no_page_names_a_secret_field(name: str) -> None:
     model_admin = admin_of(name)
-    for one in [model_admin, *(inline(model_admin.model, admin.site) for inline in model_admin.inlines)]:
+    for pages in [model_admin, *(inline(model_admin.model, admin.site) for inline in model_admin.inlines)]:
         encrypted = {
-            field.name for field in one.model._meta.get_fields() if isinstance(field, EncryptedField)
+            field.name for field in pages.model._meta.get_fields() if isinstance(field, EncryptedField)
         }
-        assert one.fields, "which fields are shown has to be declared"
-        assert not {"password", *encrypted} & {*one.fields, *getattr(one, "list_display", ())}
+        assert pages.fields, "which fields are shown has to be declared"
+        assert not {"password", *encrypted} & {*pages.fields, *getattr(pages, "list_display", ())}
 
 
 def test_a_global_owner_sees_every_page_and_none_holds_what_it_must_not(
@@ -211,7 +211,7 @@ def test_a_list_counts_no_further_than_its_bound(
     with CaptureQueriesContext(connection) as queries:
         page = console.get(_list_url("events.signal"))
     assert "The list ends after 2 signals" in text_of(page)
-    counts = [one["sql"] for one in queries if "COUNT(" in one["sql"]]
+    counts = [query["sql"] for query in queries if "COUNT(" in query["sql"]]
     assert counts
     assert all("LIMIT 2" in sql for sql in counts)
 

@@ -49,7 +49,7 @@ def test_all_that_the_project_does_not_have_are_ticked(
 ) -> None:
     config = make_config(project)
     page = shown(console, at(project, engine.value))
-    expected = [one.value for one in presets_of(engine) if one is not Preset.HOST_DOWN]
+    expected = [preset.value for preset in presets_of(engine) if preset is not Preset.HOST_DOWN]
     assert typed_in(page)["presets"] == expected
     assert f"{CONFIGS}{config.id}/change/" in page
     for preset in presets_of(engine):
@@ -72,9 +72,9 @@ def test_those_chosen_are_made(console: Client, operator: User, project: Project
         answer = send(console, at(project), typed(project, "NO_PRIMARY", "DIRTY_CACHE"))
     assert answer.headers["Location"] == CONFIGS
     made = AlertConfig.objects.filter(group=project).order_by("id")
-    assert [one.event_type for one in made] == ["NO_PRIMARY", "OUTSIDE_METRIC_THRESHOLD"]
+    assert [config.event_type for config in made] == ["NO_PRIMARY", "OUTSIDE_METRIC_THRESHOLD"]
     assert made[1].metric_threshold == Preset.DIRTY_CACHE.spec.wire_threshold
-    assert [one.settings.get().type_name for one in made] == ["GROUP", "GROUP"]
+    assert [config.settings.get().type_name for config in made] == ["GROUP", "GROUP"]
 
 
 def test_what_came_to_exist_meanwhile_is_not_made_twice(

@@ -21,7 +21,7 @@ NOTIFICATIONS = "/admin/alerting/notification/"
 
 
 def _resend(console: Client, *notifications: Notification) -> Any:
-    chosen = [one.id for one in notifications]
+    chosen = [notification.id for notification in notifications]
     return post(console, NOTIFICATIONS, action="resend", _selected_action=chosen, confirmed="yes")
 
 

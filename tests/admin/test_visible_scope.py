@@ -131,4 +131,4 @@ def test_who_asks_is_found_out_once_a_page(project: Project) -> None:
     browser = browser_with(Role.GROUP_READ_ONLY, project=project)
     with CaptureQueriesContext(connection) as queries:
         browser.get(_url("alerting.alert", "changelist"))
-    assert len([one for one in queries if "accesslist_rolegrant" in one["sql"]]) == 1
+    assert len([query for query in queries if "accesslist_rolegrant" in query["sql"]]) == 1

@@ -22,7 +22,7 @@ def leaves_events(user: User, *expected: EventType, as_owner: bool = True) -> It
     found: list[Event] = []
     yield found
     found += Event.objects.exclude(id__in=known).order_by("id")
-    assert [event.event_type for event in found] == [one.value for one in expected]
+    assert [event.event_type for event in found] == [event_type.value for event_type in expected]
     for event in found:
         acting = {name: event.details.get(name) for name in ("userId", "username", "remoteAddress")}
         assert acting == {"userId": user.id, "username": user.username, "remoteAddress": "192.0.2.1"}

@@ -28,8 +28,8 @@ def told() -> list[tuple[str, Any, Any]]:
     """Type, entry and key of the events of access lists, oldest first."""
     events = Event.objects.filter(event_type__startswith="ACCESS_LIST").order_by("id")
     return [
-        (one.event_type, one.details.get("accessListEntry"), one.details.get("targetPublicKey"))
-        for one in events
+        (event.event_type, event.details.get("accessListEntry"), event.details.get("targetPublicKey"))
+        for event in events
     ]
 
 

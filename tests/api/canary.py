@@ -197,4 +197,4 @@ def kept_secrets() -> set[str]:
         *NotificationSetting.objects.exclude(secrets=None).values_list("secrets", flat=True),
     }
     own = {settings.SECRET_KEY, nonce_key(settings.SECRET_KEY).hex(), *settings.OPSAPI_ENCRYPTION_KEYS}
-    return {str(one) for one in stored | own if one}
+    return {str(secret) for secret in stored | own if secret}

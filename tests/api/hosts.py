@@ -18,7 +18,7 @@ def hosts_of(project: Project) -> str:
 def relations(document: dict[str, Any]) -> dict[str, str]:
     """Relation → path below the public base."""
     base = "http://testserver/api/public/v1.0"
-    return {one["rel"].removeprefix(RELATION): one["href"].removeprefix(base) for one in document["links"]}
+    return {link["rel"].removeprefix(RELATION): link["href"].removeprefix(base) for link in document["links"]}
 
 
 def made(admin: ApiClient, project: Project, **changes: Any) -> dict[str, Any]:

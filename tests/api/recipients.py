@@ -33,8 +33,8 @@ def group(role: Role, project: Project) -> Grant:
 def make_user(*grants: Grant, **fields: Any) -> User:
     """A user with these roles."""
     user: User = UserFactory.create(password=None, **fields)
-    for one in grants:
-        user.grants.create(role=one.role.value, org_id=one.org_id, project_id=one.group_id)
+    for grant in grants:
+        user.grants.create(role=grant.role.value, org_id=grant.org_id, project_id=grant.group_id)
     return user
 
 
@@ -45,10 +45,10 @@ def client(*grants: Grant) -> ApiClient:
 
 def wire(*grants: Grant) -> list[dict[str, str]]:
     """Roles as documents show them."""
-    places = [{"groupId": one.group_id, "orgId": one.org_id} for one in grants]
+    places = [{"groupId": grant.group_id, "orgId": grant.org_id} for grant in grants]
     return [
-        {"roleName": one.role.value, **{name: value for name, value in place.items() if value}}
-        for one, place in zip(grants, places, strict=True)
+        {"roleName": grant.role.value, **{name: value for name, value in place.items() if value}}
+        for grant, place in zip(grants, places, strict=True)
     ]
 
 
@@ -65,7 +65,7 @@ def since(before: int) -> list[Event]:
 
 def statuses(events: Iterable[Event]) -> list[tuple[str, str]]:
     """Type and status of each diff."""
-    return [(one["type"], one["status"]) for event in events for one in event.diffs]
+    return [(diff["type"], diff["status"]) for event in events for diff in event.diffs]
 
 
 def told(events: Iterable[Event]) -> list[tuple[str, str | None, str | None]]:

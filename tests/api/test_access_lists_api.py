@@ -157,7 +157,7 @@ def test_every_write_is_an_event_with_the_changes(owner: ApiClient) -> None:
         ("ACCESS_LIST_ENTRY_REMOVED_AUDIT", "198.51.100.0/25", None),
     ]
     diffs = Event.objects.filter(event_type__startswith="ACCESS_LIST").order_by("id")
-    shown = [[(one["status"], one["params"]) for one in event.diffs] for event in diffs]
+    shown = [[(diff["status"], diff["params"]) for diff in event.diffs] for event in diffs]
 
     def param(name: str, **sides: str) -> dict[str, str]:
         return {"param": name, "display": name, **sides}
@@ -173,7 +173,7 @@ def test_every_write_is_an_event_with_the_changes(owner: ApiClient) -> None:
             ("MODIFIED", [param("enforced", old="true", new="false")]),
         ],
     ]
-    assert {one["type"] for event in diffs for one in event.diffs} == {"ACCESS_LIST"}
+    assert {diff["type"] for event in diffs for diff in event.diffs} == {"ACCESS_LIST"}
 
 
 def test_the_older_path_is_the_same_list(owner: ApiClient) -> None:

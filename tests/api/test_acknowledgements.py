@@ -155,7 +155,7 @@ class TestChanging:
     def test_its_event_tells_the_old_and_the_new(self, keeper: ApiClient, alert: Alert) -> None:
         keeper.patch(path_of(alert), asked(acknowledgementComment="done by noon"))
         (changed,) = Event.objects.latest("id").diffs
-        params = {one["param"]: (one.get("old"), one.get("new")) for one in changed["params"]}
+        params = {param["param"]: (param.get("old"), param.get("new")) for param in changed["params"]}
         assert keeper.key
         assert params == {
             "acknowledgementComment": ("on it", "done by noon"),
@@ -169,7 +169,7 @@ class TestChanging:
         assert document["updated"] > wire_time(BEFORE)
         assert recorded() == ["ALERT_ACKNOWLEDGED_AUDIT", "ALERT_UNACKNOWLEDGED_AUDIT"]
         (changed,) = Event.objects.latest("id").diffs
-        assert {one["param"]: set(one) for one in changed["params"]} == {
+        assert {param["param"]: set(param) for param in changed["params"]} == {
             name: {"param", "display", "old"} for name in SHOWN
         }
 

@@ -168,7 +168,7 @@ def test_it_holds_source_and_licences_and_nothing_else() -> None:
     assert {"automation/agent/__main__.py", "pymongo/__init__.py", "dns/__init__.py"} <= set(names)
     assert licences.keys() == {
         "LICENSES/opsapi.txt",
-        *(f"LICENSES/{one}" for one in ("pymongo", "dnspython", "tomli")),
+        *(f"LICENSES/{library}" for library in ("pymongo", "dnspython", "tomli")),
     }
     assert b"Apache License" in licences["LICENSES/pymongo"]
     assert b"Permission to use, copy" in licences["LICENSES/dnspython"]

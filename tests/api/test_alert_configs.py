@@ -98,7 +98,7 @@ def test_every_alertable_type_can_be_configured(admin: ApiClient, path: str, spe
 def test_configurations_are_listed_in_the_order_they_were_made(admin: ApiClient, path: str) -> None:
     made = [admin.post(path, alert_config(eventTypeName=name)).json() for name in ("HOST_DOWN", "NEW_HOST")]
     document = admin.get(path).json()
-    assert [one["id"] for one in document["results"]] == [one["id"] for one in made]
+    assert [row["id"] for row in document["results"]] == [row["id"] for row in made]
     assert [link["rel"] for link in document["results"][0]["links"]] == ["self"]
     alone = admin.get(f"{path}/{made[0]['id']}").json()
     assert alone == made[0]

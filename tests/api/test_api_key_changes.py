@@ -212,7 +212,7 @@ def test_a_role_in_a_deleted_project_is_refused(project: Project) -> None:
     Project.objects.filter(id=project.id).update(deleted=clock.now(), org=None)
     with pytest.raises(ApiError, match="GROUP_NOT_FOUND"):
         api_key_create(
-            desc="late",
+            values={"desc": "late"},
             grants=[Grant(Role.GROUP_AGENT, group_id=project.id)],
             actor=SYSTEM,
             now=clock.now(),
@@ -222,4 +222,6 @@ def test_a_role_in_a_deleted_project_is_refused(project: Project) -> None:
 
 def test_a_key_deleted_in_the_meantime_is_not_found(db: None) -> None:
     with pytest.raises(ApiError, match="API_KEY_NOT_FOUND"):
-        api_key_update(key_id=new_id(), here=INSTALLATION, desc="x", actor=SYSTEM, now=clock.now())
+        api_key_update(
+            key_id=new_id(), here=INSTALLATION, changes={"desc": "x"}, actor=SYSTEM, now=clock.now()
+        )

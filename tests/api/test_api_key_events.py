@@ -46,8 +46,8 @@ class Installation:
         place = self.names.get(event.group_id or event.org_id or "", "installation")
         changes = {
             param["param"]: (self._short(param.get("old")), self._short(param.get("new")))
-            for one in event.diffs
-            for param in one["params"]
+            for diff in event.diffs
+            for param in diff["params"]
         }
         return place, event.event_type, changes
 
@@ -180,7 +180,7 @@ def test_an_event_names_the_actor_and_the_key(installation: Installation) -> Non
         "remoteAddress": "192.0.2.7",
         "targetPublicKey": key.public_key,
     }
-    assert [(one["id"], one["type"], one["status"]) for one in event.diffs] == [
+    assert [(diff["id"], diff["type"], diff["status"]) for diff in event.diffs] == [
         (key.id, "AUTH", "MODIFIED"),
         (key.id, "ROLES", "MODIFIED"),
     ]

@@ -261,14 +261,14 @@ def test_each_scope_shows_its_keys_with_their_roles_in_it(
     owner: ApiClient, admin: ApiClient, org_owner: ApiClient, project: Project
 ) -> None:
     sister, elsewhere = ProjectFactory.create(org=project.org), ProjectFactory.create()
-    here, there = (Grant(Role.GROUP_OWNER, group_id=one.id) for one in (sister, elsewhere))
+    here, there = (Grant(Role.GROUP_OWNER, group_id=project.id) for project in (sister, elsewhere))
     of_both = make_key(here, there, Grant(Role.ORG_MEMBER, org_id=OrganizationFactory.create().id))
     outside = make_key(there)
     known = {"owner": owner, "admin": admin, "org owner": org_owner}
     names = {client.key.id: name for name, client in known.items() if client.key}
     names |= {of_both.id: "of both", outside.id: "outside"}
     lists = {place: owner.get(keys).json()["results"] for place, keys in places_of(project).items()}
-    assert {place: [names[one["id"]] for one in found] for place, found in lists.items()} == {
+    assert {place: [names[key["id"]] for key in found] for place, found in lists.items()} == {
         "project": ["admin"],
         "organization": ["admin", "org owner", "of both"],
         "installation": ["owner", "admin", "org owner", "of both", "outside"],

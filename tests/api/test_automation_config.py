@@ -205,7 +205,7 @@ class TestWhatIsTold:
             project.id,
             publisher.key and publisher.key.public_key,
         )
-        assert [(one["type"], one["id"], one["status"]) for one in told.diffs] == [
+        assert [(diff["type"], diff["id"], diff["status"]) for diff in told.diffs] == [
             ("PROCESS", "a", "SHUTDOWN"),
             ("PROCESS", "b", "RESTART"),
             ("PROCESS", "c", "MODIFIED"),
@@ -244,8 +244,8 @@ class TestWhatIsTold:
         project.refresh_from_db()
         assert project.host_count == 4
         added = Event.objects.filter(event_type="ADD_HOST_AUDIT").exclude(details__hostId=there["id"])
-        assert {one.diffs[0]["id"] for one in added} == {host["id"] for host in hosts} - {there["id"]}
-        assert all(one.diffs[0]["status"] == "NEW" for one in added)
+        assert {event.diffs[0]["id"] for event in added} == {host["id"] for host in hosts} - {there["id"]}
+        assert all(event.diffs[0]["status"] == "NEW" for event in added)
 
     def test_a_host_stays_when_its_process_goes(self, publisher: ApiClient, path: str) -> None:
         published(publisher, path, named("a"))
@@ -265,9 +265,9 @@ class TestDryRun:
         plan = answer.json()
         assert answer.status_code == 200
         assert "ETag" not in answer.headers
-        assert [(one["id"], one["status"]) for one in plan["diffs"]] == [("db_1", "NEW")]
-        assert [one["action"] for one in plan["effects"]] == ["START", "RESYNC"]
-        assert [one["process"] for one in plan["warnings"]] == ["db_1"]
+        assert [(diff["id"], diff["status"]) for diff in plan["diffs"]] == [("db_1", "NEW")]
+        assert [effect["action"] for effect in plan["effects"]] == ["START", "RESYNC"]
+        assert [warning["process"] for warning in plan["warnings"]] == ["db_1"]
         assert "deletes all data" in plan["warnings"][0]["warning"]
         assert publisher.get(path).json() == START
         assert nothing_changed(project)

@@ -18,7 +18,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_of_publishes_that_race_one_wins(publisher: ApiClient, path: str, project: Project) -> None:
     answers = at_once(lambda number: publisher.put(path, named(f"p{number}")))
     assert sorted(answer.status_code for answer in answers) == [200] + [409] * (THREADS - 1)
-    assert {tuple(one.json()["parameters"]) for one in answers if one.status_code == 409} == {("0", "1")}
+    assert {tuple(answer.json()["parameters"]) for answer in answers if answer.status_code == 409} == {
+        ("0", "1")
+    }
     (won,) = [answer.json() for answer in answers if answer.status_code == 200]
     assert publisher.get(path).json() == won
     project.refresh_from_db()
@@ -39,7 +41,9 @@ def test_who_tries_again_with_what_is_there_loses_nothing(publisher: ApiClient, 
     at_once(add)
     document = publisher.get(path).json()
     assert document["version"] == THREADS
-    assert sorted(one["name"] for one in document["processes"]) == sorted(f"p{one}" for one in range(THREADS))
+    assert sorted(process["name"] for process in document["processes"]) == sorted(
+        f"p{_}" for _ in range(THREADS)
+    )
 
 
 def test_a_publish_that_races_with_reports_adds_each_host_once(
@@ -58,4 +62,4 @@ def test_a_publish_that_races_with_reports_adds_each_host_once(
     project.refresh_from_db()
     assert Host.objects.count() == project.host_count == 4
     added = Event.objects.filter(event_type__in=["NEW_HOST", "ADD_HOST_AUDIT"])
-    assert len({one.details["hostId"] for one in added}) == added.count() == 4
+    assert len({event.details["hostId"] for event in added}) == added.count() == 4

@@ -35,7 +35,7 @@ class TestRevisions:
         assert publisher.key
         who = {"apiKeyId": publisher.key.id, "publicKey": publisher.key.public_key}
         assert found["totalCount"] == 2
-        assert [{name: one[name] for name in one if name != "links"} for one in found["results"]] == [
+        assert [{name: row[name] for name in row if name != "links"} for row in found["results"]] == [
             {
                 "version": 2,
                 "created": "2099-01-02T12:00:00Z",
@@ -92,7 +92,7 @@ class TestRestoring:
         newest = publisher.get(f"{path}/revisions").json()["results"][0]
         assert (newest["version"], newest["restoredFrom"]) == (3, 1)
         told = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT").latest("id")
-        assert [(one["id"], one["status"]) for one in told.diffs] == [("a", "NEW"), ("b", "REMOVED")]
+        assert [(diff["id"], diff["status"]) for diff in told.diffs] == [("a", "NEW"), ("b", "REMOVED")]
 
     def test_what_a_project_started_from_can_be_restored(
         self, publisher: ApiClient, path: str, first: Any
@@ -138,7 +138,7 @@ class TestRestoring:
 
     def test_a_dry_run_tells_what_would_happen(self, publisher: ApiClient, path: str, first: Any) -> None:
         plan = publisher.request("POST", f"{path}/revisions/1/restore?dryRun=true").json()
-        assert [(one["process"], one["action"]) for one in plan["effects"]] == [
+        assert [(effect["process"], effect["action"]) for effect in plan["effects"]] == [
             ("a", "START"),
             ("b", "REMOVE"),
         ]
@@ -152,9 +152,11 @@ class TestRestoring:
             "modules": [],
             "architecture": "amd64",
         }
-        versions = [[{"name": "7", "builds": [one]}] for one in (build, {**build, "bits": 64})]
-        for number, one in enumerate(versions):
-            published(publisher, path, document(version=number, databaseVersions=one, processes=[]))
+        versions = [[{"name": "7", "builds": [build_]}] for build_ in (build, {**build, "bits": 64})]
+        for number, database_versions in enumerate(versions):
+            published(
+                publisher, path, document(version=number, databaseVersions=database_versions, processes=[])
+            )
         answer = publisher.request("POST", f"{path}/revisions/1/restore")
         assert refusal(answer) == (400, "INVALID_SETTINGS", ["/databaseVersions/0/builds/0/bits"])
 
@@ -237,7 +239,9 @@ class TestStatus:
             agent.report(project.id, bodies.report(agentType="AUTOMATION", processes=said))
         for time, names in (("12:03:59", ["a", "b"]), ("12:04:00", ["a"])):
             with time_machine.travel(f"2099-01-01T{time}Z", tick=False):
-                assert [one["name"] for one in publisher.get(status_of(path)).json()["processes"]] == names
+                assert [
+                    process["name"] for process in publisher.get(status_of(path)).json()["processes"]
+                ] == names
 
 
 def test_the_schema_is_served_to_any_key(agent: ApiClient) -> None:

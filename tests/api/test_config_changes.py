@@ -74,7 +74,7 @@ def told_since(count: int) -> list[str]:
 def diff_of(event_type: str) -> dict[str, tuple[str | None, str | None]]:
     """Old and new of every field, of the only event of the type."""
     (diff,) = Event.objects.get(event_type=event_type).diffs
-    return {one["param"]: (one.get("old"), one.get("new")) for one in diff["params"]}
+    return {param["param"]: (param.get("old"), param.get("new")) for param in diff["params"]}
 
 
 @each(
@@ -122,7 +122,7 @@ def test_other_notifications_leave_the_alerts_alone(kind: ConfigKind, project: P
     with time_machine.travel(NOON, tick=False):
         changed = kind.put(made, alert_config(notifications=[webhook(), email(intervalMin=5)])).json()
     assert (changed["created"], changed["updated"]) == (MORNING, NOON)
-    assert [one["typeName"] for one in changed["notifications"]] == ["WEBHOOK", "EMAIL"]
+    assert [notification["typeName"] for notification in changed["notifications"]] == ["WEBHOOK", "EMAIL"]
     assert list(Alert.objects.values_list("status", flat=True)) == ["OPEN"]
     assert not Signal.objects.exists()
     ((name, (old, new)),) = diff_of("ALERT_CONFIG_CHANGED_AUDIT").items()

@@ -89,7 +89,7 @@ def test_what_goes_with_other_types_is_refused(places: dict[str, ConfigPath], ki
     own = fields_of(name)
     foreign = [field for field in ALL_FIELDS if field not in own]
     answer = places[kind].post(shortest(name, **dict.fromkeys(foreign, "x"), colour="red"))
-    bad = {one["field"]: one for one in answer.json()["badFields"]}
+    bad = {field["field"]: field for field in answer.json()["badFields"]}
     of_kind = {"notifications[0].typeName"} if (kind, name) == ("project", "ADMIN") else set()
     assert set(bad) == {f"notifications[0].{field}" for field in (*foreign, "colour")} | of_kind
     allowed = sorted({*own, "id", "typeName", "delayMin", "intervalMin"})
@@ -232,7 +232,7 @@ def test_every_fault_is_named_at_once(place: ConfigPath) -> None:
         shortest("CHAT_SERVICE", apiToken=None, channelName=None),
         {"typeName": "PIGEON", "intervalMin": 1},
     )
-    assert [one["field"].removeprefix("notifications") for one in answer.json()["badFields"]] == [
+    assert [field["field"].removeprefix("notifications") for field in answer.json()["badFields"]] == [
         "",
         "[1].delayMin",
         "[1].roles[0]",

@@ -72,7 +72,7 @@ def test_of_puts_that_race_each_is_whole_and_told(owner: ApiClient, project: Pro
         scope = {"forAllGroups": True} if "global" in path else {}
 
         def put(number: int, path: str = path, scope: dict[str, Any] = scope) -> Any:
-            addresses = [f"{number}-{one}@example.com" for one in range(3)]
+            addresses = [f"{number}-{_}@example.com" for _ in range(3)]
             told = [email(emailAddress=address) for address in addresses]
             return ApiClient(owner.key).put(path, {**alert_config(notifications=told), **scope})
 
@@ -80,7 +80,9 @@ def test_of_puts_that_race_each_is_whole_and_told(owner: ApiClient, project: Pro
         assert {answer.status_code for answer in answers} == {200}
         shown = owner.get(path).json()
         assert shown in [answer.json() for answer in answers]
-        assert len({one["emailAddress"].split("-")[0] for one in shown["notifications"]}) == 1
+        assert (
+            len({notification["emailAddress"].split("-")[0] for notification in shown["notifications"]}) == 1
+        )
         assert Event.objects.filter(event_type="ALERT_CONFIG_CHANGED_AUDIT").count() == THREADS
 
 
@@ -102,7 +104,10 @@ def test_a_request_reads_its_configuration_while_another_one_reads_its_own(
             return int(ApiClient(owner.key).patch(path, {"enabled": False}).status_code)
 
     with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(lambda one: on_own_connection(lambda: disable(one)), configs)) == [200, 200]
+        assert list(pool.map(lambda config: on_own_connection(lambda: disable(config)), configs)) == [
+            200,
+            200,
+        ]
 
 
 def test_of_deletions_that_race_one_deletes(owner: ApiClient, project: Project) -> None:

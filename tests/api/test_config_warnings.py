@@ -29,14 +29,14 @@ def test_every_write_warns_while_there_is_nobody(owner: ApiClient, project: Proj
     path = f"/groups/{project.id}/alertConfigs"
     made = owner.post(path, body(GROUP))
     assert made.headers["Warning"] == NOBODY
-    one = f"{path}/{made.json()['id']}"
-    assert owner.put(one, made.json()).headers["Warning"] == NOBODY
-    assert owner.patch(one, {"enabled": True}).headers["Warning"] == NOBODY
-    assert "Warning" not in owner.get(one).headers
-    assert made.json() == owner.get(one).json()
+    config_path = f"{path}/{made.json()['id']}"
+    assert owner.put(config_path, made.json()).headers["Warning"] == NOBODY
+    assert owner.patch(config_path, {"enabled": True}).headers["Warning"] == NOBODY
+    assert "Warning" not in owner.get(config_path).headers
+    assert made.json() == owner.get(config_path).json()
 
     make_reader(project, email_address="reader@example.com")
-    assert "Warning" not in owner.put(one, made.json()).headers
+    assert "Warning" not in owner.put(config_path, made.json()).headers
 
 
 def test_people_without_an_address_are_nobody(owner: ApiClient, project: Project) -> None:
@@ -73,5 +73,9 @@ def test_a_type_that_nothing_makes_is_warned_of(owner: ApiClient, project: Proje
 
 def test_every_other_alertable_type_is_made_by_something(owner: ApiClient) -> None:
     types = owner.get("/eventTypes?itemsPerPage=500").json()["results"]
-    unmade = [one["eventTypeName"] for one in types if one["alertable"] and not one["produced"]]
+    unmade = [
+        event_type["eventTypeName"]
+        for event_type in types
+        if event_type["alertable"] and not event_type["produced"]
+    ]
     assert unmade == [f"ORG_PUBLIC_API_ACCESS_LIST_{state}" for state in ("REQUIRED", "NOT_REQUIRED")]

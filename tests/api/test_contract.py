@@ -205,5 +205,5 @@ def test_every_link_of_an_entity_answers(owner: ApiClient, known: Mapping[str, s
 )
 def test_a_closed_set_is_listed_for_any_key(db: None, path: str, field: str) -> None:
     document = ApiClient(make_key()).get(f"{path}?itemsPerPage=500").json()
-    names = [one[field] for one in document["results"]]
+    names = [row[field] for row in document["results"]]
     assert len(names) == len(set(names)) == document["totalCount"] > 0

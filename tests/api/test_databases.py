@@ -44,7 +44,7 @@ def place(agent: ApiClient, project: Project) -> str:
 def hrefs(document: dict[str, Any]) -> dict[str, str]:
     """Relation → path below the public base."""
     base = "http://testserver/api/public/v1.0"
-    return {one["rel"]: one["href"].removeprefix(base) for one in document["links"]}
+    return {link["rel"]: link["href"].removeprefix(base) for link in document["links"]}
 
 
 def test_a_database_is_its_name_and_links(reader: ApiClient, project: Project, place: str) -> None:
@@ -74,11 +74,11 @@ def test_whatever_its_name_holds_it_is_found_and_its_links_lead_to_it(
 
 def test_databases_are_listed_by_name_with_their_own_link_only(reader: ApiClient, place: str) -> None:
     document = reader.get(f"{place}/databases?itemsPerPage=500").json()
-    names = [one["databaseName"] for one in document["results"]]
+    names = [row["databaseName"] for row in document["results"]]
     assert names == sorted(["orders", *ODD_NAMES])
-    for one in document["results"]:
-        path = f"{place}/databases/{quote(one['databaseName'], safe='')}"
-        assert hrefs(one) == {"self": path}
+    for row in document["results"]:
+        path = f"{place}/databases/{quote(row['databaseName'], safe='')}"
+        assert hrefs(row) == {"self": path}
 
 
 def test_a_host_without_databases_lists_none(reader: ApiClient, project: Project) -> None:

@@ -37,8 +37,8 @@ def test_everything_the_page_names_is_served(browser: Client, path: str) -> None
     assert answer.headers["Content-Type"].startswith("text/html")
     named = _NAMED.findall(answer.content.decode())
     assert len(named) == 7
-    for one in named:
-        assert fetched(browser, one), one
+    for address in named:
+        assert fetched(browser, address), address
 
 
 @each("path", [*PATHS, "/static/api/docs.js", "/static/api/docs.css"])

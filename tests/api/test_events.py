@@ -35,14 +35,14 @@ def record(event_type: EventType, created: datetime = NOON, **options: Any) -> s
 
 def shown(client: ApiClient, query: str = "", path: str = "/globalEvents") -> list[str]:
     """The ids of a list, in its order."""
-    return [one["id"] for one in client.get(f"{path}?{query}").json()["results"]]
+    return [row["id"] for row in client.get(f"{path}?{query}").json()["results"]]
 
 
 @pytest.fixture
 def three(db: None) -> list[str]:
     """Three events, a second apart, the oldest first."""
     types = (EventType.HOST_DOWN, EventType.HOST_UP, EventType.USER_CREATED_AUDIT)
-    return [record(one, NOON + timedelta(seconds=place)) for place, one in enumerate(types)]
+    return [record(event_type, NOON + timedelta(seconds=place)) for place, event_type in enumerate(types)]
 
 
 def test_a_value_however_large_leaves_the_log_and_the_alerts_readable(
@@ -135,7 +135,7 @@ def test_before_goes_on_after_an_event_whatever_is_filtered(
     owner: ApiClient, three: list[str], place: int, query: str, places: list[int]
 ) -> None:
     document = owner.get(f"/globalEvents?before={three[place]}&{query}").json()
-    assert [one["id"] for one in document["results"]] == [three[place] for place in places]
+    assert [row["id"] for row in document["results"]] == [three[place] for place in places]
     assert document["totalCount"] == len(places)
 
 
@@ -149,7 +149,7 @@ def test_pages_after_before_are_those_of_the_remainder(
     owner: ApiClient, three: list[str], page: int, places: list[int], rels: list[str]
 ) -> None:
     document = owner.get(f"/globalEvents?before={three[2]}&itemsPerPage=1&pageNum={page}").json()
-    assert [one["id"] for one in document["results"]] == [three[place] for place in places]
+    assert [row["id"] for row in document["results"]] == [three[place] for place in places]
     assert (document["totalCount"], [link["rel"] for link in document["links"]]) == (2, rels)
     assert all(f"before={three[2]}" in link["href"] for link in document["links"])
 
@@ -174,7 +174,7 @@ def test_far_down_a_list_is_read_as_at_its_start(
 
 def test_an_unknown_type_is_told_all_there_are(owner: ApiClient) -> None:
     (bad,) = owner.get("/globalEvents?eventType=NOPE").json()["badFields"]
-    types = [one["eventTypeName"] for one in owner.get("/eventTypes?itemsPerPage=500").json()["results"]]
+    types = [row["eventTypeName"] for row in owner.get("/eventTypes?itemsPerPage=500").json()["results"]]
     assert bad["allowed"] == types == [spec.name for spec in EVENT_TYPES.values()]
 
 
@@ -206,7 +206,7 @@ def test_a_change_shows_what_was_and_what_is(owner: ApiClient, project: Project)
     (event,) = owner.get(f"/groups/{project.id}/events?eventType=ALERT_CONFIG_ADDED_AUDIT").json()["results"]
     (diff,) = event["diffs"]
     assert (diff["id"], diff["type"], diff["status"]) == (made["id"], "ALERT_CONFIG", "NEW")
-    params = {one["param"]: one for one in diff["params"]}
+    params = {param["param"]: param for param in diff["params"]}
     assert params["eventTypeName"] == {
         "param": "eventTypeName",
         "display": "eventTypeName",
@@ -222,7 +222,9 @@ def test_secrets_are_redacted_in_diffs_and_raw(owner: ApiClient, project: Projec
     owner.delete(f"/groups/{project.id}/alertConfigs/{made['id']}")
     answer = owner.get(f"/groups/{project.id}/events?includeRaw=true")
     for event in answer.json()["results"]:
-        (shown_config,) = [one for one in event["diffs"][0]["params"] if one["param"] == "notifications"]
+        (shown_config,) = [
+            param for param in event["diffs"][0]["params"] if param["param"] == "notifications"
+        ]
         assert '"webhookSecret":"******"' in (shown_config.get("old") or shown_config["new"])
     assert bodies.SECRET not in answer.content.decode()
 

@@ -25,7 +25,7 @@ def listed(client: ApiClient, path: str, field: str = "name") -> list[Any]:
     """That field of every result; the count is held against them."""
     shown: dict[str, Any] = client.get(path).json()
     assert shown["totalCount"] == len(shown["results"])
-    return [one[field] for one in shown["results"]]
+    return [row[field] for row in shown["results"]]
 
 
 class TestByName:
@@ -59,7 +59,7 @@ class TestByName:
         first = owner.get("/groups?name=pay&itemsPerPage=1").json()
         (after,) = [link["href"] for link in first["links"] if link["rel"] == "next"]
         second = owner.request("GET", after.removeprefix("http://testserver"), base="").json()
-        assert [one["name"] for one in (*first["results"], *second["results"])] == ["payments", "payments eu"]
+        assert [row["name"] for row in (*first["results"], *second["results"])] == ["payments", "payments eu"]
         assert first["totalCount"] == second["totalCount"] == 2
 
     def test_it_shows_nothing_that_the_caller_does_not_see(self, project: Project) -> None:
@@ -150,13 +150,15 @@ class TestNamesClientsDecode:
         assert not {"replicaStateName", "uptimeMsec", "lastPing"} & set(shown)
 
     def test_a_cluster(self, agent: ApiClient, reader: ApiClient, project: Project) -> None:
-        one = {"clusterName": "orders", "replicaSetName": "rs0", "shardName": "s0"}
-        agent.report(project.id, bodies.report(bodies.host(**one)))
+        cluster_of_set = {"clusterName": "orders", "replicaSetName": "rs0", "shardName": "s0"}
+        agent.report(project.id, bodies.report(bodies.host(**cluster_of_set)))
         (shown,) = reader.get(f"/groups/{project.id}/clusters").json()["results"]
         assert (shown["replicaSetName"], shown["shardName"]) == ("rs0", "s0")
         (host,) = reader.get(f"/groups/{project.id}/hosts").json()["results"]
         assert shown["lastHeartbeat"] == host["lastReport"]
-        agent.report(project.id, bodies.report(bodies.host(port=2, **{**one, "replicaSetName": "rs1"})))
+        agent.report(
+            project.id, bodies.report(bodies.host(port=2, **{**cluster_of_set, "replicaSetName": "rs1"}))
+        )
         (shown,) = reader.get(f"/groups/{project.id}/clusters").json()["results"]
         assert (shown.get("replicaSetName"), shown["replicaSetNames"]) == (None, ["rs0", "rs1"])
 

@@ -78,7 +78,7 @@ def test_a_put_changes_what_it_says(owner: ApiClient, project: Project) -> None:
     }
     assert owner.get(f"{PATH}/{made['id']}").json() == shown
     (diff,) = Event.objects.get(event_type="ALERT_CONFIG_CHANGED_AUDIT").diffs
-    changed = {one["param"] for one in diff["params"]}
+    changed = {param["param"] for param in diff["params"]}
     assert changed == {"eventTypeName", "forAllGroups", "groupIds", "notifications"}
 
 
@@ -88,11 +88,11 @@ def test_they_are_listed_in_the_order_they_were_made_and_apart_from_projects(
     made = [owner.post(PATH, global_alert_config(tags=[tag])).json() for tag in ("a", "b")]
     own = owner.post(f"/groups/{project.id}/alertConfigs", alert_config()).json()
     document = owner.get(PATH).json()
-    assert (document["totalCount"], [one["id"] for one in document["results"]]) == (
+    assert (document["totalCount"], [row["id"] for row in document["results"]]) == (
         2,
-        [one["id"] for one in made],
+        [config["id"] for config in made],
     )
-    assert [one["id"] for one in owner.get(f"/groups/{project.id}/alertConfigs").json()["results"]] == [
+    assert [row["id"] for row in owner.get(f"/groups/{project.id}/alertConfigs").json()["results"]] == [
         own["id"]
     ]
     assert owner.get(f"{PATH}/{own['id']}").json()["errorCode"] == "GLOBAL_ALERT_CONFIG_NOT_FOUND"
@@ -115,7 +115,7 @@ def test_its_events_stand_with_no_project(owner: ApiClient) -> None:
     owner.patch(f"{PATH}/{made['id']}", {"enabled": False})
     owner.delete(f"{PATH}/{made['id']}")
     shown = owner.get("/globalEvents").json()["results"]
-    assert [(one["eventTypeName"], "groupId" in one) for one in shown] == [
+    assert [(event["eventTypeName"], "groupId" in event) for event in shown] == [
         ("ALERT_CONFIG_DELETED_AUDIT", False),
         ("ALERT_CONFIG_DISABLED_AUDIT", False),
         ("ALERT_CONFIG_ADDED_AUDIT", False),
@@ -295,7 +295,7 @@ def test_a_new_project_has_its_default_configurations(owner: ApiClient) -> None:
     made = owner.post("/groups", group()).json()
     path = f"/groups/{made['id']}/alertConfigs"
     found: list[dict[str, Any]] = owner.get(path).json()["results"]
-    assert [one["eventTypeName"] for one in found] == DEFAULTS
+    assert [config["eventTypeName"] for config in found] == DEFAULTS
     for config in found:
         (notification,) = config["notifications"]
         told = ("typeName", "emailEnabled", "smsEnabled", "delayMin", "intervalMin")

@@ -44,12 +44,12 @@ def path_of(alert: Alert) -> str:
 
 def ids(document: dict[str, Any]) -> list[str]:
     """Those listed."""
-    return [one["id"] for one in document["results"]]
+    return [row["id"] for row in document["results"]]
 
 
 def links(document: dict[str, Any]) -> dict[str, str]:
     """Relation → path below the public base."""
-    return {one["rel"].removeprefix(RELATION): one["href"].removeprefix(BASE) for one in document["links"]}
+    return {link["rel"].removeprefix(RELATION): link["href"].removeprefix(BASE) for link in document["links"]}
 
 
 class TestList:
@@ -63,7 +63,9 @@ class TestList:
         document = watcher.get("/globalAlerts").json()
         assert ids(document) == [made[1].id, made[0].id, oldest.id]
         assert document["totalCount"] == 3
-        assert {one["groupId"] for one in document["results"]} == {one.group_id for one in (*made, oldest)}
+        assert {row["groupId"] for row in document["results"]} == {
+            alert.group_id for alert in (*made, oldest)
+        }
 
     def test_alerts_of_a_projects_own_configurations_are_not_among_them(
         self, watcher: ApiClient, project: Project, alert: Alert
@@ -81,13 +83,15 @@ class TestList:
     def test_its_pages_bring_every_one_once(self, watcher: ApiClient, project: Project) -> None:
         made = {make_alert(project, is_global=True, created=NOON).id for _ in range(3)}
         pages = [watcher.get(f"/globalAlerts?itemsPerPage=2&pageNum={n}").json() for n in (1, 2, 3)]
-        assert {one for page in pages for one in ids(page)} == made
+        assert {id_ for page in pages for id_ in ids(page)} == made
         assert [len(page["results"]) for page in pages] == [2, 1, 0]
         assert [page["totalCount"] for page in pages] == [3, 3, 3]
 
     @each("status", ["TRACKING", "OPEN", "CLOSED", "CANCELLED"])
     def test_it_is_filtered_by_status(self, watcher: ApiClient, project: Project, status: str) -> None:
-        made = {one: make_alert(project, is_global=True, status=one).id for one in ("OPEN", "CLOSED")}
+        made = {
+            status: make_alert(project, is_global=True, status=status).id for status in ("OPEN", "CLOSED")
+        }
         document = watcher.get(f"/globalAlerts?status={status}").json()
         assert ids(document) == [made[status]] if status in made else not document["results"]
         assert document["totalCount"] == len(document["results"])

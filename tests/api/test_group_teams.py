@@ -42,7 +42,7 @@ class TestInProjects:
         before = Event.objects.count()
         given = admin.post(in_project, bodies.team_roles("GROUP_OWNER", "GROUP_READ_ONLY", "GROUP_OWNER"))
         assert given.status_code == 201
-        assert [(one["teamId"], one["roleNames"]) for one in given.json()["results"]] == [
+        assert [(row["teamId"], row["roleNames"]) for row in given.json()["results"]] == [
             (self.team.id, ["GROUP_OWNER", "GROUP_READ_ONLY"])
         ]
         assert reader.get(in_project).json() == given.json()

@@ -51,7 +51,7 @@ class TestMaking:
         assert (event.details["hostId"], event.details["port"]) == (host["id"], 27017)
         (change,) = event.diffs
         assert (change["id"], change["type"], change["status"]) == (host["id"], "PROCESS", "NEW")
-        said = {one["param"]: one["new"] for one in change["params"]}
+        said = {param["param"]: param["new"] for param in change["params"]}
         assert said["hostname"] == "db2.example.com"
         assert said["port"] == "27017"
 
@@ -164,8 +164,13 @@ class TestFinding:
         for hostname, port in (("b", 1), ("A", 2), ("a", 10), ("a", 9)):
             made(admin, project, hostname=hostname, port=port)
         shown = admin.get(hosts_of(project)).json()["results"]
-        assert [(one["hostname"], one["port"]) for one in shown] == [("A", 2), ("a", 9), ("a", 10), ("b", 1)]
-        assert all([link["rel"] for link in one["links"]] == ["self"] for one in shown)
+        assert [(host["hostname"], host["port"]) for host in shown] == [
+            ("A", 2),
+            ("a", 9),
+            ("a", 10),
+            ("b", 1),
+        ]
+        assert all([link["rel"] for link in host["links"]] == ["self"] for host in shown)
 
     def test_everything_a_report_can_say_is_shown(
         self, agent: ApiClient, reader: ApiClient, project: Project

@@ -29,7 +29,7 @@ def changes(event: Event) -> tuple[str, dict[str, tuple[str | None, str | None]]
     """What the event's only diff is about, and old and new of each field."""
     (diff,) = event.diffs
     assert diff["type"] == "INTEGRATION"
-    params = {one["param"]: (one.get("old"), one.get("new")) for one in diff["params"]}
+    params = {param["param"]: (param.get("old"), param.get("new")) for param in diff["params"]}
     return f"{diff['id']} {diff['status']}", params
 
 

@@ -81,7 +81,7 @@ def test_the_samples_of_the_contract(owner: ApiClient, path: str) -> None:
         "serviceKey": "******cdef",
     }
     document = owner.get(path).json()
-    assert [one["type"] for one in document["results"]] == ["PAGER_SERVICE", "CHAT_SERVICE"]
+    assert [row["type"] for row in document["results"]] == ["PAGER_SERVICE", "CHAT_SERVICE"]
     assert list(document["results"][1]) == ["type", "apiToken", "channelName", "teamName", "links"]
     assert document["totalCount"] == 2
 

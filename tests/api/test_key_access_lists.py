@@ -31,30 +31,30 @@ def test_a_keys_entries_are_added_listed_read_and_removed(
         items = [{"ipAddress": "192.0.2.7", "description": "build"}, {"cidrBlock": "10.0.0.0/8"}]
         answer = owner.post(path, items)
     assert answer.status_code == 201
-    one, two = answer.json()["results"]
+    first, second = answer.json()["results"]
     assert answer.json()["totalCount"] == 2
-    assert one == {
+    assert first == {
         "cidrBlock": "192.0.2.7/32",
         "created": NOON,
         "description": "build",
-        "id": one["id"],
+        "id": first["id"],
         "ipAddress": "192.0.2.7",
         "type": "API_KEY",
         "updated": NOON,
         "expires": None,
         "lastUsed": None,
-        "links": [{"href": f"http://testserver/api/public/v1.0{path}/{one['id']}", "rel": "self"}],
+        "links": [{"href": f"http://testserver/api/public/v1.0{path}/{first['id']}", "rel": "self"}],
     }
-    assert two["cidrBlock"] == "10.0.0.0/8"
-    assert {"ipAddress", "description"}.isdisjoint(two)
-    assert owner.get(path).json()["results"] == [one, two]
-    alone = owner.get(f"{path}/{one['id']}").json()
-    assert alone | {"links": one["links"]} == one
+    assert second["cidrBlock"] == "10.0.0.0/8"
+    assert {"ipAddress", "description"}.isdisjoint(second)
+    assert owner.get(path).json()["results"] == [first, second]
+    alone = owner.get(f"{path}/{first['id']}").json()
+    assert alone | {"links": first["links"]} == first
     for link in alone["links"]:
         assert (
             owner.request("GET", link["href"].removeprefix("http://testserver"), base="").status_code == 200
         )
-    assert owner.delete(f"{path}/{one['id']}").status_code == 204
+    assert owner.delete(f"{path}/{first['id']}").status_code == 204
     assert blocks(key) == ["10.0.0.0/8"]
     assert blocks() == []
 
@@ -75,7 +75,7 @@ def test_the_first_and_the_last_entry_change_enforcement(
     owner.delete(f"{path_of(project, key)}/{entry['id']}")
     events = owner.get(path_of(project, key).partition("/apiKeys")[0] + "/events").json()["results"]
     told = {event["eventTypeName"]: event["diffs"][-1]["params"][0] for event in events[:2]}
-    assert [(one["param"], one["old"], one["new"]) for one in told.values()] == [
+    assert [(param["param"], param["old"], param["new"]) for param in told.values()] == [
         ("enforced", "true", "false"),
         ("enforced", "false", "true"),
     ]

@@ -33,7 +33,7 @@ def test_a_project_in_an_organization_belongs_to_its_maker(db: None) -> None:
     made = caller.post("/groups", bodies.group(orgId=org.id)).json()
     assert made["orgId"] == org.id
     assert caller.post(f"/groups/{made['id']}/apiKeys", bodies.api_key()).status_code == 201
-    assert [one["id"] for one in caller.get("/groups").json()["results"]] == [made["id"]]
+    assert [row["id"] for row in caller.get("/groups").json()["results"]] == [made["id"]]
 
 
 @each(
@@ -123,11 +123,11 @@ def test_the_list_shows_the_projects_a_caller_can_read(
     db: None, role: Role, scope: str, seen: set[str]
 ) -> None:
     org = OrganizationFactory.create()
-    one = ProjectFactory.create(name="one", org=org)
+    first = ProjectFactory.create(name="one", org=org)
     ProjectFactory.create(name="two", org=org)
     ProjectFactory.create(name="elsewhere")
     grant = Grant(
-        role, org_id=org.id if scope == "org" else None, group_id=one.id if scope == "group" else None
+        role, org_id=org.id if scope == "org" else None, group_id=first.id if scope == "group" else None
     )
     document = ApiClient(make_key(grant)).get("/groups").json()
     assert {found["name"] for found in document["results"]} == seen

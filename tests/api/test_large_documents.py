@@ -40,7 +40,7 @@ def test_a_holder_of_more_roles_than_a_new_one_can_be_written_back(owner: ApiCli
     user, key = make_user(Grant(Role.GLOBAL_READ_ONLY)), make_key(Grant(Role.GLOBAL_READ_ONLY))
     holder = {"user_id": user.id} if kind == "user" else {"api_key_id": key.id}
     orgs = Organization.objects.bulk_create(OrganizationFactory.build_batch(1000))
-    RoleGrant.objects.bulk_create(RoleGrant(role="ORG_MEMBER", org=one, **holder) for one in orgs)
+    RoleGrant.objects.bulk_create(RoleGrant(role="ORG_MEMBER", org=org, **holder) for org in orgs)
     path = f"/users/{user.id}" if kind == "user" else f"/admin/apiKeys/{key.id}"
     assert written_back(owner, path) == 1001
 
@@ -50,15 +50,15 @@ def test_a_team_grows_no_further_than_it_may(
     owner: ApiClient, project: Project, monkeypatch: pytest.MonkeyPatch, most: str, joining: int
 ) -> None:
     monkeypatch.setattr(teams, most, joining)
-    one, *more = [user.username for user in crowd(4)]
-    team = make_team(project, User.objects.get(username=one))
+    first, *more = [user.username for user in crowd(4)]
+    team = make_team(project, User.objects.get(username=first))
     path = f"/orgs/{project.org_id}/teams/{team.id}"
-    answer = owner.post(f"{path}/users", [{"username": name} for name in [one, *more]])
+    answer = owner.post(f"{path}/users", [{"username": name} for name in [first, *more]])
     assert (refusal(answer), fields(answer)) == ((400, "INVALID_ATTRIBUTE"), ["[3].username"])
-    answer = owner.patch(path, {"usernames": [*more, one]})
+    answer = owner.patch(path, {"usernames": [*more, first]})
     assert (refusal(answer), fields(answer)) == ((400, "INVALID_ATTRIBUTE"), ["usernames[2]"])
-    answer = owner.post(f"/orgs/{project.org_id}/teams", {"name": "x", "usernames": [*more, one]})
+    answer = owner.post(f"/orgs/{project.org_id}/teams", {"name": "x", "usernames": [*more, first]})
     assert refusal(answer) == (400, "INVALID_ATTRIBUTE")
     assert team.members.count() == 1
-    assert owner.patch(path, {"usernames": [one, *more[:2]]}).status_code == 200
+    assert owner.patch(path, {"usernames": [first, *more[:2]]}).status_code == 200
     assert team.members.count() == 3

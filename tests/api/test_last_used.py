@@ -40,7 +40,7 @@ def call(key: KeyPair, address: str = ON, **headers: str) -> list[str]:
     """A call; the writes it made to access lists."""
     with CaptureQueriesContext(connection) as queries:
         ApiClient(key).get("/groups", REMOTE_ADDR=address, **headers)
-    return [one["sql"] for one in queries if "UPDATE accesslist_accesslistentry" in one["sql"]]
+    return [query["sql"] for query in queries if "UPDATE accesslist_accesslistentry" in query["sql"]]
 
 
 def used() -> Mapping[str, datetime | None]:

@@ -21,7 +21,7 @@ def leases(client: ApiClient, project: Project, name: str, **changes: Any) -> di
     asked = {"instance": name, "intervalSeconds": 60, "hosts": HOSTS, **changes}
     answer = client.report(project.id, bodies.report(hostname=name, leases=asked))
     assert answer.status_code == 202, answer.json()
-    return {one["hostname"]: one["lease"] for one in answer.json()["leases"]["hosts"]}
+    return {host["hostname"]: host["lease"] for host in answer.json()["leases"]["hosts"]}
 
 
 def reported(client: ApiClient, project: Project, name: str, held: dict[str, str]) -> int:

@@ -50,7 +50,7 @@ class Agents:
 
     def leases(self, name: str, **changes: Any) -> dict[str, str]:
         """The lease of each host that the agent watches, by hostname."""
-        return {one["hostname"]: one["lease"] for one in self.ask(name, **changes)["hosts"]}
+        return {host["hostname"]: host["lease"] for host in self.ask(name, **changes)["hosts"]}
 
     def report(self, name: str, *hosts: dict[str, Any]) -> None:
         """Report hosts."""
@@ -97,7 +97,7 @@ def handed_over(agents: Agents) -> tuple[str, str]:
 
 def test_an_agent_is_told_the_hosts_it_watches_and_until_when(agents: Agents) -> None:
     answer = agents.ask("agent1", [{"hostname": "DB1.example.com", "port": 1}, *HOSTS])
-    assert [(one["hostname"], one["port"], one["until"]) for one in answer["hosts"]] == [
+    assert [(host["hostname"], host["port"], host["until"]) for host in answer["hosts"]] == [
         (name, port, "2099-11-23T12:02:30Z")
         for name, port in [
             ("db0.example.com", 27017),
@@ -136,11 +136,11 @@ def test_two_agents_share_and_of_one_that_dies_the_other_takes_over_when_its_lea
 
 
 def test_members_of_a_set_are_watched_by_one_agent(agents: Agents) -> None:
-    sets = [{**one, "together": f"rs{place // 2}"} for place, one in enumerate(HOSTS)]
+    sets = [{**host, "together": f"rs{place // 2}"} for place, host in enumerate(HOSTS)]
     for _ in range(5):
         held = [set(agents.leases(name, hosts=sets)) for name in ("agent1", "agent2")]
         agents.wait(INTERVAL)
-    names = [one["hostname"] for one in HOSTS]
+    names = [host["hostname"] for host in HOSTS]
     assert sorted(map(sorted, held)) == [names[:2], names[2:]]
 
 
@@ -178,7 +178,7 @@ def test_a_repeat_is_answered_without_leases(agent: ApiClient, project: Project)
     """They were those of another time."""
     body = bodies.report(leases={"intervalSeconds": 60, "hosts": HOSTS})
     sent = [agent.report(project.id, body, HTTP_IDEMPOTENCY_KEY="k").json() for _ in range(2)]
-    assert [one.keys() for one in sent] == [{"accepted", "leases"}, {"accepted"}]
+    assert [answer.keys() for answer in sent] == [{"accepted", "leases"}, {"accepted"}]
 
 
 # --- which reports count --------------------------------------------------------------------------
@@ -296,13 +296,13 @@ def test_a_wrong_request_is_refused_by_field_and_changes_nothing(
     asked = {name: value for name, value in {"intervalSeconds": 60, **changes}.items() if value is not None}
     answer = agent.report(project.id, bodies.report(leases=asked))
     assert answer.status_code == 400
-    assert [one["field"] for one in answer.json()["badFields"]] == [field]
+    assert [field["field"] for field in answer.json()["badFields"]] == [field]
     assert not Agent.objects.exists()
 
 
 def test_agents_of_other_types_share_no_hosts(agent: ApiClient, project: Project) -> None:
     body = bodies.report(agentType="BACKUP", leases={"intervalSeconds": 60})
-    assert [one["field"] for one in agent.report(project.id, body).json()["badFields"]] == ["leases"]
+    assert [field["field"] for field in agent.report(project.id, body).json()["badFields"]] == ["leases"]
 
 
 def test_more_hosts_than_a_project_may_have_are_refused(
@@ -398,7 +398,7 @@ def test_an_ask_takes_no_more_statements_for_more_hosts_and_writes_one_row_when_
     def statements(hosts: Sequence[dict[str, Any]]) -> list[str]:
         with CaptureQueriesContext(connection) as queries:
             agents.ask("agent1", hosts)
-        return [one["sql"] for one in queries]
+        return [query["sql"] for query in queries]
 
     many = [{"hostname": f"db{number}.example.com", "port": 1} for number in range(1000)]
     counts = []
@@ -406,7 +406,9 @@ def test_an_ask_takes_no_more_statements_for_more_hosts_and_writes_one_row_when_
         agents.ask("agent1", hosts)
         asked = statements(hosts)
         counts.append(len(asked))
-        written = [one for one in asked if "lease" in one and not one.startswith("SELECT")]
+        written = [
+            statement for statement in asked if "lease" in statement and not statement.startswith("SELECT")
+        ]
         assert written == []
     assert counts[0] == counts[1]
 
@@ -415,4 +417,4 @@ def test_a_report_without_leases_asks_nothing_of_them(agents: Agents) -> None:
     agents.ask("agent1")
     with CaptureQueriesContext(connection) as queries:
         agents.report("agent1", bodies.host())
-    assert not [one for one in queries if "lease" in one["sql"] or "watcher" in one["sql"]]
+    assert not [query for query in queries if "lease" in query["sql"] or "watcher" in query["sql"]]

@@ -65,7 +65,7 @@ def template_at(path: str) -> str:
         if re.fullmatch(re.sub(r"<\w+>", "[^/]+", template), path.partition("?")[0])
     ]
     assert found, f"a link leads to {path}, which is no route"
-    return min(found, key=lambda one: one.count("<"))
+    return min(found, key=lambda template: template.count("<"))
 
 
 def test_following_links_from_the_root_reaches_everything(owner: ApiClient, known: Mapping[str, str]) -> None:
@@ -88,7 +88,7 @@ def test_a_collection_is_linked_from_its_parent(
 ) -> None:
     values = {**known, "agent_type": "MONITORING"}
     parent = parent_of(template)
-    path, place = (re.sub(r"<(\w+)>", lambda name: values[name[1]], one) for one in (template, parent))
+    path, place = (re.sub(r"<(\w+)>", lambda name: values[name[1]], path) for path in (template, parent))
     linked = {link.partition("?")[0] for link in links_in(owner.get(place).json())}
     assert path in linked, f"{parent} does not link {template}"
 

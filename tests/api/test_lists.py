@@ -26,7 +26,7 @@ def seven(owner: ApiClient) -> ApiClient:
 
 def names(document: dict[str, Any]) -> list[str]:
     """The names of the projects in a list."""
-    return [one["name"] for one in document["results"]]
+    return [row["name"] for row in document["results"]]
 
 
 def links(document: dict[str, Any]) -> dict[str, dict[str, str]]:
@@ -73,7 +73,7 @@ def test_rows_are_counted_only_when_it_is_shown_and_the_page_does_not_tell(
 ) -> None:
     with CaptureQueriesContext(connection) as queries:
         seven.get(f"/groups?{query}")
-    assert sum("COUNT(" in one["sql"] for one in queries.captured_queries) == counts
+    assert sum("COUNT(" in query["sql"] for query in queries.captured_queries) == counts
 
 
 def test_links_keep_the_callers_other_parameters(seven: ApiClient) -> None:
@@ -96,7 +96,7 @@ def test_following_next_shows_every_row_once(seven: ApiClient) -> None:
     while path:
         document = seven.request("GET", path, base="").json()
         found += names(document)
-        following = [one["href"] for one in document["links"] if one["rel"] == "next"]
+        following = [link["href"] for link in document["links"] if link["rel"] == "next"]
         path = following[0].removeprefix("http://testserver") if following else None
     assert found == [f"p{number}" for number in range(7)]
 

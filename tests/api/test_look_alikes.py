@@ -91,8 +91,8 @@ def test_a_user_who_registered_is_marked(stranger: ApiClient) -> None:
     later = stranger.post(PATHS[0], bodies.user(username="grace")).json()["user"]
     admin = ApiClient(make_key(Role.GLOBAL_OWNER))
     made = admin.post("/users", bodies.user(username="joan")).json()
-    assert [one.get("selfRegistered") for one in (first, later, made)] == [None, True, None]
-    shown = {one["username"]: one.get("selfRegistered") for one in admin.get("/users").json()["results"]}
+    assert [user.get("selfRegistered") for user in (first, later, made)] == [None, True, None]
+    shown = {row["username"]: row.get("selfRegistered") for row in admin.get("/users").json()["results"]}
     assert shown == {"owner": None, "grace": True, "joan": None}
 
 

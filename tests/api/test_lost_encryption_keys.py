@@ -148,7 +148,7 @@ class TestCredentials:
         lose_key(ApiKey)
         answer = ApiClient(key).get("/groups")
         assert (answer.status_code, answer.json()["errorCode"]) == (401, "UNAUTHORIZED")
-        (line,) = [one for one in caplog.records if one.name == "opsapi.authentication"]
+        (line,) = [record for record in caplog.records if record.name == "opsapi.authentication"]
         assert (line.levelname, line.exc_info) == ("ERROR", None)
         assert f"API key {key.public_key} cannot authenticate" in line.getMessage()
         assert key.private_key not in caplog.text
@@ -160,7 +160,7 @@ class TestCredentials:
         lose_key(Integration)
         answer = ask(f"{DISCOVERY}/groups/{project.id}/discovery")
         assert (answer.status_code, answer.json()["errorCode"]) == (401, "UNAUTHORIZED")
-        (line,) = [one for one in caplog.records if one.name == "opsapi.authentication"]
+        (line,) = [record for record in caplog.records if record.name == "opsapi.authentication"]
         assert (line.levelname, line.exc_info) == ("ERROR", None)
         assert project.id in line.getMessage()
 

@@ -17,7 +17,7 @@ from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 
-CATEGORIES = [one.value for one in ALERT_CATEGORIES]
+CATEGORIES = [category.value for category in ALERT_CATEGORIES]
 MISSING = "MISSING_MAINTENANCE_WINDOW"
 BACKWARDS = "MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE"
 START, END = bodies.window()["startDate"], bodies.window()["endDate"]
@@ -99,7 +99,7 @@ class TestMaking:
         assert event.details["maintenanceWindowId"] == window["id"]
         (change,) = event.diffs
         assert (change["id"], change["type"], change["status"]) == (window["id"], "MAINTENANCE_WINDOW", "NEW")
-        said = {one["param"]: one["new"] for one in change["params"]}
+        said = {param["param"]: param["new"] for param in change["params"]}
         assert said["alertTypeNames"] == '["HOST","REPLICA_SET"]'
         assert (said["startDate"], said["endDate"], said["description"]) == (START, END, "new disks")
         shown = admin.get(f"/groups/{project.id}/events/{event.id}").json()
@@ -138,7 +138,7 @@ class TestMaking:
     ) -> None:
         assert made(admin, project, description=description).get("description") == description
 
-    def test_it_silences_any_category(self, admin: ApiClient, project: Project) -> None:
+    def test_it_mutes_any_category(self, admin: ApiClient, project: Project) -> None:
         assert made(admin, project, alertTypeNames=CATEGORIES)["alertTypeNames"] == CATEGORIES
 
     def test_windows_may_overlap_and_be_alike(self, admin: ApiClient, project: Project) -> None:
@@ -228,7 +228,7 @@ class TestReading:
         made(admin, project, description="alike", startDate=moment(now, days=2), endDate=moment(now, days=3))
 
         def listed(query: str) -> list[str]:
-            return [one["description"] for one in reader.get(windows_of(project) + query).json()["results"]]
+            return [row["description"] for row in reader.get(windows_of(project) + query).json()["results"]]
 
         assert listed("") == ["active", "next", "later", "alike"]
         assert listed("?includeExpired=false") == listed("")
@@ -398,7 +398,7 @@ class TestDeleting:
         kept, gone = made(admin, project), made(admin, project)
         answer = admin.delete(f"{windows_of(project)}/{gone['id']}")
         assert (answer.status_code, answer.content) == (204, b"")
-        assert [one["id"] for one in rows()] == [kept["id"]]
+        assert [row["id"] for row in rows()] == [kept["id"]]
         again = admin.delete(f"{windows_of(project)}/{gone['id']}")
         assert refusal(again) == (404, "MAINTENANCE_WINDOW_NOT_FOUND")
         event = Event.objects.get(event_type="MAINTENANCE_WINDOW_DELETED_AUDIT")

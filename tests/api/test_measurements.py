@@ -53,8 +53,10 @@ def place(agent: ApiClient, project: Project) -> str:
 def series(document: dict[str, Any]) -> dict[str, list[tuple[str, float]]]:
     """Metric → (time of day, value)."""
     return {
-        one["name"]: [(point["timestamp"][11:19], point["value"]) for point in one["dataPoints"]]
-        for one in document["measurements"]
+        measurement["name"]: [
+            (point["timestamp"][11:19], point["value"]) for point in measurement["dataPoints"]
+        ]
+        for measurement in document["measurements"]
     }
 
 
@@ -189,7 +191,7 @@ def test_one_statement_answers_whatever_is_asked(reader: ApiClient, place: str, 
     names = "".join(f"&m={metric.value}" for metric in list(Metric)[:metrics])
     with CaptureQueriesContext(connection) as queries:
         reader.get(f"{place}/measurements?granularity=PT1H&period=PT1H{names}")
-    assert sum("automation_reading" in one["sql"] for one in queries.captured_queries) == 1
+    assert sum("automation_reading" in query["sql"] for query in queries.captured_queries) == 1
 
 
 @each(

@@ -16,7 +16,7 @@ def metrics(owner: ApiClient) -> dict[str, dict[str, Any]]:
     """By name."""
     answer = owner.get("/metricNames?itemsPerPage=500")
     assert answer.status_code == 200
-    return {one["metricName"]: one for one in answer.json()["results"]}
+    return {row["metricName"]: row for row in answer.json()["results"]}
 
 
 def test_every_metric_is_listed(metrics: dict[str, dict[str, Any]]) -> None:

@@ -69,7 +69,7 @@ def test_a_scraper_on_this_machine_needs_no_key(path: str) -> None:
 def test_only_loopback_and_allowed_addresses_may_read(
     settings: Settings, allow: list[str], address: str, headers: dict[str, str], status: int
 ) -> None:
-    settings.OPSAPI_METRICS_ALLOW = [ip_network(one) for one in allow]
+    settings.OPSAPI_METRICS_ALLOW = [ip_network(network) for network in allow]
     answer = scrape(REMOTE_ADDR=address, **headers)
     assert answer.status_code == status
     assert (b"opsapi_" in answer.content) is (status == 200)
@@ -287,7 +287,8 @@ def test_waiting_notifications_are_counted_by_channel(project: Project) -> None:
     chat, hook = make_destination(project, channel="CHAT_SERVICE"), make_destination(project)
     hour, minute = timedelta(hours=1), timedelta(minutes=1)
     of_chat, of_hook = (
-        {"destination": one.id, "channel": one.channel, "type_name": one.channel} for one in (chat, hook)
+        {"destination": destination.id, "channel": destination.channel, "type_name": destination.channel}
+        for destination in (chat, hook)
     )
     make_notification(project, **of_chat, due=NOW + minute, first_attempt=NOW - hour)
     make_notification(project, **of_chat, due=NOW - minute)
@@ -336,7 +337,7 @@ def test_the_statements_of_a_scrape_are_few_bounded_in_time_and_do_not_grow_with
         make_alert(project)
     with CaptureQueriesContext(connection) as statements:
         scrape()
-    told = [one["sql"] for one in statements]
+    told = [statement["sql"] for statement in statements]
     assert any("statement_timeout" in sql for sql in told)
     assert len([sql for sql in told if "SAVEPOINT" not in sql]) <= 10
 

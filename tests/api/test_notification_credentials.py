@@ -133,7 +133,7 @@ def test_the_region_is_that_of_the_key(place: ConfigPath, project: Project) -> N
     make_integration(project, "OPS_ALERT_SERVICE")
     assert example["region"] == "EU"
     made = place.post(shortest("OPS_ALERT_SERVICE"), bare("OPS_ALERT_SERVICE")).json()
-    assert [one.get("opsAlertRegion") for one in made["notifications"]] == ["US", None]
+    assert [notification.get("opsAlertRegion") for notification in made["notifications"]] == ["US", None]
 
 
 def test_a_url_of_an_integration_is_not_shown(place: ConfigPath, project: Project) -> None:

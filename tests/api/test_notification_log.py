@@ -164,13 +164,13 @@ def test_people_who_are_not_looked_up_yet_have_no_channel(
 def test_the_newest_comes_first(reader: ApiClient, project: Project, alert: Alert) -> None:
     for number, kind in enumerate(("alert.open", "alert.update", "alert.close")):
         make_notification(project, alert=alert, kind=kind, created=NOON + number * SECOND)
-    assert [one["kind"] for one in log(reader, path_of(alert))] == [
+    assert [entry["kind"] for entry in log(reader, path_of(alert))] == [
         "alert.close",
         "alert.update",
         "alert.open",
     ]
     page = reader.get(f"{path_of(alert)}?itemsPerPage=1&pageNum=3").json()
-    assert [one["kind"] for one in page["results"]] == ["alert.open"]
+    assert [row["kind"] for row in page["results"]] == ["alert.open"]
     assert page["totalCount"] == 3
 
 
@@ -178,7 +178,7 @@ def test_of_many_attempts_the_newest_100_are_shown(reader: ApiClient, project: P
     made = make_notification(project, alert=alert)
     tried(made, *[("retry", None)] * 102)
     (shown,) = log(reader, path_of(alert))
-    assert [one["number"] for one in shown["attempts"]] == list(range(3, 103))
+    assert [attempt["number"] for attempt in shown["attempts"]] == list(range(3, 103))
 
 
 def test_an_alert_has_its_own_log_only(reader: ApiClient, project: Project, alert: Alert) -> None:
@@ -190,7 +190,7 @@ def test_an_event_told_once_has_its_log(reader: ApiClient, project: Project, eve
     made = make_notification(project, event_id=event.id, kind="alert.inform")
     make_notification(project, event_id=one_shot(project).id, kind="alert.inform")
     make_notification(ProjectFactory.create(), event_id=event.id, kind="alert.inform")
-    assert [one["id"] for one in log(reader, path_of_event(event))] == [made.id]
+    assert [entry["id"] for entry in log(reader, path_of_event(event))] == [made.id]
 
 
 def test_an_event_nobody_was_told_of_has_an_empty_log(reader: ApiClient, event: Event) -> None:
@@ -217,7 +217,7 @@ class TestOfAnOrganization:
         beside = ProjectFactory.create(org=project.org)
         make_notification(beside, event_id=event.id, kind="alert.inform")
         make_notification(project, group=None, event_id=event.id, kind="alert.inform")
-        assert [(one["id"], one["recipient"]) for one in log(reader, path)] == [
+        assert [(entry["id"], entry["recipient"]) for entry in log(reader, path)] == [
             (own.id, "oncall@example.com")
         ]
 
@@ -280,7 +280,7 @@ class TestGlobalConfigurations:
         setting = make_config(project, notifications=[EMAIL]).settings.get()
         own = make_notification(project, event_id=event.id, kind="alert.inform", setting_id=setting.id)
         theirs = make_notification(project, event_id=event.id, kind="alert.inform")
-        shown = {one["id"]: one.get("recipient") for one in log(reader, path_of_event(event))}
+        shown = {entry["id"]: entry.get("recipient") for entry in log(reader, path_of_event(event))}
         assert shown == {own.id: "oncall@example.com", theirs.id: None}
-        everything = {one["id"]: one.get("recipient") for one in log(watcher, path_of_event(event))}
+        everything = {entry["id"]: entry.get("recipient") for entry in log(watcher, path_of_event(event))}
         assert set(everything.values()) == {"oncall@example.com"}

@@ -86,16 +86,16 @@ def test_what_names_its_owner_wrongly_means_nothing(place: ConfigPath, field: st
     name, shown = SECRETS[field]
     made = place.post(longest(name), longest(name)).json()
     other = place.post(longest(name)).json()
-    one, two = made["notifications"]
+    first, second = made["notifications"]
     wrong = {
-        "id left out": {key: value for key, value in one.items() if key != "id"},
-        "id of another": {**one, "id": "a" * 24},
-        "id of another configuration": {**one, "id": other["notifications"][0]["id"]},
-        "not as shown": {**one, field: f"{shown}x"},
+        "id left out": {key: value for key, value in first.items() if key != "id"},
+        "id of another": {**first, "id": "a" * 24},
+        "id of another configuration": {**first, "id": other["notifications"][0]["id"]},
+        "not as shown": {**first, field: f"{shown}x"},
     }
     before = state()
     for what, sent in wrong.items():
-        found = dict(faults(place.put(made, sent, two)))
+        found = dict(faults(place.put(made, sent, second)))
         assert found[f"notifications[0].{field}"] == "REDACTED_VALUE_UNKNOWN", what
         assert state() == before, what
 
@@ -167,7 +167,7 @@ def test_a_secret_replaced_by_one_that_looks_the_same_is_a_change_the_log_tells(
     assert stored(answer.json(), 1)[field] == LOOKS_THE_SAME[shown]
     event = Event.objects.get(event_type="ALERT_CONFIG_CHANGED_AUDIT")
     assert f"{shown} (replaced)" in str(event.diffs)
-    assert not [one for one in (*LOOKS_THE_SAME.values(), TOKEN, URL) if one in str(event.diffs)]
+    assert not [secret for secret in (*LOOKS_THE_SAME.values(), TOKEN, URL) if secret in str(event.diffs)]
 
 
 def test_a_secret_left_out_is_taken_away(place: ConfigPath) -> None:
@@ -186,7 +186,9 @@ def test_one_of_another_type_is_another_notification(place: ConfigPath) -> None:
     first, second = answer["notifications"]
     assert first["id"] != pager["id"]
     assert (first["typeName"], second) == ("METRICS_SERVICE", email)
-    assert [one.id for one in NotificationSetting.with_removed.filter(removed=True)] == [pager["id"]]
+    assert [notification.id for notification in NotificationSetting.with_removed.filter(removed=True)] == [
+        pager["id"]
+    ]
 
 
 def test_an_unknown_id_is_named_and_so_is_one_that_stands_twice(place: ConfigPath) -> None:

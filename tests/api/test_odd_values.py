@@ -105,8 +105,8 @@ class TestEveryRoute:
             return  # it has no links, and keeps a section of that name
         body = BODIES[str(route)]
         for links in NO_ARRAYS:
-            one = {**(body[0] if route.takes_array else body), "links": links}
-            answer = self.answer(route, [one] if route.takes_array else one)
+            sent = {**(body[0] if route.takes_array else body), "links": links}
+            answer = self.answer(route, [sent] if route.takes_array else sent)
             assert refusal(answer) == (400, "INVALID_ATTRIBUTE")
             assert fields(answer) == ["[0].links" if route.takes_array else "links"]
 
@@ -158,7 +158,7 @@ class TestAutomation:
         ("apiKeys", bodies.api_key(roles=[{"roleName": True}]), "roles[0].roleName"),
         ("maintenanceWindows", bodies.window(alertTypeNames=[{}]), "alertTypeNames[0]"),
     ],
-    ids=lambda one: str(one)[:30],
+    ids=lambda value: str(value)[:30],
 )
 def test_a_value_of_another_type_is_told_the_closed_set(
     admin: ApiClient, project: Project, where: str, body: dict[str, Any], field: str
@@ -224,7 +224,7 @@ class TestMaking:
         self, owner: ApiClient, project: Project, where: str, value: Any
     ) -> None:
         body, said = READ_ONLY[where]
-        arrays = {name for name, one in said.items() if isinstance(one, list)} | {"links"}
+        arrays = {name for name, value in said.items() if isinstance(value, list)} | {"links"}
         left_out = dict.fromkeys(said if value is None else arrays, value)
         answer = owner.post(where.format(project.id), {**body, **left_out})
         assert answer.status_code == 201, answer.json()

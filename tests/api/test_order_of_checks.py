@@ -44,8 +44,8 @@ UNKNOWN_PATHS = [
 MALFORMED_IDS = ("x", "0" * 23, "0" * 25, "A" * 24, "%00", "%ff")
 UNKNOWN_NAMES = ("x", "a/b", "%2F", "%00", "%ff", "%F0%9F%8D%A3%20x", "byName")
 BY_TEMPLATE: dict[str, set[str]] = defaultdict(set)
-for one in ROUTES:
-    BY_TEMPLATE[one.template] |= {one.method, "HEAD"} if one.method == "GET" else {one.method}
+for a_route in ROUTES:
+    BY_TEMPLATE[a_route.template] |= {a_route.method, "HEAD"} if a_route.method == "GET" else {a_route.method}
 WITH_IDS = [route for route in KEYED if route.identifiers]
 BY_NAME = [route for route in KEYED if route.identifiers != route.parameters]
 NAME_CODES = {

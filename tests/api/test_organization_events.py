@@ -46,7 +46,7 @@ def record(event_type: EventType, **options: Any) -> str:
 
 def ids(client: ApiClient, org: Organization, query: str = "") -> list[str]:
     """The ids of the organization's list, in its order."""
-    return [one["id"] for one in client.get(f"/orgs/{org.id}/events?{query}").json()["results"]]
+    return [row["id"] for row in client.get(f"/orgs/{org.id}/events?{query}").json()["results"]]
 
 
 def test_an_organization_shows_its_own_events_and_no_others(member: ApiClient, org: Organization) -> None:
@@ -64,7 +64,7 @@ def test_an_organization_shows_its_own_events_and_no_others(member: ApiClient, o
 def test_a_new_project_is_recorded_in_its_organization(owner: ApiClient) -> None:
     made = owner.post("/groups", bodies.group()).json()
     results = owner.get(f"/orgs/{made['orgId']}/events").json()["results"]
-    assert [(one["eventTypeName"], one["orgId"]) for one in results] == [
+    assert [(event["eventTypeName"], event["orgId"]) for event in results] == [
         ("GROUP_CREATED", made["orgId"]),
         ("ORG_CREATED_AUDIT", made["orgId"]),
     ]
@@ -100,7 +100,7 @@ def test_an_event_links_to_itself_and_alone_to_what_it_concerns(owner: ApiClient
 
 def test_filters_and_before_work_as_in_every_event_list(member: ApiClient, org: Organization) -> None:
     types = (EventType.ORG_CREATED_AUDIT, EventType.ORG_RENAMED, EventType.ORG_CREATED_AUDIT)
-    oldest, middle, newest = (record(one, org_id=org.id) for one in types)
+    oldest, middle, newest = (record(event_type, org_id=org.id) for event_type in types)
     assert ids(member, org, "eventType=ORG_CREATED_AUDIT") == [newest, oldest]
     assert ids(member, org, f"before={newest}") == [middle, oldest]
     assert ids(member, org, "maxDate=2020-01-01") == []

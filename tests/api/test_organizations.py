@@ -36,7 +36,7 @@ def holder(role: Role, org: Organization) -> ApiClient:
 
 def names(answer: Any) -> list[str]:
     """The names in a list."""
-    return [one["name"] for one in answer.json()["results"]]
+    return [row["name"] for row in answer.json()["results"]]
 
 
 def recorded(event_type: str) -> Event:
@@ -47,7 +47,7 @@ def recorded(event_type: str) -> Event:
 def changes(event: Event) -> list[tuple[str, str | None, str | None]]:
     """What the event says of each field: name, old, new."""
     (diff,) = event.diffs
-    return [(one["param"], one.get("old"), one.get("new")) for one in diff["params"]]
+    return [(param["param"], param.get("old"), param.get("new")) for param in diff["params"]]
 
 
 def test_a_new_organization_can_be_read(owner: ApiClient) -> None:
@@ -72,7 +72,7 @@ def test_a_new_organization_can_be_read(owner: ApiClient) -> None:
 
 def test_names_need_not_be_unique(owner: ApiClient) -> None:
     made = [owner.post("/orgs", bodies.org()).json()["id"] for _ in range(2)]
-    assert [one["id"] for one in owner.get("/orgs").json()["results"]] == made
+    assert [row["id"] for row in owner.get("/orgs").json()["results"]] == made
 
 
 @each(
@@ -138,7 +138,7 @@ def test_a_key_sees_the_organizations_it_is_a_member_of(org: Organization, owner
     assert names(owner.get("/orgs")) == ["finance", "other"]
     assert names(ApiClient(make_key()).get("/orgs")) == []
     unseen = member.get(f"/orgs/{other.id}"), member.get(f"/orgs/{new_id()}")
-    assert [one.json()["errorCode"] for one in unseen] == ["USER_UNAUTHORIZED"] * 2
+    assert [answer.json()["errorCode"] for answer in unseen] == ["USER_UNAUTHORIZED"] * 2
     assert unseen[0].content == unseen[1].content
     assert member.get("/orgs/byName/other").json()["errorCode"] == "ORG_NAME_NOT_FOUND"
 
@@ -180,16 +180,16 @@ def test_an_unchanged_document_can_be_written_back(owner: ApiClient, org: Organi
 def test_an_organization_lists_the_projects_that_the_caller_can_read(
     owner: ApiClient, org: Organization
 ) -> None:
-    one, two = (ProjectFactory.create(org=org, name=name) for name in ("one", "two"))
+    first, second = (ProjectFactory.create(org=org, name=name) for name in ("one", "two"))
     ProjectFactory.create(name="elsewhere")
     member = Grant(Role.ORG_MEMBER, org_id=org.id)
     path = f"/orgs/{org.id}/groups"
     assert names(owner.get(path)) == names(holder(Role.ORG_READ_ONLY, org).get(path)) == ["one", "two"]
     assert names(holder(Role.ORG_MEMBER, org).get(path)) == []
-    reader = ApiClient(make_key(member, Grant(Role.GROUP_READ_ONLY, group_id=two.id)))
+    reader = ApiClient(make_key(member, Grant(Role.GROUP_READ_ONLY, group_id=second.id)))
     assert names(reader.get(path)) == ["two"]
     assert owner.get(path).json()["results"][0] == owner.get("/groups").json()["results"][0]
-    assert one.org == org
+    assert first.org == org
 
 
 def test_an_organization_with_projects_stays(owner: ApiClient, org: Organization) -> None:

@@ -36,13 +36,13 @@ def _evaluate() -> None:
 def existing(client: ApiClient, path: str) -> dict[str, str]:
     """The presets that the list says exist, and their configurations."""
     rows = client.get(f"{path}?itemsPerPage=500").json()["results"]
-    assert [one["preset"] for one in rows] == [preset.value for preset in Preset]
-    assert all(one["exists"] is ("alertConfigId" in one) for one in rows)
-    return {one["preset"]: one["alertConfigId"] for one in rows if one["exists"]}
+    assert [row["preset"] for row in rows] == [preset.value for preset in Preset]
+    assert all(row["exists"] is ("alertConfigId" in row) for row in rows)
+    return {row["preset"]: row["alertConfigId"] for row in rows if row["exists"]}
 
 
 def test_each_preset_says_what_it_asks_for(admin: ApiClient, path: str) -> None:
-    rows = {one["preset"]: one for one in admin.get(f"{path}?itemsPerPage=500").json()["results"]}
+    rows = {row["preset"]: row for row in admin.get(f"{path}?itemsPerPage=500").json()["results"]}
     assert rows["CONNECTIONS"] == {
         "preset": "CONNECTIONS",
         "engines": ["MONGODB", "POSTGRESQL"],
@@ -72,28 +72,30 @@ def test_all_presets_of_an_engine_are_made(
     expected = presets_of(engine)
     assert made["existing"] == []
     assert made["totalCount"] == len(made["results"]) == len(expected)
-    assert [one["eventTypeName"] for one in made["results"]] == [one.spec.event_type for one in expected]
-    assert [one.get("metricThreshold") for one in made["results"]] == [
-        one.spec.wire_threshold for one in expected
+    assert [row["eventTypeName"] for row in made["results"]] == [
+        preset.spec.event_type for preset in expected
+    ]
+    assert [row.get("metricThreshold") for row in made["results"]] == [
+        preset.spec.wire_threshold for preset in expected
     ]
     assert made["links"][0]["href"].endswith(path)
-    for one, preset in zip(made["results"], expected, strict=True):
-        (told,) = one["notifications"]
+    for row, preset in zip(made["results"], expected, strict=True):
+        (told,) = row["notifications"]
         assert told["typeName"] == "GROUP"
         assert (told["emailEnabled"], told["smsEnabled"]) == (True, False)
         assert told["delayMin"] == preset.spec.delay_min
-        shown = admin.get(f"/groups/{project.id}/alertConfigs/{one['id']}").json()
+        shown = admin.get(f"/groups/{project.id}/alertConfigs/{row['id']}").json()
         assert {name: shown[name] for name in shown if name != "links"} == {
-            name: one[name] for name in one if name != "links"
+            name: row[name] for name in row if name != "links"
         }
     assert existing(admin, path) == {
-        preset.value: one["id"] for preset, one in zip(expected, made["results"], strict=True)
+        preset.value: row["id"] for preset, row in zip(expected, made["results"], strict=True)
     }
 
 
 def test_some_are_made_in_the_order_of_the_list(admin: ApiClient, path: str) -> None:
     made = admin.post(path, presets("DIRTY_CACHE", "NO_PRIMARY")).json()
-    assert [one["eventTypeName"] for one in made["results"]] == ["NO_PRIMARY", "OUTSIDE_METRIC_THRESHOLD"]
+    assert [row["eventTypeName"] for row in made["results"]] == ["NO_PRIMARY", "OUTSIDE_METRIC_THRESHOLD"]
     assert set(existing(admin, path)) == {"NO_PRIMARY", "DIRTY_CACHE"}
 
 
@@ -102,12 +104,12 @@ def test_a_second_time_makes_nothing_and_names_what_exists(admin: ApiClient, pat
     again = admin.post(path, presets("HOST_DOWN", "CONNECTIONS", "NO_PRIMARY"))
     assert again.status_code == 201
     assert again.json()["existing"] == [
-        {"preset": name, "alertConfigId": one["id"]}
-        for name, one in zip(("HOST_DOWN", "CONNECTIONS"), first["results"], strict=True)
+        {"preset": name, "alertConfigId": row["id"]}
+        for name, row in zip(("HOST_DOWN", "CONNECTIONS"), first["results"], strict=True)
     ]
-    assert [one["eventTypeName"] for one in again.json()["results"]] == ["NO_PRIMARY"]
+    assert [row["eventTypeName"] for row in again.json()["results"]] == ["NO_PRIMARY"]
     third = admin.post(path, presets(engine="POSTGRESQL")).json()
-    assert [one["preset"] for one in third["existing"]] == ["HOST_DOWN", "CONNECTIONS"]
+    assert [config["preset"] for config in third["existing"]] == ["HOST_DOWN", "CONNECTIONS"]
     assert AlertConfig.objects.count() == len(presets_of(Engine.POSTGRESQL)) + 1
     assert admin.post(path, presets(engine="POSTGRESQL")).json()["results"] == []
 
@@ -157,7 +159,7 @@ def test_a_condition_that_holds_opens_its_alert_at_once(
 def test_each_is_recorded_as_one_made_by_hand(admin: ApiClient, project: Project, path: str) -> None:
     made = admin.post(path, presets("HOST_DOWN", "CONNECTIONS")).json()["results"]
     events = Event.objects.filter(event_type="ALERT_CONFIG_ADDED_AUDIT").order_by("id")
-    assert [event.details["alertConfigId"] for event in events] == [one["id"] for one in made]
+    assert [event.details["alertConfigId"] for event in events] == [config["id"] for config in made]
     assert {event.group_id for event in events} == {project.id}
 
 

@@ -40,7 +40,7 @@ def test_it_is_told_after_the_project_it_is_about(org: Organization) -> None:
     told = list(Event.objects.order_by("id").values_list("event_type", flat=True)[:2])
     assert told == ["GROUP_CREATED", CHANGED]
     shown = maker.get(f"/groups/{made['id']}/events?eventType={CHANGED}").json()["results"]
-    assert [one["targetPublicKey"] for one in shown] == [maker.key and maker.key.public_key]
+    assert [event["targetPublicKey"] for event in shown] == [maker.key and maker.key.public_key]
 
 
 def test_a_key_that_gains_nothing_is_not_told(owner: ApiClient, org: Organization) -> None:

@@ -111,7 +111,7 @@ def test_whatever_races_with_a_deletion_nothing_is_left(owner: ApiClient, projec
         model.objects.exists() for model in (Agent, Host, Reading, Source, AlertConfig, Alert, Signal)
     )
     assert not Project.with_deleted.exists()
-    assert [one.id for one in ApiKey.objects.all()] == [owner.key and owner.key.id]
+    assert [key.id for key in ApiKey.objects.all()] == [owner.key and owner.key.id]
 
 
 def test_of_renamings_that_race_for_a_name_one_gets_it(owner: ApiClient) -> None:

@@ -99,7 +99,7 @@ def test_what_is_named_changes_and_the_rest_stays(
     assert (event.group_id, event.org_id) == (before["id"], None)
     (diff,) = event.diffs
     assert (diff["type"], diff["status"], diff["id"]) == ("GROUP", "MODIFIED", before["id"])
-    assert {one["param"] for one in diff["params"]} == set(change)
+    assert {param["param"] for param in diff["params"]} == set(change)
 
 
 @each("change", [{}, {"name": None}, {"tags": None}, {"name": "payments"}, {"tags": ["a"]}])
@@ -206,8 +206,8 @@ def test_the_deletion_is_told_and_what_was_told_before_stays(owner: ApiClient) -
     assert (event.group_id, event.org_id) == (made["id"], made["orgId"])
     (diff,) = event.diffs
     assert (diff["type"], diff["status"], diff["id"]) == ("GROUP", "REMOVED", made["id"])
-    assert {one["param"]: one.get("old") for one in diff["params"]}["name"] == "payments"
-    shown = {one["eventTypeName"] for one in owner.get("/globalEvents").json()["results"]}
+    assert {param["param"]: param.get("old") for param in diff["params"]}["name"] == "payments"
+    shown = {row["eventTypeName"] for row in owner.get("/globalEvents").json()["results"]}
     assert shown == {"ORG_CREATED_AUDIT", "GROUP_CREATED", "ALERT_CONFIG_ADDED_AUDIT", "GROUP_DELETED_AUDIT"}
     assert owner.get(f"/globalEvents/{event.id}").status_code == 200
 

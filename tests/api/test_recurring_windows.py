@@ -147,7 +147,7 @@ def test_a_change_to_empty_takes_it_away(
         "updated": changed["updated"]
     }
     event = Event.objects.get(event_type="MAINTENANCE_WINDOW_CHANGED_AUDIT")
-    assert [(one["param"], one.get("new")) for one in event.diffs[0]["params"]] == [(gone, None)]
+    assert [(param["param"], param.get("new")) for param in event.diffs[0]["params"]] == [(gone, None)]
 
 
 def test_a_window_that_occurs_once_can_recur_later(admin: ApiClient, project: Project) -> None:
@@ -206,7 +206,7 @@ def test_recurrence_and_matchers_are_recorded(admin: ApiClient, project: Project
     daily = {"rrule": "FREQ=DAILY", "timeZone": "Europe/Berlin"}
     admin.patch(path_of(project, window), {"recurrence": daily})
     added, changed = Event.objects.filter(event_type__startswith="MAINTENANCE_WINDOW_").order_by("id")
-    said = {one["param"]: one["new"] for one in added.diffs[0]["params"]}
+    said = {param["param"]: param["new"] for param in added.diffs[0]["params"]}
     assert said["recurrence"] == '{"rrule":"FREQ=WEEKLY;BYDAY=SU","timeZone":"Europe/Berlin"}'
     assert orjson.loads(said["matchers"]) == MATCHERS
     (change,) = changed.diffs[0]["params"]
@@ -224,7 +224,7 @@ def test_the_list_has_windows_that_occur_again_and_not_those_that_are_over(
         admin.post(path_of(project), bodies.window(**dates, description=name, recurrence=repeats))
 
     def listed(query: str) -> set[str]:
-        return {one["description"] for one in admin.get(path_of(project) + query).json()["results"]}
+        return {row["description"] for row in admin.get(path_of(project) + query).json()["results"]}
 
     until = datetime.now(UTC) + timedelta(days=365)
     add("once", None)

@@ -86,7 +86,7 @@ def test_another_key_another_project_or_another_api_key_stores_it_again(
     agent: ApiClient, project: Project
 ) -> None:
     other: Project = ProjectFactory.create()
-    roles = [Grant(Role.GROUP_AGENT, group_id=one.id) for one in (project, other)]
+    roles = [Grant(Role.GROUP_AGENT, group_id=a_project.id) for a_project in (project, other)]
     colleague = ApiClient(make_key(*roles))
     send(agent, project, measured())
     for client, place, key in [(agent, project, "b"), (colleague, project, KEY), (colleague, other, KEY)]:

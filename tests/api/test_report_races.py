@@ -65,19 +65,21 @@ def test_reports_of_different_members_that_race_leave_the_set_as_it_is(
     # At first none of them is known, then all of them are.
     for _ in range(2):
         assert at_once(send) == [202] * THREADS
-        (one,) = ReplicaSet.objects.all()
-        assert (one.primaries, one.healthy, one.unhealthy) == (2, THREADS, 0)
+        (replica_set,) = ReplicaSet.objects.all()
+        assert (replica_set.primaries, replica_set.healthy, replica_set.unhealthy) == (2, THREADS, 0)
         said = Signal.objects.filter(kind="hosts").latest("id").payload["replicaSets"]
         assert [(state["primaries"], state["healthy"]) for state in said] == [(2, THREADS)]
-    gone = [dict(one, reachable=False) for one in members]
-    alone = [bodies.report(one, hostname=f"agent{number}") for number, one in enumerate(gone)]
+    gone = [dict(member, reachable=False) for member in members]
+    alone = [bodies.report(host, hostname=f"agent{number}") for number, host in enumerate(gone)]
     assert at_once(lambda number: agent.report(project.id, alone[number]).status_code) == [202] * THREADS
-    one.refresh_from_db()
-    assert (one.primaries, one.healthy, one.unhealthy) == (0, 0, THREADS)
+    replica_set.refresh_from_db()
+    assert (replica_set.primaries, replica_set.healthy, replica_set.unhealthy) == (0, 0, THREADS)
     assert counted("MULTIPLE_PRIMARIES") == 1
 
 
-def test_a_report_that_races_with_the_search_for_silence_wins(agent: ApiClient, project: Project) -> None:
+def test_a_report_that_races_with_the_search_for_heartbeat_timeouts_wins(
+    agent: ApiClient, project: Project
+) -> None:
     """Whichever is first: in the end the host that was reported is up, and so is its agent."""
     agent.report(project.id, bodies.report(bodies.host()))
     long_ago = clock.now() - timedelta(minutes=9)

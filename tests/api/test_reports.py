@@ -60,14 +60,14 @@ def test_a_report_is_taken_and_counted(
 
 
 def test_what_was_accepted_can_be_read_at_once(agent: ApiClient, reader: ApiClient, project: Project) -> None:
-    one = host(
+    full_host = host(
         version="8.0", replicaSetName="rs0", clusterName="c", shardName="s", uptimeSeconds=60, reachable=False
     )
-    agent.report(project.id, report(one))
+    agent.report(project.id, report(full_host))
     (shown,) = reader.get(f"/groups/{project.id}/hosts").json()["results"]
-    assert {name: shown[name] for name in one} == one
+    assert {name: shown[name] for name in full_host} == full_host
     assert reader.get(f"/groups/{project.id}").json()["hostCount"] == 1
-    types = [one["eventTypeName"] for one in reader.get(f"/groups/{project.id}/events").json()["results"]]
+    types = [row["eventTypeName"] for row in reader.get(f"/groups/{project.id}/events").json()["results"]]
     # Of its replica set nobody else was reported.
     assert sorted(types) == ["HOST_DOWN", "NEW_AGENT", "NEW_HOST", "NO_PRIMARY"]
 
@@ -110,7 +110,7 @@ def test_labels_are_shown_with_each_host_of_the_report_until_they_are_removed(
     agent: ApiClient, reader: ApiClient, project: Project
 ) -> None:
     def shown() -> list[Any]:
-        return [one.get("labels") for one in reader.get(f"/groups/{project.id}/hosts").json()["results"]]
+        return [row.get("labels") for row in reader.get(f"/groups/{project.id}/hosts").json()["results"]]
 
     two = [host(hostname="a"), host(hostname="b")]
     labels = {"n" * 63: "v" * 255, "_": " ", "ENV": "pröduction = 1", "env": "x"}
@@ -247,14 +247,14 @@ def test_every_wrong_field_is_named_at_once(agent: ApiClient, project: Project) 
         host(port=0, measurements=[sample(units="BYTES")]), host(typeName="X"), events=[{}], version=""
     )
     bad = agent.report(project.id, body).json()["badFields"]
-    assert [one["field"] for one in bad] == [
+    assert [field["field"] for field in bad] == [
         "version",
         "hosts[0].port",
         "hosts[0].measurements[0].units",
         "hosts[1].typeName",
         "events[0].eventTypeName",
     ]
-    assert [bool(one.get("allowed")) for one in bad] == [False, False, True, True, False]
+    assert [bool(field.get("allowed")) for field in bad] == [False, False, True, True, False]
     assert bad[2]["allowed"] == ["RAW"]
 
 
@@ -308,4 +308,4 @@ def test_an_agent_reports_only_what_is_marked_reported(agent: ApiClient, project
     assert answer.status_code == (202 if spec.reported else 400)
     if not spec.reported:
         (bad,) = answer.json()["badFields"]
-        assert bad["allowed"] == [one.name for one in EVENT_TYPES.values() if one.reported]
+        assert bad["allowed"] == [spec.name for spec in EVENT_TYPES.values() if spec.reported]

@@ -180,12 +180,12 @@ def test_of_two_keys_that_delete_each_other_exactly_one_does(db: None) -> None:
     with ThreadPoolExecutor(2) as pool:
         with transaction.atomic():
             # Both have been let in when the first of them begins to write.
-            for one in keys:
-                actor_lock_shared(Actor(ActorKind.KEY, one.id, one.public_key, revocations=0))
+            for key in keys:
+                actor_lock_shared(Actor(ActorKind.KEY, key.id, key.public_key, revocations=0))
             answers = [pool.submit(on_own_connection, lambda n=n: delete_the_other(n)) for n in range(2)]
             eventually(lambda: _waiting() == 2)
         assert sorted(answer.result() for answer in answers) == [204, 401]
-    assert ApiKey.objects.filter(id__in=[one.id for one in keys]).count() == 1
+    assert ApiKey.objects.filter(id__in=[key.id for key in keys]).count() == 1
 
 
 def _take_their_role(owner: ApiClient, project: Project, user: User) -> object:

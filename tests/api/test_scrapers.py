@@ -58,7 +58,7 @@ def test_the_integrations_credentials_are_taken_unasked(
 ) -> None:
     answer = ask(path, basic(scheme=scheme))
     assert (answer.status_code, answer.json()) == (200, read(reader, path).json())
-    assert [one["targets"] for one in ask(f"{path}/?pageNum=1").json()] == [["db1:9216"]]
+    assert [group["targets"] for group in ask(f"{path}/?pageNum=1").json()] == [["db1:9216"]]
     assert ask(path, method="HEAD").status_code == 200
 
 
@@ -99,8 +99,8 @@ def test_they_open_nothing_else(owner: ApiClient, scraped: Project, path: str) -
     owner.delete(f"/groups/{deleted.id}")
     closed = [
         *(
-            path.replace(scraped.id, one)
-            for one in (other.id, deleted.id, new_id(), "x", "%00", scraped.id.upper())
+            path.replace(scraped.id, group_id)
+            for group_id in (other.id, deleted.id, new_id(), "x", "%00", scraped.id.upper())
         ),
         f"{path}/x",
         f"{DISCOVERY}/groups/{scraped.id}",
@@ -112,7 +112,7 @@ def test_they_open_nothing_else(owner: ApiClient, scraped: Project, path: str) -
         f"{AGENTS}/groups/{scraped.id}/reports",
     ]
     assert ask(path).status_code == 200
-    assert {one: ask(one).status_code for one in closed} == dict.fromkeys(closed, 401)
+    assert {path: ask(path).status_code for path in closed} == dict.fromkeys(closed, 401)
 
 
 def test_another_types_secrets_are_no_credentials(project: Project, path: str) -> None:

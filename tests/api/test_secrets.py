@@ -122,11 +122,11 @@ def test_no_event_and_no_row_holds_a_secret_in_plain(witness: Witness, places: M
     rows = list(_rows())
     assert len({table for table, _ in rows}) > 10
     for table, row in rows:
-        assert not [one for one in witness.secrets if one in row], table
+        assert not [secret for secret in witness.secrets if secret in row], table
     encrypted = kept_secrets()
     for table, row in rows:
         if table.startswith("events_") or table == "alerting_notification":
-            assert not [one for one in encrypted if one in row], table
+            assert not [secret for secret in encrypted if secret in row], table
 
 
 def _rows() -> Iterator[tuple[str, str]]:
@@ -207,7 +207,7 @@ def _assert_nowhere(witness: Witness, shown: list[tuple[str, str]]) -> None:
 # --- the tables are whole -------------------------------------------------------------------------
 
 
-@each("document", list(documents()), ids=lambda one: one.__name__)
+@each("document", list(documents()), ids=lambda field: field.__name__)
 def test_a_field_that_looks_secret_is_known_for_what_it_is(document: type[Document]) -> None:
     assert suspicious_fields(document) <= SECRET_FIELDS | set(HARMLESS_FIELDS)
 

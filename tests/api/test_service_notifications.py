@@ -76,7 +76,7 @@ def told(admin: ApiClient, project: Project, receiver: HttpReceiver, **notificat
     made = admin.post(path, alert_config(notifications=[notification]))
     assert made.status_code == 201, made.content
     answer = admin.request("POST", f"{path}/{made.json()['id']}/test")
-    assert [one["status"] for one in answer.json()["results"]] == ["DELIVERED"]
+    assert [row["status"] for row in answer.json()["results"]] == ["DELIVERED"]
     [request] = receiver.requests
     return request
 

@@ -86,7 +86,7 @@ def test_a_team_takes_a_stranger_no_more_than_one_who_does_not_exist(
     assert [fields(answer) for answer in unknown] == [["usernames[0]"], ["usernames[0]"], ["[0].username"]]
     for user in (stranger, in_team, everywhere):
         answers = by_each_way(org_owner, project, user.username)
-        assert [one.content for one in answers] == [one.content for one in unknown]
+        assert [answer.content for answer in answers] == [answer.content for answer in unknown]
         assert not user.teams.filter(org_id=project.org_id).exists()
     users = f"/orgs/{project.org_id}/teams/{make_team(project).id}/users"
     by_id = [org_owner.post(users, [{"id": user_id}]) for user_id in (stranger.id, new_id())]
@@ -98,14 +98,14 @@ def test_a_team_takes_who_is_in_the_organization_or_nowhere(org_owner: ApiClient
     colleague, fresh = make_user(group(Role.GROUP_READ_ONLY, project)), make_user()
     for user in (colleague, fresh):
         answers = by_each_way(org_owner, project, user.username)
-        assert [one.status_code for one in answers] == [201, 200, 201]
+        assert [answer.status_code for answer in answers] == [201, 200, 201]
         assert is_member(user, project)
 
 
 def test_whoever_reads_every_organization_takes_anyone(
     owner: ApiClient, stranger: User, project: Project
 ) -> None:
-    assert [one.status_code for one in by_each_way(owner, project, "eve")] == [201, 200, 201]
+    assert [answer.status_code for answer in by_each_way(owner, project, "eve")] == [201, 200, 201]
     assert is_member(stranger, project)
 
 

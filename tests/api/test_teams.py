@@ -56,7 +56,7 @@ class TestTeams:
             self.owner.post(self.teams, {"name": name, "usernames": ["ada"]}).json() for name in ("b", "a")
         ]
         listed = self.member.get(self.teams).json()["results"]
-        assert listed == [{**one, "links": one["links"][:1]} for one in made]
+        assert listed == [{**team, "links": team["links"][:1]} for team in made]
 
     @each("name", ["on call", "a/b c?", "%41", "団体", "teams/"])
     def test_a_team_is_found_by_its_name(self, name: str) -> None:

@@ -47,7 +47,9 @@ def try_out(admin: ApiClient, path: str, *notifications: dict[str, Any]) -> list
     answer = admin.request("POST", f"{path}/{made['id']}/test")
     assert answer.status_code == 200
     results: list[dict[str, Any]] = answer.json()["results"]
-    assert [one.pop("notificationId") for one in results] == [one["id"] for one in made["notifications"]]
+    assert [result.pop("notificationId") for result in results] == [
+        notification["id"] for notification in made["notifications"]
+    ]
     return results
 
 
@@ -89,8 +91,8 @@ def test_a_webhook_gets_the_event_that_records_the_test(
     admin: ApiClient, path: str, project: Project, http_receiver: HttpReceiver
 ) -> None:
     try_out(admin, path, told_by(http_receiver), told_by(http_receiver))
-    one, other = http_receiver.requests
-    document = json.loads(one.body)
+    first, other = http_receiver.requests
+    document = json.loads(first.body)
     event = admin.get(f"/groups/{project.id}/events/{document['id']}").json()
     assert (event["eventTypeName"], event["publicKey"]) == (
         "ALERT_CONFIG_TESTED_AUDIT",
@@ -102,9 +104,9 @@ def test_a_webhook_gets_the_event_that_records_the_test(
     for shown in (document, event):
         shown.pop("links"), shown.pop("diffs", None)
     assert document == event
-    assert one.headers["X-Ops-Event"] == "alert.inform"
-    assert one.headers["X-Ops-Signature"].startswith("t=")
-    assert one.headers["X-Ops-Delivery"] != other.headers["X-Ops-Delivery"]
+    assert first.headers["X-Ops-Event"] == "alert.inform"
+    assert first.headers["X-Ops-Signature"].startswith("t=")
+    assert first.headers["X-Ops-Delivery"] != other.headers["X-Ops-Delivery"]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_one_that_fails_does_not_keep_the_others(
 ) -> None:
     http_receiver.answer(503)
     results = try_out(admin, path, told_by(http_receiver), email())
-    assert [one["status"] for one in results] == ["FAILED", "DELIVERED"]
+    assert [result["status"] for result in results] == ["FAILED", "DELIVERED"]
 
 
 def test_all_are_sent_at_the_same_time(admin: ApiClient, path: str, http_receiver: HttpReceiver) -> None:
@@ -156,7 +158,7 @@ def test_all_are_sent_at_the_same_time(admin: ApiClient, path: str, http_receive
 
     http_receiver.behave(behaviour)
     results = try_out(admin, path, *[told_by(http_receiver)] * 3)
-    assert [one["status"] for one in results] == ["DELIVERED"] * 3
+    assert [result["status"] for result in results] == ["DELIVERED"] * 3
 
 
 def test_a_disabled_configuration_can_be_tested(
@@ -269,11 +271,11 @@ class TestThrottle:
         self, owner: ApiClient, path: str, http_receiver: HttpReceiver
     ) -> None:
         with time_machine.travel(START, tick=False):
-            one, other = (make(owner, path, *[told_by(http_receiver)] * 2) for _ in range(2))
-            for made in (one, other):
+            first, other = (make(owner, path, *[told_by(http_receiver)] * 2) for _ in range(2))
+            for made in (first, other):
                 assert owner.request("POST", f"{path}/{made['id']}/test").status_code == 200
             before = Event.objects.count()
-            answer = owner.request("POST", f"{path}/{one['id']}/test")
+            answer = owner.request("POST", f"{path}/{first['id']}/test")
         assert (answer.status_code, answer.json()["errorCode"]) == (429, "RATE_LIMITED")
         assert answer.headers["Retry-After"] == "60"
         assert len(http_receiver.requests) == 4

@@ -26,8 +26,8 @@ def try_out(client: ApiClient, path: str, body: dict[str, Any]) -> list[dict[str
     answer = client.request("POST", f"{path}/{made.json()['id']}/test")
     assert answer.status_code == 200
     results: list[dict[str, Any]] = answer.json()["results"]
-    for one in results:
-        del one["notificationId"]
+    for result in results:
+        del result["notificationId"]
     return results
 
 
@@ -79,7 +79,7 @@ def test_of_many_people_the_first_are_told(
     for number in range(5):
         make_member(project, f"user{number}")
     results = try_out(admin, path, alert_config(notifications=[GROUP, email()]))
-    assert [one["status"] for one in results] == ["DELIVERED", "DELIVERED"]
+    assert [result["status"] for result in results] == ["DELIVERED", "DELIVERED"]
     assert len(mail_receiver.mails) == 3
 
 

@@ -205,7 +205,7 @@ class TestRoles:
             ("JOINED_GROUP", sibling.id, None),
             ("INVITED_TO_GROUP", sibling.id, None),
         ]
-        assert [[one["status"] for one in event.diffs] for event in events] == [
+        assert [[diff["status"] for diff in event.diffs] for event in events] == [
             ["MODIFIED"],
             ["MODIFIED"],
             ["REMOVED"],

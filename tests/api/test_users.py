@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 def names(document: dict[str, Any]) -> list[str]:
     """Who is in a list."""
-    return [one["username"] for one in document["results"]]
+    return [row["username"] for row in document["results"]]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ class TestSeeing:
         ]
         both = (group(Role.GROUP_READ_ONLY, self.project), org(Role.ORG_MEMBER, self.other))
         return [
-            *[(client(one), self.INSIDE) for one in inside],
+            *[(client(grant), self.INSIDE) for grant in inside],
             (client(Grant(Role.GLOBAL_READ_ONLY)), everybody),
             (client(Grant(Role.GLOBAL_BACKUP_ADMIN)), everybody),
             (client(org(Role.ORG_MEMBER, self.other)), ["elsewhere"]),
@@ -108,7 +108,7 @@ class TestSeeing:
             shown = reader.get(path).json()
             assert (shown["roles"], shown["teamIds"]) == (wire(here, above), teams[1:])
         for path in ("/users", f"/groups/{self.project.id}/users"):
-            listed = {one["username"]: one for one in reader.get(path).json()["results"]}
+            listed = {row["username"]: row for row in reader.get(path).json()["results"]}
             assert (listed["both"]["roles"], listed["both"]["teamIds"]) == (wire(here, above), teams[1:])
         assert reader.get(f"/users/{self.people['in sibling'].id}").json()["roles"] == []
 
@@ -143,8 +143,8 @@ class TestSeeing:
             Grant(Role.GLOBAL_MONITORING_ADMIN),
         ]
         for grant in (*administrators, *others):
-            for one in (user, in_team):
-                shown = client(grant).get(f"/users/{one.id}").json()
+            for user_shown in (user, in_team):
+                shown = client(grant).get(f"/users/{user_shown.id}").json()
                 seen = {shown.get("emailAddress"), shown.get("mobileNumber")}
                 assert seen == (set(contact.values()) if grant in administrators else {None}), grant
 
@@ -209,7 +209,7 @@ class TestMaking:
             ("INVITED_TO_GROUP", project.id, None),
         ]
         assert {event.details["targetUsername"] for event in events} == {"ada@example.com"}
-        assert [(one["type"], one["status"], one["id"]) for one in events[0].diffs] == [
+        assert [(diff["type"], diff["status"], diff["id"]) for diff in events[0].diffs] == [
             ("USERS", "NEW", document["id"])
         ]
         (joined,) = events[4].diffs

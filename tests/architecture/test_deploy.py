@@ -47,7 +47,7 @@ def test_there_is_a_unit_for_each_part() -> None:
 @each_unit
 def test_its_command_exists(unit: SystemdUnit) -> None:
     program, *words = unit.command
-    assert (program, unit.one("Service", "WorkingDirectory")) == (PYTHON, HOME)
+    assert (program, unit.value("Service", "WorkingDirectory")) == (PYTHON, HOME)
     if words[0] == "-m":
         _, module, _, config, application = words
         assert importlib.util.find_spec(module)
@@ -63,22 +63,22 @@ def test_its_command_exists(unit: SystemdUnit) -> None:
 def test_its_settings_are_those_of_the_example(unit: SystemdUnit) -> None:
     given = _given(unit)
     assert given.keys() <= READ.keys() | {metric_files.VARIABLE}
-    assert given["OPSAPI_ENV_FILE"] == unit.one("Unit", "AssertPathExists") == "/etc/opsapi/opsapi.env"
-    assert unit.one("Unit", "Documentation") == f"file:{HOME}/docs/how-to/deploy.md"
+    assert given["OPSAPI_ENV_FILE"] == unit.value("Unit", "AssertPathExists") == "/etc/opsapi/opsapi.env"
+    assert unit.value("Unit", "Documentation") == f"file:{HOME}/docs/how-to/deploy.md"
 
 
 @each_unit
 def test_it_may_do_no_more_than_it_needs(unit: SystemdUnit) -> None:
-    hardened = {name: unit.one("Service", name) for name in ("User", "ProtectSystem", "NoNewPrivileges")}
+    hardened = {name: unit.value("Service", name) for name in ("User", "ProtectSystem", "NoNewPrivileges")}
     assert hardened == {"User": "opsapi", "ProtectSystem": "strict", "NoNewPrivileges": "true"}
-    assert unit.one("Service", "CapabilityBoundingSet") == ""
+    assert unit.value("Service", "CapabilityBoundingSet") == ""
     assert unit.settings["Service", "SystemCallFilter"][0] == "@system-service"
 
 
 def test_the_example_names_settings_that_exist_and_can_be_used() -> None:
     assert environment(offered=True).keys() <= READ.keys() | {metric_files.VARIABLE}
     values = environment()
-    (state,) = {unit.one("Service", "StateDirectory") for unit in units()}
+    (state,) = {unit.value("Service", "StateDirectory") for unit in units()}
     assert values["OPSAPI_DATA_DIR"] == f"/var/lib/{state}"
     assert _check(environment(offered=True)) == (0, "")
 
@@ -87,14 +87,14 @@ def test_web_and_workers_count_in_one_directory_in_memory() -> None:
     counting = [unit for unit in units() if metric_files.VARIABLE in _given(unit)]
     assert [unit.name for unit in counting] == ["opsapi-web.service", "opsapi-worker@.service"]
     for unit in counting:
-        assert _given(unit)[metric_files.VARIABLE] == f"/run/{unit.one('Service', 'RuntimeDirectory')}"
-        assert unit.one("Service", "RuntimeDirectoryMode") == "0700"
-        assert unit.one("Service", "RuntimeDirectoryPreserve") == "yes"
+        assert _given(unit)[metric_files.VARIABLE] == f"/run/{unit.value('Service', 'RuntimeDirectory')}"
+        assert unit.value("Service", "RuntimeDirectoryMode") == "0700"
+        assert unit.value("Service", "RuntimeDirectoryPreserve") == "yes"
 
 
 def _given(unit: SystemdUnit) -> dict[str, str]:
     """Its environment."""
-    return dict(word.split("=", 1) for word in unit.one("Service", "Environment").split())
+    return dict(word.split("=", 1) for word in unit.value("Service", "Environment").split())
 
 
 def test_nginx_looks_where_gunicorn_listens() -> None:
@@ -126,7 +126,7 @@ def test_nginx_lays_the_file_of_events_nowhere() -> None:
 
 
 def test_the_document_s_way_fills_in_the_secrets(tmp_path: Path) -> None:
-    (block,) = (one.text for one in shell_blocks(GUIDE) if "secrets" in one.text)
+    (block,) = (block.text for block in shell_blocks(GUIDE) if "secrets" in block.text)
     settings = tmp_path / "opsapi.env"
     settings.write_text(ENVIRONMENT.read_text())
     settings.chmod(0o640)
@@ -145,10 +145,12 @@ def test_the_agent_s_unit_gives_it_what_it_reads() -> None:
     agent = read_unit(AGENT_UNIT)
     assert agent.command == ["/usr/bin/python3", "/usr/local/lib/opsapi-agent.pyz"]
     (settings,) = agent.settings["Service", "EnvironmentFile"]
-    assert settings == agent.one("Unit", "AssertPathExists") == "/etc/opsapi-agent.toml"
-    given = {name: agent.one("Service", name) for name in ("DynamicUser", "ProtectSystem", "StateDirectory")}
+    assert settings == agent.value("Unit", "AssertPathExists") == "/etc/opsapi-agent.toml"
+    given = {
+        name: agent.value("Service", name) for name in ("DynamicUser", "ProtectSystem", "StateDirectory")
+    }
     assert given == {"DynamicUser": "true", "ProtectSystem": "strict", "StateDirectory": "opsapi-agent"}
-    assert agent.one("Service", "CapabilityBoundingSet") == ""
+    assert agent.value("Service", "CapabilityBoundingSet") == ""
 
 
 @pytest.mark.systemd

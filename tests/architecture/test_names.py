@@ -59,6 +59,17 @@ def test_names_of_modules_classes_functions_and_variables_have_no_old_word() -> 
     assert found == []
 
 
+def test_variables_have_names_of_their_own() -> None:
+    refused, instead = RULES["variables"]["old"], RULES["variables"]["new"]
+    found = [
+        f"{name_of(path)}:{line}: {name!r} → {instead}"
+        for path, tree in trees().items()
+        for line, name in names(tree)
+        if name.strip("_") in refused
+    ]
+    assert found == []
+
+
 def test_each_class_name_means_one_thing() -> None:
     places = defaultdict(list)
     for path, tree in trees().items():

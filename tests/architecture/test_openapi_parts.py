@@ -168,10 +168,17 @@ def test_a_field_nobody_should_use_any_more_is_marked(schema: str, name: str) ->
 
 def test_older_paths_and_parameters_are_marked() -> None:
     paths = openapi_document()["paths"]
-    (older,) = [one for one in paths[f"{PUBLIC}/unauth/users"]["post"]["parameters"] if one.get("deprecated")]
+    (older,) = [
+        parameter
+        for parameter in paths[f"{PUBLIC}/unauth/users"]["post"]["parameters"]
+        if parameter.get("deprecated")
+    ]
     assert older["name"] == "whitelist"
     marked = {
-        path for path, operations in paths.items() for one in operations.values() if one.get("deprecated")
+        path
+        for path, operations in paths.items()
+        for operation in operations.values()
+        if operation.get("deprecated")
     }
     assert marked == {path for path in paths if path.startswith(f"{PUBLIC}/admin/whitelist")} != set()
 
@@ -184,7 +191,7 @@ def test_callers_are_told_how_to_authenticate() -> None:
     }
     for route in ROUTES:
         taken = ["digest", "basic"] if route.template.endswith("/discovery") else ["digest"]
-        told = [name for one in operation_of(route).get("security", ()) for name in one]
+        told = [name for requirement in operation_of(route).get("security", ()) for name in requirement]
         assert told == (taken if route.needs_key else []), route
 
 

@@ -138,7 +138,10 @@ MAKERS: Mapping[str, Maker] = {
     "/groups/<group_id>/clusters": lambda owner, project, number: owner.report(
         project.id,
         bodies.report(
-            *(bodies.host(port=number * 2 + one, clusterName=f"c{number}", shardName="s") for one in (1, 2))
+            *(
+                bodies.host(port=number * 2 + offset, clusterName=f"c{number}", shardName="s")
+                for offset in (1, 2)
+            )
         ),
     ),
     "/groups/<group_id>/agents": lambda owner, project, number: owner.report(

@@ -76,11 +76,11 @@ def _check_bytes(scene: BenchmarkScene, target: str) -> None:
 
 def _lines(ours: list[ListRound], bare: list[ListRound]) -> list[Line]:
     figures: list[tuple[str, str, Callable[[ListRound], float]]] = [
-        ("requests at saturation", "1/s", lambda one: one.load.rate),
-        ("latency at 50%", "ms", lambda one: percentile(one.load.latencies, 0.5)),
-        ("latency at 95%", "ms", lambda one: percentile(one.load.latencies, 0.95)),
-        ("CPU of servers per request", "ms", lambda one: one.per_request(one.server_cpu)),
-        ("CPU of the client per request", "ms", lambda one: one.per_request(one.load.client_cpu)),
+        ("requests at saturation", "1/s", lambda round_: round_.load.rate),
+        ("latency at 50%", "ms", lambda round_: percentile(round_.load.latencies, 0.5)),
+        ("latency at 95%", "ms", lambda round_: percentile(round_.load.latencies, 0.95)),
+        ("CPU of servers per request", "ms", lambda round_: round_.per_request(round_.server_cpu)),
+        ("CPU of the client per request", "ms", lambda round_: round_.per_request(round_.load.client_cpu)),
     ]
     return [
         Line(ROW, what, unit, median(map(figure, ours)), median(map(figure, bare)), AGAINST)

@@ -15,6 +15,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler
 
 from opsapi.embedded.layout import Layout
+from tests.benchmarks.cpu import cpu_seconds_by_kind
 from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import held_worker
 from tests.benchmarks.scene import BenchmarkScene
@@ -29,6 +30,9 @@ LIVE = 9
 """Receivers; the tenth is dead where there is one."""
 _WORKERS = 4
 _THREADS = 4
+_KINDS = ("worker", "PostgreSQL")
+_PROMISED = 500
+"""Notifications in a second of one processor."""
 _SECONDS = 600.0
 _DUE = "import django; django.setup(); from tests.benchmarks import due; due.main()"
 _FORGET = "UPDATE alerting_notification SET status = 'DROPPED' WHERE status = 'PENDING'"
@@ -74,21 +78,28 @@ def measure(scene: BenchmarkScene) -> list[Line]:
         told = Received([stack.enter_context(HttpReceiver(keeps_alive=True).running()) for _ in range(LIVE)])
         dead = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1024))
         bare = _bare_rate(scene, told)
-        one = _rate(scene, told)
+        before = cpu_seconds_by_kind(scene.platform.pid)
+        rate = _rate(scene, told)
+        after = cpu_seconds_by_kind(scene.platform.pid)
         with _more_workers(scene, _WORKERS - 1):
             four = _rate(scene, told)
         seconds = _one_in_ten_dead(scene, told, f"http://127.0.0.1:{dead.getsockname()[1]}/")
         tell(Layout(scene.platform.data_dir), _FORGET)
     count = scene.pace.due
+    spent = {kind: (after[kind] - before[kind]) / scene.pace.deliveries for kind in _KINDS}
     return [
-        Line(ROW, "one worker", "1/s", one, bare, AGAINST),
+        *(Line(ROW, f"CPU a notification: {kind}", "ms", spent[kind] * 1000) for kind in _KINDS),
+        Line(
+            ROW, "a CPU second, worker and PostgreSQL", "1/s", 1 / sum(spent.values()), _PROMISED, "promise"
+        ),
+        Line(ROW, "one worker", "1/s", rate, bare, AGAINST),
         Line(ROW, f"{_WORKERS} workers", "1/s", four, bare, AGAINST),
         Line(
             ROW,
             f"{count:,} due, 1 receiver in 10 dead: rest told",
             "s",
             seconds,
-            count * 0.9 / one,
+            count * 0.9 / rate,
             "none dead",
         ),
     ]

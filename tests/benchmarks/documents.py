@@ -27,7 +27,7 @@ def measure(_scene: BenchmarkScene | None = None) -> list[Line]:
     texts = {count: (write(_document(count, "east")), write(_document(count, "west"))) for count in COUNTS}
     # In turn, so that all see the same machine; the best round is the least disturbed.
     rounds = [{count: _microseconds(*texts[count]) / count for count in COUNTS} for _ in range(_ROUNDS)]
-    best = {count: min(one[count] for one in rounds) for count in COUNTS}
+    best = {count: min(round_[count] for round_ in rounds) for count in COUNTS}
     fewest, *more = COUNTS
     return [
         Line(

@@ -52,7 +52,7 @@ def main() -> None:
         }
         for _ in range(_ROUNDS)
     ]
-    sys.stdout.write(json.dumps({name: min(one[name] for one in rounds) for name in projects}))
+    sys.stdout.write(json.dumps({name: min(round_[name] for round_ in rounds) for name in projects}))
 
 
 def _thresholds(now: datetime) -> Project:
@@ -97,7 +97,9 @@ def _milliseconds(project: Project, at_once: int) -> float:
     hosts = list(Host.objects.filter(group=project))
     newest = newest_measurements(host.id for host in hosts)
     payload = {
-        "hosts": [host_signal_state(one, newest[one.id].at if one.id in newest else None) for one in hosts]
+        "hosts": [
+            host_signal_state(host, newest[host.id].at if host.id in newest else None) for host in hosts
+        ]
     }
     waiting, seconds = Signal.objects.filter(group_id=project.id), 0.0
     for _ in range(_SIGNALS // at_once):

@@ -37,7 +37,7 @@ class BenchmarkMember:
     """A member of a set: the first is primary, the others follow it."""
 
     def __init__(self, recorded: Mapping[str, Document], port: int, ports: Sequence[int]) -> None:
-        hosts = [f"127.0.0.1:{one}" for one in ports]
+        hosts = [f"127.0.0.1:{port}" for port in ports]
         self._began = time.monotonic()
         self._answers = recorded
         is_primary = port == ports[0]
@@ -138,7 +138,7 @@ async def serve(count: int) -> None:
     """Answer until the standard input ends."""
     loop = asyncio.get_running_loop()
     sockets = [socket.create_server(("127.0.0.1", 0), backlog=16) for _ in range(count)]
-    ports: list[int] = [one.getsockname()[1] for one in sockets]
+    ports: list[int] = [socket_.getsockname()[1] for socket_ in sockets]
     answers = recorded()
     for place, listening in enumerate(sockets):
         first = place - place % SET_SIZE

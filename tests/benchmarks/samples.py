@@ -4,6 +4,9 @@ The worker stands still meanwhile. What a sample costs is the processor's time o
 PostgreSQL, so that it holds for any number of them.
 """
 
+import json
+import subprocess
+import sys
 from contextlib import closing
 
 from tests.benchmarks.bare_rows import BareRows
@@ -12,9 +15,12 @@ from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import ACCEPTED, HOSTS_PER_REPORT, METRICS, BenchmarkFleet, held_worker
 from tests.benchmarks.load import saturate
 from tests.benchmarks.scene import BenchmarkScene
+from tests.processes.platform import ROOT
 
 ROW = "samples"
 _BYTES_OF_A_NUMBER = 8
+_BYTES_LIMIT = 14
+_DAY = "import django; django.setup(); from tests.benchmarks import day; day.main()"
 
 
 def measure(scene: BenchmarkScene) -> list[Line]:
@@ -33,7 +39,23 @@ def measure(scene: BenchmarkScene) -> list[Line]:
         cpu, size = cpu_seconds([scene.platform.pid]) - cpu, bare.readings_size() - size
         samples = len(load.latencies) * HOSTS_PER_REPORT * len(METRICS)
         copied = bare.samples_copied_per_second(len(METRICS))
+        table, index = _day(scene)
     return [
         Line(ROW, "accepted by a processor", "1/s", samples / cpu, copied, "bare COPY"),
-        Line(ROW, "on disk", "bytes", size / samples, _BYTES_OF_A_NUMBER, "its number"),
+        Line(ROW, "on disk, first minutes", "bytes", size / samples, _BYTES_OF_A_NUMBER, "its number"),
+        Line(ROW, "on disk, a day", "bytes", table + index, _BYTES_LIMIT, "promise"),
+        Line(ROW, "on disk, index of a day", "bytes", index, _BYTES_OF_A_NUMBER, "its number"),
     ]
+
+
+def _day(scene: BenchmarkScene) -> tuple[float, float]:
+    """Bytes of a sample in the table and in the index of a whole day."""
+    done = subprocess.run(
+        [sys.executable, "-c", _DAY, str(scene.size.fleet_hosts), str(len(METRICS))],
+        env=scene.platform.environment,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    table, index = json.loads(done.stdout)
+    return table, index

@@ -13,7 +13,7 @@ _AXE = Axe()
 def no_serious_faults(page: Page) -> None:
     """AssertionError with every serious or critical violation: its rule, and what breaks it."""
     found = _AXE.run(page).response["violations"]
-    faults = [_told(one) for one in found if one["impact"] in _SERIOUS]
+    faults = [_told(violation) for violation in found if violation["impact"] in _SERIOUS]
     assert not faults, f"{page.url}:\n" + "\n".join(faults)
 
 

@@ -36,11 +36,11 @@ def _of(row: Locator, name: str) -> Locator:
 
 def test_a_notification_shows_the_inputs_of_its_type_alone(console: Page) -> None:
     console.goto(f"{ADD}?group=global")
-    every = {one.name for inputs in NOTIFICATION_INPUTS.values() for one in inputs}
+    every = {field.name for inputs in NOTIFICATION_INPUTS.values() for field in inputs}
     row = _row(console, 1)
     for type_name, inputs in NOTIFICATION_INPUTS.items():
         _of(row, "typeName").select_option(type_name)
-        own = {one.name for one in inputs}
+        own = {field.name for field in inputs}
         for name in every:
             shown = _of(row, name).locator("visible=true")
             if name in own:
@@ -127,7 +127,7 @@ def test_the_keyboard_is_enough_to_make_one(console: Page, project: Project) -> 
     console.keyboard.press("Enter")
     expect(console).to_have_url(PAGE)
     told = config_facts(AlertConfig.objects.get(group=project))["notifications"]
-    assert [one["typeName"] for one in told] == ["EMAIL", "SMS"]
+    assert [notification["typeName"] for notification in told] == ["EMAIL", "SMS"]
 
 
 def test_a_notification_is_taken_out(console: Page, project: Project) -> None:

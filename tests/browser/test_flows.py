@@ -35,7 +35,7 @@ def _part(page: Page, name: str) -> Locator:
     return page.get_by_role("region", name=name)
 
 
-def test_an_alert_is_acknowledged_and_silenced(page: Page, operator: User, project: Project) -> None:
+def test_an_alert_is_acknowledged_and_muted(page: Page, operator: User, project: Project) -> None:
     alert = _alert(project, "db1.example.com")
     log_in(page, operator.username, PASSWORD)
     row = _part(page, "Open and pending alerts").get_by_role("row").filter(has_text="db1.example.com")

@@ -40,7 +40,7 @@ def test_a_key_is_made_and_its_private_part_is_shown_once(console: Page, project
     expect(console.get_by_text(private, exact=True)).to_be_visible()
     key = ApiKey.objects.get()
     client = ApiClient(KeyPair(key.id, key.public_key, private))
-    assert [one["id"] for one in client.get("/groups").json()["results"]] == [project.id]
+    assert [row["id"] for row in client.get("/groups").json()["results"]] == [project.id]
 
     console.get_by_role("link", name="I've saved it").click()
     expect(console).to_have_url(page_url(key))

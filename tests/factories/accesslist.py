@@ -95,7 +95,7 @@ def make_key(*grants: Grant | Role) -> KeyPair:
         private_last4=private_key[-4:],
         created=clock.now(),
     )
-    for grant in (Grant(one) if isinstance(one, Role) else one for one in grants):
+    for grant in (Grant(grant) if isinstance(grant, Role) else grant for grant in grants):
         RoleGrant.objects.create(
             role=grant.role.value, api_key_id=key_id, org_id=grant.org_id, project_id=grant.group_id
         )

@@ -94,7 +94,7 @@ def ingest(
 ) -> None:
     """Take a report of an agent; at `now` it was measured as well."""
     if now is not None:
-        hosts = tuple(replace(one, samples=_at(now, one.samples)) for one in hosts)
+        hosts = tuple(replace(host, samples=_at(now, host.samples)) for host in hosts)
     report = Report(
         agent_type=agent_type,
         hostname=agent,
@@ -113,7 +113,7 @@ def _at(moment: datetime, samples: Samples) -> Samples:
 
 
 def sweep(now: datetime, *, counting_since: datetime | None = None) -> None:
-    """Look for who is silent, on a platform that has been running all the while."""
+    """Look for heartbeat timeouts, on a platform that was never down."""
     watch = {"swept": now - SWEEP_GAP, "counting_since": counting_since or now - timedelta(days=1)}
     FleetWatch.objects.update_or_create(id=1, defaults=watch)
     heartbeats_sweep(clock=lambda: now)

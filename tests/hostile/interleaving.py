@@ -199,7 +199,9 @@ def moments(first: Sequence[Statement], second: Sequence[Statement]) -> Moments:
         number for number in range(_authenticated(first), len(first)) if first[number].touched.meets(touched)
     ]
     inside = {number for number in met if number < commit}
-    return Moments(sorted(inside | {commit} if inside else inside), [one for one in met if one >= commit])
+    return Moments(
+        sorted(inside | {commit} if inside else inside), [moment for moment in met if moment >= commit]
+    )
 
 
 def _authenticated(statements: Sequence[Statement]) -> int:

@@ -176,8 +176,8 @@ TIMES = st.from_regex(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}({_CLOCK})?", fullmatch
 def test_any_text_is_a_time_or_a_value_error(text: str) -> None:
     readers: list[Callable[[str], datetime]] = [
         clock.parse_time,
-        lambda one: clock.parse_filter_time(one, end_of_day=False),
-        lambda one: clock.parse_filter_time(one, end_of_day=True),
+        lambda text: clock.parse_filter_time(text, end_of_day=False),
+        lambda text: clock.parse_filter_time(text, end_of_day=True),
     ]
     for read in readers:
         moment, _ = outcome(partial(read, text), ValueError)

@@ -88,7 +88,7 @@ def mutated(barrage: Barrage, number: int) -> None:
 def with_odd_credentials(barrage: Barrage, number: int) -> None:
     """Authorization headers made of good ones; those that prove nothing are refused."""
     for _ in range(number):
-        caller = barrage.rng.choice([one for one in barrage.target.callers if one.signs])
+        caller = barrage.rng.choice([caller for caller in barrage.target.callers if caller.signs])
         values = barrage.values(caller)
         if barrage.rng.random() < 0.2:
             assert barrage.send_signed(forged(values, barrage.rng)).status == 401, values

@@ -21,12 +21,12 @@ pytestmark = pytest.mark.django_db
 
 def test_they_are_those_of_the_document() -> None:
     assert len(operations()) == NUMBER
-    assert {one.path for one in operations()} == set(PATHS)
+    assert {operation.path for operation in operations()} == set(PATHS)
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_cases_made_of_the_schema_are_answered(assailant: Assailant, path: str) -> None:
-    for operation in (one for one in operations() if one.path == path):
+    for operation in (operation for operation in operations() if operation.path == path):
         for case in edges(operation, share(COVERED, NUMBER)):
             send(assailant, case)
         _send_drawn(assailant, operation)

@@ -78,7 +78,10 @@ def with_requests(owner: ProcessCaller, calls: Sequence[ClientCall]) -> list[Cli
             session.request(call.method, owner.platform.base_url + call.target, json=call.body)
             for call in calls
         ]
-    return [ClientAnswer(one.status_code, str(one.request.headers["Authorization"])) for one in made]
+    return [
+        ClientAnswer(response.status_code, str(response.request.headers["Authorization"]))
+        for response in made
+    ]
 
 
 def with_httpx(owner: ProcessCaller, calls: Sequence[ClientCall]) -> list[ClientAnswer]:
@@ -86,7 +89,9 @@ def with_httpx(owner: ProcessCaller, calls: Sequence[ClientCall]) -> list[Client
     auth = httpx.DigestAuth(owner.public_key, owner.private_key)
     with httpx.Client(auth=auth, base_url=owner.platform.base_url) as client:
         made = [client.request(call.method, call.target, json=call.body) for call in calls]
-    return [ClientAnswer(one.status_code, one.request.headers["Authorization"]) for one in made]
+    return [
+        ClientAnswer(response.status_code, response.request.headers["Authorization"]) for response in made
+    ]
 
 
 def with_aiohttp(owner: ProcessCaller, calls: Sequence[ClientCall]) -> list[ClientAnswer]:

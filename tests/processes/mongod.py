@@ -236,11 +236,13 @@ class RunningReplicaSet:
                 orders.insert_one({"total": 1})
             # Long enough that whoever looks every other second sees that there is no primary.
             client.admin.command("replSetReconfig", self._config(2, election_ms=5000))
-        eventually(lambda: all(one.hello().get("secondary") for one in self.data[1:]))
+        eventually(lambda: all(server.hello().get("secondary") for server in self.data[1:]))
 
     def primary(self) -> Mongod:
         """The member that is primary, once there is one."""
-        found = eventually(lambda: [one for one in self.data if one.hello().get("isWritablePrimary")])
+        found = eventually(
+            lambda: [server for server in self.data if server.hello().get("isWritablePrimary")]
+        )
         return found[0]
 
     def admin(self) -> Client:

@@ -42,7 +42,7 @@ class RunningSite:
         names: list[str] = self.ask("SELECT array_agg(name) FROM alerting_workerheartbeat")
         return names
 
-    def let_agent_fall_silent(self, group_id: str, hostname: str) -> None:
+    def let_agent_time_out(self, group_id: str, hostname: str) -> None:
         """Time passes for one agent: it was last heard five minutes ago, while everybody listened."""
         agent = f"group_id = '{group_id}' AND hostname = '{hostname}'"
         past = "now() - interval '5 min'"
@@ -115,14 +115,14 @@ class Scenario:
 
     def webhooks(self, kind: str) -> list[ReceivedRequest]:
         """Requests received of one kind."""
-        return [one for one in self.receiver.requests if one.headers["X-Ops-Event"] == kind]
+        return [request for request in self.receiver.requests if request.headers["X-Ops-Event"] == kind]
 
     def mails(self, label: str) -> list[ReceivedMail]:
         """Mails received whose title starts with the label."""
         return [
-            one
-            for one in self._site.mail_server.mails
-            if one.recipients == (self.address,) and one.message["Subject"].strip().startswith(f"[{label}]")
+            mail
+            for mail in self._site.mail_server.mails
+            if mail.recipients == (self.address,) and mail.message["Subject"].strip().startswith(f"[{label}]")
         ]
 
     def is_told(self, kind: str, label: str) -> bool:

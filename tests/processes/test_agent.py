@@ -94,8 +94,8 @@ class MongoWatch:
     def told(self) -> Counter[tuple[str, str]]:
         """How often the receiver was told of what."""
         return Counter(
-            (one.headers["X-Ops-Event"], json.loads(one.body)["eventTypeName"])
-            for one in self.receiver.requests
+            (request.headers["X-Ops-Event"], json.loads(request.body)["eventTypeName"])
+            for request in self.receiver.requests
         )
 
     def wait_until_told(self, times: int, kind: str, name: str) -> None:
@@ -146,8 +146,10 @@ def test_every_member_is_reported_with_its_type_and_measurements(
         query = "granularity=PT1M&period=PT1H&m=CONNECTIONS&m=OPCOUNTER_CMD&m=DB_DATA_SIZE_TOTAL"
         answer = watch.scenario.owner.get(f"{watch.scenario.path}/hosts/{host}/measurements?{query}")
         return {
-            one["name"]: [point["value"] for point in one["dataPoints"] if point["value"] is not None]
-            for one in answer["measurements"]
+            measurement["name"]: [
+                point["value"] for point in measurement["dataPoints"] if point["value"] is not None
+            ]
+            for measurement in answer["measurements"]
         }
 
     eventually(lambda: all(measured().values()), message="all three are measured")
@@ -156,7 +158,7 @@ def test_every_member_is_reported_with_its_type_and_measurements(
     assert (host["version"], host["replicaSetName"]) == ("6.0.5", "rs0")
     assert host["labels"] == {"env": "production", "region": "eu-west-1"}
     databases = watch.scenario.owner.get(f"{watch.scenario.path}/hosts/{host['id']}/databases")["results"]
-    assert "shop" in {one["databaseName"] for one in databases}
+    assert "shop" in {database["databaseName"] for database in databases}
 
 
 def test_a_primary_that_is_killed_is_told_once_until_the_election_and_its_restart(

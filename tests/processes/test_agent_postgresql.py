@@ -94,7 +94,7 @@ def watch_only(server: DebianServer, *sources: MetricQuery, **options: Any) -> I
 
 def source(section: str) -> MetricQuery:
     """A statement of the table."""
-    return next(one for one in SOURCES if one.section == section)
+    return next(source for source in SOURCES if source.section == section)
 
 
 def test_each_server_is_told_with_its_role_set_version_and_uptime(watch: AnyWatch, pair: Pair) -> None:
@@ -156,7 +156,7 @@ def test_databases_are_told_with_their_sizes_and_dead_rows(watch: AnyWatch, pair
     def databases() -> Mapping[str, Mapping[str, float]]:
         with watch_only(primary) as host:
             found = host.poll().databases or {}
-        return {name: {one.metric: one.number for one in samples} for name, samples in found.items()}
+        return {name: {sample.metric: sample.number for sample in samples} for name, samples in found.items()}
 
     eventually(lambda: databases()["postgres"][DEAD_ROWS] >= 1)
     found = databases()
@@ -338,7 +338,7 @@ def test_check_tries_each_server_as_a_round_asks_it(pair: Pair) -> None:
 
 def test_check_does_not_quote_a_wrong_password(pair: Pair) -> None:
     primary, _ = pair
-    (step,) = [one for one in postgresql_steps([primary.uri(password="wrong-word")]) if one.fault]
+    (step,) = [step for step in postgresql_steps([primary.uri(password="wrong-word")]) if step.fault]
     assert step.tried.endswith(": log-in")
     assert "wrong-word" not in str(step)
 

@@ -26,7 +26,7 @@ KEYS = {"GROUP_ID": "0123456789abcdef01234567", "PUBLIC_KEY": "ABCDEFGH", "PRIVA
 WRONG = "1/password$of-nobody"
 SECRETS = [
     PRIVATE_KEY,
-    *(form for one in (PASSWORD, WRONG) for form in (one, quote(one, safe=""))),
+    *(form for secret in (PASSWORD, WRONG) for form in (secret, quote(secret, safe=""))),
     WRONG[2:],
 ]
 

@@ -55,11 +55,13 @@ class SharingSite:
         self.group: str = owner.post("/groups", {"name": directory.name})["id"]
         key = owner.post(f"/groups/{self.group}/apiKeys", {"desc": "agents", "roles": ["GROUP_AGENT"]})
         caller = owner.with_key(key)
-        self.addresses = {f"{name}:{one.port}" for one in watched for name in ("127.0.0.1", "localhost")}
+        self.addresses = {
+            f"{name}:{server.port}" for server in watched for name in ("127.0.0.1", "localhost")
+        }
         self.agents = {}
         for name, role in ROLES.items():
             (directory / name).mkdir()
-            uris = [one.uri(role) for one in watched]
+            uris = [server.uri(role) for server in watched]
             self.agents[name] = RunningAgent(
                 directory / name,
                 URL=platform.base_url,
@@ -78,7 +80,7 @@ class SharingSite:
     def watched(self, name: str) -> set[str]:
         """The hosts that an agent watches; none before its first report."""
         known = self._owner.get(f"/groups/{self.group}/agents")["results"]
-        shown = [self.shown(one["hostname"]) for one in known if one["hostname"] == name]
+        shown = [self.shown(host["hostname"]) for host in known if host["hostname"] == name]
         return {host["hostnamePort"] for found in shown for host in found["hosts"]}
 
     def wait_until_shared(self) -> None:
@@ -115,7 +117,7 @@ class SharingSite:
     def turns(self) -> dict[str, list[str]]:
         """Which agents measured each host, one after another; where two measure at a time these are many."""
         return {
-            host: [agent for agent, _ in groupby(samples, lambda one: one.agent)]
+            host: [agent for agent, _ in groupby(samples, lambda sample: sample.agent)]
             for host, samples in self.samples().items()
         }
 
@@ -225,8 +227,8 @@ def test_an_agent_is_shown_with_what_its_role_may_not_see(site: SharingSite) -> 
     def states_of(name: str) -> set[tuple[str, str, str | None]]:
         return {
             (metric["metricName"], metric["stateName"], metric.get("roleName"))
-            for one in site.shown(name)["metricSets"]
-            for metric in one["metrics"]
+            for metric_set in site.shown(name)["metricSets"]
+            for metric in metric_set["metrics"]
         }
 
     # With its next ask an agent says what became of the metrics of a round.

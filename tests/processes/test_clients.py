@@ -72,9 +72,9 @@ def test_it_takes_a_body_with_the_credentials(owner: ProcessCaller, client: Clie
 @pytest.mark.parametrize("client", CLIENTS_WITH_MEMORY)
 def test_a_nonce_serves_again_with_a_growing_count(owner: ProcessCaller, client: Client) -> None:
     answers = client(owner, [ClientCall("GET", LIST)] * 4)
-    assert [one.status for one in answers] == [200] * 4
-    assert len({one.nonce for one in answers}) == 1
-    assert [one.count for one in answers] == [1, 2, 3, 4]
+    assert [answer.status for answer in answers] == [200] * 4
+    assert len({answer.nonce for answer in answers}) == 1
+    assert [answer.count for answer in answers] == [1, 2, 3, 4]
 
 
 def test_threads_that_share_a_session_are_all_served(owner: ProcessCaller) -> None:

@@ -20,7 +20,7 @@ from tests.receivers import HttpReceiver, MailReceiver
 pytestmark = pytest.mark.processes
 
 SWEEP_SECONDS = 240.0
-"""A worker looks for those who are silent four times a minute, and the machine may be busy."""
+"""A worker looks for timeouts four times a minute, and the machine may be busy."""
 ROWS = [row for rows in FAMILIES.values() for row in rows]
 OPENING = [row for row in ROWS if row.end]
 ONE_SHOT = [row for row in ROWS if not row.end]
@@ -76,8 +76,11 @@ def test_what_begins_is_told_and_so_is_its_end(
     closed = _alert(scenario)
     assert (closed["id"], closed["status"]) == (opened["id"], "CLOSED")
     _assert_about(scenario, closed, row.about)
-    told = [json.loads(one.body) for one in receiver.requests]
-    assert [(one["id"], one["status"]) for one in told] == [(closed["id"], "OPEN"), (closed["id"], "CLOSED")]
+    told = [json.loads(request.body) for request in receiver.requests]
+    assert [(alert["id"], alert["status"]) for alert in told] == [
+        (closed["id"], "OPEN"),
+        (closed["id"], "CLOSED"),
+    ]
     _assert_logged(scenario, row.event_type, closed["id"])
 
 
@@ -103,7 +106,7 @@ def test_what_happens_to_an_organization_is_told_once(
     _configure_globally(scenario, **beyond)
     row.cause(scenario)
     _eventually_told(site, scenario, ["alert.inform"] * 2)
-    first, second = [json.loads(one.body) for one in receiver.requests]
+    first, second = [json.loads(request.body) for request in receiver.requests]
     assert first == second
     assert (first["eventTypeName"], first["orgId"], "groupId" in first) == (
         row.event_type,
@@ -112,7 +115,7 @@ def test_what_happens_to_an_organization_is_told_once(
     )
     assert {name: first[name] for name in row.about} == row.about
     logged = scenario.owner.get(f"{scenario.path}/events/{first['id']}/notifications")["results"]
-    assert {one["status"] for one in logged} == {"DELIVERED"}
+    assert {notification["status"] for notification in logged} == {"DELIVERED"}
     assert scenario.owner.get(f"/orgs/{scenario.org}/events/{first['id']}")["eventTypeName"] == row.event_type
     assert scenario.alerts() == []
 
@@ -144,9 +147,7 @@ def test_everything_agents_may_report_is_told(site: RunningSite, receiver: HttpR
     _eventually_all_told(site, receiver, begun | ended)
 
 
-def test_agents_that_fall_silent_are_told_and_so_is_their_return(
-    site: RunningSite, receiver: HttpReceiver
-) -> None:
+def test_a_heartbeat_timeout_and_its_end_are_notified(site: RunningSite, receiver: HttpReceiver) -> None:
     scenario = Scenario(site, receiver)
     for kind in AgentType:
         scenario.configure({"eventTypeName": f"{kind.value}_AGENT_DOWN"})
@@ -155,7 +156,7 @@ def test_agents_that_fall_silent_are_told_and_so_is_their_return(
     agent(2, "1.0", "MONITORING")(scenario)
     names = {EventType(f"{kind.value}_AGENT_DOWN") for kind in AgentType}
 
-    site.let_agent_fall_silent(scenario.group, "agent1")
+    site.let_agent_time_out(scenario.group, "agent1")
     begun = {(name, "OPEN") for name in names}
     _eventually_all_told(site, receiver, begun)
 
@@ -187,10 +188,10 @@ def test_what_only_global_configurations_name_is_told_by_one(
 
 def test_no_event_type_of_configurations_is_forgotten() -> None:
     alertable = {each.value for each in EventType if each.spec.alertable}
-    by_silence = {f"{kind.value}_AGENT_DOWN" for kind in AgentType}
+    of_timeouts = {f"{kind.value}_AGENT_DOWN" for kind in AgentType}
     elsewhere = {
         *REPORTED,
-        *by_silence,
+        *of_timeouts,
         "GROUP_CREATED",
         "BACKUP_AGENT_CONF_CALL_FAILURE",
         "USER_CREATED_AUDIT",
@@ -209,7 +210,7 @@ def test_a_family_has_rows_of_its_category_only(category: str) -> None:
 
 def _alert(scenario: Scenario) -> dict[str, Any]:
     """The one of its configuration; the default configurations of projects may have some beside."""
-    (alert,) = (one for one in scenario.alerts() if one["alertConfigId"] == scenario.config)
+    (alert,) = (alert for alert in scenario.alerts() if alert["alertConfigId"] == scenario.config)
     return alert
 
 
@@ -238,14 +239,14 @@ def _eventually_all_told(
         return len(receiver.requests) >= len(told) and site.is_idle()
 
     eventually(done, SWEEP_SECONDS, message=f"{len(told)} told")
-    documents = [json.loads(one.body) for one in receiver.requests]
-    assert sorted((one["eventTypeName"], one.get("status", "")) for one in documents) == sorted(
-        (event_type.value, status or "") for event_type, status in told
-    )
+    documents = [json.loads(request.body) for request in receiver.requests]
+    assert sorted(
+        (document["eventTypeName"], document.get("status", "")) for document in documents
+    ) == sorted((event_type.value, status or "") for event_type, status in told)
 
 
 def _kinds(scenario: Scenario) -> list[str]:
-    return [one.headers["X-Ops-Event"] for one in scenario.receiver.requests]
+    return [request.headers["X-Ops-Event"] for request in scenario.receiver.requests]
 
 
 def _informed(receiver: HttpReceiver) -> dict[str, Any]:
@@ -268,5 +269,5 @@ def _assert_logged(scenario: Scenario, event_type: str, alert_id: str) -> None:
     """The log has the beginning and the end of the alert, in this order."""
     events = scenario.owner.get(f"{scenario.path}/events")["results"]
     closing = EventType(event_type).spec.closed_by
-    of_alert = [one["eventTypeName"] for one in reversed(events) if one.get("alertId") == alert_id]
+    of_alert = [event["eventTypeName"] for event in reversed(events) if event.get("alertId") == alert_id]
     assert of_alert == [event_type, closing]

@@ -249,7 +249,7 @@ def test_a_worker_killed_at_a_step_loses_nothing_and_repeats_under_the_same_id(
     scenario.report(reachable=True)
     _eventually_told(site, scenario, "alert.close", "CLOSED")
     assert len(scenario.webhooks("alert.close")) == 1
-    assert [one["status"] for one in scenario.alerts()] == ["CLOSED"]
+    assert [alert["status"] for alert in scenario.alerts()] == ["CLOSED"]
     assert _log_of(scenario, alert["id"]) == {
         "alert.open": ["DELIVERED"] * 2,
         "alert.close": ["DELIVERED"] * 2,
@@ -364,8 +364,8 @@ def _eventually_told(site: RunningSite, scenario: Scenario, kind: str, label: st
     """Both receivers know, nothing more is to come, and however often it was sent it was one delivery."""
 
     eventually(lambda: scenario.is_told(kind, label) and site.is_idle(), SECONDS, message=f"{kind} told")
-    assert len({one.headers["X-Ops-Delivery"] for one in scenario.webhooks(kind)}) == 1
-    assert len({one.message["Message-ID"] for one in scenario.mails(label)}) == 1
+    assert len({request.headers["X-Ops-Delivery"] for request in scenario.webhooks(kind)}) == 1
+    assert len({mail.message["Message-ID"] for mail in scenario.mails(label)}) == 1
 
 
 def _log_of(scenario: Scenario, alert_id: str) -> dict[str, list[str]]:

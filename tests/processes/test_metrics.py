@@ -43,7 +43,11 @@ def told(platform: RunningPlatform, name: str, **labels: str) -> float:
     answer = platform.get("/metrics")
     assert answer.status_code == 200, answer.text
     families = text_string_to_metric_families(answer.text)
-    found = {(one.name, frozenset(one.labels.items())): one.value for of in families for one in of.samples}
+    found = {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for of in families
+        for sample in of.samples
+    }
     return found.get((f"opsapi_{name}", frozenset(labels.items())), 0.0)
 
 

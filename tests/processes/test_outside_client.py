@@ -157,16 +157,16 @@ def _report() -> dict[str, Any]:
 def test_a_call_brings_what_is_there(client: OpsManagerClient, scene: Scene, name: str) -> None:
     call, wanted = CALLS[name]
     brought = call(client, scene)
-    found = [one.id for one in (brought if isinstance(brought, list) else [brought])]
+    found = [item.id for item in (brought if isinstance(brought, list) else [brought])]
     assert getattr(scene, wanted) in found
     assert len(set(found)) == len(found)
 
 
 def test_its_pages_bring_every_row_once(client: OpsManagerClient, scene: Scene) -> None:
     for list_all in (client.projects.list, client.organizations.list, client.global_admin.list_whitelist):
-        whole = [one.id for one in list_all(items_per_page=500)]
+        whole = [item.id for item in list_all(items_per_page=500)]
         assert len(whole) > 1
-        assert [one.id for one in list_all(items_per_page=1)] == whole
+        assert [item.id for item in list_all(items_per_page=1)] == whole
     pages = client.projects.list_iter(items_per_page=1)
     assert len(list(pages)) == pages.total_count
 
@@ -181,7 +181,7 @@ def test_its_objects_hold_what_was_written(client: OpsManagerClient, scene: Scen
     alert = client.alerts.get(scene.group, scene.alert)
     assert (alert.event_type_name, alert.status) == ("HOST_DOWN", "OPEN")
     config = client.alert_configurations.get(scene.group, scene.config)
-    assert [one.email_address for one in config.notifications] == ["oncall@example.com"]
+    assert [notification.email_address for notification in config.notifications] == ["oncall@example.com"]
     key = client.api_keys.get_organization_key(scene.org, scene.key)
     assert (key.private_key or "").startswith("******")
     window = client.maintenance_windows.get(scene.group, scene.window)
@@ -218,7 +218,7 @@ def test_the_agents_are_read(client: OpsManagerClient, scene: Scene) -> None:
 
 def test_the_teams_of_a_project_are_read(client: OpsManagerClient, scene: Scene) -> None:
     teams: list[Any] = list(client.projects.get_teams(scene.group, as_obj=False))
-    assert [(one["teamId"], one["roleNames"]) for one in teams] == [(scene.team, ["GROUP_READ_ONLY"])]
+    assert [(team["teamId"], team["roleNames"]) for team in teams] == [(scene.team, ["GROUP_READ_ONLY"])]
 
 
 def test_the_matcher_fields_are_read(client: OpsManagerClient, scene: Scene) -> None:
@@ -227,7 +227,7 @@ def test_the_matcher_fields_are_read(client: OpsManagerClient, scene: Scene) -> 
 
 def test_the_databases_of_a_host_are_read(client: OpsManagerClient, scene: Scene) -> None:
     databases = client.deployments.list_databases(scene.group, scene.host, items_per_page=1)
-    assert [one.database_name for one in databases] == ["orders", "users"]
+    assert [database.database_name for database in databases] == ["orders", "users"]
     assert client.deployments.get_database(scene.group, scene.host, "orders").database_name == "orders"
 
 
@@ -254,7 +254,10 @@ def test_the_automation_configuration_and_its_status_are_read(client: OpsManager
     client._session.put(path, json=sent)
     assert client.automation.get_config(scene.group) == {**sent, "version": 1}
     status = client.automation.get_status(scene.group)
-    assert (status.goal_version, [one.hostname for one in status.processes]) == (1, ["db1.example.com"])
+    assert (status.goal_version, [process.hostname for process in status.processes]) == (
+        1,
+        ["db1.example.com"],
+    )
     assert not status.is_in_goal_state
 
 
@@ -270,7 +273,10 @@ def _process() -> dict[str, Any]:
 
 def _measured(found: Any) -> dict[str, list[float]]:
     """Metric → the values of those that have any."""
-    values = {one.name: [point.value for point in one.data_points] for one in found.measurements}
+    values = {
+        measurement.name: [point.value for point in measurement.data_points]
+        for measurement in found.measurements
+    }
     return {name: points for name, points in values.items() if points}
 
 

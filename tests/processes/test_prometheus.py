@@ -57,7 +57,7 @@ class Prometheus:
         except requests.ConnectionError:
             return []
         found = answer.json()["data"]["activeTargets"] if answer.ok else []
-        return sorted((one["discoveredLabels"]["__address__"], one["labels"]) for one in found)
+        return sorted((target["discoveredLabels"]["__address__"], target["labels"]) for target in found)
 
     def failed_to_discover(self) -> bool:
         """Whether it was refused a list of targets."""

@@ -197,7 +197,7 @@ def _eventually_told(site: RunningSite, scenario: Scenario, kind: str, label: st
         return scenario.is_told(kind, label) and site.is_idle()
 
     eventually(done, LOST_WORK_SECONDS, message=f"{kind} delivered")
-    assert len({one.headers["X-Ops-Delivery"] for one in scenario.webhooks(kind)}) == 1
-    assert len({one.message["Message-ID"] for one in scenario.mails(label)}) == 1
+    assert len({request.headers["X-Ops-Delivery"] for request in scenario.webhooks(kind)}) == 1
+    assert len({mail.message["Message-ID"] for mail in scenario.mails(label)}) == 1
     for webhook in scenario.webhooks(kind):
         _assert_signed(webhook)

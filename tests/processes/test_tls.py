@@ -12,7 +12,7 @@ from tests.processes.platform import RunningPlatform
 pytestmark = pytest.mark.processes
 
 PATIENCE = 30.0
-"""Seconds. Held up by twenty silent handshakes, ten seconds each on four threads, it takes longer."""
+"""Seconds. Held up by twenty idle handshakes, ten seconds each on four threads, it takes longer."""
 
 
 def test_it_speaks_tls_and_slow_handshakes_do_not_stop_it(prepared: RunningPlatform) -> None:
@@ -22,9 +22,9 @@ def test_it_speaks_tls_and_slow_handshakes_do_not_stop_it(prepared: RunningPlatf
     assert f"https://127.0.0.1:{prepared.port}/" in prepared.output
 
     url = f"https://127.0.0.1:{prepared.port}/health/live"
-    with ExitStack() as silent, requests.Session() as session:
+    with ExitStack() as idle, requests.Session() as session:
         for number in range(20):
-            connection = silent.enter_context(socket.create_connection(("127.0.0.1", prepared.port)))
+            connection = idle.enter_context(socket.create_connection(("127.0.0.1", prepared.port)))
             connection.sendall(b"\x16\x03\x01" if number % 2 else b"")
         answers = [session.get(url, timeout=PATIENCE, verify=str(certificate)).status_code for _ in range(3)]
     assert answers == [200, 200, 200]

@@ -75,7 +75,7 @@ def test_many_workers_and_forty_racing_reports_make_one_alert_that_is_told_once(
         (closed,) = scenario.alerts()
         assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
 
-        told = [one.headers["X-Ops-Event"] for one in receiver.requests]
+        told = [request.headers["X-Ops-Event"] for request in receiver.requests]
         assert told == ["alert.open", "alert.close"]
         assert [len(scenario.mails(label)) for label in ("OPEN", "CLOSED")] == [1, 1]
         assert site.ask("SELECT count(*) FROM events_signal") == 0
@@ -92,8 +92,8 @@ def test_many_workers_tell_each_event_of_an_organization_once(site: RunningSite)
                 )
             )
         eventually(lambda: len(receiver.requests) >= REPORTS and site.is_idle(), START_SECONDS)
-        told = [json.loads(one.body)["targetPublicKey"] for one in receiver.requests]
-        assert sorted(told) == sorted(one["publicKey"] for one in made)
+        told = [json.loads(request.body)["targetPublicKey"] for request in receiver.requests]
+        assert sorted(told) == sorted(key["publicKey"] for key in made)
 
 
 def _race(scenario: Scenario, *, reachable: bool) -> None:

@@ -73,7 +73,7 @@ def _only_what_is_due_has_an_order(patch: Patch) -> None:
 
 
 def _no_fence(patch: Patch) -> None:
-    patch.setattr(MemoryStore, "holds", lambda self, one: one.id in self.pending)
+    patch.setattr(MemoryStore, "holds", lambda self, notification: notification.id in self.pending)
 
 
 def _late_sending(patch: Patch) -> None:
@@ -98,8 +98,10 @@ def _first_come_first_served(patch: Patch) -> None:
     def choose(
         candidates: Sequence[Candidate], running: Sequence[RunningRequest], *, slots: int, now: datetime
     ) -> list[str]:
-        free = slots - sum(one.mine for one in running)
-        return [one.id for one in sorted(candidates, key=lambda one: one.due)][: max(0, free)]
+        free = slots - sum(request.mine for request in running)
+        return [candidate.id for candidate in sorted(candidates, key=lambda candidate: candidate.due)][
+            : max(0, free)
+        ]
 
     patch.setattr(claim_order, "choose", choose)
 
@@ -110,9 +112,9 @@ def _old_requests_hold_slots(patch: Patch) -> None:
 
 def _no_share(patch: Patch) -> None:
     class Greedy(claim_order._Round):
-        def takes(self, one: Candidate) -> bool:
-            self.held[one.project] = -(10**6)
-            return super().takes(one)
+        def takes(self, candidate: Candidate) -> bool:
+            self.held[candidate.project] = -(10**6)
+            return super().takes(candidate)
 
     patch.setattr(claim_order, "_Round", Greedy)
 

@@ -64,8 +64,8 @@ class Watch:
             self._recorded(request)
 
     def _note(self, promise: Promise, what: str, request: SimulatedRequest) -> None:
-        one = request.notification
-        about = f"{one.kind} {one.id} to {request.receiver.name} at {request.began:.3f}"
+        notification = request.notification
+        about = f"{notification.kind} {notification.id} to {request.receiver.name} at {request.began:.3f}"
         self.found.append(Violation(promise, f"{about}: {what}"))
 
     def _begins(self, request: SimulatedRequest) -> None:
@@ -76,17 +76,20 @@ class Watch:
         self._check_back(request)
 
     def _check_order(self, request: SimulatedRequest) -> None:
-        one = request.notification
+        notification = request.notification
         for other in self.world.in_flight:
             beside = other.notification
-            same = (beside.destination, beside.subject) == (one.destination, one.subject)
+            same = (beside.destination, beside.subject) == (notification.destination, notification.subject)
             if other is not request and same:
                 self._note(Promise.ORDER, f"{beside.kind} {beside.id} is in hand as well", request)
 
     def _check_bounds(self, request: SimulatedRequest) -> None:
         flying = self.world.in_flight
-        mine = sum(one.worker == request.worker for one in flying)
-        at_place = sum(one.notification.destination == request.notification.destination for one in flying)
+        mine = sum(other_request.worker == request.worker for other_request in flying)
+        at_place = sum(
+            other_request.notification.destination == request.notification.destination
+            for other_request in flying
+        )
         if mine > self.world.plan.slots * BURST:
             self._note(Promise.BOUNDED, f"{mine} requests in hand", request)
         if at_place > AT_ONE_DESTINATION:
@@ -100,7 +103,11 @@ class Watch:
         late = request.began - self._undisturbed(request.ready, request.began)
         if late > STARTS_WITHIN and self.world.plan.restore is None:
             host = request.receiver.host
-            broken = [one for one in self.world.plan.receivers if one.host == host and not one.is_sound]
+            broken = [
+                receiver
+                for receiver in self.world.plan.receivers
+                if receiver.host == host and not receiver.is_sound
+            ]
             promise = Promise.FAULT_IN_ITS_PLACE if broken else Promise.FAIR
             self._note(promise, f"it starts after {late:.1f} s", request)
 
@@ -114,21 +121,23 @@ class Watch:
         if since is None or request.claimed < since:
             return
         beside = [
-            one
-            for one in self.world.in_flight
-            if one is not request and one.receiver.host == host and one.claimed >= since
+            other_request
+            for other_request in self.world.in_flight
+            if other_request is not request
+            and other_request.receiver.host == host
+            and other_request.claimed >= since
         ]
         if beside:
             what = f"{len(beside)} more probe {host}, which cannot be connected to"
             self._note(Promise.FAULT_IN_ITS_PLACE, what, request)
 
     def _check_back(self, request: SimulatedRequest) -> None:
-        one = request.notification
-        answered, until = self._asked_to_wait.get(one.destination, (0.0, 0.0))
+        notification = request.notification
+        answered, until = self._asked_to_wait.get(notification.destination, (0.0, 0.0))
         if answered < request.claimed < until:
             self._note(Promise.BACK, f"its receiver asked not to be tried before {until:.1f}", request)
-        back, deadline = self._due_back.pop(one.id, (0.0, request.began))
-        anew = one.attempts == 1 or one.first_attempt == self.world.now
+        back, deadline = self._due_back.pop(notification.id, (0.0, request.began))
+        anew = notification.attempts == 1 or notification.first_attempt == self.world.now
         if request.began > deadline and not anew:
             late = request.began - self._undisturbed(deadline, request.began)
             if late > 0 and request.receiver.accepts_from(back) and not self._host_was_away(request, back):
@@ -136,10 +145,10 @@ class Watch:
 
     def _host_was_away(self, request: SimulatedRequest, since: float) -> bool:
         outages = self.world.plan.outages
-        return any(one.host == request.receiver.host and one.end > since for one in outages)
+        return any(outage.host == request.receiver.host and outage.end > since for outage in outages)
 
     def _recorded(self, request: SimulatedRequest) -> None:
-        outcome, one = request.outcome, request.notification
+        outcome, notification = request.outcome, request.notification
         assert outcome is not None
         if outcome.reason == HELD_UP:
             return
@@ -153,15 +162,15 @@ class Watch:
             self._unreachable.setdefault(host, seconds)
         if outcome.retry_after:
             asked = (seconds, request.ended + outcome.retry_after)
-            known = self._asked_to_wait.get(one.destination, asked)
-            self._asked_to_wait[one.destination] = max(known, asked, key=lambda pause: pause[1])
-            waits = max(self._waits_until.get(one.destination, 0.0), seconds + outcome.retry_after)
-            self._waits_until[one.destination] = waits
+            known = self._asked_to_wait.get(notification.destination, asked)
+            self._asked_to_wait[notification.destination] = max(known, asked, key=lambda pause: pause[1])
+            waits = max(self._waits_until.get(notification.destination, 0.0), seconds + outcome.retry_after)
+            self._waits_until[notification.destination] = waits
         if outcome.status is not DeliveryStatus.DELIVERED:
-            self._failing.add(one.destination)
-        elif one.destination in self._failing:
-            self._failing.discard(one.destination)
-            self._expect_the_rest(one.destination)
+            self._failing.add(notification.destination)
+        elif notification.destination in self._failing:
+            self._failing.discard(notification.destination)
+            self._expect_the_rest(notification.destination)
 
     def _expect_the_rest(self, destination: str) -> None:
         """What waits there for another attempt begins soon, at the pace that receiver and slots can take.
@@ -173,7 +182,9 @@ class Watch:
         pace = place.pace_ms / 1000 if place else 0.0
         asked = self._waits_until.get(destination, 0.0)
         on_their_way = [
-            one.ended for one in self.world.in_flight if one.notification.destination == destination
+            request.ended
+            for request in self.world.in_flight
+            if request.notification.destination == destination
         ]
         free = max(on_their_way, default=0.0) if pace else 0.0
         rows = [
@@ -196,7 +207,7 @@ def violations(world: SimulatedWorld, watch: Watch) -> list[Violation]:
     if world.plan.restore is None:
         checks += [left.order(), left.followed_up()]
     found = watch.found if world.plan.restore is None else []
-    return [*found, *(one for check in checks for one in check)]
+    return [*found, *(problem for check in checks for problem in check)]
 
 
 class _Left:
@@ -209,11 +220,11 @@ class _Left:
         self.ends = {(row.alert_id, row.destination): row for row in self.rows if row.kind in ENDS}
         self.requests: dict[str, list[SimulatedRequest]] = defaultdict(list)
         self.of_subject: dict[tuple[str, str], list[SimulatedRequest]] = defaultdict(list)
-        for one in world.requests:
-            self.requests[one.notification.id].append(one)
-            if one.reached:
-                key = (one.notification.destination, one.notification.subject)
-                self.of_subject[key].append(one)
+        for request in world.requests:
+            self.requests[request.notification.id].append(request)
+            if request.reached:
+                key = (request.notification.destination, request.notification.subject)
+                self.of_subject[key].append(request)
 
     def durable(self) -> Iterator[Violation]:
         """Each ends with an outcome or a reason, and none is given up before its hour."""
@@ -250,7 +261,9 @@ class _Left:
         )
         first = row.first_attempt
         hour_over = first is not None and (self.world.now - first).total_seconds() >= HOUR
-        redirected = any(one.id != row.id and one.sequence == row.sequence for one in self.rows)
+        redirected = any(
+            other_row.id != row.id and other_row.sequence == row.sequence for other_row in self.rows
+        )
         if not wanted or redirected:
             return False
         since_first = last.ended - ((first or BEGINNING) - BEGINNING).total_seconds()
@@ -260,8 +273,8 @@ class _Left:
         """What says the same to the same receiver has the same id."""
         ids: dict[tuple[object, ...], set[str]] = defaultdict(set)
         contents: dict[str, set[tuple[object, ...]]] = defaultdict(set)
-        for one in self.world.requests:
-            row = one.notification
+        for request in self.world.requests:
+            row = request.notification
             said = (row.alert_id, row.setting_id, row.destination, row.kind)
             contents[row.id].add((row.alert_id, row.setting_id, row.kind))
             if row.kind in (MessageKind.OPEN, MessageKind.CLOSE):
@@ -277,7 +290,7 @@ class _Left:
         """The last message a receiver takes is the state, and each opening is ended before the next."""
         for key, arrived in self.of_subject.items():
             yield from self._between_openings(key, arrived)
-            taken = [one.notification for one in arrived if one.taken]
+            taken = [request.notification for request in arrived if request.taken]
             if not taken:
                 continue
             last = taken[-1]
@@ -291,9 +304,9 @@ class _Left:
 
     def _between_openings(self, key: tuple[str, str], arrived: list[SimulatedRequest]) -> Iterator[Violation]:
         open_alert = None
-        for one in arrived:
-            row = one.notification
-            if one.refused:
+        for request in arrived:
+            row = request.notification
+            if request.refused:
                 continue
             if row.kind in ENDS:
                 open_alert = None if row.alert_id == open_alert else open_alert
@@ -308,7 +321,7 @@ class _Left:
     def followed_up(self) -> Iterator[Violation]:
         """What perhaps arrived is not called dropped, and its receiver gets the end."""
         for row in self.rows:
-            perhaps = any(one.reached and not one.refused for one in self.requests[row.id])
+            perhaps = any(request.reached and not request.refused for request in self.requests[row.id])
             if not perhaps or row.kind in ENDS:
                 continue
             if row.status == NotificationStatus.DROPPED.value:
@@ -321,9 +334,11 @@ class _Left:
 
     def bounded(self) -> Iterator[Violation]:
         """No attempt lasts longer than a lease."""
-        for one in self.world.requests:
-            if one.ended - one.began > 30:
-                yield Violation(Promise.BOUNDED, f"{_named(one.notification)} took {one.ended - one.began} s")
+        for request in self.world.requests:
+            if request.ended - request.began > 30:
+                yield Violation(
+                    Promise.BOUNDED, f"{_named(request.notification)} took {request.ended - request.began} s"
+                )
 
 
 def _project(row: Notification) -> int:

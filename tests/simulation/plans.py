@@ -49,12 +49,12 @@ class Receiver:
 
     def phase(self, moment: float) -> SimulatedPhase:
         """What it does then."""
-        return next(one for one in reversed(self.phases) if one.start <= moment)
+        return next(phase for phase in reversed(self.phases) if phase.start <= moment)
 
     def accepts_from(self, moment: float) -> bool:
         """Whether it takes everything at once from then on."""
-        later = (one for one in self.phases if one.start > moment)
-        return all(one.mode is Mode.ACCEPT for one in (self.phase(moment), *later))
+        later = (phase for phase in self.phases if phase.start > moment)
+        return all(phase.mode is Mode.ACCEPT for phase in (self.phase(moment), *later))
 
     @property
     def is_sound(self) -> bool:
@@ -111,7 +111,7 @@ class Plan:
     @property
     def receivers(self) -> list[Receiver]:
         """All of them, each once."""
-        return list({one.receiver.name: one.receiver for one in self.settings}.values())
+        return list({setting.receiver.name: setting.receiver for setting in self.settings}.values())
 
 
 def draw(seed: int, *, small: bool = False) -> Plan:
@@ -238,7 +238,7 @@ def _add_sound(plan: Plan, rng: Random) -> None:
         project = _project(plan)
         plan.sound.add(project)
         host = rng.choice(["shared", f"p{project}.example.com"])
-        if any(one.host == host for one in plan.outages):
+        if any(outage.host == host for outage in plan.outages):
             host = f"p{project}.example.com"
         plan.settings.append(SimulatedSetting(project, _receiver(plan, rng, host), rng.choice([None, 5]), 0))
         for target in range(rng.randint(1, 2)):
@@ -292,7 +292,7 @@ def _redirect(plan: Plan, rng: Random) -> None:
     plan.acts.append(Act(at, "redirect", (which, other)))
     if rng.random() < 0.5:
         old = plan.settings[which].receiver
-        before = [one for one in old.phases if one.start < at - 20]
+        before = [phase for phase in old.phases if phase.start < at - 20]
         old.phases = [*before, SimulatedPhase(at - 20, Mode.HANG), SimulatedPhase(plan.ends, Mode.ACCEPT)]
         plan.acts.append(Act(at - 1.5, "die", (rng.randrange(plan.workers), 0.1)))
         target = rng.randint(0, 2)

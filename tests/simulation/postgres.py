@@ -48,11 +48,11 @@ class PostgresStore:
 
     def prepare(self, settings: Sequence[SimulatedSetting], now: datetime) -> None:
         self._settings = settings
-        for number in sorted({one.project for one in settings}):
+        for number in sorted({setting.project for setting in settings}):
             # Its id is its number, as in memory.
             project: Project = ProjectFactory.create(id=f"{number:024x}")
             self._projects[number] = project
-            documents = [_document(one) for one in settings if one.project == number]
+            documents = [_document(setting) for setting in settings if setting.project == number]
             self._configs[number] = make_config(project, notifications=documents)
 
     def open(self, project: int, target: str, number: int, now: datetime) -> str:
@@ -88,10 +88,10 @@ class PostgresStore:
     def redirect(self, setting: int, receiver: Receiver, now: datetime) -> None:
         project = self._settings[setting].project
         config = self._configs[project]
-        same = [one for one in self._settings if one.project == project]
+        same = [setting for setting in self._settings if setting.project == project]
         documents = [
-            {**_document(one), "id": kept.id}
-            for one, kept in zip(same, config.settings.order_by("position"), strict=True)
+            {**_document(setting), "id": kept.id}
+            for setting, kept in zip(same, config.settings.order_by("position"), strict=True)
         ]
         documents[same.index(self._settings[setting])]["webhookUrl"] = receiver.url
         alert_config_update(config=config, read=lambda _: {"notifications": documents}, actor=SYSTEM, now=now)
@@ -105,8 +105,8 @@ class PostgresStore:
     def record(self, ended: Sequence[tuple[delivery.Job, Outcome]], now: datetime) -> None:
         delivery.record(ended, now=now)
 
-    def holds(self, one: Notification) -> bool:
-        return Notification.objects.filter(id=one.id, lease_token=one.lease_token).exists()
+    def holds(self, notification: Notification) -> bool:
+        return Notification.objects.filter(id=notification.id, lease_token=notification.lease_token).exists()
 
     def release(self, worker: int, now: datetime) -> None:
         leases_release(now=now, absent={worker})
@@ -119,7 +119,7 @@ class PostgresStore:
         for row in pending:
             place = places.get(row.destination)
             waits = [row.due, place.next_try if place else None, down.get(place.host) if place else None]
-            times.append(row.lease_until or max(one for one in waits if one))
+            times.append(row.lease_until or max(until for until in waits if until))
         return min(times, default=None)
 
     def notifications(self) -> list[Notification]:

@@ -24,7 +24,7 @@ from alerting.models import (
 )
 from alerting.rules import claim_order, delivery_policy, destination_health
 from alerting.rules.claim_order import Candidate, RunningRequest
-from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Silence, repeat_due
+from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Mute, repeat_due
 from alerting.rules.destination_health import PROBED_AFTER, Health
 from alerting.rules.matchers import MatchSubject
 from alerting.rules.windows import WindowRule, active_windows, muting
@@ -62,14 +62,14 @@ class MemoryStore:
     # --- what happens to alerts -----------------------------------------------------------------
 
     def prepare(self, settings: Sequence[SimulatedSetting], now: datetime) -> None:
-        for number, one in enumerate(settings):
+        for number, setting in enumerate(settings):
             kept = NotificationSetting(
                 id=f"{number:024x}",
-                config_id=f"{one.project:024x}",
+                config_id=f"{setting.project:024x}",
                 type_name="WEBHOOK",
-                delay_min=one.delay_min,
-                interval_min=one.interval_min,
-                fields={"webhookUrl": one.receiver.url},
+                delay_min=setting.delay_min,
+                interval_min=setting.interval_min,
+                fields={"webhookUrl": setting.receiver.url},
             )
             self.settings.append(kept)
 
@@ -78,7 +78,7 @@ class MemoryStore:
         group = f"{project:024x}"
         seconds = int(now.timestamp() * 1000)
         alert_id = f"{seconds:012x}{project:04x}{int(target):04x}{number:04x}"
-        if known := next((one for one in self.alerts if one[12:] == alert_id[12:]), None):
+        if known := next((alert for alert in self.alerts if alert[12:] == alert_id[12:]), None):
             return known
         alert = Alert(
             id=alert_id,
@@ -105,8 +105,8 @@ class MemoryStore:
         for row in self.of_alert.get(alert_id, ()):
             if row.status == PENDING and row.lease_token is None:
                 self._drop(row)
-        for one in self._notified(alert_id):
-            self._insert(notified_row(one, MessageKind.CLOSE, now))
+        for notification in self._notified(alert_id):
+            self._insert(notified_row(notification, MessageKind.CLOSE, now))
 
     def _drop(self, row: Notification) -> None:
         """`notifications_drop`."""
@@ -122,7 +122,7 @@ class MemoryStore:
         for row in self.of_alert.get(alert_id, ()):
             in_progress = or_in_progress and row.lease_token is not None and row.destination > ""
             if row.kind not in ENDS and (self._was_received(row) or in_progress):
-                one = Notified(
+                notified = Notified(
                     group_id=str(row.group_id),
                     alert_id=alert_id,
                     setting_id=row.setting_id,
@@ -132,7 +132,7 @@ class MemoryStore:
                     subject=row.subject,
                     recipient=row.recipient,
                 )
-                found.setdefault(one.key, one)
+                found.setdefault(notified.key, notified)
         return list(found.values())
 
     @staticmethod
@@ -158,9 +158,9 @@ class MemoryStore:
             for row in rows
             if row.kind == kind and row.status == PENDING and row.lease_token is None
         }
-        for one in self._notified(alert_id, or_in_progress=False):
-            if one.destination not in waiting:
-                self._insert(notified_row(one, kind, now, version=now.isoformat()))
+        for notification in self._notified(alert_id, or_in_progress=False):
+            if notification.destination not in waiting:
+                self._insert(notified_row(notification, kind, now, version=now.isoformat()))
 
     def window(self, project: int, number: int, columns: Mapping[str, Any], now: datetime) -> None:
         """`window_create`."""
@@ -168,11 +168,13 @@ class MemoryStore:
         self.windows.setdefault(f"{project:024x}", []).append(row.rule)
 
     def window_gone(self, project: int, number: int, now: datetime) -> None:
-        """`window_delete` and `notifications_unsilence`."""
+        """`window_delete` and `notifications_unmute`."""
         group = f"{project:024x}"
-        self.windows[group] = [one for one in self.windows.get(group, ()) if one.id != str(number)]
-        held_back = [one for one in self.pending.values() if one.group_id == group]
-        self._decide_again((one for one in held_back if one.silenced_by == str(number)), now)
+        self.windows[group] = [window for window in self.windows.get(group, ()) if window.id != str(number)]
+        held_back = [notification for notification in self.pending.values() if notification.group_id == group]
+        self._decide_again(
+            (notification for notification in held_back if notification.silenced_by == str(number)), now
+        )
 
     def redirect(self, setting: int, receiver: Receiver, now: datetime) -> None:
         """`alert_config_replace`."""
@@ -314,7 +316,7 @@ class MemoryStore:
             return []
         token = uuid.UUID(int=len(self.tries) << 64 | worker << 32 | int(now.timestamp() * 1000) % 2**32)
         taken = []
-        for row in (self.rows[one] for one in ids):
+        for row in (self.rows[id_] for id_ in ids):
             row.lease_token, row.lease_until, row.worker = token, now + LEASE, worker
             taken.append(_copy(row))
         return taken
@@ -336,90 +338,106 @@ class MemoryStore:
 
     def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.Job]:
         """`delivery.decide`."""
-        perhaps = {one.id: one.perhaps_received for one in claims}
+        perhaps = {claim.id: claim.perhaps_received for claim in claims}
         sent = []
-        for one in claims:
-            verdict = delivery_policy.decide_delivery(self._due(one, now), now)
+        for claim in claims:
+            verdict = delivery_policy.decide_delivery(self._due(claim, now), now)
             if verdict.step is DeliveryStep.SEND:
-                sent.append(one)
+                sent.append(claim)
             else:
-                self._apply(verdict, one, now)
-        begun = [one for one in sent if self._begin(one, now)]
-        self._tried({one.destination for one in begun}, now)
-        urls = {one.id: self.places[one.destination].recipient for one in begun}
-        return [delivery.Job(one, perhaps[one.id], {"url": urls[one.id]}, _MESSAGE) for one in begun]
+                self._apply(verdict, claim, now)
+        begun = [notification for notification in sent if self._begin(notification, now)]
+        self._tried({notification.destination for notification in begun}, now)
+        urls = {notification.id: self.places[notification.destination].recipient for notification in begun}
+        return [
+            delivery.Job(notification, perhaps[notification.id], {"url": urls[notification.id]}, _MESSAGE)
+            for notification in begun
+        ]
 
-    def _due(self, one: Notification, now: datetime) -> delivery_policy.DueNotification:
+    def _due(self, notification: Notification, now: datetime) -> delivery_policy.DueNotification:
         """`_decide_one` up to its verdict."""
-        alert = self.alerts[str(one.alert_id)]
-        fixed = one.kind in FOLLOWING
-        place = one.destination if one.destination and fixed else self._named(one)[0]
+        alert = self.alerts[str(notification.alert_id)]
+        fixed = notification.kind in FOLLOWING
+        place = (
+            notification.destination if notification.destination and fixed else self._named(notification)[0]
+        )
         received = [
             row for row in self.of_alert[alert.id] if row.kind not in ENDS and self._was_received(row)
         ]
-        first = one.first_attempt
-        lapsed = [ended for _, reason, ended in self.tries.get(one.id, ()) if reason == NO_OUTCOME]
-        windows = active_windows(self.windows.get(str(one.group_id), ()), now)
+        first = notification.first_attempt
+        lapsed = [ended for _, reason, ended in self.tries.get(notification.id, ()) if reason == NO_OUTCOME]
+        windows = active_windows(self.windows.get(str(notification.group_id), ()), now)
         active = muting(windows, MatchSubject(hostname=f"db{alert.target_key}"))
         return replace(
-            due_of(one, alert),
-            addressed=bool(one.destination) and place == one.destination,
-            was_notified=any(row.destination in (one.destination, "") for row in received),
+            due_of(notification, alert),
+            addressed=bool(notification.destination) and place == notification.destination,
+            was_notified=any(row.destination in (notification.destination, "") for row in received),
             lapsed_for_good=sum(first is not None and ended >= first for ended in lapsed) >= LAPSES_AT_MOST,
-            silence=Silence(active.window.id, active.until) if active else None,
+            mute=Mute(active.window.id, active.until) if active else None,
         )
 
-    def _named(self, one: Notification) -> tuple[str, str]:
+    def _named(self, notification: Notification) -> tuple[str, str]:
         """`_named_destination`: its id, and its URL."""
-        setting = self.settings[int(one.setting_id, 16)]
+        setting = self.settings[int(notification.setting_id, 16)]
         url: str = setting.fields["webhookUrl"]
-        return destination_of(str(one.group_id), url), url
+        return destination_of(str(notification.group_id), url), url
 
-    def _apply(self, verdict: DeliveryVerdict, one: Notification, now: datetime) -> None:
+    def _apply(self, verdict: DeliveryVerdict, notification: Notification, now: datetime) -> None:
         """The cases of `_decide_one` that finish a notification."""
         match verdict.step:
             case DeliveryStep.DROP:
-                self.finish(one, status=NotificationStatus.DROPPED.value, reason=verdict.reason)
+                self.finish(notification, status=NotificationStatus.DROPPED.value, reason=verdict.reason)
             case DeliveryStep.REMOVE:
-                self._remove(one)
+                self._remove(notification)
             case DeliveryStep.PUT_OFF:
-                self.finish(one, **delivery._put_off(verdict, one))
+                self.finish(notification, **delivery._put_off(verdict, notification))
             case DeliveryStep.GIVE_UP:
-                if self.finish(one, status=NotificationStatus.FAILED.value, reason=verdict.reason):
-                    self._follow_up(one, now)
+                if self.finish(notification, status=NotificationStatus.FAILED.value, reason=verdict.reason):
+                    self._follow_up(notification, now)
             case DeliveryStep.ADDRESS:
-                self._address(one, now)
+                self._address(notification, now)
 
-    def _remove(self, one: Notification) -> None:
-        if self.holds(one):
-            row = self.rows.pop(one.id)
-            self.pending.pop(one.id, None)
-            self.of_alert[str(one.alert_id)].remove(row)
+    def _remove(self, notification: Notification) -> None:
+        if self.holds(notification):
+            row = self.rows.pop(notification.id)
+            self.pending.pop(notification.id, None)
+            self.of_alert[str(notification.alert_id)].remove(row)
 
-    def _address(self, one: Notification, now: datetime) -> None:
+    def _address(self, notification: Notification, now: datetime) -> None:
         """`_address`, with `destinations_keep`."""
-        place, url = self._named(one)
+        place, url = self._named(notification)
         if place not in self.places:
             host = url.rpartition("/")[0]
             self.places[place] = Destination(
-                id=place, group_id=one.group_id, channel="WEBHOOK", recipient=url, host=host, updated=now
+                id=place,
+                group_id=notification.group_id,
+                channel="WEBHOOK",
+                recipient=url,
+                host=host,
+                updated=now,
             )
-        if one.perhaps_received and one.destination:
-            if self.finish(one, status=NotificationStatus.FAILED.value, reason=one.reason or NO_ANSWER):
-                self._insert(redirected_row(one, place, url, now))
+        if notification.perhaps_received and notification.destination:
+            if self.finish(
+                notification, status=NotificationStatus.FAILED.value, reason=notification.reason or NO_ANSWER
+            ):
+                self._insert(redirected_row(notification, place, url, now))
             return
-        moved = {"first_attempt": None} if one.destination else {}
-        self.finish(one, destination=place, recipient=url, reason=one.reason, **moved)
+        moved = {"first_attempt": None} if notification.destination else {}
+        self.finish(notification, destination=place, recipient=url, reason=notification.reason, **moved)
 
-    def _begin(self, one: Notification, now: datetime) -> bool:
+    def _begin(self, notification: Notification, now: datetime) -> bool:
         """`_BEGIN`."""
-        if not self.holds(one):
+        if not self.holds(notification):
             return False
-        row = self.rows[one.id]
+        row = self.rows[notification.id]
         row.attempts += 1
         row.first_attempt = row.first_attempt or now
         row.perhaps_received = True
-        one.attempts, one.first_attempt, one.perhaps_received = row.attempts, row.first_attempt, True
+        notification.attempts, notification.first_attempt, notification.perhaps_received = (
+            row.attempts,
+            row.first_attempt,
+            True,
+        )
         return True
 
     def _tried(self, names: Collection[str], now: datetime) -> None:
@@ -434,16 +452,16 @@ class MemoryStore:
             if down := self.down.get(place.host):
                 down.next_try = now + destination_health.probe_gap(down.failures)
 
-    def holds(self, one: Notification) -> bool:
+    def holds(self, notification: Notification) -> bool:
         """The fence."""
-        row = self.rows.get(one.id)
-        return row is not None and row.lease_token == one.lease_token
+        row = self.rows.get(notification.id)
+        return row is not None and row.lease_token == notification.lease_token
 
-    def finish(self, one: Notification, **changes: Any) -> bool:
+    def finish(self, notification: Notification, **changes: Any) -> bool:
         """`lease_finish`."""
-        if not self.holds(one):
+        if not self.holds(notification):
             return False
-        self._set(self.rows[one.id], **{**RELEASED, "silenced_by": None, **changes})
+        self._set(self.rows[notification.id], **{**RELEASED, "silenced_by": None, **changes})
         return True
 
     # --- record ---------------------------------------------------------------------------------
@@ -452,8 +470,8 @@ class MemoryStore:
         """`delivery.record`."""
         recorded = [(job, outcome) for job, outcome in ended if self._record_one(job, outcome, now)]
         for job, outcome in recorded:
-            one = job.notification
-            self.tries.setdefault(one.id, []).append((one.attempts, outcome.reason, now))
+            notification = job.notification
+            self.tries.setdefault(notification.id, []).append((notification.attempts, outcome.reason, now))
         tried = [(job, outcome) for job, outcome in recorded if outcome.reason != delivery.HELD_UP]
         attempts = [
             (job.notification.destination, leased_at(job.notification), outcome) for job, outcome in tried
@@ -462,20 +480,20 @@ class MemoryStore:
 
     def _record_one(self, job: delivery.Job, outcome: Outcome, now: datetime) -> bool:
         """`delivery.record`, for one attempt."""
-        one = job.notification
+        notification = job.notification
         changes = delivery._changes(job, self.alerts, outcome, now)
-        if not self.finish(one, **changes):
+        if not self.finish(notification, **changes):
             return False
         if changes["status"] in delivery._FINISHED:
-            self._follow_up(one, now)
+            self._follow_up(notification, now)
         return True
 
-    def _follow_up(self, one: Notification, now: datetime) -> None:
+    def _follow_up(self, notification: Notification, now: datetime) -> None:
         """`schedule_follow_ups` and `schedule_reminders`."""
-        alert = self.alerts[str(one.alert_id)]
-        setting = self.settings[int(one.setting_id, 16)]
+        alert = self.alerts[str(notification.alert_id)]
+        setting = self.settings[int(notification.setting_id, 16)]
         due = repeat_due(setting.interval, now)
-        if one.kind not in OPEN_KINDS or alert.status != AlertStatus.OPEN.value or due is None:
+        if notification.kind not in OPEN_KINDS or alert.status != AlertStatus.OPEN.value or due is None:
             return
         rows = [row for row in self.of_alert[alert.id] if row.setting_id == setting.id]
         if any(row.kind in OPEN_KINDS and row.status == PENDING for row in rows):
@@ -486,7 +504,7 @@ class MemoryStore:
 
     def _record_destinations(self, ended: Sequence[tuple[str, datetime, Outcome]], now: datetime) -> None:
         """`destinations_record`."""
-        for name, _, outcome in sorted(ended, key=lambda one: one[0]):
+        for name, _, outcome in sorted(ended, key=lambda result: result[0]):
             place = self.places[name]
             before = Health(**{field: getattr(place, field) for field in _HEALTH})
             after = destination_health.health_after(before, outcome, now)

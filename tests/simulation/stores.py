@@ -43,7 +43,7 @@ class Store(Protocol):
     def record(self, ended: Sequence[tuple[delivery.Job, Outcome]], now: datetime) -> None:
         """Record."""
 
-    def holds(self, one: Notification) -> bool:
+    def holds(self, notification: Notification) -> bool:
         """Whether its lease is still the one of this copy."""
 
     def release(self, worker: int, now: datetime) -> None:

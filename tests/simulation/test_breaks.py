@@ -15,14 +15,14 @@ from tests.simulation.runs import run
 SEEDS = range(500)
 
 
-@pytest.mark.parametrize("broken", BREAKS, ids=lambda one: one.name)
+@pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.name)
 def test_it_finds_what_is_broken(
     broken: Break, monkeypatch: pytest.MonkeyPatch, record_property: Any
 ) -> None:
-    assert not broken.promises & {one.promise for one in run(broken.seed)}
+    assert not broken.promises & {problem.promise for problem in run(broken.seed)}
     broken.apply(monkeypatch)
     for seed in SEEDS if LONG else [broken.seed, *SEEDS]:
-        if broken.promises & {one.promise for one in run(seed)}:
+        if broken.promises & {problem.promise for problem in run(seed)}:
             if LONG:
                 record_property(SUMMARY, f"seed {seed} finds: {broken.name}")
             return

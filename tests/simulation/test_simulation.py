@@ -35,7 +35,7 @@ def test_a_seed_gives_the_same_run_each_time() -> None:
             patched.setattr("integrations.channels.http.post", world.post)
             patched.setattr("alerting.delivery.random", world.rng)
             world.run()
-        return [(one.began, one.notification.id, one.receiver.name) for one in world.requests]
+        return [(request.began, request.notification.id, request.receiver.name) for request in world.requests]
 
     for seed in range(8):
         assert trace(seed) == trace(seed) != []

@@ -31,4 +31,4 @@ def broken_by(seed: int) -> set[Promise]:
     with transaction.atomic():
         found = simulate(draw(seed, small=True), PostgresStore())
         transaction.set_rollback(True)
-    return {one.promise for one in found}
+    return {problem.promise for problem in found}

@@ -88,7 +88,7 @@ class SimulatedWorld:
         self.events = 0
         self._numbers: dict[tuple[int, int], int] = {}
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
-        self._receivers = {one.url: one for one in plan.receivers}
+        self._receivers = {receiver.url: receiver for receiver in plan.receivers}
         self._last_end: dict[tuple[str, str], float] = {}
         self._signals: list[tuple[float, int, int, str, bool]] = []
         self._answer = (0.0, False, False)
@@ -121,8 +121,14 @@ class SimulatedWorld:
             event()
 
     def _ask_whether_over(self) -> None:
-        waiting = [one for one in self.store.notifications() if one.status == PENDING]
-        to_come = [one for one in waiting if one.kind == "alert.update" and one.due > self.now]
+        waiting = [
+            notification for notification in self.store.notifications() if notification.status == PENDING
+        ]
+        to_come = [
+            notification
+            for notification in waiting
+            if notification.kind == "alert.update" and notification.due > self.now
+        ]
         late = self.seconds > self.plan.ends + LONGEST_HOURS * HOUR
         self._over = late or (not self.in_flight and len(waiting) == len(to_come))
         self.at(self.seconds + MINUTE, self._ask_whether_over)
@@ -222,13 +228,14 @@ class SimulatedWorld:
 
     def request(self, worker: int, job: delivery.Job) -> SimulatedRequest:
         """One attempt, by the real channel up to the outside seam; `ended` says when its outcome is there."""
-        one = job.notification
-        claimed = (leased_at(one) - BEGINNING).total_seconds()
+        notification = job.notification
+        claimed = (leased_at(notification) - BEGINNING).total_seconds()
         ready = max(
-            (one.due - BEGINNING).total_seconds(), self._last_end.get((one.destination, one.subject), 0.0)
+            (notification.due - BEGINNING).total_seconds(),
+            self._last_end.get((notification.destination, notification.subject), 0.0),
         )
         request = SimulatedRequest(
-            self._receivers[job.config["url"]], one, worker, claimed, self.seconds, ready
+            self._receivers[job.config["url"]], notification, worker, claimed, self.seconds, ready
         )
         self._answer = (0.0, False, False)
         outcome = delivery.send(job, now=self.now)
@@ -245,9 +252,9 @@ class SimulatedWorld:
 
     def recorded(self, request: SimulatedRequest) -> None:
         """Its outcome is in the store."""
-        one = request.notification
+        notification = request.notification
         request.recorded = True
-        self._last_end[one.destination, one.subject] = self.seconds
+        self._last_end[notification.destination, notification.subject] = self.seconds
         for watch in self.watchers:
             watch("recorded", request)
 
@@ -339,7 +346,7 @@ class SimulatedWorker:
         self._life += 1
         self._ended.clear()
         self._idle_since = None
-        world.in_flight = [one for one in world.in_flight if one.worker != key]
+        world.in_flight = [request for request in world.in_flight if request.worker != key]
         world.troubles.append((world.seconds, world.seconds + 3.0))
         world.at(world.seconds + world.rng.uniform(0.5, 1.5), lambda: world.take_over(key, world.seconds))
         self.key = world.new_key()
@@ -387,7 +394,7 @@ class SimulatedWorker:
         """What the lease still holds is recorded."""
         store = self._world.store
         held = [request for job, request in ended if store.holds(job.notification)]
-        store.record([(job, one.outcome) for job, one in ended if one.outcome], self._world.now)
+        store.record([(job, request.outcome) for job, request in ended if request.outcome], self._world.now)
         for request in held:
             self._world.recorded(request)
 
@@ -426,7 +433,7 @@ class SimulatedWorker:
         when = world.store.next_time()
         if when is None:
             return
-        mine = (leased_at(one.notification) for one in world.in_flight if one.worker == self.key)
+        mine = (leased_at(request.notification) for request in world.in_flight if request.worker == self.key)
         free = next_free_slot(mine, world.now)
         left = max(POLL_SECONDS, (when - world.now).total_seconds() + world.rng.uniform(0, POLL_SECONDS))
         if free is not None:

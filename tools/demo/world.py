@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from accesslist.rules.access_lists import AccessList, ListWriter, NewEntry
+from accesslist.rules.access_lists import AccessList, ListWriter
 from accesslist.selectors.users import EVERYTHING
 from accesslist.serializers.organizations import AskedMember, AskedTeam
 from accesslist.services.access_lists import access_list_entries_create
@@ -85,18 +85,18 @@ class World:
     ) -> NewKey:
         """Create a key, and its access list of ranges with descriptions."""
         grants = self._grants(role, places)
-        new = api_key_create(desc=desc, grants=grants, actor=self.owner, now=self.moment)
+        new = api_key_create(values={"desc": desc}, grants=grants, actor=self.owner, now=self.moment)
         key = new.key
         self.actors[desc] = Actor(ActorKind.KEY, key.id, key.public_key, remote_address=address)
         access_list = AccessList(key_id=key.id, public_key=key.public_key, place=grants[0].scope)
-        entries = [NewEntry(block, description) for block, description in (listed or {}).items()]
+        entries = [{"cidr_block": block, "description": text} for block, text in (listed or {}).items()]
         access_list_entries_create(of=access_list, new=entries, by=ListWriter(self.owner), now=self.moment)
         return new
 
     def add_project(self, name: str, org: str, tags: Sequence[str]) -> None:
         """Create a project, and its organization if it is the first."""
         if org not in self.orgs:
-            self.orgs[org] = organization_create(name=org, actor=self.owner, now=self.moment).id
+            self.orgs[org] = organization_create(values={"name": org}, actor=self.owner, now=self.moment).id
         values = {"name": name, "org_id": self.orgs[org], "tags": list(tags)}
         project = project_create(values=values, owned_by_maker=False, actor=self.owner, now=self.moment)
         self.groups[name] = Group(project.id, name, self.orgs[org])

@@ -42,10 +42,10 @@ class Command(DatabaseCommand):
         for option, prefix in (("group", "GROUP_"), ("org", "ORG_")):
             if options[option] is not None and not any(name.startswith(prefix) for name in names):
                 raise CommandError(f"--{option} needs a {prefix} role (--role)")
-        body = ApiKeyInput().read({"desc": options["desc"], "roles": roles})
+        values = ApiKeyInput().read({"desc": options["desc"], "roles": roles})
         # The command line has the permissions of a Global Owner.
-        request = RoleRequest(asked_roles(body["roles"]), INSTALLATION, [Grant(Role.GLOBAL_OWNER)])
-        new = api_key_issue(desc=body["desc"], roles=request, actor=SYSTEM, now=clock.now())
+        request = RoleRequest(asked_roles(values.pop("roles")), INSTALLATION, [Grant(Role.GLOBAL_OWNER)])
+        new = api_key_issue(values=values, roles=request, actor=SYSTEM, now=clock.now())
         show_key(self, new, export=options["export"])
 
 

@@ -187,7 +187,8 @@ class Deployment:
     def _forget_unnamed(self) -> None:
         """Forget servers that no server names.
 
-        A silent server's list stays valid while no other member of its set, or no other router, answers.
+        The list of a server that does not answer stays valid while no other member of its set, or no other
+        router, answers.
         """
         answered = {
             self._named_by[address].group for address in self._heard if self._named_by[address].members
@@ -283,7 +284,7 @@ class Deployment:
         if answer.hello is None:
             line = f"{answer.address} does not answer: {answer.problem}"
             # Log it once, because the wording of the driver varies.
-            self._problems.report(answer.address, "silent", line)
+            self._problems.report(answer.address, "no answer", line)
         else:
             line = f"{answer.address} is not measured in full: {answer.problem}"
             self._problems.report(answer.address, answer.problem, line)

@@ -72,11 +72,11 @@ def test_it_is_asked_for_from_its_first_code_on(ada: User) -> None:
 def test_the_secret_is_encrypted_and_recovery_codes_are_hashed(ada: User) -> None:
     secret, codes = make_second_factor(ada, NOW)
     row = SecondFactor.objects.values().get()
-    for one in (secret, *codes, *(code.replace("-", "") for code in codes)):
-        assert one not in str(row)
+    for secret_text in (secret, *codes, *(code.replace("-", "") for code in codes)):
+        assert secret_text not in str(row)
     everything = str(list(Event.objects.values("details", "diffs", "raw")))
-    for one in (secret, str(row["secret"]), PASSWORD, *codes, *row["recovery_hashes"]):
-        assert one not in everything
+    for secret_text in (secret, str(row["secret"]), PASSWORD, *codes, *row["recovery_hashes"]):
+        assert secret_text not in everything
 
 
 def test_setting_up_leaves_its_events(ada: User) -> None:

@@ -30,11 +30,11 @@ def make_window(project: Project, start: timedelta, end: timedelta) -> Maintenan
 
 
 def make_agent(project: Project, hostname: str, **changes: Any) -> Agent:
-    """A monitoring agent that has fallen silent."""
+    """A monitoring agent with a heartbeat timeout."""
     values = {"agent_type": "MONITORING", "version": "1.0", "created": NOW, "last_report": NOW, "down": True}
     return Agent.objects.create(group=project, hostname=hostname, **(values | changes))
 
 
 def ids(rows: Sequence[Any]) -> list[Any]:
     """The primary keys."""
-    return [one.pk for one in rows]
+    return [row.pk for row in rows]

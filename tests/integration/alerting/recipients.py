@@ -23,7 +23,7 @@ def told(outside: Outside) -> list[tuple[MessageKind, str]]:
     """What was told to which address, the addresses of one message kind in a row in alphabetical order."""
     sent = [(message.kind, next(iter(config.values()))) for _, config, message in outside.sent]
     places = {kind: place for place, (kind, _) in reversed(list(enumerate(sent)))}
-    return sorted(sent, key=lambda one: (places[one[0]], one[1]))
+    return sorted(sent, key=lambda message: (places[message[0]], message[1]))
 
 
 def channels(outside: Outside) -> list[tuple[ChannelType, dict[str, str]]]:

@@ -26,9 +26,9 @@ def told(project: Project) -> Alert:
     """An alert that a webhook and an address were told of."""
     config = make_config(project, notifications=[WEBHOOK, EMAIL])
     alert = make_alert(project, config_id=config.id)
-    for one in config.settings.all():
-        sent = {"type_name": one.type_name, "channel": one.type_name, "status": "DELIVERED"}
-        make_notification(project, alert=alert, setting_id=one.id, **sent)
+    for setting in config.settings.all():
+        sent = {"type_name": setting.type_name, "channel": setting.type_name, "status": "DELIVERED"}
+        make_notification(project, alert=alert, setting_id=setting.id, **sent)
     return alert
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def names(rows: list[Alert]) -> list[str]:
-    return [one.target_key for one in rows]
+    return [row.target_key for row in rows]
 
 
 @pytest.fixture
@@ -61,7 +61,9 @@ def test_the_first_active_ones_are_in_the_same_order(in_order: list[str]) -> Non
 
 def test_of_the_same_moment_the_later_made_comes_first(project: Project) -> None:
     made = [aged(project, HOUR).id for _ in range(3)]
-    assert [one.id for one in urgent_first(Alert.objects.all(), 0, 9, now=NOW)] == sorted(made, reverse=True)
+    assert [alert.id for alert in urgent_first(Alert.objects.all(), 0, 9, now=NOW)] == sorted(
+        made, reverse=True
+    )
 
 
 MANY = 3000
@@ -102,11 +104,11 @@ def _read(statement: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
         ((plans,),) = cursor.fetchall()
-    return sum(_of_plan(one["Plan"]) for one in plans)
+    return sum(_of_plan(plan["Plan"]) for plan in plans)
 
 
 def _of_plan(plan: dict[str, Any]) -> int:
-    inner = sum(_of_plan(one) for one in plan.get("Plans", ()))
+    inner = sum(_of_plan(child) for child in plan.get("Plans", ()))
     is_scan = "Scan" in plan["Node Type"] and plan["Node Type"] != "Bitmap Index Scan"
     counts = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Index Recheck")
     return sum(int(plan.get(count, 0)) for count in counts if is_scan) + inner

@@ -124,7 +124,7 @@ def test_what_is_over_is_neither_acknowledged_nor_not(project: Project) -> None:
     ):
         make_alert(project, target_key=name, status=status, acknowledged_until=until)
     alerts = Alert.objects.order_by("target_key")
-    names = [[one.target_key for one in acknowledged(alerts, is_it, now=NOW)] for is_it in (True, False)]
+    names = [[alert.target_key for alert in acknowledged(alerts, is_it, now=NOW)] for is_it in (True, False)]
     assert names == [["taken on"], ["lapsed", "nobody's"]]
 
 

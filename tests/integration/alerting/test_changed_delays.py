@@ -67,7 +67,7 @@ def test_a_tracked_alert_opens_by_the_smallest_delay_there_is_now(
     assert open_tracked(now=opens)
     assert statuses(config) == ["OPEN"]
     due = set(Notification.objects.values_list("due", flat=True))
-    assert due == {alert.created + one["delayMin"] * MINUTE for one in notifications}
+    assert due == {alert.created + notification["delayMin"] * MINUTE for notification in notifications}
 
 
 def test_an_open_alert_stays_open_and_keeps_what_it_was_to_tell(project: Project) -> None:
@@ -88,8 +88,8 @@ def test_alerts_of_other_configurations_open_as_they_were_to(project: Project) -
     ingest(project, host_report(reachable=False))
     evaluate()
     tell(config, delayed(WEBHOOK, 1))
-    for one, minutes in ((other, 10), (config, 1)):
-        alert = Alert.objects.get(config_id=one.id)
+    for alert_config, minutes in ((other, 10), (config, 1)):
+        alert = Alert.objects.get(config_id=alert_config.id)
         assert alert.opens == alert.created + minutes * MINUTE
 
 

@@ -30,7 +30,9 @@ KEY = "0123456789abcdef0123456789abcdef"
 
 def tell(project: Project, *notifications: Mapping[str, Any]) -> AlertConfig:
     """An alert of a configuration with these notifications, told."""
-    config = make_config(project, notifications=[{"delayMin": 0, **one} for one in notifications])
+    config = make_config(
+        project, notifications=[{"delayMin": 0, **notification} for notification in notifications]
+    )
     ingest(project, host_report(reachable=False))
     evaluate()
     deliver_all()

@@ -109,8 +109,8 @@ def test_how_long_a_message_waits_beside_broken_receivers_of_others(
         url = stack.enter_context(KINDS[kind]())
         others = _others(url, count)
         _notify(project, receiver.url())
-        for one in others:
-            ingest(one, host_report(reachable=False))
+        for a_project in others:
+            ingest(a_project, host_report(reachable=False))
         evaluate()
         stack.callback(worker.stop)
         if not started:
@@ -147,8 +147,8 @@ def _others(url: str, count: int) -> list[Project]:
     """Projects whose receivers are broken, each on a host of its own."""
     urls = [url.format(number // 250, number % 250 + 1) for number in range(count)]
     made = [ProjectFactory.create() for _ in range(min(PROJECTS, count))]
-    for number, one in enumerate(made):
-        _notify(one, *urls[number::PROJECTS])
+    for number, project in enumerate(made):
+        _notify(project, *urls[number::PROJECTS])
     return made
 
 

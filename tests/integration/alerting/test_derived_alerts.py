@@ -46,13 +46,13 @@ def reports(*hosts: Any, **said: Any) -> Step:
     return lambda project: ingest(project, *hosts, **said)
 
 
-def silence(project: Project) -> None:
-    """Nobody reports for five minutes, and that is noticed."""
+def time_out(project: Project) -> None:
+    """No agent reports for five minutes, and the worker finds the timeouts."""
     sweep(clock.now() + FIVE_MINUTES)
 
 
-def partly_silent(project: Project) -> None:
-    """In five minutes the agent spoke of host a alone."""
+def report_host_a_only(project: Project) -> None:
+    """For five minutes the reports of the agent name only host a."""
     for later in (FIVE_MINUTES / 2, FIVE_MINUTES):
         ingest(project, host_report("a"), now=clock.now() + later)
     sweep(clock.now() + FIVE_MINUTES)
@@ -71,7 +71,7 @@ FAMILIES: dict[str, tuple[Step, Step]] = {
         reports(host_report("a", version="7.0.1"), host_report("b", version="7.0.2")),
         reports(host_report("a", version="7.0.2")),
     ),
-    "MONITORING_AGENT_DOWN": (silence, reports()),
+    "MONITORING_AGENT_DOWN": (time_out, reports()),
     "MONITORING_AGENT_VERSION_BEHIND": (
         reports(agent="agent2", version="1.1"),
         reports(version="1.1"),
@@ -148,11 +148,11 @@ def test_members_are_held_against_the_threshold(project: Project, name: str, con
     assert Event.objects.filter(event_type="ENOUGH_HEALTHY_MEMBERS", alert_id=alert.id).count() == 1
 
 
-def test_a_host_its_agent_speaks_of_no_more_is_an_alert_until_it_is_back(project: Project) -> None:
+def test_a_host_missing_in_reports_has_an_alert_until_it_is_reported_again(project: Project) -> None:
     config = make_config(project)
     evaluate()
     ingest(project, host_report("a"), host_report("b"))
-    partly_silent(project)
+    report_host_a_only(project)
     evaluate()
     assert statuses(config) == ["OPEN"]
     ingest(project, host_report("b"))
@@ -160,10 +160,10 @@ def test_a_host_its_agent_speaks_of_no_more_is_an_alert_until_it_is_back(project
     assert statuses(config) == ["CLOSED"]
 
 
-def test_a_silent_agent_is_one_alert_whatever_it_reported(project: Project) -> None:
+def test_an_agent_with_a_heartbeat_timeout_has_one_alert_and_its_hosts_none(project: Project) -> None:
     of_agent, of_host = make_config(project, eventTypeName="BACKUP_AGENT_DOWN"), make_config(project)
     ingest(project, host_report("a"), host_report("b"), agent_type=AgentType.BACKUP)
-    silence(project)
+    time_out(project)
     evaluate()
     assert (statuses(of_agent), statuses(of_host)) == (["OPEN"], [])
     assert Alert.objects.get().facts == {"hostname": "agent1", "sourceTypeName": "BACKUP"}

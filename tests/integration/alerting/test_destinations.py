@@ -17,7 +17,7 @@ from alerting.rules.claim_order import AT_ONE_DESTINATION
 from alerting.selectors.destinations import with_waiting
 from alerting.selectors.notification_log import alert_notifications
 from alerting.selectors.timeline import alert_timeline
-from alerting.serializers.notification_log import present_logged
+from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import CACHED, CHECKED_EVERY, destinations_trim
@@ -130,7 +130,7 @@ class TestKnownDestinations:
         make_config(project, notifications=[webhook(A), webhook(A, delayMin=1)])
         evaluate(START)
         named = Notification.objects.filter(alert__facts__hostname="db1.example.com").exclude(destination="")
-        assert {(one.created, one.due) for one in named} == {(START, START)}
+        assert {(notification.created, notification.due) for notification in named} == {(START, START)}
 
     def test_one_that_was_redirected_meanwhile_goes_where_the_configuration_says(
         self, project: Project, outside: Outside
@@ -573,14 +573,14 @@ def test_the_log_of_notifications_says_sent_no_answer(project: Project, outside:
     if over:
         up(project, START + SECOND)
     opening = Notification.objects.get(kind="alert.open")
-    (row,) = alert_notifications(str(opening.alert_id)).filter(kind="alert.open")
-    logged = present_logged(row, with_recipient=True)
+    rows = alert_notifications(str(opening.alert_id), with_recipients=True).filter(kind="alert.open")
+    logged = LoggedNotificationDocument.facts(LoggedNotificationDocument.rows(rows).get())
     assert logged["status"] == ("FAILED" if over else "PENDING")
     assert logged["reason"] == SENT_NO_ANSWER
-    assert [one["reason"] for one in logged["attempts"]] == [SENT_NO_ANSWER]
+    assert [attempt["reason"] for attempt in logged["attempts"]] == [SENT_NO_ANSWER]
     assert opening.alert is not None
     told = alert_timeline(opening.alert, sees_config=True, now=START + SECOND).notifications
-    assert SENT_NO_ANSWER in [one.reason for one in told]
+    assert SENT_NO_ANSWER in [notification.reason for notification in told]
 
 
 def test_a_scrape_and_a_page_read_what_waits_and_not_the_log(project: Project) -> None:
@@ -604,7 +604,7 @@ def test_a_scrape_and_a_page_read_what_waits_and_not_the_log(project: Project) -
         cursor.execute("ANALYZE alerting_notification")
         list(alerting_metrics())
         assert with_waiting(Destination.objects.all()).get().waiting_count == 50
-    for statement in [one["sql"] for one in statements if "'PENDING'" in one["sql"]]:
+    for statement in [statement["sql"] for statement in statements if "'PENDING'" in statement["sql"]]:
         with connection.cursor() as cursor:
             cursor.execute("EXPLAIN " + statement.replace("%", "%%"), [])
             plan = "\n".join(line for (line,) in cursor.fetchall())

@@ -165,7 +165,9 @@ class EvaluationScene:
         yield from Alert.objects.order_by("id").values()
         # What is about one target is heard in this order.
         told = Notification.objects.order_by("subject", "sequence").values()
-        yield from ({name: value for name, value in one.items() if name != "sequence"} for one in told)
+        yield from (
+            {name: value for name, value in message.items() if name != "sequence"} for message in told
+        )
         kept = ("created", "event_type", "alert_id", "details", "raw")
         yield from Event.objects.order_by("created", "id").values(*kept)
         yield from Signal.objects.order_by("id").values()

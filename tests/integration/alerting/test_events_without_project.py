@@ -58,8 +58,8 @@ class TestOfAnOrganization:
     def test_each_configuration_of_each_of_its_projects_is(
         self, project: Project, beside: Project, elsewhere: Project
     ) -> None:
-        for one in (project, project, beside, elsewhere):
-            make_config(one, **KEY_ADDED)
+        for a_project in (project, project, beside, elsewhere):
+            make_config(a_project, **KEY_ADDED)
         key_added(project)
         evaluate()
         assert sorted(map(str, told_in())) == sorted([project.id, project.id, beside.id])
@@ -136,8 +136,8 @@ class TestOfAnOrganization:
         monkeypatch.setattr("alerting.fan_out.PROJECTS_AT_ONCE", 2)
         monkeypatch.setattr("alerting.services.turns.SIGNALS_AT_ONCE", 1)
         projects = [project, *ProjectFactory.create_batch(4, org=project.org)]
-        for one in projects:
-            make_config(one, **KEY_ADDED)
+        for a_project in projects:
+            make_config(a_project, **KEY_ADDED)
         make_global_config(**KEY_ADDED)
         key_added(project)
         assert Signal.objects.filter(kind="event").count() == 1
@@ -146,7 +146,7 @@ class TestOfAnOrganization:
         assert Signal.objects.exclude(group_id=None).count() == 2
         assert told_in() == [None]
         evaluate()
-        assert sorted(told_in(), key=str) == sorted([None, *(one.id for one in projects)], key=str)
+        assert sorted(told_in(), key=str) == sorted([None, *(project.id for project in projects)], key=str)
         assert not Signal.objects.exists()
 
     def test_one_that_cannot_be_evaluated_is_set_aside(
@@ -232,13 +232,13 @@ class TestOfTheInstallation:
 def test_ten_workers_tell_it_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("alerting.fan_out.PROJECTS_AT_ONCE", 1)
     projects = [project, *ProjectFactory.create_batch(2, org=project.org)]
-    for one in projects:
-        make_config(one, **KEY_ADDED)
+    for a_project in projects:
+        make_config(a_project, **KEY_ADDED)
     make_global_config(**KEY_ADDED)
     for _ in range(2):
         key_added(project)
     for _ in range(20):
         assert len(at_once(lambda _: evaluate_signals(now=clock.now()))) == THREADS
     assert not Signal.objects.exists()
-    expected = [None, *(one.id for one in projects)] * 2
+    expected = [None, *(project.id for project in projects)] * 2
     assert sorted(told_in(), key=str) == sorted(expected, key=str)

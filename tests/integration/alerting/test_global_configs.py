@@ -148,7 +148,7 @@ def test_another_meaning_cancels_everywhere_and_looks_anew(prod: Project, dev: P
     evaluate()
     matcher = {"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db1"}
     change(config, matchers=[matcher])
-    assert states(config) == {one.id: ["CANCELLED", "OPEN"] for one in (prod, dev)}
+    assert states(config) == {project.id: ["CANCELLED", "OPEN"] for project in (prod, dev)}
 
 
 def test_a_signal_of_a_config_that_no_longer_covers_the_project_opens_nothing(prod: Project) -> None:
@@ -166,7 +166,7 @@ def test_a_project_that_loses_a_tag_loses_the_alerts_of_it(prod: Project, outsid
     outside.sent.clear()
     retag(prod, "eu")
     assert states(tagged) == {prod.id: ["CANCELLED"]}
-    assert [states(one) for one in (by_another, over_all, own)] == [{prod.id: ["OPEN"]}] * 3
+    assert [states(config) for config in (by_another, over_all, own)] == [{prod.id: ["OPEN"]}] * 3
     deliver_all()
     assert outside.kinds == [MessageKind.CANCEL]
 

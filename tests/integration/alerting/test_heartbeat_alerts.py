@@ -64,7 +64,7 @@ def close_alert(project: Project, *, now: datetime) -> None:
         pytest.param((START, END, "REPLICA_SET"), 1, id="of another type"),
     ],
 )
-def test_a_window_silences_its_types_from_start_to_end(
+def test_a_window_mutes_its_types_from_start_to_end(
     project: Project, outside: Outside, window: tuple[datetime, datetime, str], told: int
 ) -> None:
     make_window(project, *window)
@@ -74,7 +74,7 @@ def test_a_window_silences_its_types_from_start_to_end(
     assert Alert.objects.get().status == "OPEN"
 
 
-def test_another_projects_window_silences_nothing(project: Project, outside: Outside) -> None:
+def test_a_window_of_another_project_mutes_nothing(project: Project, outside: Outside) -> None:
     make_window(Project.objects.create(name="other", org=project.org, created=START))
     open_alert(project)
     deliver_all(START)
@@ -102,7 +102,7 @@ def test_an_alert_still_open_when_the_window_ends_is_told(project: Project, outs
     assert (row.status, row.reason, row.silenced_by) == ("DELIVERED", None, None)
 
 
-def test_windows_that_touch_are_one_silence(project: Project, outside: Outside) -> None:
+def test_windows_that_touch_mute_without_a_gap(project: Project, outside: Outside) -> None:
     make_window(project)
     make_window(project, END, END + MINUTE)
     open_alert(project)
@@ -124,7 +124,7 @@ def test_of_several_windows_the_one_that_ends_last_holds_it_back(project: Projec
     assert (row.silenced_by, row.due) == (last, END + MINUTE)
 
 
-def test_windows_that_silence_nothing_now_are_neither_read_nor_locked(
+def test_windows_that_mute_nothing_now_are_neither_read_nor_locked(
     project: Project, outside: Outside
 ) -> None:
     make_window(project, START - HOUR, START)
@@ -133,7 +133,7 @@ def test_windows_that_silence_nothing_now_are_neither_read_nor_locked(
     open_alert(project)
     with CaptureQueriesContext(connection) as queries:
         assert deliver_one(START)
-    [asked, *_] = [one["sql"] for one in queries if "alerting_maintenancewindow" in one["sql"]]
+    [asked, *_] = [query["sql"] for query in queries if "alerting_maintenancewindow" in query["sql"]]
     with connection.cursor() as cursor:
         cursor.execute(asked)
         assert cursor.fetchall() == []
@@ -253,7 +253,7 @@ def test_what_another_window_holds_back_too_waits_for_it(project: Project, outsi
     assert Notification.objects.get().silenced_by == longer
 
 
-def test_what_is_silenced_between_two_attempts_has_its_hour_of_retries_after_it(
+def test_a_notification_muted_between_two_attempts_has_an_hour_of_retries_afterwards(
     project: Project, outside: Outside
 ) -> None:
     open_alert(project, now=START)

@@ -103,7 +103,7 @@ def test_a_report_from_before_opens_nothing_that_nothing_would_close(
     leave()
     evaluate()
     facts = Alert.objects.filter(config_id=made.id).values_list("facts", flat=True)
-    assert {f"{one['hostname']}:{one['port']}" for one in facts} == alerts
+    assert {f"{fact['hostname']}:{fact['port']}" for fact in facts} == alerts
 
 
 @pytest.mark.parametrize(

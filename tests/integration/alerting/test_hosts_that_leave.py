@@ -44,8 +44,8 @@ def stored(hostname: str) -> dict[str, Any]:
 
 def members(name: str = "rs0", **where: Any) -> tuple[int, int, int]:
     """Primaries, healthy and unhealthy members of the set."""
-    one = ReplicaSet.objects.get(name=name, **where)
-    return one.primaries, one.healthy, one.unhealthy
+    replica_set = ReplicaSet.objects.get(name=name, **where)
+    return replica_set.primaries, replica_set.healthy, replica_set.unhealthy
 
 
 def held_against(project: Project, name: str, operator: str, limit: int) -> AlertConfig:
@@ -69,10 +69,10 @@ def test_the_alerts_of_a_set_its_last_member_left_are_cancelled(
 ) -> None:
     ingest(project, member("a", reachable=False))
     evaluate()
-    assert [statuses(one) for one in configs] == [["OPEN"]] * 3
+    assert [statuses(config) for config in configs] == [["OPEN"]] * 3
     ingest(project, alone("a"))
     evaluate()
-    assert [statuses(one) for one in configs] == [["CANCELLED"]] * 3
+    assert [statuses(config) for config in configs] == [["CANCELLED"]] * 3
     assert set(stored("a").values()) == {None}
     assert members() == (0, 0, 0)
 
@@ -80,15 +80,15 @@ def test_the_alerts_of_a_set_its_last_member_left_are_cancelled(
 def test_a_set_with_members_left_is_judged_anew(project: Project, configs: list[AlertConfig]) -> None:
     ingest(project, member("a", PRIMARY), member("b"), member("c"))
     evaluate()
-    assert [statuses(one) for one in configs] == [[], [], []]
+    assert [statuses(config) for config in configs] == [[], [], []]
     ingest(project, alone("a"))
     evaluate()
-    assert [statuses(one) for one in configs] == [["OPEN"], ["OPEN"], []]
+    assert [statuses(config) for config in configs] == [["OPEN"], ["OPEN"], []]
     assert members() == (0, 2, 0)
     assert stored("b")["replica_set_name"] == "rs0"
     ingest(project, member("b", PRIMARY), member("a"))
     evaluate()
-    assert [statuses(one) for one in configs] == [["CLOSED"], ["CLOSED"], []]
+    assert [statuses(config) for config in configs] == [["CLOSED"], ["CLOSED"], []]
     assert members() == (1, 3, 0)
 
 

@@ -193,12 +193,12 @@ def test_random_changes_are_seen(tagged: Project) -> None:
     rows = [make_config(tagged).id, make_global_config().id, make_global_config(tags=["prod"]).id]
     of_project, of_rows = Project.objects.filter(id=tagged.id), AlertConfig.objects.filter(id__in=rows)
     for number in range(STEPS):
-        one = of_rows.filter(id=random.choice(rows))
+        row = of_rows.filter(id=random.choice(rows))
         steps: list[Callable[[], object]] = [
-            partial(one.update, enabled=random.random() < 0.7),
-            partial(one.update, matchers=[{"fieldName": "PORT", "operator": "EQUALS", "value": str(number)}]),
-            partial(one.update, event_type=random.choice(TYPES[:2]).value),
-            partial(one.update, deleted=random.choice((None, clock.now()))),
+            partial(row.update, enabled=random.random() < 0.7),
+            partial(row.update, matchers=[{"fieldName": "PORT", "operator": "EQUALS", "value": str(number)}]),
+            partial(row.update, event_type=random.choice(TYPES[:2]).value),
+            partial(row.update, deleted=random.choice((None, clock.now()))),
             partial(of_rows.exclude(tags=[]).update, tags=random.choice((["prod"], ["dev"]))),
             partial(of_project.update, tags=random.choice(([], ["prod"], ["dev", "prod"]))),
             partial(of_project.update, name=F("name")),

@@ -61,7 +61,9 @@ def test_a_condition_that_outlasted_its_delay_was_an_alert(
     over = [("HOST_DOWN", START + 5 * MINUTE), ("HOST_UP", START + lasted)]
     assert told() == (over if opened else [])
     # Nobody is told of what is over.
-    assert [one.status for one in Notification.objects.all()] == (["DROPPED"] if opened else [])
+    assert [notification.status for notification in Notification.objects.all()] == (
+        ["DROPPED"] if opened else []
+    )
     assert Alert.objects.get().resolved == START + lasted
 
 

@@ -33,7 +33,7 @@ _WAITING = """
 
 
 @pytest.fixture(autouse=True)
-def silenced(project: Project) -> None:
+def muted(project: Project) -> None:
     """An alert of a host, its opening due, and a window that covers it."""
     make_config(project)
     evaluate(START)
@@ -96,8 +96,8 @@ def in_turn(rows: QuerySet[Alert] | QuerySet[Notification], *calls: Callable[[],
             for count, call in enumerate(calls, start=1):
                 running.append(pool.submit(on_own_connection, call))
                 eventually(partial(_wait, count))
-        for one in running:
-            one.result()
+        for future in running:
+            future.result()
 
 
 def _wait(count: int) -> bool:

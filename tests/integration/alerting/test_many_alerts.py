@@ -57,7 +57,7 @@ def test_many_begin_and_end_with_as_many_statements_as_one(project: Project, out
     assert outside.kinds == [MessageKind.OPEN] * 21 + [MessageKind.CLOSE] * 21
     for event_type in ("HOST_DOWN", "HOST_UP"):
         told = Event.objects.filter(event_type=event_type, alert_id__isnull=False)
-        assert {(one.alert_id, one.details["hostname"]) for one in told} == {
+        assert {(event.alert_id, event.details["hostname"]) for event in told} == {
             (alert.id, alert.facts["hostname"]) for alert in Alert.objects.all()
         }
         assert told.count() == 21

@@ -50,7 +50,7 @@ def test_what_has_no_project_goes_and_the_rest_stays(project: Project) -> None:
     migrate(BEFORE)
     migrate(AFTER)
     assert list(Notification.objects.values_list("id", "tries__number")) == [(kept.id, 1)]
-    assert [one.id for one in Signal.objects.all()] == [signals[0].id]
+    assert [signal.id for signal in Signal.objects.all()] == [signals[0].id]
 
 
 @pytest.mark.usefixtures("_newest_afterwards")

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow
-from alerting.selectors.windows import muting_windows, silences_of
+from alerting.selectors.windows import mutes_of, muting_windows
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_notification
@@ -70,14 +70,14 @@ def test_delivery_and_the_page_of_the_alert_name_the_same_window(
     for start, end in windows:
         make_window(project, start, end)
     shown = muting_windows([alert], now=NOW).get(alert.id)
-    silence = silences_of([held], now=NOW).get(held.id)
-    assert (silence and silence.window_id) == (shown and shown.id)
+    mute = mutes_of([held], now=NOW).get(held.id)
+    assert (mute and mute.window_id) == (shown and shown.id)
 
 
 def test_many_are_asked_for_at_once() -> None:
-    for one in ProjectFactory.create_batch(3):
-        make_alert(one)
-        make_window(one, -HOUR, HOUR)
+    for project in ProjectFactory.create_batch(3):
+        make_alert(project)
+        make_window(project, -HOUR, HOUR)
     alerts = list(Alert.objects.all())
     with CaptureQueriesContext(connection) as queries:
         assert len(muting_windows(alerts, now=NOW)) == 3

@@ -79,7 +79,7 @@ class TestAlerts:
         aged(project, age)
         aged(project, age, acknowledged_until=NOW + SECOND)
         found = active_alerts(visible_scope=ALL, now=NOW)
-        assert [one.count for one in found.ages] == [2 if at == place else 0 for at in range(3)]
+        assert [age.count for age in found.ages] == [2 if at == place else 0 for at in range(3)]
         assert found.ages[place].unacknowledged == 1
         assert found.count == 2
 
@@ -96,7 +96,7 @@ class TestAlerts:
         monkeypatch.setattr("alerting.selectors.overview.MOST_COUNTED", 2)
         for _ in range(5):
             aged(project, DAY)
-        assert [one.count for one in active_alerts(visible_scope=ALL, now=NOW).ages] == [0, 0, 3]
+        assert [age.count for age in active_alerts(visible_scope=ALL, now=NOW).ages] == [0, 0, 3]
 
 
 class TestNotifications:
@@ -123,7 +123,7 @@ class TestNotifications:
             {"due": NOW + HOUR, "attempts": 2, "reason": "held back", "silenced_by": new_id()},
             {"due": NOW + HOUR, "attempts": 2, "reason": WaitReason.ACKNOWLEDGED.value},
         ],
-        ids=["long ago", "delivered", "dropped", "untried", "in hand", "silenced", "acknowledged"],
+        ids=["long ago", "delivered", "dropped", "untried", "in hand", "muted", "acknowledged"],
     )
     def test_others_are_not(self, project: Project, changes: dict[str, Any]) -> None:
         make_notification(project, **{"created": NOW - HOUR, "due": NOW, **changes})
@@ -187,7 +187,7 @@ class TestWindows:
 
 
 class TestFleet:
-    """Hosts that are down and agents that are silent."""
+    """Hosts that are down, and agents with a heartbeat timeout."""
 
     def test_hosts_that_are_up_or_deleted_are_not_shown(self, project: Project) -> None:
         down = make_host(project, "b", down=True)
@@ -196,7 +196,7 @@ class TestFleet:
         first = make_host(project, "a", down=True)
         assert ids(hosts_down(ALL).rows) == [first.id, down.id]
 
-    def test_hosts_are_without_data_once_they_are_silent(self, project: Project) -> None:
+    def test_hosts_are_without_data_after_a_heartbeat_timeout(self, project: Project) -> None:
         others: dict[str, dict[str, Any]] = {
             "down": {"down": True, "last_report": NOW - DAY},
             "heard": {"last_report": NOW - timedelta(minutes=4) + SECOND},
@@ -204,14 +204,14 @@ class TestFleet:
         }
         for name, changes in others.items():
             make_host(project, name, **changes)
-        silent = make_host(project, "silent", last_report=NOW - timedelta(minutes=4))
+        timed_out = make_host(project, "timed-out", last_report=NOW - timedelta(minutes=4))
         never = make_host(project, "never")
-        assert ids(hosts_without_data(ALL, NOW).rows) == [never.id, silent.id]
+        assert ids(hosts_without_data(ALL, NOW).rows) == [never.id, timed_out.id]
 
     def test_agents_that_report_are_not_shown(self, project: Project) -> None:
-        silent = make_agent(project, "silent")
+        timed_out = make_agent(project, "timed-out")
         make_agent(project, "speaking", down=False)
-        assert ids(agents_timed_out(ALL).rows) == [silent.id]
+        assert ids(agents_timed_out(ALL).rows) == [timed_out.id]
 
     def test_more_than_are_shown_are_counted(self, project: Project) -> None:
         for number in range(MOST_SHOWN + 2):

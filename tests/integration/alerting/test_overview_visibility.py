@@ -46,7 +46,7 @@ def fill(project: Project) -> None:
     make_notification(project, alert=alert, status="FAILED", due=NOW, attempts=1, reason="refused")
     make_window(project, -HOUR, HOUR)
     make_host(project, "down", down=True)
-    make_agent(project, "silent")
+    make_agent(project, "timed-out")
 
 
 LISTS: dict[str, Callable[[VisibleScope], Any]] = {
@@ -64,12 +64,12 @@ class TestReach:
 
     def found(self, name: str, visible_scope: VisibleScope) -> tuple[set[str], int]:
         found = LISTS[name](visible_scope)
-        return {one.group_id for one in found.rows}, found.count
+        return {row.group_id for row in found.rows}, found.count
 
     def test_a_reader_of_projects_is_shown_those(self, project: Project, name: str) -> None:
         mine, other = ProjectFactory.create_batch(2)
-        for one in (project, mine, other):
-            fill(one)
+        for a_project in (project, mine, other):
+            fill(a_project)
         visible_scope = VisibleScope(
             group_ids=frozenset({project.id, mine.id}), org_ids=frozenset({str(other.org_id)})
         )

@@ -249,7 +249,7 @@ def test_the_debug_log_says_what_was_decided_and_why(
     assert f"START for configuration {config.id}: the condition is met" in caplog.messages
 
 
-def test_a_config_that_cannot_be_judged_silences_no_other(project: Project) -> None:
+def test_a_config_that_cannot_be_evaluated_does_not_stop_the_others(project: Project) -> None:
     broken = make_config(project, matchers=[{"fieldName": "HOSTNAME", "operator": "REGEX", "value": "("}])
     config = make_config(project)
     ingest(project, host_report(reachable=False))

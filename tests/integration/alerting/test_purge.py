@@ -105,11 +105,13 @@ def test_nothing_of_it_is_left_and_nothing_else_is_touched(
 ) -> None:
     monkeypatch.setattr(purge, "PURGED_AT_ONCE", 2)
     other = ProjectFactory.create()
-    for one in (project, other):
-        fill(one)
+    for a_project in (project, other):
+        fill(a_project)
         for _ in range(5):
-            ingest(one, host_report(CONNECTIONS=5.0))
-            Measurement.objects.create(host=Host.objects.filter(group=one).latest("id"), reported=clock.now())
+            ingest(a_project, host_report(CONNECTIONS=5.0))
+            Measurement.objects.create(
+                host=Host.objects.filter(group=a_project).latest("id"), reported=clock.now()
+            )
     before, others, events = rows_of(project), rows_of(other), Event.objects.count()
     # Deleting takes the roles at once; a kind of rows that is not here is not shown to go.
     assert [kind for kind, count in before.items() if count == 0] == []
@@ -130,13 +132,13 @@ def test_the_projects_own_row_goes_when_nothing_hangs_on_it(project: Project) ->
     empty = ProjectFactory.create()
     fill(project)
     counts = []
-    for one in (empty, project):
-        delete(one)
-        while any(rows_of(one).values()):
+    for a_project in (empty, project):
+        delete(a_project)
+        while any(rows_of(a_project).values()):
             assert deleted_project_purge(now=clock.now())
         with CaptureQueriesContext(connection) as queries:
             assert deleted_project_purge(now=clock.now())
-        assert not Project.with_deleted.filter(id=one.id).exists()
+        assert not Project.with_deleted.filter(id=a_project.id).exists()
         counts.append(len(queries))
     assert counts[0] == counts[1]
 
@@ -222,15 +224,15 @@ def test_a_tracked_alert_ends_unseen(project: Project, outside: Outside) -> None
 
 def test_however_many_alerts_there_are_few_statements_end_them(project: Project) -> None:
     counts = []
-    for number, one in ((3, project), (12, ProjectFactory.create())):
-        make_config(one, notifications=[WEBHOOK, EMAIL])
-        ingest(one, *(host_report(f"db{place}", reachable=False) for place in range(number)))
+    for number, a_project in ((3, project), (12, ProjectFactory.create())):
+        make_config(a_project, notifications=[WEBHOOK, EMAIL])
+        ingest(a_project, *(host_report(f"db{place}", reachable=False) for place in range(number)))
         evaluate()
-        Notification.objects.filter(group=one).update(status=NotificationStatus.DELIVERED.value)
+        Notification.objects.filter(group=a_project).update(status=NotificationStatus.DELIVERED.value)
         with CaptureQueriesContext(connection) as queries:
-            delete(one)
+            delete(a_project)
         counts.append(len(queries))
-        cancels = Notification.objects.filter(group=one, kind=MessageKind.CANCEL.value)
+        cancels = Notification.objects.filter(group=a_project, kind=MessageKind.CANCEL.value)
         assert cancels.count() == number
     assert counts[0] == counts[1]
 
@@ -264,13 +266,13 @@ def test_nothing_is_added_to_a_deleted_project(project: Project, add: Callable[[
 def test_workers_share_the_work(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purge, "PURGED_AT_ONCE", 2)
     projects = [project, ProjectFactory.create(), ProjectFactory.create()]
-    for one in projects:
-        fill(one)
-        delete(one)
+    for a_project in projects:
+        fill(a_project)
+        delete(a_project)
     at_once(lambda _: purge_all())
     purge_all()
     assert not Project.with_deleted.exists()
-    assert [kind for one in projects for kind, count in rows_of(one).items() if count] == []
+    assert [kind for project in projects for kind, count in rows_of(project).items() if count] == []
 
 
 @pytest.mark.django_db(transaction=True)

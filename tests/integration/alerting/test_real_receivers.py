@@ -121,8 +121,12 @@ def let_retries_come(count: int | None = None) -> None:
 
 def words(receiver: HttpReceiver, host: str = HOSTS[0]) -> list[str]:
     """What the receiver was told of a host, in order."""
-    about = [one for one in receiver.requests if json.loads(one.body)["hostnameAndPort"].startswith(host)]
-    return [one.headers["X-Ops-Event"].removeprefix("alert.") for one in about]
+    about = [
+        request
+        for request in receiver.requests
+        if json.loads(request.body)["hostnameAndPort"].startswith(host)
+    ]
+    return [request.headers["X-Ops-Event"].removeprefix("alert.") for request in about]
 
 
 # --- order ----------------------------------------------------------------------------------------
@@ -303,8 +307,8 @@ def test_so_it_is_right_after_the_start_of_a_worker_that_finds_much_to_do(
     with ExitStack() as stack, hanging() as urls:
         notify(project, *urls)
         notify(other, receiver.url())
-        for one in (project, other):
-            report(one, *HOSTS)
+        for a_project in (project, other):
+            report(a_project, *HOSTS)
             evaluate()
         stack.enter_context(working())
         eventually(lambda: receiver.requests, SOON)
@@ -315,17 +319,17 @@ def test_receivers_that_answer_late_keep_no_other_project_waiting(
 ) -> None:
     with ExitStack() as stack:
         slow = [stack.enter_context(HttpReceiver().running()) for _ in range(8)]
-        for one in slow:
-            one.behave(partial(answer_late, one))
-        notify(project, *(one.url() for one in slow))
+        for slow_receiver in slow:
+            slow_receiver.behave(partial(answer_late, slow_receiver))
+        notify(project, *(receiver.url() for receiver in slow))
         notify(other, receiver.url())
         with working():
             report(project, *(f"db{number}.example.com" for number in range(30)))
-            eventually(lambda: sum(len(one.requests) for one in slow) >= 3)
+            eventually(lambda: sum(len(receiver.requests) for receiver in slow) >= 3)
             report(other, HOSTS[0])
             eventually(lambda: receiver.requests, SOON)
-            for one in slow:
-                one.stopped.set()
+            for slow_receiver in slow:
+                slow_receiver.stopped.set()
 
 
 def answer_late(receiver: HttpReceiver, handler: BaseHTTPRequestHandler) -> None:
@@ -347,4 +351,4 @@ def test_a_path_that_fails_harms_no_other_project_on_the_same_host(
         report(project, *(f"db{number}.example.com" for number in range(60)))
         eventually(lambda: NotificationAttempt.objects.count() >= 5)
         report(other, HOSTS[0])
-        eventually(lambda: any(one.path == "/works" for one in receiver.requests), SOON)
+        eventually(lambda: any(request.path == "/works" for request in receiver.requests), SOON)

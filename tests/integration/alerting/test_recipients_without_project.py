@@ -120,7 +120,7 @@ def test_of_the_installations_events_no_organization_is(project: Project, outsid
     assert outcomes()["ORG"][0] == "DROPPED"
 
 
-def test_a_projects_window_silences_its_own_configurations_alone(project: Project, outside: Outside) -> None:
+def test_a_window_mutes_only_configurations_of_its_project(project: Project, outside: Outside) -> None:
     now, hour = clock.now(), timedelta(hours=1)
     values = {"start": now - hour, "end": now + hour, "alert_types": ["ORGANIZATION"]}
     make_config(project, **KEY_ADDED)

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.selectors.windows import muting_windows, silences_of
+from alerting.selectors.windows import mutes_of, muting_windows
 from alerting.services.windows import window_change, window_create
 from automation.choices import HostType
 from events.facts import EventFacts
@@ -83,9 +83,9 @@ def test_delivery_and_pages_agree_when_a_recurring_window_mutes(
 ) -> None:
     window, alert = make_window(project), make_alert(project)
     notification = make_notification(project, alert=alert, due=now)
-    silences = silences_of([notification], now=now)
+    mutes = mutes_of([notification], now=now)
     assert muting_windows([alert], now=now) == ({alert.id: window} if is_muted else {})
-    assert {name: silence.window_id for name, silence in silences.items()} == (
+    assert {name: mute.window_id for name, mute in mutes.items()} == (
         {notification.id: window.id} if is_muted else {}
     )
 
@@ -190,7 +190,7 @@ def test_an_event_is_matched_by_what_it_says(project: Project) -> None:
             facts=EventFacts(hostname=hostname, port=27017),
         )
         notifications.append(make_notification(project, event_id=event.id, kind="alert.inform", due=SUNDAY))
-    assert list(silences_of(notifications, now=SUNDAY)) == [notifications[0].id]
+    assert list(mutes_of(notifications, now=SUNDAY)) == [notifications[0].id]
 
 
 def test_a_window_that_mutes_nothing_now_does_not_hide_another(project: Project) -> None:
@@ -220,7 +220,7 @@ def test_a_claim_reads_windows_that_may_be_active_through_their_indexes(project:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE alerting_maintenancewindow")
     with CaptureQueriesContext(connection) as queries:
-        assert silences_of([notification], now=SUNDAY)
+        assert mutes_of([notification], now=SUNDAY)
     (statement,) = [query["sql"] for query in queries if "FOR SHARE" in query["sql"]]
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}")

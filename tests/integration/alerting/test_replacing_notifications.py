@@ -116,7 +116,10 @@ def test_one_taken_out_is_seen_no_more(config: AlertConfig) -> None:
     webhook, email, sms = ids(config)
     assert replace(config, WEBHOOK, SMS)
     assert ids(config) == [webhook, sms]
-    assert [one.id for one in NotificationSetting.objects.order_by("position")] == [webhook, sms]
+    assert [notification.id for notification in NotificationSetting.objects.order_by("position")] == [
+        webhook,
+        sms,
+    ]
     assert not replace(config, WEBHOOK, SMS)
     assert replace(config, WEBHOOK, SMS, EMAIL)
     assert ids(config)[2] not in {webhook, email, sms}

@@ -135,7 +135,7 @@ def refusal(notification: Notification) -> tuple[ErrorCode, str]:
 
 
 @pytest.mark.parametrize(
-    "status", [one for one in NotificationStatus if one is not NotificationStatus.FAILED]
+    "status", [status for status in NotificationStatus if status is not NotificationStatus.FAILED]
 )
 def test_it_refuses_what_did_not_fail(project: Project, outside: Outside, status: NotificationStatus) -> None:
     notification = failed(project, outside)

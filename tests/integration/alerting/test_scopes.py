@@ -63,7 +63,7 @@ def test_a_scope_covers_these_projects_and_no_other(
     for project in projects.values():
         is_covered = project.id in expected
         assert AlertConfig.objects.filter(covering(project.id)).exists() is is_covered
-        assert [one.id for one in concerned_configs(project.id, [EventType.HOST_DOWN])] == (
+        assert [config.id for config in concerned_configs(project.id, [EventType.HOST_DOWN])] == (
             [config.id] if is_covered else []
         )
         assert is_concerned(project.id, EventType.HOST_DOWN) is is_covered
@@ -108,8 +108,8 @@ def test_configurations_that_cannot_match_are_not_read(prod: Project, dev: Proje
         {"group": prod, "event_type": "NEW_HOST"},
     ]
     rows = (
-        AlertConfig(**{"event_type": "HOST_DOWN", "created": now, "updated": now, **one})
-        for one in others
+        AlertConfig(**{"event_type": "HOST_DOWN", "created": now, "updated": now, **values})
+        for values in others
         for _ in range(1000)
     )
     AlertConfig.objects.bulk_create(rows, batch_size=1000)
@@ -123,4 +123,4 @@ def test_configurations_that_cannot_match_are_not_read(prod: Project, dev: Proje
     reading = [node for node in nodes(plan["Plan"]) if node.get("Relation Name") == "alerting_alertconfig"]
     assert reading
     assert [node.get("Rows Removed by Filter", 0) for node in reading] == [0] * len(reading)
-    assert [one.id for one in concerned_configs(prod.id, [EventType.HOST_DOWN])] == [config.id]
+    assert [config.id for config in concerned_configs(prod.id, [EventType.HOST_DOWN])] == [config.id]

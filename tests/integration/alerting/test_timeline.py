@@ -105,7 +105,7 @@ def test_it_says_who_acknowledged_it_until_when_and_why(project: Project) -> Non
     alert = make_alert(project, created=NOW, opens=NOW)
     acknowledge(alert, until=NOW + HOUR, now=NOW + MINUTE, comment="<b>disks</b>")
     acknowledge(alert, until=NOW, now=NOW + 2 * MINUTE)
-    seen = [(one.kind, one.who, one.reason) for one in timeline(alert, now=NOW + HOUR).entries[2:]]
+    seen = [(entry.kind, entry.who, entry.reason) for entry in timeline(alert, now=NOW + HOUR).entries[2:]]
     assert seen == [
         (TimelineEntryKind.ACKNOWLEDGED, "ada", "<b>disks</b>"),
         (TimelineEntryKind.UNACKNOWLEDGED, "ada", None),
@@ -156,5 +156,5 @@ def test_a_window_that_held_notifications_back_is_part_of_it(project: Project) -
     window(project, NOW - HOUR, NOW + HOUR)
     alert = make_alert(project, created=NOW, opens=NOW)
     told = timeline(alert, now=NOW + 2 * HOUR)
-    seen = [(one.kind, one.at) for one in told.entries if "“new disks”" in one.text]
-    assert seen == [(TimelineEntryKind.SILENCED, NOW), (TimelineEntryKind.UNSILENCED, NOW + HOUR)]
+    seen = [(entry.kind, entry.at) for entry in told.entries if "“new disks”" in entry.text]
+    assert seen == [(TimelineEntryKind.MUTED, NOW), (TimelineEntryKind.UNMUTED, NOW + HOUR)]

@@ -38,7 +38,7 @@ def test_of_many_notifications_the_first_the_newest_and_the_pending_are_shown(pr
     assert len(told.notifications) == FIRST + NEWEST + 1
     assert told.more_notifications == 6
     assert len(told.coming) == 1
-    created = [one.created for one in told.notifications]
+    created = [notification.created for notification in told.notifications]
     assert created == sorted(created, reverse=True)
     assert (created[-1], created[0]) == (NOW, NOW + (number - 1) * MINUTE)
 
@@ -48,7 +48,7 @@ def test_of_many_events_the_first_and_the_newest_are_shown(project: Project) -> 
     for minute in range(1, 110):
         acknowledge(alert, until=NOW + 9 * HOUR, now=NOW + minute * MINUTE, comment=f"look {minute}")
     told = timeline(alert, now=NOW + 3 * HOUR)
-    comments = [one.reason for one in told.entries if one.kind is TimelineEntryKind.ACKNOWLEDGED]
+    comments = [entry.reason for entry in told.entries if entry.kind is TimelineEntryKind.ACKNOWLEDGED]
     assert (len(comments), told.more_events, told.entries_left_out) == (100, 9, 0)
     assert (comments[0], comments[19], comments[20], comments[-1]) == (
         "look 1",

@@ -68,7 +68,7 @@ def test_recipients_and_condition_of_a_global_configuration_are_not_everybodys(p
 def test_a_tracked_alert_is_to_open(project: Project) -> None:
     alert = make_alert(project, status="TRACKING", created=NOW, opens=NOW + HOUR)
     told = timeline(alert)
-    assert [(one.kind, one.at) for one in told.coming] == [(TimelineEntryKind.OPENED, NOW + HOUR)]
+    assert [(entry.kind, entry.at) for entry in told.coming] == [(TimelineEntryKind.OPENED, NOW + HOUR)]
     assert told.nobody == "Nobody was notified yet: the alert has not opened."
 
 

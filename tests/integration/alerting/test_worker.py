@@ -252,7 +252,7 @@ def test_where_nothing_can_be_listened_to_it_polls(project: Project, settings: S
 
 
 @pytest.mark.django_db(transaction=True)
-def test_it_finds_who_has_fallen_silent(project: Project) -> None:
+def test_it_finds_agents_with_a_heartbeat_timeout(project: Project) -> None:
     now = clock.now()
     ingest(project, host_report(), now=now - timedelta(minutes=5))
     FleetWatch.objects.update(swept=now - timedelta(seconds=20))

@@ -42,7 +42,7 @@ def acknowledge(alert: Alert, *, until: datetime, now: datetime, comment: str | 
 
 
 def window(project: Project, start: datetime, end: datetime) -> None:
-    """One that silences hosts."""
+    """A window that mutes alerts of hosts."""
     values = {"start": start, "end": end, "alert_types": ["HOST"], "description": "new disks"}
     window_create(group_id=project.id, values=values, actor=SYSTEM, now=NOW - 9 * HOUR)
 

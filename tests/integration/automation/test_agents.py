@@ -55,7 +55,7 @@ class TestRequest:
         path = f"/groups/{project.id}/agents"
         assert owner.delete(f"{path}/MONITORING/agent1.EXAMPLE.com").status_code == 204
         listed = owner.get(path).json()["results"]
-        assert [(one["agentType"], one["hostname"]) for one in listed] == [
+        assert [(agent["agentType"], agent["hostname"]) for agent in listed] == [
             ("BACKUP", "agent1.example.com"),
             ("MONITORING", "agent2"),
         ]
@@ -77,7 +77,7 @@ class TestRequest:
         assert (event.details["hostname"], event.details["sourceTypeName"]) == ("agent1", "MONITORING")
         (change,) = event.diffs
         assert (change["id"], change["type"], change["status"]) == (agent.id, "MONITORING_AGENT", "REMOVED")
-        assert {one["param"]: one["old"] for one in change["params"]}["version"] == "1.7"
+        assert {param["param"]: param["old"] for param in change["params"]}["version"] == "1.7"
 
 
 def test_its_hosts_keep_their_state(project: Project) -> None:

@@ -45,7 +45,7 @@ def test_a_revision_keeps_who_published_what(project: Project) -> None:
 
 def test_a_publish_and_the_hosts_it_adds_are_told_to_alerting(project: Project) -> None:
     publish(project)
-    told = [one.payload["eventTypeName"] for one in Signal.objects.filter(kind="event").order_by("id")]
+    told = [signal.payload["eventTypeName"] for signal in Signal.objects.filter(kind="event").order_by("id")]
     assert told == ["AUTOMATION_CONFIG_PUBLISHED_AUDIT", "ADD_HOST_AUDIT"]
 
 
@@ -91,14 +91,14 @@ def test_revisions_go_with_their_project(project: Project, other_project: Projec
     publish(other_project)
     while fleet_purge(group_id=project.id, limit=1):
         pass
-    assert [one.group_id for one in AutomationRevision.objects.all()] == [other_project.id]
+    assert [revision.group_id for revision in AutomationRevision.objects.all()] == [other_project.id]
 
 
 @pytest.mark.parametrize("count", [1, 60])
 def test_a_publish_of_many_processes_makes_no_more_statements(
     project: Project, count: int, django_assert_max_num_queries: Any
 ) -> None:
-    processes = [process(name=f"p{one}", hostname=f"db{one}.example.com") for one in range(count)]
+    processes = [process(name=f"p{_}", hostname=f"db{_}.example.com") for _ in range(count)]
     with django_assert_max_num_queries(20):
         publish(project, processes=processes)
     project.refresh_from_db()

@@ -31,7 +31,7 @@ class TestClusters:
         (cluster,) = reader.get(f"/groups/{project.id}/clusters").json()["results"]
         assert (cluster["clusterName"], cluster["id"]) == ("Orders", Cluster.objects.get().id)
         hosts = reader.get(hosts_of(project)).json()["results"]
-        assert {(one["clusterName"], one["clusterId"]) for one in hosts} == {("Orders", cluster["id"])}
+        assert {(host["clusterName"], host["clusterId"]) for host in hosts} == {("Orders", cluster["id"])}
 
     @each(
         ("hosts", "shown"),
@@ -65,7 +65,7 @@ class TestClusters:
         hosts: list[dict[str, Any]],
         shown: dict[str, Any],
     ) -> None:
-        told = [bodies.host(port=port + 1, clusterName="c", **one) for port, one in enumerate(hosts)]
+        told = [bodies.host(port=port + 1, clusterName="c", **host) for port, host in enumerate(hosts)]
         agent.report(project.id, report(*told))
         cluster = Cluster.objects.get()
         path = f"/groups/{project.id}/clusters/{cluster.id}"
@@ -86,7 +86,7 @@ class TestClusters:
         names = ["b", "A", "c"]
         agent.report(project.id, report(*(bodies.host(port=ord(name), clusterName=name) for name in names)))
         listed = reader.get(f"/groups/{project.id}/clusters").json()["results"]
-        assert [one["clusterName"] for one in listed] == ["A", "b", "c"]
+        assert [cluster["clusterName"] for cluster in listed] == ["A", "b", "c"]
 
     def test_a_cluster_is_there_while_it_has_hosts_and_comes_back_as_itself(
         self, owner: ApiClient, agent: ApiClient, project: Project
@@ -138,15 +138,15 @@ def test_agents_are_listed_by_type_and_hostname(
     for kind, hostname in (("MONITORING", "b"), ("MONITORING", "A"), ("BACKUP", "c")):
         agent.report(project.id, report(agentType=kind, hostname=hostname, version=f"of {hostname}"))
     listed = reader.get(f"/groups/{project.id}/agents").json()["results"]
-    assert [(one["agentType"], one["hostname"], one["version"]) for one in listed] == [
+    assert [(agent["agentType"], agent["hostname"], agent["version"]) for agent in listed] == [
         ("BACKUP", "c", "of c"),
         ("MONITORING", "A", "of A"),
         ("MONITORING", "b", "of b"),
     ]
-    assert all(one["lastReport"] >= one["created"] for one in listed)
-    paths = [link["href"].rpartition("/agents/")[2] for one in listed for link in one["links"]]
+    assert all(agent["lastReport"] >= agent["created"] for agent in listed)
+    paths = [link["href"].rpartition("/agents/")[2] for agent in listed for link in agent["links"]]
     assert paths == ["BACKUP/c", "MONITORING/A", "MONITORING/b"]
-    assert [one["down"] for one in listed] == [False] * 3
+    assert [agent["down"] for agent in listed] == [False] * 3
     Agent.objects.filter(hostname="c").update(down=True)
     listed = reader.get(f"/groups/{project.id}/agents").json()["results"]
-    assert [one["down"] for one in listed] == [True, False, False]
+    assert [agent["down"] for agent in listed] == [True, False, False]

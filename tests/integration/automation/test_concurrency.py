@@ -34,12 +34,12 @@ def overlap(first: Callable[[], None], second: Callable[[], None]) -> None:
 
 @pytest.mark.parametrize("known", [True, False], ids=["known", "new"])
 def test_reports_of_members_of_one_set_count_each_other(project: Project, known: bool) -> None:
-    one = host_report("a", type_name=SECONDARY, replica_set_name="rs0")
+    secondary = host_report("a", type_name=SECONDARY, replica_set_name="rs0")
     other = host_report("b", type_name=SECONDARY, replica_set_name="rs0")
     if known:
         ingest(project, host_report("a", type_name=PRIMARY, replica_set_name="rs0"), agent="one")
         ingest(project, host_report("b", type_name=PRIMARY, replica_set_name="rs0"), agent="two")
-    overlap(lambda: ingest(project, one, agent="one"), lambda: ingest(project, other, agent="two"))
+    overlap(lambda: ingest(project, secondary, agent="one"), lambda: ingest(project, other, agent="two"))
     counted = ReplicaSet.objects.get()
     assert (counted.primaries, counted.healthy) == (0, 2)
     states = [signal.payload["replicaSets"] for signal in Signal.objects.filter(kind="hosts").order_by("id")]
@@ -47,7 +47,7 @@ def test_reports_of_members_of_one_set_count_each_other(project: Project, known:
     assert Event.objects.filter(event_type="NO_PRIMARY").count() == 1
 
 
-def test_a_host_reported_while_silence_is_looked_for_is_not_silent(project: Project) -> None:
+def test_a_host_reported_during_the_search_for_timeouts_has_none(project: Project) -> None:
     now = clock.now()
     ingest(project, host_report("a"), host_report("b"), now=now - LONG_AGO)
     ingest(project, host_report("a"), now=now)
@@ -56,7 +56,7 @@ def test_a_host_reported_while_silence_is_looked_for_is_not_silent(project: Proj
     assert not Event.objects.filter(event_type="HOST_DOWN").exists()
 
 
-def test_an_agent_heard_while_silence_is_looked_for_is_not_silent(project: Project) -> None:
+def test_an_agent_that_reports_during_the_search_for_timeouts_has_none(project: Project) -> None:
     now = clock.now()
     ingest(project, now=now - LONG_AGO)
     overlap(lambda: ingest(project, now=now), lambda: sweep(now))
@@ -64,7 +64,7 @@ def test_an_agent_heard_while_silence_is_looked_for_is_not_silent(project: Proje
     assert not Event.objects.filter(event_type="MONITORING_AGENT_DOWN").exists()
 
 
-def test_a_project_deleted_while_silence_is_looked_for_is_left_alone(project: Project) -> None:
+def test_a_project_deleted_during_the_search_for_timeouts_is_skipped(project: Project) -> None:
     now = clock.now()
     ingest(project, now=now - LONG_AGO)
 

@@ -58,6 +58,20 @@ class TestMade:
         days_prepare(now=NOW)
         assert len(existing_days()) == len(set(existing_days()))
 
+    def test_a_new_day_has_one_index_whose_pages_are_filled(self) -> None:
+        days_create([TODAY])
+        with connection.cursor() as cursor:
+            cursor.execute(
+                """
+                SELECT parent.inhparent::regclass::text, index.reloptions
+                  FROM pg_index JOIN pg_class AS index ON index.oid = indexrelid
+                  LEFT JOIN pg_inherits AS parent ON parent.inhrelid = indexrelid
+                 WHERE indrelid = %s::regclass
+                """,
+                [partition_name(TODAY)],
+            )
+            assert cursor.fetchall() == [("reading_newest", ["fillfactor=100"])]
+
     def test_each_row_lies_in_the_partition_of_its_day(self, project: Project) -> None:
         midnight = begin_of(TODAY)
         host = make_host(project)

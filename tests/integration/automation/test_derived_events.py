@@ -96,7 +96,9 @@ class TestVersions:
         versions_weigh(group_id=project.id, now=clock.now())
         assert list(Host.objects.filter(version_behind=True).values_list("hostname", flat=True)) == ["a"]
         newest = Signal.objects.filter(kind="hosts").latest("id")
-        assert [(one["hostname"], one["versionBehind"]) for one in newest.payload["hosts"]] == [("a", True)]
+        assert [(host["hostname"], host["versionBehind"]) for host in newest.payload["hosts"]] == [
+            ("a", True)
+        ]
         assert told("VERSION_BEHIND") == ["VERSION_BEHIND"]
         assert not signalled("VERSION_BEHIND")
 
@@ -154,7 +156,7 @@ class TestVersions:
         assert {event.details["hostname"] for event in events} <= {"a"}
         assert [len(signalled(name)) for name in expected] == [1] * len(expected)
 
-    def test_an_agent_that_fell_silent_leaves_nobody_behind(self, project: Project) -> None:
+    def test_the_version_of_an_agent_with_a_timeout_leaves_no_other_behind(self, project: Project) -> None:
         def weigh() -> set[str]:
             versions_weigh(group_id=project.id, now=START)
             return set(Agent.objects.filter(version_behind=True).values_list("hostname", flat=True))
@@ -170,7 +172,7 @@ class TestVersions:
         assert versions_signals() == weighed + 2
         assert weigh() == {"usual"}
 
-    def test_nothing_is_told_of_the_version_of_an_agent_that_fell_silent(self, project: Project) -> None:
+    def test_an_agent_with_a_timeout_has_no_event_about_its_version(self, project: Project) -> None:
         ingest(project, agent="behind", version="1.0", now=START)
         ingest(project, agent="ahead", version="1.1", now=START)
         versions_weigh(group_id=project.id, now=START)
@@ -196,7 +198,7 @@ class TestVersions:
         ingest(project, agent="agent2", version="1.1")
         versions_weigh(group_id=project.id, now=clock.now())
         for model in (Host, Agent):
-            assert [one.group_id for one in model.objects.filter(version_behind=True)] == [project.id]
+            assert [row.group_id for row in model.objects.filter(version_behind=True)] == [project.id]
 
     def test_a_deleted_project_is_not_weighed(self, project: Project) -> None:
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"))

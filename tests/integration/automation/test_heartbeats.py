@@ -32,20 +32,20 @@ def down() -> set[str]:
     return set(Host.objects.filter(down=True).values_list("hostname", flat=True))
 
 
-def silent() -> set[str]:
-    """The agents that are."""
+def timed_out() -> set[str]:
+    """The agents with a heartbeat timeout."""
     return set(Agent.objects.filter(down=True).values_list("hostname", flat=True))
 
 
 class TestHosts:
-    """Silent while the agent that reported it last still reports."""
+    """The timeout of a host whose agent still reports."""
 
     @each(
         ("later", "expected"),
         [(4 * MINUTE - SECOND, set()), (4 * MINUTE, {"b"}), (4 * MINUTE + SECOND, {"b"})],
         ids=["before", "at", "after"],
     )
-    def test_one_its_agent_speaks_of_no_more_is_down_after_four_minutes(
+    def test_a_host_that_its_agent_no_longer_reports_is_down_after_four_minutes(
         self, project: Project, later: timedelta, expected: set[str]
     ) -> None:
         ingest(project, host_report("a"), host_report("b"), now=START)
@@ -53,7 +53,7 @@ class TestHosts:
         sweep(START + later)
         assert down() == expected
         assert told("HOST_DOWN") == ["HOST_DOWN"] * len(expected)
-        assert silent() == set()
+        assert timed_out() == set()
 
     def test_it_is_told_once_with_its_state_and_comes_back_with_a_report(self, project: Project) -> None:
         ingest(project, host_report("a"), host_report("b"), now=START)
@@ -62,22 +62,22 @@ class TestHosts:
         for seconds in (0, 15, 30):
             sweep(START + 4 * MINUTE + seconds * SECOND)
         (signal,) = Signal.objects.all()
-        assert [(one["hostname"], one["reachable"]) for one in signal.payload["hosts"]] == [("b", False)]
+        assert [(host["hostname"], host["reachable"]) for host in signal.payload["hosts"]] == [("b", False)]
         event = Event.objects.get(event_type="HOST_DOWN")
         assert (event.details["hostname"], event.created) == ("b", START + 4 * MINUTE)
         ingest(project, host_report("b"), now=START + 5 * MINUTE)
         assert told("HOST_DOWN", "HOST_UP") == ["HOST_DOWN", "HOST_UP"]
         assert down() == set()
 
-    def test_one_reported_by_another_agent_meanwhile_is_not_silent(self, project: Project) -> None:
+    def test_a_host_that_another_agent_reports_meanwhile_has_no_timeout(self, project: Project) -> None:
         ingest(project, host_report("a"), host_report("b"), agent="one", now=START)
         ingest(project, host_report("b"), agent="two", now=START + 2 * MINUTE)
         ingest(project, host_report("a"), agent="one", now=START + 4 * MINUTE)
         sweep(START + 5 * MINUTE)
         assert down() == set()
         sweep(START + 6 * MINUTE)
-        # Agent two is silent now itself, so its host keeps its state.
-        assert (down(), silent()) == (set(), {"two"})
+        # Agent two has a timeout now itself, so its host keeps its state.
+        assert (down(), timed_out()) == (set(), {"two"})
 
     def test_one_that_was_never_reported_or_is_deleted_or_down_already_is_left_alone(
         self, project: Project
@@ -100,8 +100,10 @@ class TestHosts:
         sweep(START + 14 * MINUTE)
         assert down() == {"b"}
 
-    @each(("away", "spared"), [(4 * MINUTE - SECOND, False), (4 * MINUTE, True)], ids=["shorter", "silent"])
-    def test_an_agent_whose_silence_no_sweep_found_has_as_long(
+    @each(
+        ("away", "spared"), [(4 * MINUTE - SECOND, False), (4 * MINUTE, True)], ids=["shorter", "timed out"]
+    )
+    def test_an_agent_whose_timeout_no_sweep_found_has_as_long(
         self, project: Project, away: timedelta, spared: bool
     ) -> None:
         ingest(project, host_report("a"), host_report("b"), now=START)
@@ -116,15 +118,15 @@ class TestHosts:
         ingest(project, host_report("a"), primary, now=START)
         ingest(project, host_report("a"), now=START + 3 * MINUTE)
         sweep(START + 4 * MINUTE)
-        one = ReplicaSet.objects.get()
-        assert (one.primaries, one.healthy, one.unhealthy) == (0, 0, 1)
+        replica_set = ReplicaSet.objects.get()
+        assert (replica_set.primaries, replica_set.healthy, replica_set.unhealthy) == (0, 0, 1)
         assert told("NO_PRIMARY") == ["NO_PRIMARY"]
         states = Signal.objects.filter(kind="hosts").latest("id").payload["replicaSets"]
-        assert [one["primaries"] for one in states] == [0]
+        assert [state["primaries"] for state in states] == [0]
 
 
 class TestAgents:
-    """Silent ones are told as one, and their hosts keep their state."""
+    """A heartbeat timeout is one event of the agent, and its hosts keep their state."""
 
     @each("agent_type", list(AgentType))
     @each(("later", "is_down"), [(4 * MINUTE - SECOND, False), (4 * MINUTE, True)], ids=["before", "at"])
@@ -136,7 +138,7 @@ class TestAgents:
         name = f"{agent_type.value}_AGENT_DOWN"
         assert told(name) == [name] * is_down
         assert Signal.objects.filter(payload__eventTypeName=name).count() == int(is_down)
-        assert silent() == ({"agent1"} if is_down else set())
+        assert timed_out() == ({"agent1"} if is_down else set())
         assert (down(), told("HOST_DOWN")) == (set(), [])
 
     def test_it_is_told_once_and_is_up_with_its_next_report(self, project: Project) -> None:
@@ -154,7 +156,7 @@ class TestAgents:
     def test_the_last_one_of_the_installation_is_told_too(self, project: Project) -> None:
         ingest(project, now=START)
         sweep(START + 4 * MINUTE)
-        assert silent() == {"agent1"}
+        assert timed_out() == {"agent1"}
 
     def test_one_of_a_deleted_project_is_told_to_nobody_and_hides_no_other(
         self, project: Project, other_project: Project, monkeypatch: pytest.MonkeyPatch
@@ -164,7 +166,7 @@ class TestAgents:
         ingest(other_project, agent="left", now=START)
         Project.objects.filter(id=project.id).update(deleted=START, org=None)
         sweep(START + 5 * MINUTE)
-        assert silent() == {"left"}
+        assert timed_out() == {"left"}
 
     def test_however_many_there_are_all_are_found(
         self, project: Project, monkeypatch: pytest.MonkeyPatch
@@ -173,11 +175,11 @@ class TestAgents:
         for number in range(5):
             ingest(project, agent=f"agent{number}", now=START)
         sweep(START + 5 * MINUTE)
-        assert len(silent()) == 5
+        assert len(timed_out()) == 5
 
 
 class TestAbsence:
-    """When nobody could report, nobody is silent."""
+    """After a time in which no agent could report, none has a timeout."""
 
     def test_a_first_report_after_four_minutes_without_any_starts_the_clocks_anew(
         self, project: Project
@@ -188,10 +190,10 @@ class TestAbsence:
         ingest(project, host_report("a"), agent="one", now=back)
         assert FleetWatch.objects.get().counting_since == back
         sweep(back + MINUTE, counting_since=FleetWatch.objects.get().counting_since)
-        assert (down(), silent()) == (set(), set())
+        assert (down(), timed_out()) == (set(), set())
         ingest(project, host_report("a"), agent="one", now=back + 3 * MINUTE)
         sweep(back + 4 * MINUTE, counting_since=FleetWatch.objects.get().counting_since)
-        assert (down(), silent()) == ({"b"}, {"two"})
+        assert (down(), timed_out()) == ({"b"}, {"two"})
 
     @each("agent", ["one", "new"])
     def test_a_report_in_time_does_not(self, project: Project, agent: str) -> None:
@@ -208,15 +210,15 @@ class TestAbsence:
         sweep(START + 3 * MINUTE + 30 * SECOND)
         now = START + 3 * MINUTE + 30 * SECOND + pause
         heartbeats_sweep(clock=lambda: now)
-        assert silent() == (set() if starts_anew else {"agent1"})
+        assert timed_out() == (set() if starts_anew else {"agent1"})
         assert (FleetWatch.objects.get().counting_since == now) is starts_anew
 
     @each(("step", "starts_anew"), [(60 * SECOND, False), (61 * SECOND, True)], ids=["sixty", "more"])
     def test_a_long_sweep_is_no_absence_while_it_goes_on(
         self, project: Project, other_project: Project, step: timedelta, starts_anew: bool
     ) -> None:
-        for one in (project, other_project):
-            ingest(one, now=START)
+        for a_project in (project, other_project):
+            ingest(a_project, now=START)
         began = START + 4 * MINUTE
         FleetWatch.objects.update(counting_since=START, swept=began - 15 * SECOND)
         readings = [began, began + step, began + 2 * step]
@@ -235,15 +237,15 @@ class TestAbsence:
         ingest(project, now=START)
         FleetWatch.objects.all().delete()
         heartbeats_sweep(clock=lambda: START + 10 * MINUTE)
-        assert silent() == set()
+        assert timed_out() == set()
 
     def test_several_workers_sweep_as_one(self, project: Project) -> None:
         ingest(project, now=START)
         sweep(START + 4 * MINUTE - 2 * SECOND)
         heartbeats_sweep(clock=lambda: START + 4 * MINUTE)
-        assert silent() == set()
+        assert timed_out() == set()
         heartbeats_sweep(clock=lambda: START + 4 * MINUTE + 8 * SECOND)
-        assert silent() == {"agent1"}
+        assert timed_out() == {"agent1"}
 
 
 class TestCost:
@@ -258,12 +260,14 @@ class TestCost:
             heartbeats_sweep(clock=lambda: now)
         return len(queries)
 
-    def test_nobody_silent(self, project: Project) -> None:
+    def test_no_agent_timed_out(self, project: Project) -> None:
         before = self.statements(START)
         ingest(project, *(host_report(f"h{number}") for number in range(50)), now=START)
         assert self.statements(START + MINUTE) == before
 
-    def test_however_many_are_silent_in_a_project(self, project: Project, other_project: Project) -> None:
+    def test_however_many_agents_of_a_project_timed_out(
+        self, project: Project, other_project: Project
+    ) -> None:
         ingest(project, *(host_report(f"h{number}") for number in range(50)), now=START)
         ingest(project, now=START + 3 * MINUTE)
         many = self.statements(START + 4 * MINUTE)

@@ -38,7 +38,7 @@ class TestRenaming:
         assert answer.json() == {**before, "hostname": shown[0], "port": shown[1]}
         (diff,) = recorded("HOST_CHANGED_AUDIT").diffs
         assert diff["status"] == "MODIFIED"
-        assert {one["param"] for one in diff["params"]} == set(change)
+        assert {param["param"] for param in diff["params"]} == set(change)
 
     def test_what_was_read_can_be_written_back_and_changes_nothing(
         self, owner: ApiClient, agent: ApiClient, project: Project

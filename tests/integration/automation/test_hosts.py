@@ -97,7 +97,9 @@ def test_the_newest_measurement_of_each_host_is_found(project: Project) -> None:
     ingest(project, host_report("c"))
     newest = newest_measurements(Host.objects.values_list("id", flat=True))
     names = dict(Host.objects.values_list("id", "hostname"))
-    values = {names[host]: one.samples[Metric.CONNECTIONS][0][1] for host, one in newest.items()}
+    values = {
+        names[host]: measurement.samples[Metric.CONNECTIONS][0][1] for host, measurement in newest.items()
+    }
     assert values == {"a": 2.0, "b": -2.0}
 
 

@@ -53,7 +53,7 @@ def test_a_young_heartbeat_stays_as_it_is(project: Project, later: timedelta) ->
     with CaptureQueriesContext(connection) as queries:
         ingest(project, now=first + later)
     assert Agent.objects.get().last_report == first
-    assert not [one for one in queries.captured_queries if one["sql"].startswith("UPDATE")]
+    assert not [query for query in queries.captured_queries if query["sql"].startswith("UPDATE")]
 
 
 @pytest.mark.parametrize("later", [timedelta(seconds=1), timedelta(seconds=-2)])
@@ -64,7 +64,7 @@ def test_a_heartbeat_that_is_not_young_is_written(project: Project, later: timed
     assert Agent.objects.get().last_report == first + later
 
 
-def test_a_young_heartbeat_hides_no_new_version_and_no_end_of_silence(project: Project) -> None:
+def test_a_young_heartbeat_hides_no_new_version_and_no_return(project: Project) -> None:
     now = clock.now()
     ingest(project, now=now)
     ingest(project, version="1.1", now=now)
@@ -142,7 +142,7 @@ def test_a_process_is_what_was_last_said_of_it(project: Project) -> None:
     ingest(project, processes=[failed, process_report("orders_2", goal_version=3)], now=first)
     ingest(project, processes=[process_report("orders_1", goal_version=4)], now=second)
     stored = ProcessStatus.objects.order_by("name")
-    assert [(one.name, one.goal_version, one.error, one.reported) for one in stored] == [
+    assert [(process.name, process.goal_version, process.error, process.reported) for process in stored] == [
         ("orders_1", 4, None, second),
         ("orders_2", 3, None, first),
     ]
@@ -185,16 +185,16 @@ class TestCost:
         ]
 
     def test_new_hosts_cost_the_same_however_many(self, project: Project) -> None:
-        one, many = self.hosts(1, "x"), self.hosts(200, "z")
+        few, many = self.hosts(1, "x"), self.hosts(200, "z")
         ingest(project)
-        assert self.statements(project, *one) == self.statements(project, *many)
+        assert self.statements(project, *few) == self.statements(project, *many)
         assert Event.objects.filter(event_type="NEW_HOST").count() == 201
 
     def test_known_hosts_events_and_processes_cost_the_same_however_many(self, project: Project) -> None:
         ingest(project, *self.hosts(200))
-        one = self.statements(project, *self.hosts(1, reachable=False), events=1, processes=1)
+        for_one_host = self.statements(project, *self.hosts(1, reachable=False), events=1, processes=1)
         many = self.statements(project, *self.hosts(200, reachable=False), events=200, processes=200)
-        assert one == many
+        assert for_one_host == many
         assert Event.objects.filter(event_type="HOST_DOWN").count() == 200
         # 200 hosts in sets of three: none has a primary, and that is told with the first report.
         assert Event.objects.filter(event_type="NO_PRIMARY").count() == 67
@@ -204,7 +204,7 @@ class TestCost:
         ingest(project, *self.hosts(3))
         with CaptureQueriesContext(connection) as queries:
             ingest(project, *self.hosts(3))
-        texts = [one["sql"].lstrip() for one in queries.captured_queries]
+        texts = [query["sql"].lstrip() for query in queries.captured_queries]
         written = ("automation_cluster", "automation_replicaset", "automation_fleetwatch", "events_event")
         inserts = tuple(f"INSERT INTO {name}" for table in written for name in (table, f'"{table}"'))
         assert not [text for text in texts if text.startswith(inserts)]
@@ -222,8 +222,8 @@ class TestCost:
         assert self.statements(project, steady, labels={"env": "x"}) == 7 + len(["savepoint", "release"])
 
     def test_labels_cost_a_statement_when_they_change_however_many_hosts(self, project: Project) -> None:
-        one, many = self.hosts(1, "one"), self.hosts(200)
-        for hosts in (one, many):
+        few, many = self.hosts(1, "one"), self.hosts(200)
+        for hosts in (few, many):
             ingest(project, *hosts)
             unlabelled = self.statements(project, *hosts)
             for labels, more in (({}, 0), ({"env": "x"}, 1), ({"env": "x"}, 0), ({"a": "b"}, 1), ({}, 1)):
@@ -303,7 +303,7 @@ class TestEvents:
         for event in Event.objects.all():
             assert (event.group_id, event.details["publicKey"]) == (project.id, "agent1")
             assert event.details["remoteAddress"] == "192.0.2.7"
-        signals = {one.payload["eventTypeName"]: one for one in Signal.objects.filter(kind="event")}
+        signals = {signal.payload["eventTypeName"]: signal for signal in Signal.objects.filter(kind="event")}
         assert set(signals) == {"NEW_AGENT", "NEW_HOST", "HOST_ROLLBACK", "SHARD_ADDED"}
         assert signals["HOST_ROLLBACK"].payload["eventId"] == rollback.id
         assert signals["HOST_ROLLBACK"].payload["typeName"] == "STANDALONE"

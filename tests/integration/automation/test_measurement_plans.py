@@ -45,7 +45,7 @@ def hosts(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
     with django_db_blocker.unblock(), transaction.atomic():
         project: Project = ProjectFactory.create()
         made = [make_host(project, f"db{number}") for number in range(HOSTS)]
-        Source.objects.bulk_create(Source(host=one) for one in made)
+        Source.objects.bulk_create(Source(host=host) for host in made)
         days_create(TODAY - ago * DAY for ago in range(-3, DAYS))
         with connection.cursor() as cursor:
             cursor.execute(_FILL, [begin_of(TODAY - (DAYS - 1) * DAY), NOW])
@@ -116,17 +116,17 @@ def test_the_plot_of_an_alert_opens_its_days(hosts: list[Host]) -> None:
 def test_the_newest_measurements_are_found_in_the_newest_days(hosts: list[Host]) -> None:
     with opened() as found:
         newest = newest_measurements(host.id for host in hosts)
-    assert {one.at.reported for one in newest.values()} == {NOW}
+    assert {measurement.at.reported for measurement in newest.values()} == {NOW}
     assert len(newest) == HOSTS
     assert found == {0}
 
 
 def test_older_days_are_opened_for_hosts_without_newer_measurements(hosts: list[Host]) -> None:
-    silent = hosts[3]
-    Reading.objects.filter(source__host=silent, reported__gt=NOW - 3 * DAY).delete()
+    unreported = hosts[3]
+    Reading.objects.filter(source__host=unreported, reported__gt=NOW - 3 * DAY).delete()
     with opened() as found:
-        newest = newest_measurements([silent.id])
-    assert newest[silent.id].at.reported == NOW - 3 * DAY
+        newest = newest_measurements([unreported.id])
+    assert newest[unreported.id].at.reported == NOW - 3 * DAY
     assert max(found) == 3
 
 

@@ -64,7 +64,7 @@ class TestReplicaSets:
         migrate(self.NAME)
         assert self.standing() == before
         assert len(before) == 3 * len(types)
-        assert all(is_id(one.id) for one in ReplicaSet.objects.all())
+        assert all(is_id(replica_set.id) for replica_set in ReplicaSet.objects.all())
 
     def test_deleted_hosts_are_in_none(self, project: Project) -> None:
         make_host(project, replica_set_name="rs0", deleted=clock.now())

@@ -67,7 +67,7 @@ def old(host: Host, reported: datetime, databases: Any = None, **metrics: Any) -
             for name, taken in samples.items()
         }
 
-    of_databases = {name: stored(one) for name, one in (databases or {}).items()}
+    of_databases = {name: stored(database) for name, database in (databases or {}).items()}
     return Measurement.objects.create(
         host=host, reported=reported, metrics=stored(metrics), databases=of_databases
     )
@@ -107,9 +107,9 @@ class MovedFleet:
         """What is shown of each host and database."""
         return {
             (host.id, database, grain): sorted(
-                (one.metric.value, *point)
-                for one in measured_series(host.id, query, database=database)
-                for point in one.points
+                (series.metric.value, *point)
+                for series in measured_series(host.id, query, database=database)
+                for point in series.points
             )
             for host, database, grain, query in self._queries()
         }
@@ -140,12 +140,12 @@ class MovedFleet:
 
     def reports(self) -> dict[Any, Any]:
         """The newest report of each host, those that signals of an earlier version name, and plots."""
-        named = [(one.host_id, one.id) for one in self.old]
+        named = [(measurement.host_id, measurement.id) for measurement in self.old]
         span = Span(NOW - 2 * HOUR, NOW)
         return {
             "newest": {
-                host_id: (one.at, self._sorted(one.samples))
-                for host_id, one in newest_measurements(host.id for host in self.hosts).items()
+                host_id: (measurement.at, self._sorted(measurement.samples))
+                for host_id, measurement in newest_measurements(host.id for host in self.hosts).items()
             },
             "named": {name: self._sorted(taken) for name, taken in measurements_of_reports(named).items()},
             "plots": [measurement_window._points(host.id, Metric.CONNECTIONS, span) for host in self.hosts],
@@ -183,8 +183,8 @@ def test_new_measurements_stand_beside_those_not_moved_yet(project: Project) -> 
     query = SeriesQuery(Granularity.P1D, NOW.replace(hour=0, minute=0), NOW, [Metric.CONNECTIONS])
     late = old(host, NOW + HOUR, CONNECTIONS=5.0)
     for _ in range(2):
-        (one,) = measured_series(host.id, query)
-        assert [value for _, value in one.points] == [3.0]
+        (series,) = measured_series(host.id, query)
+        assert [value for _, value in series.points] == [3.0]
         assert newest_measurements([host.id])[host.id].samples[Metric.CONNECTIONS][0][1] == 5.0
         before = newest_measurements([host.id], until=late.reported)[host.id]
         assert before.samples[Metric.CONNECTIONS][0][1] == 3.0
@@ -230,9 +230,9 @@ class killed_at:  # noqa: N801 - reads as a sentence
 
 def test_those_of_a_deleted_host_are_not_moved_and_go(project: Project) -> None:
     host, other = make_host(project), make_host(project, "db2")
-    for one in (host, other):
-        old(one, NOW, CONNECTIONS=1.0)
-        measure(one, NOW, CONNECTIONS=1.0)
+    for a_host in (host, other):
+        old(a_host, NOW, CONNECTIONS=1.0)
+        measure(a_host, NOW, CONNECTIONS=1.0)
     host_delete(group_id=project.id, host_id=host.id, actor=SYSTEM, now=NOW)
     assert old_measurements_move() == 1
     assert old_measurements_move() == 0

@@ -24,8 +24,8 @@ def member(hostname: str, type_name: HostType = SECONDARY, **said: Any) -> Any:
 
 def standing(name: str = "rs0", **where: Any) -> tuple[int, int, int]:
     """Primaries, healthy and unhealthy members."""
-    one = ReplicaSet.objects.get(name=name, **where)
-    return one.primaries, one.healthy, one.unhealthy
+    replica_set = ReplicaSet.objects.get(name=name, **where)
+    return replica_set.primaries, replica_set.healthy, replica_set.unhealthy
 
 
 def told() -> list[str]:
@@ -102,7 +102,7 @@ def test_a_host_that_changes_its_set_leaves_the_old_one(project: Project) -> Non
     ingest(project, member("a", PRIMARY), member("b"))
     ingest(project, member("a", PRIMARY, replica_set_name="rs1"))
     assert (standing("rs0"), standing("rs1")) == ((0, 1, 0), (1, 1, 0))
-    assert [one["replicaSetName"] for one in last_states()] == ["rs0", "rs1"]
+    assert [state["replicaSetName"] for state in last_states()] == ["rs0", "rs1"]
     assert told() == ["NO_PRIMARY"]
 
 
@@ -119,7 +119,7 @@ def test_a_set_without_members_says_so_and_comes_back_as_itself(project: Project
     before = ReplicaSet.objects.get().id
     delete("a")
     assert standing() == (0, 0, 0)
-    assert [(one["healthy"], one["unhealthy"]) for one in last_states()] == [(0, 0)]
+    assert [(state["healthy"], state["unhealthy"]) for state in last_states()] == [(0, 0)]
     ingest(project, member("b"))
     assert ReplicaSet.objects.get().id == before
     assert told() == ["NO_PRIMARY"]

@@ -43,6 +43,6 @@ def test_each_is_told_once_in_order_a_few_in_a_signal(
     said = written()
     assert len(said) == signals
     for name, expected in (("hosts", states), ("replicaSets", counted), ("clustersLeft", left)):
-        assert list(chain.from_iterable(one[name] for one in said)) == expected
-        assert all(len(one[name]) <= STATES_AT_ONCE for one in said)
+        assert list(chain.from_iterable(payload[name] for payload in said)) == expected
+        assert all(len(payload[name]) <= STATES_AT_ONCE for payload in said)
     assert set(Signal.objects.values_list("kind", "group_id", "created")) <= {("hosts", project.id, now)}

@@ -213,6 +213,6 @@ def test_a_server_that_keeps_a_mail_waiting_is_hung_up_on_in_the_end(
 ) -> None:
     settings.EMAIL_TIMEOUT = 3600
     monkeypatch.setattr("integrations.channels.email.TOTAL_SECONDS", 0.1)
-    mail_receiver.silent = True
+    mail_receiver.never_answers = True
     failure = failure_of(CONFIG)
     assert (failure.reason, failure.retryable) == ("sent, no answer", True)

@@ -127,7 +127,7 @@ def case(project: Project, owner: ApiClient, service: Service) -> Case:
 
 def outcomes(entry: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     """How its attempts ended, and why."""
-    return [(one["status"], one.get("reason")) for one in entry["attempts"]]
+    return [(attempt["status"], attempt.get("reason")) for attempt in entry["attempts"]]
 
 
 @pytest.mark.parametrize(("name", "kind"), TOLD)
@@ -135,7 +135,7 @@ def test_what_was_delivered_is_seen_once_and_logged(case: Case, name: str, kind:
     due = case.visible_scope(kind)
     deliver_all(due)
     assert case.service.told == [GISTS[name][kind]]
-    (entry,) = [one for one in case.log(kind) if one["status"] != "PENDING"]
+    (entry,) = [logged for logged in case.log(kind) if logged["status"] != "PENDING"]
     assert (entry["status"], entry["typeName"], entry["channel"]) == ("DELIVERED", name, name)
     assert outcomes(entry) == [("DELIVERED", None)]
     assert "reason" not in entry
@@ -161,7 +161,7 @@ def test_what_was_refused_for_now_comes_again_under_the_same_id(case: Case, name
         first, second = case.service.delivery_ids
         assert first == second
         assert entry["id"] in first
-    (told,) = [one for one in case.log(kind) if one["id"] == entry["id"]]
+    (told,) = [logged for logged in case.log(kind) if logged["id"] == entry["id"]]
     assert told["status"] == "DELIVERED"
     assert outcomes(told) == [("RETRY", reason), ("DELIVERED", None)]
 
@@ -173,7 +173,7 @@ def test_what_was_refused_for_good_is_logged_and_does_not_come_again(
     due = case.visible_scope(kind)
     reason = case.service.refuse_for_good()
     deliver_all(due)
-    (entry,) = [one for one in case.log(kind) if one["status"] != "PENDING"]
+    (entry,) = [logged for logged in case.log(kind) if logged["status"] != "PENDING"]
     assert (entry["status"], entry["reason"]) == ("FAILED", reason)
     assert outcomes(entry) == [("FAILED", reason)]
 

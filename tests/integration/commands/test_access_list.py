@@ -70,7 +70,7 @@ def test_the_event_of_the_last_entry_ends_enforcement() -> None:
         make_entry(block)
     run("clear")
     told = Event.objects.order_by("id").values_list("diffs", flat=True)
-    assert [[one["params"][0]["param"] for one in diffs] for diffs in told] == [
+    assert [[diff["params"][0]["param"] for diff in diffs] for diffs in told] == [
         ["cidrBlock"],
         ["cidrBlock", "enforced"],
     ]

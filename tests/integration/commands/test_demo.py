@@ -62,14 +62,14 @@ def test_it_keeps_no_caller_out() -> None:
     assert not AccessListEntry.objects.filter(api_key=None).exists()
 
 
-def test_it_fills_a_fleet_in_replica_sets_and_shards_with_one_silent_agent() -> None:
+def test_it_fills_a_fleet_in_replica_sets_and_shards_with_one_agent_that_stopped_reporting() -> None:
     assert Host.objects.count() == 21
     assert Host.objects.filter(down=True).count() == 3
     assert ReplicaSet.objects.filter(primaries=1).count() == 6
     assert Cluster.objects.count() == 1
     assert Host.objects.exclude(shard_name=None).exists()
-    silent = Agent.objects.get(down=True)
-    assert silent.agent_type == AgentType.BACKUP
+    timed_out = Agent.objects.get(down=True)
+    assert timed_out.agent_type == AgentType.BACKUP
     down = Event.objects.filter(event_type__endswith="_AGENT_DOWN", alert_id=None)
     assert [event.event_type for event in down] == [EventType.BACKUP_AGENT_DOWN]
     assert set(Agent.objects.filter(down=False).values_list("last_report", flat=True)) == {NOW}
@@ -88,7 +88,7 @@ def test_it_measures_a_day_at_a_grain_that_makes_a_plot() -> None:
 
 
 def test_it_leaves_alerts_in_every_state() -> None:
-    assert set(Alert.objects.values_list("status", flat=True)) == {one.value for one in AlertStatus}
+    assert set(Alert.objects.values_list("status", flat=True)) == {status.value for status in AlertStatus}
     acknowledged = Alert.objects.filter(status="OPEN", acknowledged_until__gt=NOW)
     assert acknowledged.exclude(acknowledgement_comment=None).exists()
     assert Alert.objects.filter(status="OPEN", acknowledged_until=None).exists()
@@ -96,7 +96,7 @@ def test_it_leaves_alerts_in_every_state() -> None:
 
 def test_it_leaves_notifications_with_every_outcome() -> None:
     found = set(Notification.objects.values_list("status", flat=True))
-    assert found == {one.value for one in NotificationStatus}
+    assert found == {status.value for status in NotificationStatus}
     retried = Notification.objects.filter(status="DELIVERED", attempts__gt=1)
     assert Attempt.objects.filter(notification__in=retried, status=DeliveryStatus.RETRY.value).exists()
     assert Notification.objects.filter(status="PENDING", attempts__gt=1).exists()
@@ -121,7 +121,7 @@ def test_it_leaves_integrations_configurations_and_revisions() -> None:
 
 def test_it_leaves_events_of_most_categories_by_several_users_and_keys() -> None:
     seen = {
-        EVENT_TYPES[EventType(one)].category for one in Event.objects.values_list("event_type", flat=True)
+        EVENT_TYPES[EventType(event)].category for event in Event.objects.values_list("event_type", flat=True)
     }
     assert seen >= set(Category) - {
         Category.BI_CONNECTOR,
@@ -140,7 +140,7 @@ def test_it_leaves_a_worker_nothing_to_evaluate() -> None:
 
 
 def test_the_demo_looks_the_same_while_a_worker_runs() -> None:
-    """An hour of a worker: nobody falls silent, no alert changes, and only what failed is tried again."""
+    """An hour of a worker: no agent times out, no alert changes, and only what failed is tried again."""
     alerts = set(Alert.objects.values_list("id", "status"))
     for minutes in range(61):
         moment = NOW + timedelta(minutes=minutes)
@@ -151,7 +151,7 @@ def test_the_demo_looks_the_same_while_a_worker_runs() -> None:
     assert Host.objects.filter(down=True).count() == 3
     assert set(Alert.objects.values_list("id", "status")) == alerts
     due = Notification.objects.filter(status="PENDING", due__lte=NOW + timedelta(hours=1))
-    assert {urlsplit(one).netloc for one in due.values_list("recipient", flat=True)} == {
+    assert {urlsplit(url).netloc for url in due.values_list("recipient", flat=True)} == {
         "hooks.brightside.example"
     }
 

@@ -48,7 +48,7 @@ def make_event(
 def found(visible_scope: VisibleScope = ALL, now: datetime = NOW) -> dict[tuple[datetime, EventGroup], int]:
     """What is counted, without the zeros."""
     hours = event_hours(visible_scope=visible_scope, now=now)
-    return {(one.start, group): count for one in hours for group, count in one.counts.items() if count}
+    return {(hour.start, group): count for hour in hours for group, count in hour.counts.items() if count}
 
 
 def test_every_category_belongs_to_a_group() -> None:
@@ -58,8 +58,8 @@ def test_every_category_belongs_to_a_group() -> None:
 
 def test_every_hour_of_a_day_is_there_and_the_last_one_runs() -> None:
     hours = event_hours(visible_scope=ALL, now=NOW)
-    assert [one.start for one in hours] == [NOON - (HOURS - 1 - place) * HOUR for place in range(HOURS)]
-    assert {tuple(one.counts.items()) for one in hours} == {tuple((group, 0) for group in EventGroup)}
+    assert [hour.start for hour in hours] == [NOON - (HOURS - 1 - place) * HOUR for place in range(HOURS)]
+    assert {tuple(hour.counts.items()) for hour in hours} == {tuple((group, 0) for group in EventGroup)}
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_categories_are_told_apart_by_their_groups() -> None:
 
 def test_who_may_read_some_is_told_the_number_of_those(project: Project) -> None:
     mine, other = ProjectFactory.create_batch(2)
-    for one in (project, mine, other):
-        make_event(group_id=one.id)
+    for a_project in (project, mine, other):
+        make_event(group_id=a_project.id)
     org_id = str(mine.org_id)
     make_event(org_id=org_id, event_type="TEAM_CREATED")
     make_event(org_id=str(other.org_id), event_type="TEAM_CREATED")

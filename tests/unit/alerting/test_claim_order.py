@@ -70,7 +70,7 @@ def test_requests_that_last_no_longer_hold_a_slot() -> None:
     """A message to a receiver that answers goes out beside any number of receivers that hang."""
     hanging = [running(number, f"p{number}") for number in range(SLOTS)]
     assert choose([candidate(1, "b")], hanging, slots=SLOTS, now=NOW) == []
-    old = [replace(one, began=NOW - YOUNG) for one in hanging]
+    old = [replace(request, began=NOW - YOUNG) for request in hanging]
     assert choose([candidate(1, "b")], old, slots=SLOTS, now=NOW) == ["b1"]
 
 

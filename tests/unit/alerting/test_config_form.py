@@ -68,7 +68,7 @@ def test_the_form_offers_the_event_types_the_api_takes(is_global: bool) -> None:
     document = GlobalAlertConfigDocument() if is_global else AlertConfigDocument()
     asked = document.fields["eventTypeName"]
     assert isinstance(asked, AlertableType)
-    assert [one.name for one in event_types(is_global=is_global)] == asked.open
+    assert [event_type.name for event_type in event_types(is_global=is_global)] == asked.open
 
 
 @each("is_global", [False, True], ids=["project", "global"])
@@ -81,17 +81,17 @@ def test_only_global_configurations_are_offered_the_types_of_theirs(is_global: b
 @each("type_name", TYPES)
 def test_a_notification_type_has_the_inputs_of_its_table(type_name: str) -> None:
     declared = NOTIFICATION_TYPES[type_name]
-    asked = [one.name for one in NOTIFICATION_INPUTS[type_name]]
+    asked = [field.name for field in NOTIFICATION_INPUTS[type_name]]
     without_effect = ["emailEnabled"] if type_name == "EMAIL" else []
     own = [field.name for field in declared.fields if field.name not in without_effect]
     assert asked == ["delayMin", "intervalMin", *own]
-    hidden = {one.name for one in NOTIFICATION_INPUTS[type_name] if one.kind is InputKind.SECRET}
+    hidden = {field.name for field in NOTIFICATION_INPUTS[type_name] if field.kind is InputKind.SECRET}
     assert hidden == set(declared.secret_fields)
 
 
 def test_every_input_is_listed_once_with_its_types() -> None:
     assert {name: set(of_types) for name, of_types in ROW_INPUTS.items()} == {
-        name: {kind for kind in TYPES if name in {one.name for one in NOTIFICATION_INPUTS[kind]}}
+        name: {kind for kind in TYPES if name in {field.name for field in NOTIFICATION_INPUTS[kind]}}
         for name in ROW_INPUTS
     }
     roles = ROW_INPUTS["roles"]
@@ -100,18 +100,18 @@ def test_every_input_is_listed_once_with_its_types() -> None:
 
 
 def test_the_inputs_of_the_condition_are_the_fields_of_the_api() -> None:
-    assert [one.name for one in MATCHER_INPUTS] == ["fieldName", "operator", "value"]
-    assert {part: [one.name for one in inputs] for part, inputs in THRESHOLD_INPUTS.items()} == {
+    assert [field.name for field in MATCHER_INPUTS] == ["fieldName", "operator", "value"]
+    assert {part: [field.name for field in inputs] for part, inputs in THRESHOLD_INPUTS.items()} == {
         "metricThreshold": ["metricName", "mode", "operator", "threshold", "units"],
         "threshold": ["operator", "threshold", "units"],
     }
-    assert [one.name for one in config_inputs(is_global=False)] == [
+    assert [field.name for field in config_inputs(is_global=False)] == [
         "enabled",
         "eventTypeName",
         "grouping",
         "groupWaitSec",
     ]
-    assert {one.name: one.kind for one in config_inputs(is_global=True)} == {
+    assert {field.name: field.kind for field in config_inputs(is_global=True)} == {
         "enabled": InputKind.FLAG,
         "eventTypeName": InputKind.CHOICE,
         "forAllGroups": InputKind.FLAG,
@@ -209,10 +209,10 @@ def test_what_does_not_belong_to_the_type_and_was_typed_is_refused_by_the_api() 
     typed = {"eventTypeName": ["HOST_DOWN"], **typed_email(serviceKey="typed", roles="GROUP_OWNER")}
     with pytest.raises(ApiError) as refusal:
         AlertConfigDocument(context={"group_id": None}).read(document_of(typed, is_global=False))
-    faults = {(one.field, one.code) for one in refusal.value.bad_fields}
+    faults = {(field.field, field.code) for field in refusal.value.bad_fields}
     names = ("serviceKey", "roles")
     assert faults == {(f"notifications[0].{name}", ErrorCode.INVALID_ATTRIBUTE) for name in names}
-    assert all("E-mail (EMAIL)" in one.message for one in refusal.value.bad_fields)
+    assert all("E-mail (EMAIL)" in field.message for field in refusal.value.bad_fields)
 
 
 def test_an_empty_form_is_an_empty_document() -> None:

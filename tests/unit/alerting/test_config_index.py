@@ -51,7 +51,7 @@ observations = st.one_of(
     st.integers(0, 4).map(
         lambda count: Observation(EventType.TOO_FEW_HEALTHY_MEMBERS, Condition.MEASURED, FACTS, count=count)
     ),
-    st.dictionaries(st.sampled_from([one.value for one in METRICS]), st.lists(numbers, max_size=3)).map(
+    st.dictionaries(st.sampled_from([metric.value for metric in METRICS]), st.lists(numbers, max_size=3)).map(
         lambda said: Observation(EventType.OUTSIDE_METRIC_THRESHOLD, Condition.MEASURED, FACTS, said)
     ),
 )

@@ -32,7 +32,7 @@ TEXT = Input("x", InputKind.TEXT)
 
 
 @each(
-    ("one", "texts", "before", "value"),
+    ("field", "texts", "before", "value"),
     [
         (TEXT, [], None, None),
         (TEXT, [""], None, None),
@@ -70,9 +70,9 @@ TEXT = Input("x", InputKind.TEXT)
     ],
 )
 def test_a_typed_text_is_the_value_it_stands_for(
-    one: Input, texts: list[str], before: dict[str, Any] | None, value: Any
+    field: Input, texts: list[str], before: dict[str, Any] | None, value: Any
 ) -> None:
-    assert value_of(one, {"x": texts}, before) == value
+    assert value_of(field, {"x": texts}, before) == value
 
 
 def test_a_secret_is_taken_away_by_its_box_unless_one_is_typed() -> None:

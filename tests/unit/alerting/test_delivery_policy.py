@@ -11,7 +11,7 @@ from alerting.rules.delivery_policy import (
     DeliveryStep,
     DeliveryVerdict,
     DueNotification,
-    Silence,
+    Mute,
     decide_delivery,
     repeat_due,
 )
@@ -22,12 +22,12 @@ from tests.each import each
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 OPEN, CLOSED, CANCELLED = AlertStatus.OPEN, AlertStatus.CLOSED, AlertStatus.CANCELLED
-HEARTBEAT_TIMEOUT = Silence("w1", NOW + timedelta(hours=1))
-SILENCED_TEXT = "silenced by maintenance window w1"
+WINDOW_MUTES = Mute("w1", NOW + timedelta(hours=1))
+MUTED_TEXT = "silenced by maintenance window w1"
 
 SEND = DeliveryVerdict(DeliveryStep.SEND)
-SILENCED = DeliveryVerdict(DeliveryStep.PUT_OFF, SILENCED_TEXT, HEARTBEAT_TIMEOUT.until, "w1")
-UNTOLD = DeliveryVerdict(DeliveryStep.DROP, SILENCED_TEXT)
+MUTED = DeliveryVerdict(DeliveryStep.PUT_OFF, MUTED_TEXT, WINDOW_MUTES.until, "w1")
+DROPPED_AS_MUTED = DeliveryVerdict(DeliveryStep.DROP, MUTED_TEXT)
 OVER = DeliveryVerdict(DeliveryStep.DROP, DropReason.ALERT_OVER.value)
 LATER = NOW + timedelta(minutes=30)
 HELD_BACK = DeliveryVerdict(DeliveryStep.PUT_OFF, WaitReason.ACKNOWLEDGED.value, LATER)
@@ -35,27 +35,27 @@ NOT_ACKNOWLEDGED = DeliveryVerdict(DeliveryStep.DROP, DropReason.NOT_ACKNOWLEDGE
 
 # kind, alert's status, then what becomes of it: as things are, in a window, acknowledged, both
 MATRIX = [
-    (MessageKind.OPEN, OPEN, SEND, SILENCED, SEND, SILENCED),
+    (MessageKind.OPEN, OPEN, SEND, MUTED, SEND, MUTED),
     (MessageKind.OPEN, CLOSED, OVER, OVER, OVER, OVER),
     (MessageKind.OPEN, CANCELLED, OVER, OVER, OVER, OVER),
-    (MessageKind.UPDATE, OPEN, SEND, SILENCED, HELD_BACK, SILENCED),
+    (MessageKind.UPDATE, OPEN, SEND, MUTED, HELD_BACK, MUTED),
     (MessageKind.UPDATE, CLOSED, OVER, OVER, OVER, OVER),
     (MessageKind.UPDATE, CANCELLED, OVER, OVER, OVER, OVER),
-    (MessageKind.ACKNOWLEDGE, OPEN, NOT_ACKNOWLEDGED, NOT_ACKNOWLEDGED, SEND, SILENCED),
+    (MessageKind.ACKNOWLEDGE, OPEN, NOT_ACKNOWLEDGED, NOT_ACKNOWLEDGED, SEND, MUTED),
     (MessageKind.ACKNOWLEDGE, CLOSED, OVER, OVER, OVER, OVER),
-    (MessageKind.CLOSE, CLOSED, SEND, SILENCED, SEND, SILENCED),
-    (MessageKind.CANCEL, CANCELLED, SEND, SILENCED, SEND, SILENCED),
-    (MessageKind.INFORM, None, SEND, UNTOLD, SEND, UNTOLD),
+    (MessageKind.CLOSE, CLOSED, SEND, MUTED, SEND, MUTED),
+    (MessageKind.CANCEL, CANCELLED, SEND, MUTED, SEND, MUTED),
+    (MessageKind.INFORM, None, SEND, DROPPED_AS_MUTED, SEND, DROPPED_AS_MUTED),
 ]
 CASES = [
-    pytest.param(kind, status, silence, until, wanted, id=f"{kind.name}-{status}-{name}")
+    pytest.param(kind, status, mute, until, wanted, id=f"{kind.name}-{status}-{name}")
     for kind, status, *verdicts in MATRIX
-    for (name, silence, until), wanted in zip(
+    for (name, mute, until), wanted in zip(
         [
             ("plain", None, None),
-            ("silenced", HEARTBEAT_TIMEOUT, None),
+            ("muted", WINDOW_MUTES, None),
             ("acknowledged", None, LATER),
-            ("both", HEARTBEAT_TIMEOUT, LATER),
+            ("both", WINDOW_MUTES, LATER),
         ],
         verdicts,
         strict=True,
@@ -63,22 +63,22 @@ CASES = [
 ]
 
 
-@each(("kind", "status", "silence", "until", "wanted"), CASES)
+@each(("kind", "status", "mute", "until", "wanted"), CASES)
 def test_what_becomes_of_it(
     kind: MessageKind,
     status: AlertStatus | None,
-    silence: Silence | None,
+    mute: Mute | None,
     until: datetime | None,
     wanted: DeliveryVerdict,
 ) -> None:
-    due = DueNotification(kind=kind, status=status, silence=silence, acknowledged_until=until)
+    due = DueNotification(kind=kind, status=status, mute=mute, acknowledged_until=until)
     assert decide_delivery(due, NOW) == wanted
 
 
 @each(
     ("kind", "status", "wanted"),
     [
-        pytest.param(MessageKind.OPEN, OPEN, SILENCED, id="open"),
+        pytest.param(MessageKind.OPEN, OPEN, MUTED, id="open"),
         pytest.param(MessageKind.CLOSE, CLOSED, SEND, id="close"),
         pytest.param(MessageKind.CANCEL, CANCELLED, SEND, id="cancel"),
     ],
@@ -86,7 +86,7 @@ def test_what_becomes_of_it(
 def test_services_with_state_get_their_resolve_in_a_window(
     kind: MessageKind, status: AlertStatus, wanted: DeliveryVerdict
 ) -> None:
-    due = DueNotification(kind=kind, status=status, silence=HEARTBEAT_TIMEOUT, keeps_state=True)
+    due = DueNotification(kind=kind, status=status, mute=WINDOW_MUTES, keeps_state=True)
     assert decide_delivery(due, NOW) == wanted
 
 
@@ -162,9 +162,9 @@ def test_who_left_is_told_nothing_but_the_end(
             DueNotification(kind=MessageKind.OPEN, status=OPEN, setting_counts=False), PERHAPS, id="taken out"
         ),
         pytest.param(
-            DueNotification(kind=MessageKind.OPEN, status=CLOSED, silence=HEARTBEAT_TIMEOUT),
+            DueNotification(kind=MessageKind.OPEN, status=CLOSED, mute=WINDOW_MUTES),
             PERHAPS,
-            id="silenced",
+            id="muted",
         ),
         pytest.param(DueNotification(kind=MessageKind.UPDATE, status=CLOSED), PERHAPS, id="reminder, over"),
         pytest.param(
@@ -195,14 +195,14 @@ def test_an_end_goes_only_to_a_receiver_that_was_notified(
 def test_people_are_looked_up_when_their_notification_would_be_sent() -> None:
     due = DueNotification(kind=MessageKind.OPEN, status=OPEN, addressed=False)
     assert decide_delivery(due, NOW) == DeliveryVerdict(DeliveryStep.ADDRESS)
-    assert decide_delivery(replace(due, silence=HEARTBEAT_TIMEOUT), NOW) == SILENCED
+    assert decide_delivery(replace(due, mute=WINDOW_MUTES), NOW) == MUTED
     assert decide_delivery(replace(due, status=CLOSED), NOW) == OVER
 
 
 def test_attempts_without_end_are_given_up_but_not_where_it_waits_anyway() -> None:
     due = DueNotification(kind=MessageKind.UPDATE, status=OPEN, lapsed_for_good=True)
     assert decide_delivery(due, NOW) == DeliveryVerdict(DeliveryStep.GIVE_UP, NO_OUTCOME)
-    assert decide_delivery(replace(due, silence=HEARTBEAT_TIMEOUT), NOW) == SILENCED
+    assert decide_delivery(replace(due, mute=WINDOW_MUTES), NOW) == MUTED
 
 
 def test_repeats_keep_a_constant_gap_after_the_delivery() -> None:

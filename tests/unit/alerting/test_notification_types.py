@@ -54,7 +54,7 @@ def test_some_stand_for_people_and_some_can_have_an_integration() -> None:
 
 @kinds(lambda kind: not kind.for_people)
 def test_its_channel_gets_all_it_needs_from_a_whole_notification(kind: NotificationType) -> None:
-    (channel,) = (CHANNELS[one] for one in kind.channels)
+    (channel,) = (CHANNELS[channel] for channel in kind.channels)
     config = kind.channel_config(kind.example, {})
     assert channel.missing(config) == []
     assert set(config) <= {field.name for field in channel.fields}

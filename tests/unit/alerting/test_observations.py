@@ -23,7 +23,7 @@ HOST = {"hostId": "h1", "hostname": "db1", "port": 27017, "reachable": True, "ty
 )
 def test_an_event_opens_ends_or_is_told_once(name: str, expected: list[tuple[EventType, Condition]]) -> None:
     seen = of_event({"eventId": "e1", "eventTypeName": name})
-    assert [(one.event_type, one.condition) for one in seen] == expected
+    assert [(observation.event_type, observation.condition) for observation in seen] == expected
 
 
 @each(
@@ -39,9 +39,15 @@ def test_an_event_opens_ends_or_is_told_once(name: str, expected: list[tuple[Eve
 )
 def test_a_hosts_states_hold_or_have_ended_at_every_report(changes: dict[str, Any], holds: set[str]) -> None:
     seen = of_host({**HOST, **changes}, {})
-    assert {one.event_type.value for one in seen} == {"HOST_DOWN", "HOST_RECOVERING", "VERSION_BEHIND"}
-    assert {one.event_type.value for one in seen if one.condition is Condition.HOLDS} == holds
-    assert {one.condition for one in seen} <= {Condition.HOLDS, Condition.ENDED}
+    assert {observation.event_type.value for observation in seen} == {
+        "HOST_DOWN",
+        "HOST_RECOVERING",
+        "VERSION_BEHIND",
+    }
+    assert {
+        observation.event_type.value for observation in seen if observation.condition is Condition.HOLDS
+    } == holds
+    assert {observation.condition for observation in seen} <= {Condition.HOLDS, Condition.ENDED}
 
 
 def test_measurements_are_left_to_the_threshold() -> None:
@@ -62,12 +68,12 @@ def test_measurements_are_left_to_the_threshold() -> None:
         ("AUTOMATION", {"down": True, "versionBehind": True}, {"AUTOMATION_AGENT_DOWN": "HOLDS"}),
     ],
 )
-def test_an_agent_is_silent_or_behind(
+def test_an_agent_has_a_timeout_or_an_old_version(
     agent_type: str, changes: dict[str, bool], expected: dict[str, str]
 ) -> None:
     state = {"sourceTypeName": agent_type, "hostname": "a1", "down": False, "versionBehind": False}
     seen = of_agent({**state, **changes})
-    assert {one.event_type.value: one.condition.value for one in seen} == expected
+    assert {observation.event_type.value: observation.condition.value for observation in seen} == expected
 
 
 @each(
@@ -81,13 +87,21 @@ def test_an_agent_is_silent_or_behind(
 )
 def test_a_replica_set_has_one_primary_or_a_condition_holds(primaries: int, expected: dict[str, str]) -> None:
     seen = of_replica_set({"replicaSetName": "rs0", "primaries": primaries, "healthy": 3, "unhealthy": 1})
-    about_primaries = {one.event_type.value: one.condition.value for one in seen if one.count is None}
+    about_primaries = {
+        observation.event_type.value: observation.condition.value
+        for observation in seen
+        if observation.count is None
+    }
     assert about_primaries == expected
 
 
 def test_members_are_left_to_the_threshold() -> None:
     seen = of_replica_set({"replicaSetName": "rs0", "primaries": 1, "healthy": 3, "unhealthy": 0})
-    counted = {one.event_type.value: (one.condition, one.count) for one in seen if one.count is not None}
+    counted = {
+        observation.event_type.value: (observation.condition, observation.count)
+        for observation in seen
+        if observation.count is not None
+    }
     assert counted == {
         "TOO_FEW_HEALTHY_MEMBERS": (Condition.MEASURED, 3),
         "TOO_MANY_UNHEALTHY_MEMBERS": (Condition.MEASURED, 0),
@@ -96,8 +110,8 @@ def test_members_are_left_to_the_threshold() -> None:
 
 def test_a_replica_set_without_members_is_gone_for_everything_about_it() -> None:
     seen = of_replica_set({"replicaSetName": "rs0", "primaries": 0, "healthy": 0, "unhealthy": 0})
-    assert {one.condition for one in seen} == {Condition.GONE}
-    assert {one.event_type.value for one in seen} == {
+    assert {observation.condition for observation in seen} == {Condition.GONE}
+    assert {observation.event_type.value for observation in seen} == {
         "NO_PRIMARY",
         "MULTIPLE_PRIMARIES",
         "TOO_FEW_HEALTHY_MEMBERS",
@@ -141,9 +155,9 @@ def test_a_target_is_told_by_its_own_facts_alone(
 
 
 def test_names_with_separators_are_different_targets() -> None:
-    one = target_key(Target.CLUSTER, {"clusterName": 'a","b'})
+    first = target_key(Target.CLUSTER, {"clusterName": 'a","b'})
     other = target_key(Target.CLUSTER, {"clusterName": "a", "shardName": "b"})
-    assert one != other
+    assert first != other
 
 
 def test_a_target_of_any_length_fits_an_index_and_stays_its_own() -> None:

@@ -45,8 +45,8 @@ def test_a_preset_can_be_a_configuration_of_its_engines(preset: Preset) -> None:
 def test_every_engine_has_presets_each_of_which_asks_for_something_else(engine: Engine) -> None:
     presets = presets_of(engine)
     assert {Preset.HOST_DOWN, Preset.CONNECTIONS} < set(presets)
-    for one in presets:
-        assert [other for other in Preset if other.spec.is_of(config(one))] == [one]
+    for preset in presets:
+        assert [other for other in Preset if other.spec.is_of(config(preset))] == [preset]
 
 
 @each(

@@ -378,10 +378,10 @@ class Rule:
         in_month = self.frequency == "MONTHLY" or self.months
         months = [day.month] if in_month else range(1, 13)
         alike = [
-            date(day.year, month, one)
+            date(day.year, month, number)
             for month in months
-            for one in range(1, calendar.monthrange(day.year, month)[1] + 1)
-            if date(day.year, month, one).weekday() == day.weekday()
+            for number in range(1, calendar.monthrange(day.year, month)[1] + 1)
+            if date(day.year, month, number).weekday() == day.weekday()
         ]
         place = number - 1 if number > 0 else number
         return -len(alike) <= place < len(alike) and alike[place] == day
@@ -391,7 +391,7 @@ def moment_of(day: date, at: time, zone: ZoneInfo) -> datetime:
     """The time in UTC: the first that shows this local time, or with the difference before a change."""
     local = datetime.combine(day, at)
     around = [local.replace(tzinfo=UTC) + timedelta(hours=hours) for hours in (-30, 0, 30)]
-    for offset in sorted({one.astimezone(zone).utcoffset() or timedelta() for one in around}, reverse=True):
+    for offset in sorted({near.astimezone(zone).utcoffset() or timedelta() for near in around}, reverse=True):
         moment = local.replace(tzinfo=UTC) - offset
         if moment.astimezone(zone).replace(tzinfo=None) == local:
             return moment
@@ -451,7 +451,7 @@ def test_it_occurs_as_trying_every_day_says(
 ) -> None:
     zone, at = ZoneInfo(name), time(minute // 60, minute % 60)
     fitting = (day + timedelta(days=number) for number in range(366))
-    found = next((one for one in fitting if Rule.fits(rule, one, one)), None)
+    found = next((day for day in fitting if Rule.fits(rule, day, day)), None)
     assume(found is not None)
     assert found is not None
     first = moment_of(found, at, zone)

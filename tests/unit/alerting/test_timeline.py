@@ -60,7 +60,7 @@ def test_an_acknowledgement_lapses_unless_it_was_changed_before(
 ) -> None:
     first = AcknowledgementChange(at=NOW, until=NOW + HOUR)
     acknowledgings = [first, following] if following else [first]
-    assert [one.at for one in lapses(acknowledgings, end)] == lapsed
+    assert [lapse.at for lapse in lapses(acknowledgings, end)] == lapsed
 
 
 def test_nothing_lapses_where_nothing_was_acknowledged() -> None:
@@ -82,7 +82,7 @@ def test_a_window_is_told_as_far_as_it_met_the_alert(
     start: datetime, end: datetime, seen: list[datetime]
 ) -> None:
     window = WindowRule(id="a" * 24, start=start, end=end)
-    assert [one.at for one in window_entries([window], since=NOW, until=NOW + HOUR)] == seen
+    assert [entry.at for entry in window_entries([window], since=NOW, until=NOW + HOUR)] == seen
 
 
 def test_a_window_is_called_by_its_description() -> None:

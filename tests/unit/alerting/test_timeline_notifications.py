@@ -49,8 +49,8 @@ def attempt(number: int, outcome: DeliveryStatus, reason: str | None = None) -> 
 
 def test_each_attempt_is_a_moment_with_its_outcome_reason_and_latency() -> None:
     tries = (attempt(1, DeliveryStatus.RETRY, "no answer"), attempt(2, DeliveryStatus.DELIVERED))
-    one = notification(status=NotificationStatus.DELIVERED, attempts=2, tries=tries)
-    seen = [(m.at, m.kind, m.text, m.reason) for m in notification_entries(one, resolved=None, now=NOW)]
+    row = notification(status=NotificationStatus.DELIVERED, attempts=2, tries=tries)
+    seen = [(m.at, m.kind, m.text, m.reason) for m in notification_entries(row, resolved=None, now=NOW)]
     recipient = "oncall@example.com"
     assert seen == [
         (
@@ -75,9 +75,9 @@ def test_attempts_alike_are_one_moment() -> None:
         attempt(3, DeliveryStatus.RETRY, "no answer"),
         attempt(4, DeliveryStatus.RETRY, "503"),
     )
-    one = notification(attempts=4, tries=tries)
+    row = notification(attempts=4, tries=tries)
     seen = [
-        (m.at, m.reason, m.text.partition(": ")[2]) for m in notification_entries(one, resolved=None, now=NOW)
+        (m.at, m.reason, m.text.partition(": ")[2]) for m in notification_entries(row, resolved=None, now=NOW)
     ]
     assert seen == [
         (tries[0].at, "503", "attempts 1 to 2, up to 84 ms each, last at 2099-11-21 12:00:02Z."),
@@ -88,13 +88,13 @@ def test_attempts_alike_are_one_moment() -> None:
 
 def test_what_may_not_tell_how_long_it_took_tells_no_time_but_its_beginning() -> None:
     quick, slow = (
-        notification(attempts=3, tries=tuple(replace(one, latency_ms=None) for one in tries))
+        notification(attempts=3, tries=tuple(replace(attempt, latency_ms=None) for attempt in tries))
         for tries in (
             [attempt(number, DeliveryStatus.RETRY, "away") for number in (1, 2, 3)],
             [replace(attempt(1, DeliveryStatus.RETRY, "away"), number=number) for number in (1, 2, 3)],
         )
     )
-    (entry,), (same,) = (list(notification_entries(one, resolved=None, now=NOW)) for one in (quick, slow))
+    (entry,), (same,) = (list(notification_entries(row, resolved=None, now=NOW)) for row in (quick, slow))
     assert entry == same
     assert (entry.at, entry.text.partition(": ")[2]) == (NOW + timedelta(seconds=1), "attempts 1 to 3.")
     alone = notification(attempts=1, tries=quick.tries[:1])
@@ -104,15 +104,15 @@ def test_what_may_not_tell_how_long_it_took_tells_no_time_but_its_beginning() ->
 
 def test_the_last_attempt_of_what_was_given_up_is_its_end() -> None:
     tries = (attempt(1, DeliveryStatus.RETRY, "503"), attempt(2, DeliveryStatus.RETRY, "503"))
-    one = notification(status=NotificationStatus.FAILED, attempts=2, tries=tries)
-    kinds = [entry.kind for entry in notification_entries(one, resolved=None, now=NOW)]
+    row = notification(status=NotificationStatus.FAILED, attempts=2, tries=tries)
+    kinds = [entry.kind for entry in notification_entries(row, resolved=None, now=NOW)]
     assert kinds == [TimelineEntryKind.NOT_YET, TimelineEntryKind.NOT_NOTIFIED]
 
 
 @pytest.mark.parametrize("status", [NotificationStatus.DROPPED, NotificationStatus.FAILED])
 def test_what_was_never_tried_says_why(status: NotificationStatus) -> None:
-    one = notification(status=status, reason=DropReason.NO_HOLDER.value)
-    (entry,) = notification_entries(one, resolved=None, now=NOW)
+    row = notification(status=status, reason=DropReason.NO_HOLDER.value)
+    (entry,) = notification_entries(row, resolved=None, now=NOW)
     assert (entry.kind, entry.reason) == (TimelineEntryKind.NOT_NOTIFIED, DropReason.NO_HOLDER.value)
 
 
@@ -175,7 +175,7 @@ def test_it_says_what_is_to_come_and_when(
     assert (entry.kind, entry.at, entry.reason) == (kind, at, reason)
 
 
-@pytest.mark.parametrize("status", [one for one in NotificationStatus if one != "PENDING"])
+@pytest.mark.parametrize("status", [status for status in NotificationStatus if status != "PENDING"])
 def test_nothing_is_to_come_of_what_is_settled(status: NotificationStatus) -> None:
     assert coming_entry(notification(status=status), SEND, now=NOW) is None
 

@@ -53,7 +53,7 @@ def test_a_period_is_shown_on_each_of_its_days(
 def test_a_window_without_end_fills_all_days() -> None:
     found = periods(datetime(1, 1, 1, tzinfo=UTC), timedelta(days=365 * 9000))
     assert len(found) == 28
-    assert {tuple(one) for one in found.values()} == {("00:00–24:00",)}
+    assert {tuple(periods) for periods in found.values()} == {("00:00–24:00",)}
 
 
 def test_days_and_times_are_of_the_time_zone() -> None:

@@ -106,19 +106,19 @@ def test_a_new_process_is_told_with_all_its_fields() -> None:
 def test_a_removed_process_is_told_with_all_it_was() -> None:
     (change,) = changes([full_process()], [])
     assert change["status"] == "REMOVED"
-    assert {one["param"] for one in change["params"]} == set(full_process())
-    assert not any("new" in one for one in change["params"])
+    assert {param["param"] for param in change["params"]} == set(full_process())
+    assert not any("new" in param for param in change["params"])
 
 
 def test_a_renamed_process_is_a_new_one_and_a_removed_one() -> None:
     found = changes([process()], [process(name="db_2")])
-    assert [(one["id"], one["status"]) for one in found] == [("db_2", "NEW"), ("db_1", "REMOVED")]
+    assert [(change["id"], change["status"]) for change in found] == [("db_2", "NEW"), ("db_1", "REMOVED")]
 
 
 def test_the_new_documents_order_comes_first() -> None:
     old = [process(name=name) for name in ("x", "b", "a")]
     new = [process(name=name, alias="z") for name in ("a", "n", "b")]
-    assert [one["id"] for one in changes(old, new)] == ["a", "n", "b", "x"]
+    assert [change["id"] for change in changes(old, new)] == ["a", "n", "b", "x"]
 
 
 def test_only_what_changed_is_told_down_to_the_field() -> None:
@@ -215,8 +215,8 @@ def test_of_many_processes_each_is_told_though_not_with_its_fields() -> None:
     names = [f"db_{number}" for number in range(MOST_PARAMS // len(fields) + 2)]
     old = [process(name=name, extra={}) for name in names]
     found = changes(old, [process(name=name, extra=fields) for name in names])
-    assert [(one["id"], one["status"]) for one in found] == [(name, "MODIFIED") for name in names]
-    *whole, cut, last = [one["params"] for one in found]
+    assert [(change["id"], change["status"]) for change in found] == [(name, "MODIFIED") for name in names]
+    *whole, cut, last = [change["params"] for change in found]
     told = MOST_PARAMS - len(fields) * len(whole)
     assert {len(params) for params in whole} == {len(fields)}
     assert len(cut) == told + 1

@@ -102,7 +102,7 @@ def test_a_completed_document_is_complete() -> None:
 def test_agents_keep_the_name_stored_for_their_host(array: str) -> None:
     stored = document(**{array: [agent(name="1", hostname="a"), agent(name="2", hostname="b")]})
     sent = document(**{array: [agent(name="9", hostname="b"), agent(name="8", hostname="c")]})
-    names = [(one["hostname"], one["name"]) for one in completed(sent, stored)[array]]
+    names = [(agent["hostname"], agent["name"]) for agent in completed(sent, stored)[array]]
     assert names == [("b", "2"), ("c", "8")]
 
 

@@ -150,7 +150,7 @@ def test_settings_are_named_and_only_so_many() -> None:
 def test_processes_come_in_the_order_of_the_document_then_those_removed() -> None:
     old = [process(name="gone"), process(name="b")]
     new = [process(name="n"), process(name="b", disabled=True)]
-    assert [(one.process, one.action) for one in found(old, new)] == [
+    assert [(change.process, change.action) for change in found(old, new)] == [
         ("n", ProcessAction.START),
         ("b", ProcessAction.SHUTDOWN),
         ("gone", ProcessAction.REMOVE),

@@ -92,7 +92,9 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     made = document(
         databaseVersions=[version(name="7.0.2", builds=[build(bits=draw(st.sampled_from([None, 64])))])],
         processes=[process(**{**draw(PROCESS), "name": name}) for name in names],
-        monitoringVersions=[agent(**{**one, "hostname": str(place)}) for place, one in enumerate(agents)],
+        monitoringVersions=[
+            agent(**{**hostname, "hostname": str(place)}) for place, hostname in enumerate(agents)
+        ],
         agentVersion={"directoryUrl": draw(URLS)},
         auth=draw(EXTRA),
         other=draw(EXTRA),
@@ -134,8 +136,8 @@ def test_what_is_shown_can_be_written_back_and_changes_nothing(sent: dict[str, A
 
 
 @given(documents(), documents())
-def test_no_secret_is_shown(one: dict[str, Any], other: dict[str, Any]) -> None:
-    old, new = stored(one), stored(other)
+def test_no_secret_is_shown(first: dict[str, Any], other: dict[str, Any]) -> None:
+    old, new = stored(first), stored(other)
     assert redacted(redacted(old)) == redacted(old)
     ways_out = [
         redacted(old),
@@ -160,9 +162,9 @@ def test_processes_that_moved_keep_their_secrets(sent: dict[str, Any], random: R
 
 @given(documents(), documents())
 def test_changes_and_effects_are_of_the_processes_that_differ(
-    one: dict[str, Any], other: dict[str, Any]
+    first: dict[str, Any], other: dict[str, Any]
 ) -> None:
-    old, new = stored(one), stored(other)
+    old, new = stored(first), stored(other)
     before, after = (
         {process["name"]: canonical(process) for process in side["processes"]} for side in (old, new)
     )

@@ -150,7 +150,9 @@ ANYTHING = st.recursive(
     | st.integers(-1, 70_000)
     | st.floats(-1, 70_000)
     | st.sampled_from(["", "1", "x"]),
-    lambda one: st.lists(one, max_size=2) | st.dictionaries(st.sampled_from(["default", "name", "x"]), one),
+    lambda values: (
+        st.lists(values, max_size=2) | st.dictionaries(st.sampled_from(["default", "name", "x"]), values)
+    ),
     max_leaves=4,
 )
 

@@ -255,8 +255,8 @@ ARRAYS: list[tuple[str, list[dict[str, Any]]]] = [
 
 @each(("array", "items"), ARRAYS, ids=[f"{at}-{array}" for at, (array, _) in enumerate(ARRAYS)])
 def test_an_item_is_found_by_what_it_is_known_by(array: str, items: list[dict[str, Any]]) -> None:
-    one, other = ({**item, "pwd": f"pwd-{place}"} for place, item in enumerate(items))
-    stored, turned = {array: [one, other]}, {array: [other, one]}
+    first, other = ({**item, "pwd": f"pwd-{place}"} for place, item in enumerate(items))
+    stored, turned = {array: [first, other]}, {array: [other, first]}
     assert put_back(redacted(stored), stored) == stored
     assert put_back(redacted(turned), stored) == turned
     assert put_back(redacted({array: [other]}), stored) == {array: [other]}
@@ -280,9 +280,9 @@ def test_those_that_share_a_name_are_found_in_their_order() -> None:
 
 
 def test_what_is_known_by_nothing_is_found_by_what_is_shown_of_it() -> None:
-    one, other = {"host": "a", "pwd": "1"}, {"host": "b", "pwd": SECRET, "list": [["x"], ["y"]]}
-    for sent in ([one, other], [other, one], [other], [other, {"host": "c"}, one]):
-        assert put_back(redacted({"list": sent}), {"list": [one, other]}) == {"list": sent}
+    first, other = {"host": "a", "pwd": "1"}, {"host": "b", "pwd": SECRET, "list": [["x"], ["y"]]}
+    for sent in ([first, other], [other, first], [other], [other, {"host": "c"}, first]):
+        assert put_back(redacted({"list": sent}), {"list": [first, other]}) == {"list": sent}
     urls = ["https://ada:1@a", "https://ada:2@b", "https://c"]
     assert put_back(redacted({"list": urls[::-1]}), {"list": urls}) == {"list": urls[::-1]}
 

@@ -108,7 +108,7 @@ LONG = "1" * (LONGEST_NUMBER + 1)
         (holding("1e1000000000000000000000"), ["/number"], {"number": None}),
         ('{"a":"\\ud83d\\ude00"}', [], {"a": "\U0001f600"}),
     ],
-    ids=lambda one: ascii(one)[:40],
+    ids=lambda value: ascii(value)[:40],
 )
 def test_what_cannot_be_kept_is_told_and_not_handed_on(text: str, places: list[str], kept: Any) -> None:
     found, faults = read_sent(text)
@@ -134,7 +134,7 @@ def test_it_writes_nothing_but_json() -> None:
 
 
 @each(
-    ("one", "other", "same"),
+    ("text", "other", "same"),
     [
         ('{"a":1,"b":2}', '{"b":2,"a":1}', True),
         ('{"a":[1,2]}', '{"a":[2,1]}', False),
@@ -145,8 +145,8 @@ def test_it_writes_nothing_but_json() -> None:
         ('{"a":"1"}', '{"a":1}', False),
     ],
 )
-def test_two_documents_are_the_same_when_their_json_is(one: str, other: str, *, same: bool) -> None:
-    assert (canonical(read(one)) == canonical(read(other))) is same
+def test_two_documents_are_the_same_when_their_json_is(text: str, other: str, *, same: bool) -> None:
+    assert (canonical(read(text)) == canonical(read(other))) is same
 
 
 values: st.SearchStrategy[Any] = st.recursive(

@@ -1,4 +1,4 @@
-"""Since when who is silent, and when the clocks start anew."""
+"""When agents and hosts have a heartbeat timeout, and when the clocks start again."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -30,7 +30,9 @@ FOUR_MINUTES = timedelta(minutes=4)
         (timedelta(days=9), NOW - FOUR_MINUTES),
     ],
 )
-def test_silence_is_four_minutes_long_while_it_is_counted(ran: timedelta, expected: datetime | None) -> None:
+def test_a_heartbeat_timeout_is_four_minutes_of_running_clocks(
+    ran: timedelta, expected: datetime | None
+) -> None:
     assert timed_out_since(counting_since=NOW - ran, now=NOW) == expected
 
 
@@ -45,7 +47,7 @@ def test_silence_is_four_minutes_long_while_it_is_counted(ran: timedelta, expect
         (timedelta(minutes=28), timedelta(minutes=28)),
     ],
 )
-def test_a_report_counts_as_long_as_an_agent_may_be_silent(
+def test_a_report_counts_until_the_heartbeat_timeout(
     ago: timedelta | None, unheard: timedelta | None
 ) -> None:
     assert unheard_for(None if ago is None else NOW - ago, NOW) == unheard

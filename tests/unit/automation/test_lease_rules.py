@@ -146,7 +146,7 @@ def test_agents_that_name_the_same_hosts_share_them_evenly(project: LeasedProjec
     project.rounds(asked, 8)
     loads = project.loads()
     assert sum(loads.values()) == 100
-    assert max(loads.values()) - min(loads[one] for one in asked) <= 1
+    assert max(loads.values()) - min(loads[agent] for agent in asked) <= 1
     moves = project.moves
     project.rounds(asked, 5)
     assert project.moves == moves

@@ -38,7 +38,7 @@ CPU_STATES = ("USER", "KERNEL", "NICE", "IOWAIT", "IRQ", "SOFTIRQ", "STEAL", "GU
 SINCE = {
     Unit.PERCENT: f"""
         CACHE_FILL_RATIO DIRTY_FILL_RATIO CONNECTIONS_PERCENT PG_CACHE_HIT_RATIO
-        {" ".join(f"SYSTEM_CPU_{one} SYSTEM_NORMALIZED_CPU_{one}" for one in CPU_STATES)}
+        {" ".join(f"SYSTEM_CPU_{state} SYSTEM_NORMALIZED_CPU_{state}" for state in CPU_STATES)}
         DISK_PARTITION_SPACE_PERCENT_FREE DISK_PARTITION_SPACE_PERCENT_USED DISK_PARTITION_UTILIZATION
     """,
     Unit.BYTES: """
@@ -89,10 +89,10 @@ def test_a_metric_is_named_as_its_row() -> None:
 
 def test_every_metric_has_words_and_a_meaning_of_its_own() -> None:
     specs = [metric.spec for metric in Metric]
-    for texts in ([one.words for one in specs], [one.meaning for one in specs]):
+    for texts in ([spec.words for spec in specs], [spec.meaning for spec in specs]):
         assert len(set(texts)) == len(texts)
         assert all(text[0].isupper() and "_" not in text for text in texts)
-    assert all(one.meaning.endswith(".") and not one.words.endswith(".") for one in specs)
+    assert all(spec.meaning.endswith(".") and not spec.words.endswith(".") for spec in specs)
 
 
 def test_metrics_of_servers_that_are_gone_are_deprecated() -> None:
@@ -118,7 +118,11 @@ def test_a_counter_is_a_rate_and_a_level_or_a_share_a_gauge(metric: Metric, kind
 
 
 def test_no_share_is_a_rate() -> None:
-    assert not [one for one in Metric if one.spec.unit is Unit.PERCENT and one.spec.kind is MetricKind.RATE]
+    assert not [
+        metric
+        for metric in Metric
+        if metric.spec.unit is Unit.PERCENT and metric.spec.kind is MetricKind.RATE
+    ]
 
 
 def test_names_of_an_engine_are_measured_on_it_alone() -> None:

@@ -29,7 +29,7 @@ VALUES: Any = st.fixed_dictionaries(
     },
 )
 PLAIN: Any = st.fixed_dictionaries(
-    {"metricName": st.sampled_from([one.value for one in Metric]), "number": st.floats(-1e300, 1e300)},
+    {"metricName": st.sampled_from([metric.value for metric in Metric]), "number": st.floats(-1e300, 1e300)},
     optional={"timestamp": st.sampled_from(TIMES)},
 )
 
@@ -41,7 +41,7 @@ def read(values: Any) -> Any:
     try:
         hosts = ReportDocument(context={"now": NOW}).read(body)["hosts"]
     except ApiError as error:
-        return [(one.field, one.code, one.message, one.allowed) for one in error.bad_fields]
+        return [(field.field, field.code, field.message, field.allowed) for field in error.bad_fields]
     return hosts[0].get("samples")
 
 

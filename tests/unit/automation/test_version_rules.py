@@ -24,14 +24,14 @@ IN_ORDER = [
 
 @each(("lower", "higher"), list(pairwise(IN_ORDER)))
 def test_a_later_version_is_higher(lower: str, higher: str) -> None:
-    one, other = read_version(lower), read_version(higher)
-    assert one
+    left, other = read_version(lower), read_version(higher)
+    assert left
     assert other
-    assert one < other
+    assert left < other
 
 
 @each(
-    ("one", "other"),
+    ("text", "other"),
     [
         ("7.0", "7.0.0"),
         ("7", "7.0.0"),
@@ -42,9 +42,9 @@ def test_a_later_version_is_higher(lower: str, higher: str) -> None:
         ("0", "0.0"),
     ],
 )
-def test_two_ways_of_writing_one_version(one: str, other: str) -> None:
-    assert read_version(one) is not None
-    assert read_version(one) == read_version(other)
+def test_two_ways_of_writing_one_version(text: str, other: str) -> None:
+    assert read_version(text) is not None
+    assert read_version(text) == read_version(other)
 
 
 @each(

@@ -226,7 +226,7 @@ def test_matchers_go_with_alerts_of_hosts_replica_sets_and_clusters() -> None:
     assert not EVENT_TYPES[EventType.ONE_PRIMARY].supports_matchers
 
 
-def test_windows_silence_the_twelve_categories_of_the_contract() -> None:
+def test_windows_mute_the_twelve_categories_of_the_contract() -> None:
     assert list(ALERT_CATEGORIES) == [
         *("AGENT", "AUTOMATION_CONFIG", "BACKUP", "BI_CONNECTOR", "CLUSTER", "DATA_EXPLORER", "HOST"),
         *("ORGANIZATION", "GROUP", "REPLICA_SET", "TEAM", "USER"),

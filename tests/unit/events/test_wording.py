@@ -25,7 +25,7 @@ def test_a_name_is_said_in_the_words_of_the_console(name: str, words: str) -> No
     assert in_words(name) == words
 
 
-@each("name", [one.value for one in EVENT_TYPES])
+@each("name", [event_type.value for event_type in EVENT_TYPES])
 def test_no_event_type_is_said_in_words_of_the_code(name: str) -> None:
     said = in_words(name)
     assert said[:1].isupper()

@@ -37,4 +37,4 @@ def test_the_redacted_form_stands_for_what_is_stored() -> None:
 def test_it_says_why_it_stands_for_nothing(stored: Secrets, url: str, secret: str, why: str) -> None:
     with pytest.raises(ApiError) as refused:
         document(stored).read({"url": url, "secret": secret})
-    assert [(one.field, one.message) for one in refused.value.bad_fields] == [("secret", why)]
+    assert [(field.field, field.message) for field in refused.value.bad_fields] == [("secret", why)]

@@ -29,8 +29,8 @@ def built(message: Message) -> dict[str, Any]:
 def texts(document: dict[str, Any]) -> list[str]:
     """Every text that Slack shows."""
     header, *rest = document["blocks"]
-    fields = [one for block in rest for one in block.get("fields", block.get("elements"))]
-    return [document["text"], header["text"]["text"], *(one["text"] for one in fields)]
+    fields = [field for block in rest for field in block.get("fields", block.get("elements"))]
+    return [document["text"], header["text"]["text"], *(field["text"] for field in fields)]
 
 
 @each(

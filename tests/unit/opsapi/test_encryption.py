@@ -28,7 +28,7 @@ def test_an_encrypted_text_is_decrypted_for_its_owner(plaintext: str) -> None:
 def test_an_encrypted_text_reveals_nothing_and_never_repeats() -> None:
     encrypted = {encrypt("the secret", owner=OWNER) for _ in range(20)}
     assert len(encrypted) == 20
-    assert not any("secret" in one for one in encrypted)
+    assert not any("secret" in text for text in encrypted)
 
 
 def test_another_owner_cannot_decrypt_it() -> None:

@@ -139,7 +139,7 @@ def test_it_takes_the_value_as_it_is(field: Any, value: Any) -> None:
     assert field.run_validation(value) == value
 
 
-@each(("field", "value", "code"), REFUSED, ids=lambda one: ascii(one)[:40])
+@each(("field", "value", "code"), REFUSED, ids=lambda value: ascii(value)[:40])
 def test_it_refuses_everything_else(field: Any, value: Any, code: ErrorCode) -> None:
     with pytest.raises(InvalidField) as refusal:
         field.run_validation(value)

@@ -54,7 +54,7 @@ CALLED = [
 
 def test_gunicorn_is_pinned_to_the_minor_version_that_is_installed() -> None:
     project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
-    (pinned,) = (one for one in project["dependencies"] if one.startswith("gunicorn"))
+    (pinned,) = (dependency for dependency in project["dependencies"] if dependency.startswith("gunicorn"))
     major, minor, *_ = map(int, version("gunicorn").split("."))
     assert pinned == f"gunicorn>={major}.{minor},<{major}.{minor + 1}"
 
@@ -70,7 +70,7 @@ def test_exactly_the_listed_methods_are_overridden_with_gunicorns_parameters(our
     assert overridden == OVERRIDDEN[ours]
 
 
-@each(("called", "parameters"), CALLED, ids=lambda one: getattr(one, "__qualname__", ""))
+@each(("called", "parameters"), CALLED, ids=lambda value: getattr(value, "__qualname__", ""))
 def test_called_methods_have_the_expected_parameters(called: object, parameters: list[str]) -> None:
     assert callable(called)
     assert list(inspect.signature(called).parameters) == parameters

@@ -92,7 +92,7 @@ def test_files_of_processes_that_ended_go_and_others_stay(tmp_path: Path) -> Non
     for name in (*kept, *gone):
         (directory / name).touch()
     prepare(tmp_path)
-    assert sorted(one.name for one in directory.iterdir()) == sorted(kept)
+    assert sorted(file.name for file in directory.iterdir()) == sorted(kept)
 
 
 def test_the_module_that_sets_the_variable_loads_no_metrics_library() -> None:

@@ -86,7 +86,7 @@ def test_it_refuses_invalid_json(body: bytes) -> None:
         (b'{"\\ud800": 1, "\\ud800": 1}', "the key '\\ud800' is given twice"),
         (nested(MAX_DEPTH + 1), "it is nested more than 64 deep"),
     ],
-    ids=lambda one: repr(one)[:40],
+    ids=lambda value: repr(value)[:40],
 )
 def test_faults_have_our_own_texts(body: bytes, told: str) -> None:
     with pytest.raises(ApiError) as refusal:
@@ -161,7 +161,7 @@ def test_brackets_in_strings_do_not_nest(text: str) -> None:
 _BRACKETED = st.text(alphabet='[]{}",\\a', max_size=8)
 
 
-@given(st.recursive(_BRACKETED, lambda one: st.lists(one) | st.dictionaries(_BRACKETED, one)))
+@given(st.recursive(_BRACKETED, lambda inner: st.lists(inner) | st.dictionaries(_BRACKETED, inner)))
 def test_the_maximum_depth_is_exact(value: Any) -> None:
     depth = 1 + _depth(value)
     with pytest.MonkeyPatch.context() as patched:

@@ -14,7 +14,9 @@ _TEXT = st.text(alphabet='"\\,{} aé\n', max_size=10)
 
 
 @given(
-    st.recursive(st.lists(_TEXT | st.none(), min_size=1), lambda one: st.lists(one, min_size=1), max_leaves=4)
+    st.recursive(
+        st.lists(_TEXT | st.none(), min_size=1), lambda inner: st.lists(inner, min_size=1), max_leaves=4
+    )
 )
 def test_a_list_is_written_as_psycopg_writes_it(value: list[object]) -> None:
     written = [

@@ -36,7 +36,7 @@ class Command(DatabaseCommand):
         self._show(filled)
         until = clock.wire_time(now + UNWATCHED)
         self.stdout.write(
-            f"The demo agents have stopped. They count as silent from {until},"
+            f"The demo agents have stopped. They have a heartbeat timeout from {until},"
             " or as soon as any other agent reports."
         )
 

@@ -40,9 +40,9 @@ machine.
 
 def page() -> str:
     """The page."""
-    columns = [one for one in recordings() if one.kind != "arbiter"]
-    head = ["metric", *(f"{one.version} {one.kind}" for one in columns)]
-    cells = [_column(one) for one in columns]
+    columns = [recording for recording in recordings() if recording.kind != "arbiter"]
+    head = ["metric", *(f"{column.version} {column.kind}" for column in columns)]
+    cells = [_column(column) for column in columns]
     rows = [[f"`{row.metric}`", *(cell[row.metric] for cell in cells)] for row in SERVER]
     of_databases = "\n".join(f"- `{row.metric}`" for row in DATABASE)
     never = "\n".join(f"- `{metric}`: {why}" for metric, why in NEVER.items())

@@ -135,7 +135,7 @@ def test_certificates_are_read_once_for_all_servers_and_again_when_a_file_was_re
 ) -> None:
     file = Authority(tmp_path / "authority").file
     access = read(f"mongodb://db1,db2/?tls=true&tlsCAFile={quote(str(file), safe='')}")
-    first, second = (access.session(one, with_credentials=True)._pool.opts for one in access.seeds)
+    first, second = (access.session(seed, with_credentials=True)._pool.opts for seed in access.seeds)
     os.utime(file, (1, 1))
     third = access.session(access.seeds[0], with_credentials=True)._pool.opts
     assert first is second

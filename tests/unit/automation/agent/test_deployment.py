@@ -30,7 +30,7 @@ def primary(address: ServerAddress) -> MongoAnswer:
     return member(address, secondary=False, isWritablePrimary=True)
 
 
-def silent(address: ServerAddress) -> MongoAnswer:
+def no_answer(address: ServerAddress) -> MongoAnswer:
     """No answer."""
     return MongoAnswer(address, problem="[Errno 111] Connection refused")
 
@@ -42,7 +42,7 @@ def round_of(deployment: Deployment, *answers: MongoAnswer) -> dict[ServerAddres
         deployment.learn(answer)
     for answer in answers:
         deployment.take(answer)
-    return {one.address: one for one in deployment.readings()}
+    return {reading.address: reading for reading in deployment.readings()}
 
 
 def asked(deployment: Deployment) -> set[ServerAddress]:
@@ -59,7 +59,7 @@ def test_members_that_a_seed_names_are_asked_in_the_same_round() -> None:
 def test_a_member_that_does_not_answer_keeps_its_last_type() -> None:
     deployment = Deployment("mongodb://a:1")
     round_of(deployment, primary(A), member(B))
-    found = round_of(deployment, silent(A), member(B))
+    found = round_of(deployment, no_answer(A), member(B))
     assert (found[A].type_name, found[A].reachable, found[A].uptime) == ("REPLICA_PRIMARY", False, None)
     assert found[B].reachable
 
@@ -69,7 +69,7 @@ def test_a_member_that_never_answered_has_the_type_its_set_tells() -> None:
     named = primary(A)
     assert named.hello is not None
     answer = MongoAnswer(A, {**named.hello, "arbiters": ["c:1"]})
-    found = round_of(deployment, answer, silent(B), silent(C))
+    found = round_of(deployment, answer, no_answer(B), no_answer(C))
     assert (found[B].type_name, found[B].replica_set, found[B].cluster) == ("REPLICA_SECONDARY", "rs0", "rs0")
     assert (found[C].type_name, found[C].reachable) == ("REPLICA_ARBITER", False)
 
@@ -86,9 +86,12 @@ def test_a_seed_that_is_another_name_of_a_member_is_not_reported_and_not_asked_a
 def test_seeds_are_asked_again_while_no_member_answers() -> None:
     deployment = Deployment("mongodb://alias:9")
     round_of(deployment, MongoAnswer(ServerAddress("alias", 9), primary(A).hello))
-    round_of(deployment, silent(A), silent(B))
+    round_of(deployment, no_answer(A), no_answer(B))
     assert asked(deployment) == {A, B, ServerAddress("alias", 9)}
-    assert round_of(deployment, silent(A), silent(B), silent(ServerAddress("alias", 9))).keys() == {A, B}
+    assert round_of(deployment, no_answer(A), no_answer(B), no_answer(ServerAddress("alias", 9))).keys() == {
+        A,
+        B,
+    }
 
 
 @each(
@@ -96,15 +99,15 @@ def test_seeds_are_asked_again_while_no_member_answers() -> None:
     [("mongodb://a:1", "STANDALONE"), ("mongodb://a:1/?replicaSet=rs0", "REPLICA_SECONDARY")],
 )
 def test_a_seed_that_never_answered_is_reported(text: str, type_name: str) -> None:
-    found = round_of(Deployment(text), silent(A))
+    found = round_of(Deployment(text), no_answer(A))
     assert (found[A].type_name, found[A].reachable) == (type_name, False)
 
 
-def test_a_standalone_server_stays_when_it_falls_silent() -> None:
+def test_a_standalone_server_stays_when_it_stops_answering() -> None:
     deployment = Deployment("mongodb://a:1")
     found = round_of(deployment, MongoAnswer(A, {"isWritablePrimary": True}, uptime=5))
     assert (found[A].type_name, found[A].cluster) == ("STANDALONE", None)
-    assert not round_of(deployment, silent(A))[A].reachable
+    assert not round_of(deployment, no_answer(A))[A].reachable
 
 
 def test_a_member_that_left_its_set_is_asked_no_more() -> None:
@@ -119,14 +122,14 @@ def test_a_member_that_was_removed_while_it_did_not_answer_is_asked_no_more() ->
     deployment = Deployment("mongodb://a:1")
     round_of(deployment, primary(A), member(B))
     alone = MongoAnswer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1", "isWritablePrimary": True})
-    round_of(deployment, alone, silent(B))
+    round_of(deployment, alone, no_answer(B))
     assert asked(deployment) == {A}
 
 
 def test_a_member_stays_while_nobody_answers() -> None:
     deployment = Deployment("mongodb://a:1")
     round_of(deployment, primary(A), member(B))
-    round_of(deployment, silent(A), silent(B))
+    round_of(deployment, no_answer(A), no_answer(B))
     assert asked(deployment) == {A, B}
 
 
@@ -156,7 +159,7 @@ def test_a_router_leads_to_all_servers_of_its_cluster() -> None:
         "rs0",
     )
     assert len(asked(deployment)) == 8
-    hidden = round_of(deployment, silent(ServerAddress("hidden", 27018)))[ServerAddress("hidden", 27018)]
+    hidden = round_of(deployment, no_answer(ServerAddress("hidden", 27018)))[ServerAddress("hidden", 27018)]
     assert (hidden.type_name, hidden.shard) == ("SHARD_SECONDARY", "shard0")
 
 
@@ -180,13 +183,13 @@ def test_a_late_answer_is_reported_with_the_next_and_loses_no_sample() -> None:
         deployment.learn(answer)
         deployment.take(MongoAnswer(A, answer.hello, samples=[sample]))
     (found,) = deployment.readings()
-    assert [one.number for one in found.samples] == [1.0, 2.0]
+    assert [sample.number for sample in found.samples] == [1.0, 2.0]
 
 
 def test_a_problem_is_told_once_and_its_end_as_well(caplog: pytest.LogCaptureFixture) -> None:
     deployment = Deployment("mongodb://a:1")
     with caplog.at_level(logging.INFO):
-        for answer in (silent(A), silent(A), primary(A), primary(A)):
+        for answer in (no_answer(A), no_answer(A), primary(A), primary(A)):
             round_of(deployment, answer)
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 2
@@ -199,7 +202,10 @@ def test_two_sets_of_one_name_are_two_clusters() -> None:
     first, second = engine.targets()
     engine.learn(first, MongoAnswer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1"}))
     engine.learn(second, MongoAnswer(C, {"setName": "rs0", "hosts": ["c:1"], "me": "c:1"}))
-    assert [(one.address, one.cluster) for one in engine.readings()] == [(A, "rs0"), (C, "rs0 (c:1)")]
+    assert [(reading.address, reading.cluster) for reading in engine.readings()] == [
+        (A, "rs0"),
+        (C, "rs0 (c:1)"),
+    ]
 
 
 def test_a_cluster_keeps_its_name_when_another_agent_watches_the_other_of_that_name() -> None:
@@ -208,7 +214,7 @@ def test_a_cluster_keeps_its_name_when_another_agent_watches_the_other_of_that_n
     looked = MongoAnswer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1"}, is_look=True)
     engine.learn(first, looked)
     engine.learn(second, MongoAnswer(C, {"setName": "rs0", "hosts": ["c:1"], "me": "c:1"}))
-    assert [(one.address, one.cluster) for one in engine.readings()] == [(C, "rs0 (c:1)")]
+    assert [(reading.address, reading.cluster) for reading in engine.readings()] == [(C, "rs0 (c:1)")]
 
 
 def test_a_member_that_is_only_looked_at_leads_to_others_and_is_not_reported() -> None:
@@ -220,7 +226,7 @@ def test_a_member_that_is_only_looked_at_leads_to_others_and_is_not_reported() -
     assert deployment.readings() == []
     assert asked(deployment) == {A, B}
     # When it is ours later and does not answer, it is known what it was.
-    found = round_of(deployment, silent(A), member(B))
+    found = round_of(deployment, no_answer(A), member(B))
     assert (found[A].type_name, found[A].reachable) == ("REPLICA_PRIMARY", False)
 
 
@@ -229,7 +235,7 @@ def test_a_server_of_two_connection_strings_is_asked_and_reported_once() -> None
     assert [host.address for host in engine.targets()] == [A, B]
     for host in engine.targets():
         engine.learn(host, primary(A) if host.address == A else member(B))
-    assert sorted(one.address for one in engine.readings()) == [A, B]
+    assert sorted(reading.address for reading in engine.readings()) == [A, B]
 
 
 def test_a_set_has_no_more_members_than_mongodb_allows(caplog: pytest.LogCaptureFixture) -> None:
@@ -239,7 +245,7 @@ def test_a_set_has_no_more_members_than_mongodb_allows(caplog: pytest.LogCapture
     found = [*deployment.learn(named), *deployment.learn(named)]
     assert len(found) <= MOST_MEMBERS
     assert len(asked(deployment)) <= MOST_MEMBERS + 1
-    assert len([one for one in caplog.records if "501 members" in one.getMessage()]) == 1
+    assert len([record for record in caplog.records if "501 members" in record.getMessage()]) == 1
 
 
 def test_a_deployment_has_no_more_hosts_than_are_asked_in_a_round(caplog: pytest.LogCaptureFixture) -> None:
@@ -250,7 +256,7 @@ def test_a_deployment_has_no_more_hosts_than_are_asked_in_a_round(caplog: pytest
     deployment.targets()
     deployment.learn(MongoAnswer(router, {"msg": "isdbgrid"}, cluster=cluster))
     assert len(asked(deployment)) == MOST_HOSTS
-    assert len([one for one in caplog.records if "servers" in one.getMessage()]) == 1
+    assert len([record for record in caplog.records if "servers" in record.getMessage()]) == 1
 
 
 def test_names_from_servers_are_logged_quoted_and_cut_and_remembered_in_bounds(
@@ -274,7 +280,7 @@ def test_the_name_of_a_set_loses_what_cannot_be_printed() -> None:
 def test_a_server_that_is_gone_is_forgotten_by_the_engine() -> None:
     engine = MongoDB(["mongodb://a:1"])
     for turn in range(20):
-        (host,) = [one for one in engine.targets() if one.address == A]
+        (host,) = [target for target in engine.targets() if target.address == A]
         engine.learn(host, member(A, hosts=["a:1", f"db{turn}:1"]))
     engine.targets()
     gc.collect()

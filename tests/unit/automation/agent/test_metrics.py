@@ -50,7 +50,7 @@ def test_values_of_a_recorded_primary_are_in_their_units() -> None:
     assert values["MEMORY_RESIDENT"] == status["mem"]["resident"] * 1024 * 1024
     assert 0 < values["CONNECTIONS_PERCENT"] < 100
     assert 0 <= values["DISK_PARTITION_SPACE_PERCENT_USED"] <= 100
-    assert sum(values[f"DISK_PARTITION_SPACE_PERCENT_{one}"] for one in ("FREE", "USED")) == pytest.approx(
+    assert sum(values[f"DISK_PARTITION_SPACE_PERCENT_{part}"] for part in ("FREE", "USED")) == pytest.approx(
         100
     )
     assert values["NETWORK_NUM_REQUESTS"] > 0
@@ -80,4 +80,4 @@ def test_types_are_those_of_the_platform() -> None:
         topology.CONFIG_SERVER,
         topology.RECOVERING,
     }
-    assert named <= {one.value for one in HostType}
+    assert named <= {host_type.value for host_type in HostType}

@@ -81,7 +81,7 @@ class FakeEngine:
 
 def names(readings: Sequence[HostReading]) -> list[str]:
     """Which hosts were read."""
-    return [one.address.hostname for one in readings]
+    return [reading.address.hostname for reading in readings]
 
 
 def test_hosts_that_are_found_are_asked_in_the_same_round() -> None:

@@ -55,7 +55,7 @@ def told(engine: PostgreSQL, *answers: PostgresAnswer) -> list[HostReading]:
 
 def types(readings: Iterable[HostReading]) -> list[tuple[str, bool, str | None]]:
     """Type, whether reachable, and set of each."""
-    return [(one.type_name, one.reachable, one.replica_set) for one in readings]
+    return [(reading.type_name, reading.reachable, reading.replica_set) for reading in readings]
 
 
 @each(
@@ -177,7 +177,7 @@ def test_of_a_server_that_lets_in_others_and_never_us_nothing_is_told(
 ) -> None:
     engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
     refused = PostgresAnswer(reachable=True, problem="password authentication failed")
-    assert [str(one.address) for one in told(engine, refused, UNREACHABLE)] == ["db2:5432"]
+    assert [str(host.address) for host in told(engine, refused, UNREACHABLE)] == ["db2:5432"]
     assert "db1:5432 cannot be measured: password authentication failed" in caplog.text
 
 
@@ -203,15 +203,15 @@ def test_servers_of_one_system_under_different_names_are_told_once(caplog: pytes
     engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
     for _ in range(2):
         told(engine, answered(cluster_name="a"), answered(cluster_name="b", in_recovery=True))
-    assert [one.message for one in caplog.records if one.levelno == logging.WARNING] == [
+    assert [record.message for record in caplog.records if record.levelno == logging.WARNING] == [
         "servers of one system identifier have different cluster_name settings, and are reported as different"
         " replica sets: a, b"
     ]
 
 
 def test_the_table_measures_every_metric_of_postgresql_but_those_of_the_machine() -> None:
-    machine = {one for one in Metric if one.startswith(("SYSTEM_", "DISK_PARTITION_", "SWAP_"))}
-    known = {one.value for one in Metric if Engine.POSTGRESQL in one.spec.engines} - machine
+    machine = {metric for metric in Metric if metric.startswith(("SYSTEM_", "DISK_PARTITION_", "SWAP_"))}
+    known = {metric.value for metric in Metric if Engine.POSTGRESQL in metric.spec.engines} - machine
     assert {row.metric for row in SERVER} | {SIZE, DEAD_ROWS} == known
 
 
@@ -278,4 +278,4 @@ def test_a_name_of_a_set_that_is_no_plain_text_is_made_one(name: object, expecte
 def test_one_server_that_cannot_be_read_loses_no_other() -> None:
     engine = PostgreSQL(["postgresql://db1,db2"])
     found = told(engine, answered(uptime=float("nan")), answered())
-    assert [one.address.hostname for one in found] == ["db2"]
+    assert [host.address.hostname for host in found] == ["db2"]

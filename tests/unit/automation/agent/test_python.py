@@ -17,8 +17,8 @@ MODULES = [*sorted(ROOT.rglob("*.py")), Path(hostnames.__file__), Path(labels.__
 @each("path", MODULES, ids=lambda path: path.stem)
 def test_its_modules_are_python_39_with_late_annotations(path: Path) -> None:
     tree = ast.parse(path.read_text(), feature_version=(3, 9))
-    uses_annotations = any(isinstance(one, (ast.FunctionDef, ast.AnnAssign)) for one in ast.walk(tree))
-    late = any(isinstance(one, ast.ImportFrom) and one.module == "__future__" for one in tree.body)
+    uses_annotations = any(isinstance(node, (ast.FunctionDef, ast.AnnAssign)) for node in ast.walk(tree))
+    late = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
     assert late or not uses_annotations
 
 

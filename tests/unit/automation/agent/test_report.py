@@ -87,7 +87,7 @@ def test_a_batch_is_no_larger_than_the_platform_takes() -> None:
 
 def test_unknown_metrics_are_left_out() -> None:
     (body,) = bodies(reading(0, sample("NEW"), sample("OLD")), unknown={"NEW"})
-    assert [one["metricName"] for one in json.loads(body)["hosts"][0]["measurements"]] == ["OLD"]
+    assert [host["metricName"] for host in json.loads(body)["hosts"][0]["measurements"]] == ["OLD"]
 
 
 def test_a_host_bears_the_lease_under_which_it_was_asked() -> None:
@@ -110,7 +110,7 @@ def test_labels_that_an_older_platform_refuses_go_alone_and_later_reports_have_n
     assert reduced is not None
     assert "labels" not in json.loads(reduced)
     assert unknown == {"NEW", "labels"}
-    assert [one["metricName"] for one in json.loads(reduced)["hosts"][0]["measurements"]] == ["OLD"]
+    assert [host["metricName"] for host in json.loads(reduced)["hosts"][0]["measurements"]] == ["OLD"]
     only, unknown = without(body, ["labels"])
     assert only is not None
     assert json.loads(only)["hosts"] == json.loads(body)["hosts"]
@@ -135,7 +135,10 @@ def test_a_refused_measurement_goes_with_all_of_its_name() -> None:
     assert reduced is not None
     assert unknown == {"NEW"}
     hosts = json.loads(reduced)["hosts"]
-    assert [[one["metricName"] for one in host["measurements"]] for host in hosts] == [["OLD"], ["OLD"]]
+    assert [[measurement["metricName"] for measurement in host["measurements"]] for host in hosts] == [
+        ["OLD"],
+        ["OLD"],
+    ]
 
 
 def test_a_refused_measurement_of_a_database_goes_with_its_name() -> None:
@@ -150,7 +153,7 @@ def test_a_measurement_that_is_refused_for_another_reason_goes_alone() -> None:
     (body,) = bodies(reading(0, sample("A", 1), sample("A", 2)))
     reduced, unknown = without(body, ["hosts[0].measurements[0].timestamp"])
     assert reduced is not None
-    assert (unknown, [one["number"] for one in json.loads(reduced)["hosts"][0]["measurements"]]) == (
+    assert (unknown, [host["number"] for host in json.loads(reduced)["hosts"][0]["measurements"]]) == (
         frozenset(),
         [2],
     )

@@ -44,9 +44,9 @@ class FakePlatform:
     def asked(self) -> list[tuple[str, bytes]]:
         """Idempotency-Key and body of every report that came with credentials."""
         return [
-            (one.headers["Idempotency-Key"], one.body)
-            for one in self.receiver.requests
-            if "Authorization" in one.headers
+            (request.headers["Idempotency-Key"], request.body)
+            for request in self.receiver.requests
+            if "Authorization" in request.headers
         ]
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:

@@ -99,7 +99,7 @@ def test_what_is_too_old_is_dropped(spool: Spool, clock: Clock, caplog: pytest.L
     assert len(spool) == 2
     clock.now += 1
     assert drained(spool) == [2]
-    assert len([one for one in caplog.records if "too old" in one.getMessage()]) == 1
+    assert len([record for record in caplog.records if "too old" in record.getMessage()]) == 1
 
 
 def test_the_oldest_give_way_when_it_is_full(tmp_path: Path, clock: Clock) -> None:

@@ -49,9 +49,10 @@ def test_the_type_of_a_recorded_server(kind: str, type_name: str) -> None:
 def test_a_recorded_primary_names_the_hidden_member_by_its_status_alone() -> None:
     found = recording("primary")
     hidden = own_address(recording("hidden").hello)
-    by_hello = {one.address for one in members_of_set(found.hello, None, None).members}
+    by_hello = {member.address for member in members_of_set(found.hello, None, None).members}
     by_status = {
-        one.address for one in members_of_set(found.hello, found.polls[0]["replSetGetStatus"], None).members
+        member.address
+        for member in members_of_set(found.hello, found.polls[0]["replSetGetStatus"], None).members
     }
     assert len(by_hello) == 3
     assert by_status - by_hello == {hidden}
@@ -59,7 +60,7 @@ def test_a_recorded_primary_names_the_hidden_member_by_its_status_alone() -> Non
 
 def test_hosts_passives_and_arbiters_are_members_with_their_types() -> None:
     hello = {**SET, "passives": ["[2001:DB8::1]:27018"], "arbiters": ["C.example.com:27019"]}
-    found = {one.address: one.type_name for one in members_of_set(hello, None, None).members}
+    found = {member.address: member.type_name for member in members_of_set(hello, None, None).members}
     assert found == {
         ServerAddress("a", 1): "REPLICA_SECONDARY",
         ServerAddress("b", 1): "REPLICA_SECONDARY",
@@ -70,7 +71,7 @@ def test_hosts_passives_and_arbiters_are_members_with_their_types() -> None:
 
 def test_a_name_that_the_platform_does_not_take_is_told() -> None:
     named = members_of_set({**SET, "hosts": ["db_1:27017", "a:1"]}, None, None)
-    assert [str(one.address) for one in named.members] == ["a:1"]
+    assert [str(member.address) for member in named.members] == ["a:1"]
     assert named.unreadable == ("db_1:27017",)
 
 
@@ -94,7 +95,9 @@ ROUTERS = [
 
 def test_a_router_tells_its_cluster() -> None:
     named = members_of_cluster(SHARDS, SHARD_MAP, ROUTERS, NOW)
-    found = {str(one.address): (one.type_name, one.replica_set, one.shard) for one in named.members}
+    found = {
+        str(member.address): (member.type_name, member.replica_set, member.shard) for member in named.members
+    }
     assert found == {
         "a:27018": ("SHARD_SECONDARY", "rs0", "shard0"),
         "b:27018": ("SHARD_SECONDARY", "rs0", "shard0"),
@@ -104,7 +107,7 @@ def test_a_router_tells_its_cluster() -> None:
         "cfg2:27019": ("SHARD_CONFIG", "csrs", None),
         "router1:27017": ("SHARD_MONGOS", None, None),
     }
-    assert {one.cluster for one in named.members} == {"csrs"}
+    assert {member.cluster for member in named.members} == {"csrs"}
     assert named.shards == {
         "csrs": Shard("csrs", None),
         "rs0": Shard("csrs", "shard0"),

@@ -85,4 +85,4 @@ def test_no_credential_gets_into_the_log_or_an_error(
     except OutboundError as error:
         told = f"{error!r} {error.__cause__!r} {error.__context__!r}"
     assert len(http_receiver.requests) == 1
-    assert "very-secret" not in f"{caplog.text} {[vars(one) for one in caplog.records]} {told}"
+    assert "very-secret" not in f"{caplog.text} {[vars(record) for record in caplog.records]} {told}"

@@ -87,7 +87,7 @@ def test_an_unread_body_does_not_change_the_status(http_receiver: HttpReceiver, 
     assert (response.status, response.body) == (200, b"")
 
 
-def test_a_silent_receiver_times_out(unread_port: int, http_receiver: HttpReceiver) -> None:
+def test_a_receiver_that_does_not_answer_times_out(unread_port: int, http_receiver: HttpReceiver) -> None:
     url = f"http://127.0.0.1:{unread_port}/"
     assert reason_of(url, total_timeout=0.3) is OutboundReason.NO_ANSWER
 

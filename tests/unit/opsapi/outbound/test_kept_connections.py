@@ -245,10 +245,10 @@ def test_the_number_of_kept_connections_is_limited_by_owner_and_in_total(
     of_one = [opened(ends, time) for _ in range(MOST_FOR_ONE + 1)]
     for connection in of_one:
         pool.keep("a", connection)
-    assert [one.http.is_closed for one in of_one] == [True] + [False] * MOST_FOR_ONE
+    assert [connection.http.is_closed for connection in of_one] == [True] + [False] * MOST_FOR_ONE
     for number in range(MOST):
         pool.keep(str(number), opened(ends, time))
-    assert all(one.http.is_closed for one in of_one)
+    assert all(connection.http.is_closed for connection in of_one)
     assert len(pool._idle) == MOST
 
 

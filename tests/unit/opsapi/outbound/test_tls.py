@@ -131,7 +131,7 @@ def test_one_context_serves_all_threads_and_still_checks_names(
     with HttpReceiver(context).running() as receiver, ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(status, ["hook.example", "other.example"] * 8))
     assert answers == [200, OutboundReason.BAD_CERTIFICATE] * 8
-    assert [(one.check_hostname, one.verify_mode) for one in made] == [(True, ssl.CERT_REQUIRED)]
+    assert [(context.check_hostname, context.verify_mode) for context in made] == [(True, ssl.CERT_REQUIRED)]
 
 
 def test_the_operators_authorities_are_added_to_those_of_the_system(
