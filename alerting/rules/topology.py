@@ -234,11 +234,12 @@ def _root(
 ) -> str:
     if said and said.root not in {FIRST, HEALED}:
         known = Thing.of_key(said.root)
+        if largest and fleet.size(largest) > fleet.size(known):
+            return largest.key
         lasts = not affected.isdisjoint(fleet.hosts.get(known, frozenset()))
-        if lasts and (largest is None or fleet.size(largest) <= fleet.size(known)):
-            return said.root
-        return largest.key if largest else HEALED
-    if largest:
+        return said.root if lasts else HEALED
+    # Of many things that were down, the next is no new root when the first has recovered.
+    if largest and not (said and said.root == HEALED and fleet.size(largest) <= said.members):
         return largest.key
     return FIRST if first_is_open and (said is None or said.root == FIRST) else HEALED
 

@@ -150,7 +150,9 @@ def test_a_root_stays_until_all_its_hosts_have_recovered() -> None:
     said = Picture(3, "REPLICA_SET:s0\x1fc")
     assert root(3, 4, said=said) == said.root
     assert root(4, said=said) == HEALED
-    assert root(4, 5, 6, said=said) == "REPLICA_SET:s1\x1fc"
+    assert root(4, 5, 6, said=said) == HEALED
+    assert root(4, 5, 6, said=Picture(6, HEALED)) == HEALED
+    assert root(4, 5, 6, said=Picture(1, HEALED)) == "REPLICA_SET:s1\x1fc"
     assert root(1, 2, 3, 4, 5, 6, said=said) == "CLUSTER:c"
 
 
