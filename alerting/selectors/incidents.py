@@ -19,12 +19,14 @@ from alerting.rules.topology import (
     change_that_matters,
     covered_thing,
     picture,
+    root_words,
     things_of,
 )
 from alerting.selectors.windows import mutes_of
 from automation.models import Host
 from events.types import EVENT_TYPES, EventType
 from opsapi.fields import Among
+from opsapi.first_rows import FirstRows, first_rows
 
 _HOST_FACTS = ("hostname", "port", "replica_set_name", "cluster_name", "shard_name")
 
@@ -133,6 +135,41 @@ def messages_about(alert: Alert, alerts: Iterable[Alert]) -> Alert:
     opened = {other.id: other for other in alerts if other.status == AlertStatus.OPEN.value}
     current = {**opened, alert.id: alert} if alert.id in opened else opened
     return whole_incident(lead, list(current.values()))
+
+
+def represented(alert: Alert) -> Alert:
+    """`messages_about` an alert now."""
+    return (
+        messages_about(alert, Alert.objects.filter(with_its_incident(alert.id)))
+        if alert.incident_id
+        else alert
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentSummary:
+    """The incident of an alert, for its page: its root in words, and its first alerts, open ones first."""
+
+    ended: datetime | None
+    root: str | None
+    open: int
+    alerts: FirstRows[Alert]
+
+
+def incident_summary(alert: Alert) -> IncidentSummary | None:
+    """The incident of an alert; None if its messages are not grouped."""
+    incident = Incident.objects.filter(id=alert.incident_id).first() if alert.incident_id else None
+    if incident is None:
+        return None
+    members = Alert.objects.filter(incident_id=incident.id)
+    messages = Notification.objects.filter(alert_id=incident.lead_id, said_root__isnull=False)
+    root = messages.order_by("-sequence").values_list("said_root", flat=True).first()
+    return IncidentSummary(
+        ended=incident.ended,
+        root=root_words(root) if root else None,
+        open=members.filter(status=AlertStatus.OPEN.value).count(),
+        alerts=first_rows(members.order_by(F("resolved").desc(nulls_first=True), "created", "id")),
+    )
 
 
 def leads_of(notifications: Iterable[Notification]) -> dict[str, str]:

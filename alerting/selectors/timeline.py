@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet
+from django.db.models import OuterRef, Q, QuerySet
 
-from alerting.choices import ACTIVE, AlertStatus, NotificationStatus
+from alerting.choices import ACTIVE, AlertStatus, IncidentPart, NotificationStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationAttempt, NotificationSetting
 from alerting.notification_types import recipient_words
 from alerting.rules.delivery_policy import Mute, decide_delivery
@@ -32,8 +32,9 @@ from alerting.rules.wording import condition_words
 from alerting.selectors.alerts import alert_acknowledgement
 from alerting.selectors.config_views import config_view
 from alerting.selectors.due_notifications import due_of
+from alerting.selectors.incidents import represented
 from alerting.selectors.measurement_window import measurement_window
-from alerting.selectors.notification_log import Origin, origins_of
+from alerting.selectors.notification_log import Origin, about_alert, origins_of
 from alerting.selectors.timeline_events import FIRST, NEWEST, EventsOfAlert, began, events_of
 from alerting.selectors.windows import rules_since_start
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
@@ -62,7 +63,9 @@ class TimelineNotifications:
 
 def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime) -> TimelineNotifications:
     """The notifications of an alert, with recipients if the reader may see the configuration."""
-    of_alert = Notification.objects.filter(alert_id=alert.id)
+    of_alert = Notification.objects.filter(
+        about_alert(alert.id) if alert.incident_id else Q(alert_id=alert.id)
+    )
     ends, between = ends_of(_with_tries(of_alert), first=FIRST, newest=NEWEST)
     pending = of_alert.filter(status=NotificationStatus.PENDING.value)
     chosen = {row.id: row for row in (*ends, *_with_tries(pending).order_by("due", "id")[:PENDING])}
@@ -268,13 +271,17 @@ def _coming(read: _Read) -> Iterator[TimelineEntry]:
 def _pending_notifications(read: _Read) -> Iterator[TimelineEntry]:
     """Pending notifications, decided by the rule that decides when they are due."""
     kept = {setting.id for setting in read.settings if not setting.removed}
+    alert = represented(read.alert) if read.notifications.pending else read.alert
     for row, notification in read.notifications.pending:
+        if row.part == IncidentPart.CHANGE:
+            continue  # it is sent only if the change still matters then
         at = max(row.due, read.now)
         due = replace(
-            due_of(row, read.alert),
+            due_of(row, alert),
             config_counts=read.config is not None and read.config.enabled,
             setting_counts=row.setting_id in kept,
-            mute=_mute(read, at),
+            # An incident is muted only if all its open alerts are.
+            mute=None if row.incident_id else _mute(read, at),
         )
         entry = coming_entry(notification, decide_delivery(due, at), now=read.now)
         if entry:
