@@ -215,12 +215,16 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
 
 def _incident_messages(notifications: Sequence[Notification], facts: _Facts) -> dict[str, IncidentMessage]:
     """What messages about incidents say, by notification."""
-    views = {
-        notification.id: view
-        for notification in notifications
-        if (view := facts.incidents.get(notification.incident_id or ""))
-    }
-    return {name: IncidentMessage(view.picture(facts.said[name]), view) for name, view in views.items()}
+    found: dict[str, IncidentMessage] = {}
+    pictures: dict[tuple[str, Picture | None], Picture] = {}
+    for notification in notifications:
+        if view := facts.incidents.get(notification.incident_id or ""):
+            # Messages to many people have the same picture.
+            key = view.incident.id, facts.said[notification.id]
+            if key not in pictures:
+                pictures[key] = view.picture(facts.said[notification.id])
+            found[notification.id] = IncidentMessage(pictures[key], view)
+    return found
 
 
 def _decide_one(

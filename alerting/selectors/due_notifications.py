@@ -64,7 +64,7 @@ class Notified:
     destination: str
     subject: str
     recipient: str
-    incident_id: str | None
+    incident_id: str | None = None
 
     @property
     def key(self) -> tuple[str, ...]:

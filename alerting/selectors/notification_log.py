@@ -46,7 +46,7 @@ def about_alert(alert_id: str) -> Q:
 
 
 def alert_notification(alert_id: str, notification_id: str) -> Notification | None:
-    return Notification.objects.filter(id=notification_id, alert_id=alert_id).first()
+    return Notification.objects.filter(about_alert(alert_id), id=notification_id).first()
 
 
 def event_notifications(event_id: str, *, group_id: str, with_global: bool) -> QuerySet[Notification]:

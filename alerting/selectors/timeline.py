@@ -63,9 +63,11 @@ class TimelineNotifications:
 
 def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime) -> TimelineNotifications:
     """The notifications of an alert, with recipients if the reader may see the configuration."""
-    of_alert = Notification.objects.filter(
-        about_alert(alert.id) if alert.incident_id else Q(alert_id=alert.id)
-    )
+    about = Q(alert_id=alert.id)
+    if alert.incident_id:
+        # The messages of the incident are shown instead of the lines that refer to them.
+        about = about_alert(alert.id) & ~Q(part__isnull=False, part=IncidentPart.FOLDED.value)
+    of_alert = Notification.objects.filter(about)
     ends, between = ends_of(_with_tries(of_alert), first=FIRST, newest=NEWEST)
     pending = of_alert.filter(status=NotificationStatus.PENDING.value)
     chosen = {row.id: row for row in (*ends, *_with_tries(pending).order_by("due", "id")[:PENDING])}

@@ -6,7 +6,7 @@ import pytest
 
 from accesslist.models import Project
 from alerting.evaluation import evaluate_signals
-from alerting.models import Alert
+from alerting.models import Alert, Notification
 from opsapi import clock
 from tests.api.bodies import alert_config, global_alert_config, webhook
 from tests.client import ApiClient
@@ -96,3 +96,7 @@ def test_the_log_of_each_alert_names_the_incident(owner: ApiClient, project: Pro
     assert len({line["incidentId"] for line in [*first, *other]}) == 1
     sent = next(line for line in other if line["status"] == "PENDING")
     assert sent["id"] == first[0]["id"]
+    path = f"/groups/{project.id}/alerts/{{}}/notifications/{sent['id']}/resend"
+    for alert in Alert.objects.filter(config_id=made["id"]):
+        Notification.objects.filter(id=sent["id"]).update(status="FAILED")
+        assert owner.post(path.format(alert.id), None).json()["incidentId"] == sent["incidentId"]

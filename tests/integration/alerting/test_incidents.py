@@ -23,6 +23,7 @@ from alerting.services.destinations import destinations_trim
 from alerting.services.leases import leases_release
 from alerting.services.purge import alerts_trim
 from alerting.services.windows import window_create
+from integrations.channels import opsgenie, pagerduty, splunk_on_call
 from integrations.choices import ENDS, DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
@@ -154,6 +155,45 @@ def test_a_global_configuration_has_an_incident_in_each_project(project: Project
     deliver_all(START + WAIT)
     assert said(outside) == [(OPEN, 2, "replica set rs0")] * 2
     assert {row.group_id for row in Incident.objects.all()} == {project.id, other_project.id}
+
+
+def test_every_service_with_incidents_gets_one_key(project: Project, outside: Outside) -> None:
+    make_config(project, **GROUPED, notifications=[PAGER])
+    report(project, START, "db1", "db2")
+    deliver_all(START + WAIT)
+    report(project, START + MINUTE, "db1", "db2", up=True)
+    deliver_all(START + MINUTE)
+    incident = Incident.objects.get().id
+    messages = [message for _, _, message in outside.sent]
+    pages = [pagerduty.build_request(outside.sent[0][1], message, base_url="") for message in messages]
+    assert [(page.document["event_action"], page.document["dedup_key"]) for page in pages] == [
+        ("trigger", incident),
+        ("resolve", incident),
+    ]
+    calls = [splunk_on_call.build_request({"apiKey": "k"}, message, base_url="") for message in messages]
+    assert {call.document["entity_id"] for call in calls} == {incident}
+    alerts = [opsgenie.build_request({"apiKey": "k"}, message, base_url="") for message in messages]
+    assert alerts[0].document["alias"] == incident
+    assert f"/v2/alerts/{incident}/close" in alerts[1].url
+
+
+def test_messages_say_what_is_down_and_for_how_long(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
+    names = [f"db{number}" for number in range(1, 8)]
+    report(project, START, *names)
+    deliver_all(START + WAIT)
+    report(project, START + 12 * MINUTE, *names, up=True)
+    deliver_all(START + 12 * MINUTE)
+    opened, closed = (message for _, _, message in outside.sent)
+    assert opened.title == f"[OPEN] Host down (7 alerts): replica set rs0 (project {project.name})"
+    assert opened.facts["Root"] == "replica set rs0"
+    assert opened.facts["Open alerts"].startswith("7: ")
+    assert opened.facts["Open alerts"].endswith(" and 2 more")
+    assert closed.what == "Host down after 12 min"
+    assert closed.target in opened.facts["Open alerts"] or closed.target in {
+        f"{name}:27017" for name in names
+    }
 
 
 # --- changes that matter --------------------------------------------------------------------------
