@@ -11,7 +11,7 @@ from alerting.choices import GROUP_WAIT_SEC, LONGEST_GROUP_WAIT_SEC, Grouping
 from alerting.models import AlertConfig
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.matchers import MatcherField, fields_for
-from alerting.selectors.configs import config_found, configs_named, setting_rows
+from alerting.selectors.configs import config_found, configs_named, notifications_column
 from alerting.serializers.config_parts import (
     MOST_MATCHERS,
     MatcherDocument,
@@ -27,8 +27,7 @@ from opsapi.api.errors import BadField
 from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text, Whole
 from opsapi.api.resources import Facts, Resource
 from opsapi.api.shapes import Reference, ShapedDocument
-from opsapi.fields import JsonRows
-from opsapi.wire_json import JsonObject, without_nulls
+from opsapi.wire_json import JsonObject
 
 _MOST_TAGS = 50  # the maximum of a project
 
@@ -107,7 +106,7 @@ class AnyAlertConfigDocument(Resource):
         ErrorCode.MISSING_THRESHOLD,
     )
     columns = {
-        "notifications": JsonRows(setting_rows()),
+        "notifications": notifications_column(),
         "typeName": F("event_type"),
         "grouping": NullIf(F("grouping"), Value(Grouping.NONE.value)),
         "groupWaitSec": Case(When(~Q(grouping=Grouping.NONE.value), then=F("group_wait_sec"))),
@@ -152,7 +151,7 @@ class AnyAlertConfigDocument(Resource):
         """The configuration, with redacted secrets."""
         facts = super().facts(row)
         category = EVENT_TYPES[EventType(facts["typeName"])].category.value
-        notifications = [_present_notification(fact) for fact in facts["notifications"]]
+        notifications = [_with_fields(fact) for fact in facts["notifications"]]
         return {**facts, "typeName": category, "notifications": notifications}
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
@@ -335,18 +334,12 @@ def found_facts(config_id: str, group_id: str | None) -> Facts:
     return config_found(facts, config_id, group_id)
 
 
-def _present_notification(setting: Mapping[str, Any]) -> Facts:
-    return without_nulls(
-        {
-            "id": setting["id"],
-            "typeName": setting["type_name"],
-            "delayMin": setting["delay_min"],
-            "intervalMin": setting["interval_min"],
-            **{name: [] for name in NOTIFICATION_TYPES[setting["type_name"]].arrays},
-            **setting["fields"],
-            "teamName": setting["team_name"],
-        }
-    )
+def _with_fields(notification: Facts) -> Facts:
+    """A notification with the fields of its type next to the common fields."""
+    arrays: Facts = {name: [] for name in NOTIFICATION_TYPES[notification["typeName"]].arrays}
+    shown = {**notification, **arrays, **notification["fields"]}
+    del shown["fields"]
+    return shown
 
 
 def _matcher_faults(spec: EventTypeSpec, values: Mapping[str, Any]) -> list[BadField]:

@@ -37,7 +37,7 @@ from opsapi.encryption import CannotDecryptError, decrypt, encrypt
 from opsapi.fields import Among
 from opsapi.ids import ID_LENGTH
 
-logger = logging.getLogger("opsapi.pipeline")
+logger = logging.getLogger("opsapi.delivery")
 
 CACHED = timedelta(days=1)
 """The time after which an unused destination is deleted."""

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.choices import AlertStatus
+from alerting.dry_runs import dry_run
 from alerting.explanations import explain_config
 from alerting.models import AlertConfig
 from alerting.notification_tests import alert_config_test
@@ -21,6 +22,7 @@ from alerting.selectors.configs import (
     configs_of,
     configs_of_presets,
 )
+from alerting.selectors.noise import noise_of
 from alerting.selectors.recipient_addresses import unreachable
 from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument, present_alert
 from alerting.serializers.configs import (
@@ -34,7 +36,14 @@ from alerting.serializers.configs import (
     config_document,
     found_facts,
 )
+from alerting.serializers.dry_runs import (
+    DryRunDocument,
+    DryRunRequest,
+    dry_run_range,
+    present_dry_run,
+)
 from alerting.serializers.explanations import ExplainedHost, ExplanationDocument, present_explanation
+from alerting.serializers.noise import NoiseDocument, present_noise
 from alerting.serializers.notification_log import AlertConfigTestDocument, present_tests
 from alerting.serializers.presets import (
     PresetDocument,
@@ -71,7 +80,7 @@ _NOTIFICATION_ID = Parameter(
 )
 
 
-_READING = ("index", "retrieve", "alerts")
+_READING = ("index", "retrieve", "alerts", "noise")
 _WRITING = ("create", "replace", "update", "destroy", "test")
 
 
@@ -80,6 +89,7 @@ def _answers(document: type[AnyAlertConfigDocument]) -> dict[str, Any]:
         "index": [document],
         **dict.fromkeys(("retrieve", "create", "replace", "update"), document),
         "alerts": [AlertDocument],
+        "noise": NoiseDocument,
         "test": AlertConfigTestDocument,
     }
 
@@ -135,6 +145,11 @@ class AnyConfigViewSet(ApiViewSet):
         rows = AlertRows(self.scope, AlertStatus.OPEN.value, self.config["id"])
         return self.list(rows, lambda row: present_alert(row, self.links, now=self.now, among=self.among))
 
+    def noise(self, request: Request, **_: str) -> Response:
+        """Get how noisy the configuration was in the last four weeks."""
+        noise = noise_of([self._stored], now=self.now)[self._stored.id]
+        return Response(present_noise(noise, config_id=self._stored.id))
+
     def test(self, request: Request, **_: str) -> Response:
         """Send the notifications of the configuration, or one of them, as a test. No body is needed."""
         tests = alert_config_test(
@@ -173,14 +188,19 @@ class AnyConfigViewSet(ApiViewSet):
 class AlertConfigViewSet(AnyConfigViewSet):
     """Endpoints 8, 9 and 10, and writing configurations."""
 
-    access = {**dict.fromkeys((*_READING, "explain"), READ), **dict.fromkeys(_WRITING, WRITE)}
+    access = {**dict.fromkeys((*_READING, "explain"), READ), **dict.fromkeys((*_WRITING, "dry_run"), WRITE)}
     bodies = {
         "create": AlertConfigDocument,
         "replace": AlertConfigDocument,
         "update": AlertConfigChange,
         "explain": ExplainedHost,
+        "dry_run": DryRunRequest,
     }
-    answers = {**_answers(AlertConfigDocument), "explain": ExplanationDocument}
+    answers = {
+        **_answers(AlertConfigDocument),
+        "explain": ExplanationDocument,
+        "dry_run": DryRunDocument,
+    }
     refusals = {
         **AnyConfigViewSet.refusals,
         "create": [ErrorCode.LIMIT_REACHED],
@@ -200,6 +220,16 @@ class AlertConfigViewSet(AnyConfigViewSet):
         host = get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, self.group.id)
         found = explain_config(config=self._stored, host=host, now=self.now)
         return Response(present_explanation(found, config=self._stored, host_id=host.id))
+
+    def dry_run(self, request: Request, group_id: str) -> Response:
+        """Run a configuration over what is recorded: the alerts and notifications that it would have caused.
+
+        Nothing is written or sent.
+        """
+        values = self.body(stored={"groupId": self.group.id}, group_id=self.group.id)
+        asked = dry_run_range(values, self.now)
+        found = dry_run(group_id=self.group.id, values=values["config"], start=asked.start, end=asked.end)
+        return Response(present_dry_run(found, values["config"]))
 
 
 class MatcherFieldViewSet(ApiViewSet):

@@ -1,4 +1,4 @@
-"""Valid bodies, each made from nothing; `changes` replace fields, None takes one away."""
+"""Valid bodies, each created from nothing; `changes` replace fields, None takes one away."""
 
 from typing import Any
 
@@ -132,6 +132,11 @@ def window(**changes: Any) -> dict[str, Any]:
 def question(**changes: Any) -> dict[str, Any]:
     """Asks whether a configuration alerts on the host of the tests."""
     return _with({"hostId": HOST_ID}, changes)
+
+
+def dry_run(config: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    """Asks what a configuration would have done on the last day."""
+    return _with({"config": config or alert_config(), "period": "P1D"}, changes)
 
 
 def new_host(**changes: Any) -> dict[str, Any]:

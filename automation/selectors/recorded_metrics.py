@@ -1,0 +1,138 @@
+"""The recorded values of one metric of many hosts, in the order of their reports: a day, then an hour."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+
+from django.db import connection
+
+from automation.days import DAY, READINGS, begin_of
+from automation.metrics import Metric
+from automation.models import Host, Measurement, Source
+from automation.readings import NUMBERS
+from opsapi.wire_json import JsonObject
+
+HOUR = timedelta(hours=1)
+
+_EXTREMES = f"""
+SELECT source_id, min(numbers[%(number)s]), max(numbers[%(number)s])
+  FROM {READINGS}
+ WHERE source_id = ANY(%(sources)s) AND reported >= %(since)s AND reported < %(until)s
+ GROUP BY source_id
+"""  # noqa: S608 - contains only our own names
+# A report with several values counts with their mean, so it and the next report are always read.
+_CROSSING = f"""
+SELECT reported, report, source_id, value
+  FROM (SELECT *, lag(value) OVER ordered AS before, lag(size) OVER ordered AS size_before
+          FROM (SELECT source_id, reported, report, age, numbers[%(number)s] AS value,
+                       count(*) OVER (PARTITION BY source_id, reported, report) AS size
+                  FROM {READINGS}
+                 WHERE source_id = ANY(%(sources)s) AND reported >= %(since)s AND reported < %(until)s
+                   AND numbers[%(number)s] IS NOT NULL) AS sized
+        WINDOW ordered AS (PARTITION BY source_id ORDER BY reported, report, age DESC)) AS compared
+ WHERE before IS NULL OR size > 1 OR size_before > 1
+    OR (value > %(level)s) <> (before > %(level)s) OR (value < %(level)s) <> (before < %(level)s)
+ ORDER BY reported, report, source_id
+"""  # noqa: S608 - contains only our own names
+_LAST = f"""
+SELECT reading.reported, reading.report, reading.source_id, reading.numbers[%(number)s]
+  FROM unnest(%(sources)s::int[]) AS given (source_id)
+ CROSS JOIN LATERAL (SELECT reported, report
+                       FROM {READINGS}
+                      WHERE source_id = given.source_id AND numbers[%(number)s] IS NOT NULL
+                        AND reported >= %(since)s AND reported < %(until)s
+                      ORDER BY reported DESC, report DESC
+                      LIMIT 1) AS last
+  JOIN {READINGS} AS reading
+    ON reading.source_id = given.source_id AND reading.reported = last.reported
+   AND reading.report = last.report AND reading.numbers[%(number)s] IS NOT NULL
+ WHERE reading.reported >= %(since)s AND reading.reported < %(until)s
+ ORDER BY reading.reported, reading.report, reading.source_id
+"""  # noqa: S608 - contains only our own names
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedValues:
+    """The values of a metric that one report has of a source."""
+
+    source: int
+    reported: datetime
+    values: list[float]
+
+
+def sources_of_hosts(group_id: str) -> Mapping[int, Host]:
+    """The hosts of a project that were measured themselves, by their source."""
+    sources = Source.objects.filter(host__group=group_id, host__deleted=None, database="")
+    return {source.id: source.host for source in sources.select_related("host").order_by("host_id")}
+
+
+def has_old_measurements(group_id: str, since: datetime, until: datetime) -> bool:
+    """Whether measurements of an earlier version from this time range are not moved yet."""
+    old = Measurement.objects.filter(reported__gte=since, reported__lte=until, host__group=group_id)
+    return old.exists()
+
+
+def days_between(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """Split a time range at midnight UTC into half-open ranges, each in one partition."""
+    while start < end:
+        until = min(end, begin_of(start.astimezone(UTC).date()) + DAY)
+        yield start, until
+        start = until
+
+
+def hours_between(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """Split a time range into half-open ranges of an hour."""
+    while start < end:
+        until = min(end, start + HOUR)
+        yield start, until
+        start = until
+
+
+ValueRange = tuple[float, float]
+"""The lowest and the highest value of a source in a time range."""
+
+
+def value_ranges(
+    sources: Collection[int], metric: Metric, since: datetime, until: datetime
+) -> dict[int, ValueRange]:
+    """The range of the values of each source reported from `since` to before `until`, on one UTC day."""
+    with connection.cursor() as cursor:
+        cursor.execute(_EXTREMES, _parameters(sources, metric, since, until))
+        return {source: (lowest, highest) for source, lowest, highest in cursor if lowest is not None}
+
+
+def crossing_values(
+    sources: Collection[int], metric: Metric, level: float, since: datetime, until: datetime
+) -> list[ReportedValues]:
+    """The values in the reports from `since` to before `until`, on one UTC day, in order of time.
+
+    Leaves out a report whose only value is on the same side of the level as the only value of the report
+    before it. The first report of each source is always there.
+    """
+    parameters = {**_parameters(sources, metric, since, until), "level": level}
+    return _read(_CROSSING, parameters)
+
+
+def last_values(
+    sources: Collection[int], metric: Metric, since: datetime, until: datetime
+) -> list[ReportedValues]:
+    """The values in the last report of each source that has any, from `since` to before `until`."""
+    return _read(_LAST, _parameters(sources, metric, since, until)) if sources else []
+
+
+def _read(statement: str, parameters: JsonObject) -> list[ReportedValues]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return _by_report(cursor.fetchall())
+
+
+def _parameters(sources: Collection[int], metric: Metric, since: datetime, until: datetime) -> JsonObject:
+    return {"sources": list(sources), "number": NUMBERS[metric], "since": since, "until": until}
+
+
+def _by_report(rows: Iterable[tuple[datetime, int, int, float]]) -> list[ReportedValues]:
+    return [
+        ReportedValues(source, reported, [value for *_, value in same])
+        for (reported, _, source), same in groupby(rows, key=lambda row: row[:3])
+    ]
