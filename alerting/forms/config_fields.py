@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from unfold import widgets
 
+from alerting.choices import GROUP_WAIT_SEC, Grouping
 from alerting.forms.config_documents import Typed
 from alerting.forms.config_inputs import (
     MATCHER_INPUTS,
@@ -28,6 +29,8 @@ _HELP = {
     "delayMin": "Leave blank for 0: notify immediately.",
     "username": "The name the user logs in with.",
     "teamId": "Select a team, or enter a team ID.",
+    "grouping": "Grouped: the alerts of a machine, replica set, shard, cluster or agent are one message.",
+    "groupWaitSec": f"Only for grouped messages. Leave blank for {GROUP_WAIT_SEC}.",
     "units": "Leave blank for the base unit of the metric.",
 }
 TEAMS = "config-teams"
@@ -79,6 +82,13 @@ def field_of(declared: Input, choices: Choices | None = None, stored: str | None
             mode = _INPUT_MODES.get(declared.kind)
             attributes = {"inputmode": mode} if mode else {}
             return themed(forms.CharField(widget=forms.TextInput(attributes), **options))
+
+
+def grouping_field(declared: Input) -> forms.Field:
+    """The grouping of messages; the API leaves out the default."""
+    words = {Grouping.TOPOLOGY.value: "Grouped: one message for each outage"}
+    grouped = [(name, words[name]) for name in declared.choices if name in words]
+    return field_of(declared, [("", "Separate: messages for each alert"), *grouped])
 
 
 def event_field(*, is_global: bool) -> forms.Field:
