@@ -30,7 +30,7 @@ from alerting.selectors.timeline_notifications import (
 
 
 @dataclass(frozen=True, slots=True)
-class _Messages:
+class _UserMessages:
     """The messages of an alert by setting: to the user's addresses, to all recipients, and whether any."""
 
     own: Mapping[str, NotificationExplanation]
@@ -60,7 +60,7 @@ def explain_user(facts: DeliveryFacts, user: User, *, sees_config: bool, now: da
 
 
 def _explained(
-    setting: NotificationSetting, facts: DeliveryFacts, user: User, messages: _Messages
+    setting: NotificationSetting, facts: DeliveryFacts, user: User, messages: _UserMessages
 ) -> UserNotification:
     alert = facts.alert
     reached = reached_user(setting, user, group_id=alert.group_id)
@@ -93,10 +93,10 @@ def _of_user(facts: DeliveryFacts, user: User) -> QuerySet[Notification]:
     return Notification.objects.filter(of_user, alert_id=facts.alert.id, channel__isnull=False)
 
 
-def _messages(facts: DeliveryFacts, user: User, now: datetime) -> _Messages:
+def _messages(facts: DeliveryFacts, user: User, now: datetime) -> _UserMessages:
     """For each setting the delivered message, or else the newest."""
     of_alert = Notification.objects.filter(alert_id=facts.alert.id)
-    return _Messages(
+    return _UserMessages(
         own=_by_setting(_of_user(facts, user), facts, now),
         shared=_by_setting(of_alert.filter(channel=None), facts, now),
         any=frozenset(of_alert.values_list("setting_id", flat=True).distinct()),
