@@ -14,6 +14,7 @@ urlpatterns = [
     route("groups/<group_id>/alerts", AlertViewSet, get="index"),
     route("groups/<group_id>/alerts/<alert_id>", AlertViewSet, get="retrieve", patch="acknowledge"),
     route("groups/<group_id>/alerts/<alert_id>/alertConfigs", AlertViewSet, get="configs"),
+    route("groups/<group_id>/alerts/<alert_id>/explanation", AlertViewSet, get="explanation"),
     route("groups/<group_id>/alerts/<alert_id>/notifications", AlertViewSet, get="notifications"),
     route(
         "groups/<group_id>/alerts/<alert_id>/notifications/<notification_id>/resend",
@@ -24,10 +25,12 @@ urlpatterns = [
     route("globalAlerts", GlobalAlertViewSet, get="index"),
     route("globalAlerts/<global_alert_id>", GlobalAlertViewSet, get="retrieve", patch="acknowledge"),
     route("globalAlerts/<global_alert_id>/alertConfigs", GlobalAlertViewSet, get="configs"),
+    route("globalAlerts/<global_alert_id>/explanation", GlobalAlertViewSet, get="explanation"),
     route("globalAlerts/<global_alert_id>/notifications", GlobalAlertViewSet, get="notifications"),
     route("groups/<group_id>/alertConfigs", AlertConfigViewSet, get="index", post="create"),
-    # Before the configurations, whose IDs it cannot be.
+    # Before the configurations, whose IDs they cannot be.
     route("groups/<group_id>/alertConfigs/presets", PresetViewSet, get="index", post="create"),
+    route("groups/<group_id>/alertConfigs/dryRun", AlertConfigViewSet, post="dry_run"),
     route(
         "groups/<group_id>/alertConfigs/<config_id>",
         AlertConfigViewSet,

@@ -116,6 +116,11 @@ def users_of_org(org_id: str, sight: Sight = EVERYTHING) -> QuerySet[User]:
     return users_seen(sight).filter(_belongs_to([org_id]))
 
 
+def first_users_of_org(org_id: str, most: int) -> QuerySet[User]:
+    """Return the first users of the organization by name, at most so many."""
+    return users_of_org(org_id).order_by("username_key")[:most]
+
+
 def users_of_group(group_id: str, sight: Sight) -> QuerySet[User]:
     """Return the users with a role in the project, directly or by a team."""
     direct = RoleGrant.objects.filter(project_id=group_id, user__isnull=False)

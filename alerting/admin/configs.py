@@ -12,9 +12,11 @@ from django.utils.safestring import SafeString
 
 from accesslist.models import Project
 from alerting.access import WRITE, WRITE_GLOBAL
+from alerting.explanations import explain_config
 from alerting.forms.config_inputs import event_types
 from alerting.forms.configs import ConfigForm, CopyForm, NewConfigForm, TestNotificationForm, destinations_of
 from alerting.forms.presets import PresetsForm
+from alerting.forms.questions import HostQuestion
 from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.notification_tests import alert_config_test
 from alerting.notification_types import NOTIFICATION_TYPES
@@ -276,7 +278,7 @@ class AlertConfigAdmin(ConsoleAdmin):
             (choice, action_url(AlertConfig, row.pk, "test", notification=choice.id) if may_test else "")
             for choice in destinations_of(row)
         ]
-        shown = {"destinations": destinations, "tests": may_test}
+        shown = {"destinations": destinations, "tests": may_test, **_explained(request, row)}
         return {**super().page_context(request, row), **shown}
 
     @admin.display(description="type", ordering="event_type")
@@ -375,6 +377,16 @@ class NotificationSettingAdmin(ConsoleAdmin):
     empty_text = "No alert configuration has notifications."
 
     fields_json = staticmethod(json_field("fields"))
+
+
+def _explained(request: HttpRequest, config: AlertConfig) -> Context:
+    """Whether a project's configuration alerts on the host that the URL names."""
+    if config.group is None:
+        return {}
+    question = HostQuestion(request.GET, group_id=config.group.id)
+    host = question.chosen()
+    explained = explain_config(config=config, host=host, now=clock.now()) if host else None
+    return {"question": question, "explained": explained, "explained_host": host}
 
 
 def _listed(line: str, rows: Iterable[tuple[object, ...]], more: str = "") -> SafeString:

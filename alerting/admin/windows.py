@@ -1,6 +1,7 @@
 """Maintenance windows in the console."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -142,19 +143,19 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     class Media:
         css = {"all": ["console/windows.css"]}
 
-    def prepare(self, rows: Sequence[MaintenanceWindow]) -> None:
-        """Counts what the windows of a list mute, in one go."""
+    def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        """Counts what the windows mute, in one go."""
         extents = window_extents(rows)
         for row in rows:
-            row.extent = extents[row.id]  # type: ignore[attr-defined]  # for `mutes`
+            row.extent = extents[row.id]
 
-    def page_context(self, request: HttpRequest, row: MaintenanceWindow) -> Context:
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
         """Add what the window mutes, in the tense of its state, and its next occurrences."""
         now = clock.now()
         verb, tone = _VERBS[row.rule.state(now)]
         values = {name: getattr(row, name) for name in _OF_PREVIEW}
         shown = {
-            "extent": window_extents([row])[row.id],
+            "extent": row.extent,
             "verb": verb,
             "tone": tone.value,
             "over": tone is Tone.PLAIN,
@@ -163,9 +164,9 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         return {**super().page_context(request, row), **shown}
 
     @admin.display(description="mutes")
-    def mutes(self, window: MaintenanceWindow) -> SafeString | str:
+    def mutes(self, window: Any) -> SafeString | str:
         """The full effect; for ended windows only the alert types."""
-        extent: MuteExtent = window.extent  # type: ignore[attr-defined]  # of `prepare`
+        extent: MuteExtent = window.extent
         state = window.rule.state(clock.now())
         if state is WindowState.EXPIRED:
             return self.types(window)

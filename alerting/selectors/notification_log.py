@@ -10,10 +10,12 @@ from django.db.models.functions import NullIf
 from accesslist.models import Team
 from alerting.choices import NotificationStatus, PeopleType
 from alerting.models import AlertConfig, Notification, NotificationAttempt, NotificationSetting
-from alerting.selectors.notification_settings import type_of
+from alerting.notification_types import recipient_words
+from alerting.selectors.notification_settings import recipient_shown, team_name, type_of
+from alerting.selectors.recipient_addresses import recipient_label
 from events.selectors import EventRow, event_row
 from integrations.channels import CHANNELS
-from integrations.choices import MessageKind
+from integrations.choices import ChannelType, MessageKind
 from integrations.models import Integration
 
 MOST_ATTEMPTS = 100
@@ -159,3 +161,16 @@ def _teams(settings: Mapping[str, NotificationSetting]) -> dict[str, str]:
     team = PeopleType.TEAM
     ids = {setting.fields["teamId"] for setting in settings.values() if setting.type_name == team}
     return dict(Team.objects.filter(id__in=ids).values_list("id", "name")) if ids else {}
+
+
+def setting_words(setting: NotificationSetting, group_id: str) -> str:
+    """The recipients of a setting, as in the log."""
+    kind = type_of(setting)
+    if not kind.for_people:
+        shown = recipient_shown(setting, group_id=group_id)
+        channel = ChannelType(setting.type_name)
+        return recipient_words(type_name=setting.type_name, channel=channel, recipient=shown)
+    team = setting.type_name == PeopleType.TEAM
+    place = team_name(setting.fields["teamId"], None) or "" if team else ""
+    label = recipient_label(setting)
+    return recipient_words(type_name=setting.type_name, channel=None, recipient=label, place=place)

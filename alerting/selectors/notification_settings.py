@@ -27,6 +27,18 @@ def type_of(setting: NotificationSetting) -> NotificationType:
     return NOTIFICATION_TYPES[setting.type_name]
 
 
+def filled(row: NotificationSetting, place: int, values: Mapping[str, Any]) -> NotificationSetting:
+    """Set the values of a row except its secrets, which are redacted in `fields`; nothing is saved.
+
+    `values` are a validated setting, by their wire names.
+    """
+    kind = NOTIFICATION_TYPES[values["typeName"]]
+    row.position, row.type_name, row.delay_min = place, kind.type, values["delayMin"]
+    row.interval_min = values.get("intervalMin", kind.default_interval_min)
+    row.fields = kind.shown(values)
+    return row
+
+
 def stands_for_people(notification: Notification) -> bool:
     """Whether it is for people, or for one of their addresses."""
     return NOTIFICATION_TYPES[notification.type_name].for_people

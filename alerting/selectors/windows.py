@@ -24,6 +24,7 @@ from automation.models import Host
 from events.models import Event
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.resources import Facts
+from opsapi.fields import Among
 
 
 def windows_of(group_id: str, *, not_over_at: datetime | None = None) -> QuerySet[MaintenanceWindow]:
@@ -209,8 +210,9 @@ def _of_subjects(notifications: Collection[Notification], of_alert: str, of_even
     """By notification, a column of its alert or of its event."""
     alerts = {notification.alert_id for notification in notifications if notification.alert_id}
     events = {notification.event_id for notification in notifications if notification.event_id}
-    found = dict(Alert.objects.filter(id__in=alerts).values_list("id", of_alert))
-    found |= dict(Event.objects.filter(id__in=events).values_list("id", of_event))
+    found = dict(Alert.objects.filter(Among("id", alerts)).values_list("id", of_alert))
+    if events:
+        found |= dict(Event.objects.filter(Among("id", events)).values_list("id", of_event))
     return {
         notification.id: found[about]
         for notification in notifications

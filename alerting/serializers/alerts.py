@@ -97,7 +97,7 @@ def present_alert(
         "updated": row["wire_updated"],
         "status": row["status"],
         "tags": row["tags"],
-        **_target(row),
+        **present_target(row["event_type"], row["facts"]),
     }
     for name, column in _OPTIONAL:
         if row[column] is not None:
@@ -155,9 +155,9 @@ def _relations(shown: Mapping[str, Any], row: AlertRow, path: str, among: str | 
     return {**relations, "alertConfigs": f"{path}/alertConfigs", "notifications": f"{path}/notifications"}
 
 
-def _target(row: AlertRow) -> JsonObject:
-    facts = row["facts"]
-    names = _TARGET[row["event_type"]]
+def present_target(event_type: str, facts: Mapping[str, Any]) -> JsonObject:
+    """The target of an alert or event of this type, from its facts."""
+    names = _TARGET[event_type]
     shown = {name: facts[name] for name in names if name in facts}
     if "hostname" in facts and "hostnameAndPort" in names:
         shown["hostnameAndPort"] = host_and_port(facts["hostname"], facts.get("port"))  # agents have no port

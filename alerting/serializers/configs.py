@@ -9,7 +9,7 @@ from rest_framework import serializers
 from alerting.models import AlertConfig
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.matchers import MatcherField, fields_for
-from alerting.selectors.configs import config_found, configs_named, setting_rows
+from alerting.selectors.configs import config_found, configs_named, notifications_column
 from alerting.serializers.config_parts import (
     MOST_MATCHERS,
     MatcherDocument,
@@ -25,8 +25,7 @@ from opsapi.api.errors import BadField
 from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text
 from opsapi.api.resources import Facts, Resource
 from opsapi.api.shapes import Reference, ShapedDocument
-from opsapi.fields import JsonRows
-from opsapi.wire_json import JsonObject, without_nulls
+from opsapi.wire_json import JsonObject
 
 _MOST_TAGS = 50  # the maximum of a project
 
@@ -102,7 +101,7 @@ class AnyAlertConfigDocument(Resource):
         ErrorCode.THRESHOLD_PRESENT,
         ErrorCode.MISSING_THRESHOLD,
     )
-    columns = {"notifications": JsonRows(setting_rows()), "typeName": F("event_type")}
+    columns = {"notifications": notifications_column(), "typeName": F("event_type")}
 
     id = serializers.CharField(read_only=True)
     created = serializers.DateTimeField(read_only=True)
@@ -126,7 +125,7 @@ class AnyAlertConfigDocument(Resource):
         """The configuration, with redacted secrets."""
         facts = super().facts(row)
         category = EVENT_TYPES[EventType(facts["typeName"])].category.value
-        notifications = [_present_notification(fact) for fact in facts["notifications"]]
+        notifications = [_with_fields(fact) for fact in facts["notifications"]]
         return {**facts, "typeName": category, "notifications": notifications}
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
@@ -309,18 +308,12 @@ def found_facts(config_id: str, group_id: str | None) -> Facts:
     return config_found(facts, config_id, group_id)
 
 
-def _present_notification(setting: Mapping[str, Any]) -> Facts:
-    return without_nulls(
-        {
-            "id": setting["id"],
-            "typeName": setting["type_name"],
-            "delayMin": setting["delay_min"],
-            "intervalMin": setting["interval_min"],
-            **{name: [] for name in NOTIFICATION_TYPES[setting["type_name"]].arrays},
-            **setting["fields"],
-            "teamName": setting["team_name"],
-        }
-    )
+def _with_fields(notification: Facts) -> Facts:
+    """A notification with the fields of its type next to the common fields."""
+    arrays: Facts = {name: [] for name in NOTIFICATION_TYPES[notification["typeName"]].arrays}
+    shown = {**notification, **arrays, **notification["fields"]}
+    del shown["fields"]
+    return shown
 
 
 def _matcher_faults(spec: EventTypeSpec, values: Mapping[str, Any]) -> list[BadField]:

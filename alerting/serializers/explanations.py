@@ -14,6 +14,9 @@ from opsapi.api.fields import Identifier
 from opsapi.clock import wire_time
 from opsapi.wire_json import JsonObject, without_nulls
 
+REASONS = [reason.value for reason in NoAlertReason]
+"""The wire values of the reason why a configuration does not alert."""
+
 
 class ExplainedHost(Document):
     """The host that is compared with the configuration."""
@@ -59,7 +62,7 @@ class ExplanationDocument(Document):
         help_text="Whether an alert is open, or would open now, and no maintenance window mutes it."
     )
     reason = serializers.ChoiceField(
-        [reason.value for reason in NoAlertReason],
+        REASONS,
         required=False,
         help_text="The first reason why not, in this order; absent if wouldAlert is true.",
     )

@@ -21,6 +21,11 @@ from opsapi.api.resources import Facts, Resource
 from opsapi.fields import WireTime
 from opsapi.wire_json import JsonObject, without_nulls
 
+KINDS = [kind.value for kind in MessageKind]
+"""The wire values of a notification's `kind`."""
+STATUSES = [status.value for status in NotificationStatus]
+TYPE_NAMES = [*NOTIFICATION_TYPES]
+
 _TIME_HELP = "Absent if the receiver could not be reached."
 
 
@@ -55,8 +60,8 @@ class LoggedNotificationDocument(Resource):
         help_text="ID of the notification in the alert configuration.",
         example=ANOTHER_ID,
     )
-    kind = ShownChoice([kind.value for kind in MessageKind], example=MessageKind.OPEN.value)
-    typeName = ShownChoice([*NOTIFICATION_TYPES], source="type_name", example=EMAIL.type)
+    kind = ShownChoice(KINDS, example=MessageKind.OPEN.value)
+    typeName = ShownChoice(TYPE_NAMES, source="type_name", example=EMAIL.type)
     channel = ShownChoice(
         [*CHANNELS],
         required=False,
@@ -69,9 +74,7 @@ class LoggedNotificationDocument(Resource):
         help_text="Redacted if it contains a secret.",
         example="oncall@example.com",
     )
-    status = ShownChoice(
-        [status.value for status in NotificationStatus], example=NotificationStatus.DELIVERED.value
-    )
+    status = ShownChoice(STATUSES, example=NotificationStatus.DELIVERED.value)
     reason = ShownText(required=False, help_text="Why the notification was not delivered, or not yet.")
     created = ShownTime()
     due = serializers.DateTimeField(required=False, help_text="Time of the next attempt, while PENDING.")

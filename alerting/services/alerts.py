@@ -211,7 +211,7 @@ def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
     """Open alerts whose shortest delay has passed, and schedule their notifications."""
     for alert in alerts:
         alert.status, alert.updated = AlertStatus.OPEN.value, now
-    opened = Alert.objects.filter(id__in=[alert.id for alert in alerts])
+    opened = Alert.objects.filter(Among("id", [alert.id for alert in alerts]))
     opened.update(status=AlertStatus.OPEN.value, updated=now)
     events = [(alert.group_id, _opened_event(alert)) for alert in alerts]
     groups_events_record(events=events, actor=SYSTEM, now=now)
@@ -241,7 +241,7 @@ def alerts_cancel(*, alerts: QuerySet[Alert], actor: Actor, now: datetime) -> No
 
 
 def _cancel(ending: Sequence[Alert], actor: Actor, now: datetime) -> None:
-    Alert.objects.filter(id__in=[alert.id for alert in ending]).update(
+    Alert.objects.filter(Among("id", [alert.id for alert in ending])).update(
         status=AlertStatus.CANCELLED.value, resolved=now, updated=now
     )
     were_open = [alert for alert in ending if alert.status == AlertStatus.OPEN.value]

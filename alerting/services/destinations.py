@@ -60,6 +60,7 @@ UPDATE alerting_destination SET tried = %(now)s, next_try = CASE
                pace_ms * interval '1 millisecond'))
            ELSE next_try END
  WHERE id IN (SELECT id FROM alerting_destination WHERE id = ANY(%(ids)s) ORDER BY id FOR UPDATE)
+RETURNING (SELECT down.host FROM alerting_unreachablehost AS down WHERE down.host = alerting_destination.host)
 """
 _KEEP = """
 INSERT INTO alerting_destination AS known
@@ -166,9 +167,10 @@ def destinations_tried(*, ids: Sequence[str], now: datetime) -> None:
     with connection.cursor() as cursor:
         values: dict[str, Any] = {"ids": sorted(ids), "now": now, "limit": PROBED_AFTER, "probe": PROBE_EVERY}
         cursor.execute(_TRIED, values)
-    hosts = UnreachableHost.objects.filter(
-        host__in=Destination.objects.filter(Among("id", ids)).values("host")
-    ).order_by("host")
+        unreachable = {host for (host,) in cursor.fetchall() if host is not None}
+    if not unreachable:
+        return
+    hosts = UnreachableHost.objects.filter(Among("host", unreachable)).order_by("host")
     for host in hosts.select_for_update():
         host.next_try = now + probe_gap(host.failures)
         host.save(update_fields=["next_try"])

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef
 from alerting.choices import ACTIVE, DropReason, NotificationStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.selectors.notification_settings import setting_secrets
+from alerting.selectors.notification_settings import filled, setting_secrets, type_of
 from alerting.services.notifications import notifications_drop
 from integrations.choices import ENDS
 from opsapi.batches import ROWS_AT_ONCE, delete_batch
@@ -92,11 +92,7 @@ def _write(config: AlertConfig, values: Values, place: int, row: NotificationSet
 
 def _filled(row: NotificationSetting, place: int, values: Values) -> NotificationSetting:
     """Set the values of the row: secrets encrypted, and redacted in `fields`."""
-    kind = NOTIFICATION_TYPES[values["typeName"]]
-    secrets = kind.secrets(values)
-    row.position, row.type_name, row.delay_min = place, kind.type, values["delayMin"]
-    row.interval_min = values.get("intervalMin", kind.default_interval_min)
-    row.fields = kind.shown(values)
+    secrets = type_of(filled(row, place, values)).secrets(values)
     row.secrets = encrypt(json.dumps(secrets), owner=row.id) if secrets else None
     return row
 

@@ -351,7 +351,9 @@ def _so_far(
     that no number is used twice.
     """
     settings = {setting.id: setting for setting, _ in notified}
-    rows = Notification.objects.filter(alert__in={alert.id for _, alert in notified}, setting_id__in=settings)
+    rows = Notification.objects.filter(
+        Among("alert_id", {alert.id for _, alert in notified}), Among("setting_id", settings)
+    )
     waiting: set[tuple[str, str]] = set()
     numbers: Counter[tuple[str, str]] = Counter()
     fields = ("alert_id", "setting_id", "type_name", "channel", "kind", "status")

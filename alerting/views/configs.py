@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.choices import AlertStatus
+from alerting.dry_runs import dry_run
 from alerting.explanations import explain_config
 from alerting.models import AlertConfig
 from alerting.notification_tests import alert_config_test
@@ -33,6 +34,12 @@ from alerting.serializers.configs import (
     MatcherFieldsDocument,
     config_document,
     found_facts,
+)
+from alerting.serializers.dry_runs import (
+    DryRunDocument,
+    DryRunRequest,
+    dry_run_range,
+    present_dry_run,
 )
 from alerting.serializers.explanations import ExplainedHost, ExplanationDocument, present_explanation
 from alerting.serializers.notification_log import AlertConfigTestDocument, present_tests
@@ -173,14 +180,19 @@ class AnyConfigViewSet(ApiViewSet):
 class AlertConfigViewSet(AnyConfigViewSet):
     """Endpoints 8, 9 and 10, and writing configurations."""
 
-    access = {**dict.fromkeys((*_READING, "explain"), READ), **dict.fromkeys(_WRITING, WRITE)}
+    access = {**dict.fromkeys((*_READING, "explain"), READ), **dict.fromkeys((*_WRITING, "dry_run"), WRITE)}
     bodies = {
         "create": AlertConfigDocument,
         "replace": AlertConfigDocument,
         "update": AlertConfigChange,
         "explain": ExplainedHost,
+        "dry_run": DryRunRequest,
     }
-    answers = {**_answers(AlertConfigDocument), "explain": ExplanationDocument}
+    answers = {
+        **_answers(AlertConfigDocument),
+        "explain": ExplanationDocument,
+        "dry_run": DryRunDocument,
+    }
     refusals = {
         **AnyConfigViewSet.refusals,
         "create": [ErrorCode.LIMIT_REACHED],
@@ -200,6 +212,16 @@ class AlertConfigViewSet(AnyConfigViewSet):
         host = get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, self.group.id)
         found = explain_config(config=self._stored, host=host, now=self.now)
         return Response(present_explanation(found, config=self._stored, host_id=host.id))
+
+    def dry_run(self, request: Request, group_id: str) -> Response:
+        """Run a configuration over what is recorded: the alerts and notifications that it would have caused.
+
+        Nothing is written or sent.
+        """
+        values = self.body(stored={"groupId": self.group.id}, group_id=self.group.id)
+        asked = dry_run_range(values, self.now)
+        found = dry_run(group_id=self.group.id, values=values["config"], start=asked.start, end=asked.end)
+        return Response(present_dry_run(found, values["config"]))
 
 
 class MatcherFieldViewSet(ApiViewSet):

@@ -83,9 +83,6 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
             return rows.none()
         return rows.filter(**{f"{self.group_path}__in": visible_scope.group_ids})
 
-    def prepare(self, rows: Sequence[Any]) -> None:
-        """Load related data of the list columns at once."""
-
     def is_shown_to(self, visible_scope: VisibleScope) -> bool:
         """Whether any rows can be visible to an operator with this scope."""
         found = visible_scope if self.in_any_scope else self.group_path and visible_scope.group_ids

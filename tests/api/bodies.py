@@ -134,6 +134,11 @@ def question(**changes: Any) -> dict[str, Any]:
     return _with({"hostId": HOST_ID}, changes)
 
 
+def dry_run(config: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    """Asks what a configuration would have done on the last day."""
+    return _with({"config": config or alert_config(), "period": "P1D"}, changes)
+
+
 def new_host(**changes: Any) -> dict[str, Any]:
     """What makes a host."""
     return _with({"hostname": "db2.example.com", "port": 27017}, changes)

@@ -40,6 +40,7 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, node.attr
 
 
+@cache
 def old_words(name: str) -> list[str]:
     """The old words in a name of any case."""
     if name in RULES["keep"]:

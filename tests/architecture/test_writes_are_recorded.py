@@ -291,6 +291,7 @@ EMPTY_ONLY = {"DELETE /orgs/<org_id>"}
 """What takes an organization without projects."""
 
 READS: Mapping[str, Any] = {
+    "POST /groups/<group_id>/alertConfigs/dryRun": bodies.dry_run(),
     "POST /groups/<group_id>/alertConfigs/<config_id>/explain": bodies.question(),
     "POST /groups/<group_id>/maintenanceWindows/preview": bodies.window(),
 }

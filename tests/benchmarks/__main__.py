@@ -16,6 +16,7 @@ from tests.benchmarks import (
     alert_list,
     deliveries,
     documents,
+    dry_run_cost,
     event_pages,
     fleet,
     https_cost,
@@ -41,6 +42,7 @@ ROWS: Mapping[str, Callable[[BenchmarkScene], list[Line]]] = {
     "signals": signal_cost.measure,
     "deliveries": deliveries.measure,
     "documents": documents.measure,
+    "dryRuns": dry_run_cost.measure,
     "memory": memory.measure,
 }
 _PACKAGES = (

@@ -21,7 +21,7 @@ class Pace:
 
     Of the fleet: seconds of full load and of the lag, and minutes' worth of reports. Notifications: so many
     for each rate, and so many due at once while a receiver is dead. Of the agent: how many hosts it watches,
-    and in how many rounds.
+    and in how many rounds. Days of measurements for dry runs.
     """
 
     rounds: int
@@ -36,6 +36,7 @@ class Pace:
     due: int
     agent_hosts: tuple[int, ...]
     agent_rounds: int
+    recorded_days: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ FULL = (
         due=10_000,
         agent_hosts=(10, 100, 500),
         agent_rounds=6,
+        recorded_days=7,
     ),
 )
 QUICK = (
@@ -84,5 +86,6 @@ QUICK = (
         due=1_000,
         agent_hosts=(10, 100),
         agent_rounds=2,
+        recorded_days=1,
     ),
 )

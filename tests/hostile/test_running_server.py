@@ -131,7 +131,7 @@ def test_every_request_is_answered_without_a_fault_or_a_secret(
         record_property(SUMMARY, f"slowest refusal: {barrage.tally.slowest_refusal}")
         record_property(SUMMARY, f"slowest answer: {barrage.tally.slowest}")
     assert not barrage.tally.faults
-    assert not barrage.tally.printed
+    assert not barrage.tally.leaked
     assert not barrage.tally.shapeless
     assert converse(target.port, [GOOD], listens=True) == [200]
 

@@ -28,6 +28,9 @@ def notification(**changes: Any) -> TimelineNotification:
     values: dict[str, Any] = {
         "id": "a" * 24,
         "setting_id": "b" * 24,
+        "type_name": "EMAIL",
+        "channel": "EMAIL",
+        "address": "oncall@example.com",
         "kind": MessageKind.OPEN,
         "recipient": "oncall@example.com",
         "status": NotificationStatus.PENDING,

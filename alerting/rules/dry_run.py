@@ -1,0 +1,302 @@
+"""What an alert configuration would have done with recorded observations. Pure.
+
+`DryRun` folds the observations in the order of time with `transition.step`, the function of evaluation.
+`messages_of_alert` and `messages_of_event` decide each message with `delivery_policy.decide_delivery`, the
+function of delivery, as if every receiver answered at once and nobody acknowledged.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from alerting.choices import AlertStatus
+from alerting.rules.delivery_policy import (
+    DeliveryStep,
+    DueNotification,
+    Mute,
+    decide_delivery,
+    drop_reason,
+    repeat_due,
+)
+from alerting.rules.observations import Condition, Observation
+from alerting.rules.transition import AlertAction, AlertView, ConfigView, step, target_of
+from alerting.rules.windows import WindowRule, active_windows, muting
+from events.types import EVENT_TYPES, AlertEffect, EventType, Needs, Target
+from integrations.choices import MessageKind
+
+
+class DryRunLimit(StrEnum):
+    """Why a dry run can differ from what would have happened, or why there is nothing to evaluate."""
+
+    NOT_RECORDED = "NOT_RECORDED"
+    """Nothing records when the condition began and ended, so it is not evaluated."""
+    NOT_PRODUCED = "NOT_PRODUCED"
+    """Nothing makes events of this type, so it is not evaluated."""
+    CURRENT_FACTS = "CURRENT_FACTS"
+    """Matchers compare with the hosts as they are now."""
+    CURRENT_WINDOWS = "CURRENT_WINDOWS"
+    """Maintenance windows and recipients are as they are now."""
+    ENDS_NOT_RECORDED = "ENDS_NOT_RECORDED"
+    """A replica set or cluster that loses its last host ends its alerts, which is not recorded."""
+    EARLIER_EVENTS_LEFT_OUT = "EARLIER_EVENTS_LEFT_OUT"
+    """Too many events before the start to find every condition that was true at the start."""
+    MEASUREMENTS_BEING_MOVED = "MEASUREMENTS_BEING_MOVED"
+    """Measurements of an earlier version are being moved; they are left out."""
+
+
+NOT_EVALUATED = frozenset({DryRunLimit.NOT_RECORDED, DryRunLimit.NOT_PRODUCED})
+LIMIT_WORDS: Mapping[DryRunLimit, str] = {
+    DryRunLimit.NOT_RECORDED: "The platform does not record when this condition began and ended.",
+    DryRunLimit.NOT_PRODUCED: "Nothing makes events of this type.",
+    DryRunLimit.CURRENT_FACTS: "Matchers are compared with the hosts as they are now.",
+    DryRunLimit.CURRENT_WINDOWS: "Maintenance windows and recipients are as they are now.",
+    DryRunLimit.ENDS_NOT_RECORDED: "The record does not show when a replica set or cluster lost its last "
+    "host, which cancels its alerts.",
+    DryRunLimit.EARLIER_EVENTS_LEFT_OUT: "Too many events were recorded before the start; a condition that "
+    "was already true then can be missing.",
+    DryRunLimit.MEASUREMENTS_BEING_MOVED: "Measurements of an earlier version are still being moved and are "
+    "left out.",
+}
+_WITHOUT_RECORD = frozenset({EventType.USERS_WITHOUT_MULTI_FACTOR_AUTH, EventType.ORG_USERS_WITHOUT_MFA})
+
+
+def limits_of(config: ConfigView) -> list[DryRunLimit]:
+    """The limits that follow from the configuration alone."""
+    spec = EVENT_TYPES[config.event_type]
+    if not spec.produced:
+        return [DryRunLimit.NOT_PRODUCED]
+    if spec.needs is Needs.THRESHOLD or config.event_type in _WITHOUT_RECORD:
+        return [DryRunLimit.NOT_RECORDED]
+    limits = [DryRunLimit.CURRENT_WINDOWS]
+    if config.matchers:
+        limits.append(DryRunLimit.CURRENT_FACTS)
+    if spec.kind is AlertEffect.OPENING and spec.target in {Target.REPLICA_SET, Target.CLUSTER}:
+        limits.append(DryRunLimit.ENDS_NOT_RECORDED)
+    return limits
+
+
+@dataclass(slots=True, kw_only=True)
+class DryRunAlert:
+    """An alert that would have been; values are in the base unit of the metric.
+
+    `opens`: when the shortest delay has passed. `ended` is None while the condition is true. `cancelled`: its
+    target was deleted.
+    """
+
+    target: str
+    facts: Mapping[str, Any]
+    created: datetime
+    opens: datetime
+    start_value: float | None
+    value: float | None
+    ended: datetime | None = None
+    cancelled: bool = False
+
+    def status(self, at: datetime) -> AlertStatus:
+        """The status at a time; an alert that ends before it opens is CLOSED or CANCELLED as well."""
+        if self.ended is not None and self.ended <= at:
+            return AlertStatus.CANCELLED if self.cancelled else AlertStatus.CLOSED
+        return AlertStatus.OPEN if self.opens <= at else AlertStatus.TRACKING
+
+    def has_opened(self, until: datetime) -> bool:
+        """Whether it opens by `until`, and not after its end."""
+        return self.opens <= (until if self.ended is None else min(self.ended, until))
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunEvent:
+    """An event that opens no alert and would have been notified."""
+
+    id: str | None
+    at: datetime
+    facts: Mapping[str, Any]
+
+
+class DryRun:
+    """The alerts and events of one configuration, in the order of time. Observations come in that order."""
+
+    def __init__(self, config: ConfigView, delay: timedelta) -> None:
+        """`delay`: the shortest delay of its notifications."""
+        self.config = config
+        self.alerts: list[DryRunAlert] = []
+        self.events: list[DryRunEvent] = []
+        self._delay = delay
+        self._metric = config.metric_threshold.metric if config.metric_threshold else None
+        self._active: dict[str, DryRunAlert] = {}
+
+    def active(self, observation: Observation) -> DryRunAlert | None:
+        """The active alert on the target of the observation."""
+        return self._active.get(target_of(observation, self._metric))
+
+    def see(self, at: datetime, observation: Observation) -> None:
+        """Decide as evaluation does, and keep the change."""
+        if observation.event_type is not self.config.event_type:
+            return
+        target = target_of(observation, self._metric)
+        alert = self._active.get(target)
+        view = AlertView(alert.value, alert.created) if alert else None
+        decision = step(self.config, observation, view)
+        match decision.action:
+            case AlertAction.START:
+                self._start(target, observation, at, decision.value)
+            case AlertAction.UPDATE if alert:
+                alert.value = decision.value
+            case AlertAction.CLOSE if alert:
+                alert.value = alert.value if decision.value is None else decision.value
+                self._end(alert, at)
+            case AlertAction.CANCEL if alert:
+                self._end(alert, at, cancelled=True)
+            case AlertAction.NOTIFY:
+                self.events.append(DryRunEvent(observation.event_id, at, observation.facts))
+
+    def remove(self, at: datetime, concerns: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Cancel the alerts whose facts `concerns` recognizes, because their target was deleted."""
+        for alert in [alert for alert in self._active.values() if concerns(alert.facts)]:
+            self._end(alert, at, cancelled=True)
+
+    def _start(self, target: str, observation: Observation, at: datetime, value: float | None) -> None:
+        alert = DryRunAlert(
+            target=target,
+            facts=observation.facts,
+            created=at,
+            opens=at + self._delay,
+            start_value=value,
+            value=value,
+        )
+        self._active[target] = alert
+        self.alerts.append(alert)
+
+    def _end(self, alert: DryRunAlert, at: datetime, *, cancelled: bool = False) -> None:
+        alert.ended, alert.cancelled = max(at, alert.created), cancelled
+        del self._active[alert.target]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRunReceiver:
+    """A notification of the configuration and one channel, with its recipients as the log shows them.
+
+    `nobody`: why nobody would have been notified. `kinds`: the messages that the channel sends.
+    """
+
+    position: int
+    type_name: str
+    channel: str | None
+    recipients: Sequence[str]
+    delay: timedelta
+    interval: timedelta | None
+    kinds: frozenset[MessageKind]
+    keeps_state: bool = False
+    nobody: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRunMessage:
+    """A message that would have been due. `sent` is None if it would not have been sent by the end.
+
+    `window_id`: the last maintenance window that muted it. `reason`: why it would never have been sent.
+    """
+
+    receiver: DryRunReceiver
+    kind: MessageKind
+    due: datetime
+    sent: datetime | None = None
+    window_id: str | None = None
+    reason: str | None = None
+
+
+MuteAt = Callable[[datetime], Mute | None]
+"""The maintenance that mutes messages about one target at a time."""
+
+
+def mutes_of_target(windows: Sequence[WindowRule], config: ConfigView, facts: Mapping[str, Any]) -> MuteAt:
+    """The maintenance of a target; `windows` have the category of the configuration."""
+    subject = Observation(config.event_type, Condition.HOLDS, facts).subject
+    chosen = [window for window in windows if window.mutes(subject)]
+
+    def mute_at(at: datetime) -> Mute | None:
+        found = muting(active_windows(chosen, at), subject) if chosen else None
+        return Mute(found.window.id, found.until) if found else None
+
+    return mute_at
+
+
+def messages_of_alert(
+    alert: DryRunAlert, receivers: Sequence[DryRunReceiver], mute_at: MuteAt, until: datetime
+) -> Iterator[DryRunMessage]:
+    """Yield the messages about an alert that would have been due by `until`, receiver by receiver.
+
+    Reminders that are due after the end of the alert are left out.
+    """
+    for receiver in receivers:
+        was_notified = False
+        kind, due = MessageKind.OPEN, alert.created + receiver.delay
+        while due <= until and kind in receiver.kinds:
+            message = _Message(receiver, kind, due, alert).decide(mute_at, until)
+            if kind is MessageKind.OPEN or message.sent is not None or message.reason is None:
+                yield message
+            again = repeat_due(receiver.interval, message.sent) if message.sent else None
+            was_notified = was_notified or message.sent is not None
+            if again is None:
+                break
+            kind, due = MessageKind.UPDATE, again
+        end = MessageKind.CANCEL if alert.cancelled else MessageKind.CLOSE
+        if was_notified and alert.ended is not None and alert.ended <= until and end in receiver.kinds:
+            yield _Message(receiver, end, alert.ended, alert).decide(mute_at, until)
+
+
+def messages_of_event(
+    event: DryRunEvent, receivers: Sequence[DryRunReceiver], mute_at: MuteAt, until: datetime
+) -> Iterator[DryRunMessage]:
+    """Yield the messages about an event that opens no alert, due by `until`."""
+    for receiver in receivers:
+        due = event.at + receiver.delay
+        if due <= until and MessageKind.INFORM in receiver.kinds:
+            yield _Message(receiver, MessageKind.INFORM, due).decide(mute_at, until)
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    receiver: DryRunReceiver
+    kind: MessageKind
+    due: datetime
+    alert: DryRunAlert | None = None
+
+    def decide(self, mute_at: MuteAt, until: datetime) -> DryRunMessage:
+        """Decide until the message is sent or dropped, or until the end of the dry run."""
+        at, muted_by = self.due, None
+        while at <= until:
+            notification = self._at(at, mute_at(at))
+            verdict = decide_delivery(notification, at)
+            if notification.mute and verdict.step is not DeliveryStep.SEND:
+                muted_by = notification.mute.window_id
+            if verdict.step is DeliveryStep.PUT_OFF and verdict.until:
+                at = verdict.until
+                continue
+            if verdict.step is DeliveryStep.SEND and self.receiver.nobody is None:
+                return self._decided(muted_by, sent=at)
+            return self._decided(muted_by, reason=verdict.reason or self.receiver.nobody)
+        # It still waits for the end of a window. The end of its alert drops it at once.
+        dropped = drop_reason(self._at(until, None), until)
+        return self._decided(muted_by, reason=dropped.value if dropped else None)
+
+    def _at(self, at: datetime, mute: Mute | None) -> DueNotification:
+        return DueNotification(
+            kind=self.kind,
+            status=self.alert.status(at) if self.alert else None,
+            keeps_state=self.receiver.keeps_state,
+            mute=mute,
+        )
+
+    def _decided(
+        self, window_id: str | None, *, sent: datetime | None = None, reason: str | None = None
+    ) -> DryRunMessage:
+        return DryRunMessage(
+            receiver=self.receiver,
+            kind=self.kind,
+            due=self.due,
+            sent=sent,
+            window_id=window_id,
+            reason=reason,
+        )

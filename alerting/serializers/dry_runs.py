@@ -1,0 +1,361 @@
+"""The dry run of an alert configuration, as the API accepts and shows it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from rest_framework import serializers
+
+from alerting.choices import AlertStatus
+from alerting.dry_runs import MOST_FOUND, SECONDS, DryRunCut, DryRunResult
+from alerting.rules.dry_run import LIMIT_WORDS, DryRunAlert, DryRunEvent, DryRunLimit, DryRunMessage
+from alerting.serializers.alerts import present_target
+from alerting.serializers.configs import AlertConfigDocument
+from alerting.serializers.notification_log import KINDS, TYPE_NAMES
+from automation.measurement_query import read_duration
+from automation.metrics import Metric, base_unit
+from automation.selectors.measurements import measurement_retention
+from events.serializers import CurrentValueDocument
+from events.types import EventType, Needs
+from integrations.channels import CHANNELS
+from integrations.channels.email import EMAIL
+from integrations.choices import MessageKind
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, Values, invalid
+from opsapi.api.errors import ApiError, BadField
+from opsapi.api.fields import DateTime, ShownFlag, ShownNumber, ShownTime, Text
+from opsapi.clock import wire_time
+from opsapi.wire_json import JsonObject, without_nulls
+
+LONGEST: Final = timedelta(days=366)
+"""The longest dry run over events that are kept for good."""
+MOST_SHOWN: Final = 500
+"""The most alerts, and the most events, of an answer; it counts all of them."""
+MOST_MESSAGES_SHOWN: Final = 20
+"""The most notifications of one alert or event in an answer."""
+
+
+class Duration(Text):
+    """An ISO 8601 duration of weeks, or of days, hours, minutes and seconds."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=40, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> timedelta:  # type: ignore[override]  # a text that means a duration
+        text = super().run_validation(data)
+        try:
+            return read_duration(text)
+        except (ValueError, OverflowError) as error:
+            raise invalid(str(error)) from None
+
+
+class DryRunRequest(Document):
+    """A configuration, and the time range of the dry run: either period, or start and end."""
+
+    refusals = AlertConfigDocument.refusals
+    request_example = {"config": AlertConfigDocument.request_example, "period": "P1D"}
+
+    config = AlertConfigDocument(
+        help_text="A configuration as its creation accepts it. It counts as enabled, and as created at start."
+    )
+    period = Duration(required=False, help_text="ISO 8601 duration that ends now. Alternative to start.")
+    start = DateTime(required=False, help_text="Alternative to period.")
+    end = DateTime(required=False, help_text="Only with start. Default: now.")
+
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
+        """Either a period or a start."""
+        wrong = ErrorCode.INVALID_ATTRIBUTE
+        if "period" in values:
+            for name in ("start", "end"):
+                if name in values:
+                    yield BadField(name, wrong, "is not allowed with period")
+        elif "start" not in values and not {"period", "start"} & bad:
+            name = "start" if "end" in values else "period"
+            message = "is required: send either period or start"
+            yield BadField(name, ErrorCode.MISSING_ATTRIBUTE, message)
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunRange:
+    """The time range of a dry run."""
+
+    start: datetime
+    end: datetime
+
+
+def dry_run_range(values: Mapping[str, Any], now: datetime) -> DryRunRange:
+    """Return the time range of a valid request.
+
+    Raises:
+        ApiError: INVALID_ATTRIBUTE, when it is not in the past, or longer than the record is kept.
+    """
+    kept, what = _kept(EventType(values["config"]["event_type"]))
+    end = values.get("end", now)
+    period: timedelta = values.get("period") or end - values["start"]
+    name = "period" if "period" in values else "start"
+    if end > now:
+        raise _wrong("end", "must not be in the future")
+    if period <= timedelta():
+        raise _wrong(name, "must be before end; without end, before now")
+    # A second more, because times in requests have whole seconds.
+    if period > kept or end - period < now - kept - timedelta(seconds=1):
+        raise _wrong(name, f"asks for more than the last {kept.days} days{what}")
+    return DryRunRange(end - period, end)
+
+
+def _kept(event_type: EventType) -> tuple[timedelta, str]:
+    if event_type.spec.needs is Needs.METRIC_THRESHOLD:
+        kept, what = measurement_retention(), ", as long as measurements are kept"
+    else:
+        days: int = settings.OPSAPI_EVENT_RETENTION_DAYS
+        kept, what = timedelta(days=days) if days else None, ", as long as events are kept"
+    return (LONGEST, "") if kept is None or kept > LONGEST else (kept, what)
+
+
+def _wrong(name: str, message: str) -> ApiError:
+    return ApiError.of_fields([BadField(name, ErrorCode.INVALID_ATTRIBUTE, message)])
+
+
+class DryRunLimitDocument(Document):
+    """Why the dry run can differ from what would have happened, or evaluates nothing."""
+
+    example = {
+        "code": DryRunLimit.CURRENT_FACTS.value,
+        "detail": LIMIT_WORDS[DryRunLimit.CURRENT_FACTS],
+    }
+
+    code = serializers.ChoiceField([limit.value for limit in DryRunLimit])
+    detail = serializers.CharField()
+
+
+class DryRunCutDocument(Document):
+    """Why and where the dry run ended early."""
+
+    example = {"reason": DryRunCut.TIME.value, "completeUntil": A_TIME}
+
+    reason = serializers.ChoiceField(
+        [cut.value for cut in DryRunCut],
+        help_text=f"TIME: after {SECONDS:g} seconds. ALERTS: after {MOST_FOUND} alerts or events. "
+        "MESSAGES: after too many notifications.",
+    )
+    completeUntil = serializers.DateTimeField(help_text="The answer is complete until this time.")
+
+
+class DryRunNotificationDocument(Document):
+    """A notification that would have been due."""
+
+    example = {
+        "position": 0,
+        "kind": MessageKind.OPEN.value,
+        "typeName": EMAIL.type,
+        "channel": EMAIL.type,
+        "recipients": ["oncall@example.com"],
+        "due": A_TIME,
+        "sent": A_TIME,
+    }
+
+    position = serializers.IntegerField(help_text="Position in `notifications` of the configuration.")
+    kind = serializers.ChoiceField(KINDS)
+    typeName = serializers.ChoiceField(TYPE_NAMES)
+    channel = serializers.ChoiceField([*CHANNELS], required=False, help_text="Absent without recipients.")
+    recipients = serializers.ListField(
+        child=serializers.CharField(), help_text="The recipients now; redacted if they contain a secret."
+    )
+    due = serializers.DateTimeField()
+    sent = serializers.DateTimeField(
+        required=False, help_text="Absent if it would not have been sent until the end."
+    )
+    reason = serializers.CharField(required=False, help_text="Why it would never have been sent.")
+    maintenanceWindowId = serializers.CharField(
+        required=False, help_text="The last window that would have muted it."
+    )
+
+
+class _Found(Document):
+    """The target and the notifications of an alert or event."""
+
+    hostId = serializers.CharField(required=False)
+    hostnameAndPort = serializers.CharField(required=False)
+    clusterId = serializers.CharField(required=False)
+    clusterName = serializers.CharField(required=False)
+    replicaSetName = serializers.CharField(required=False)
+    sourceTypeName = serializers.CharField(required=False)
+    notificationCount = serializers.IntegerField()
+    notifications = DryRunNotificationDocument(many=True, help_text=f"The first {MOST_MESSAGES_SHOWN}.")
+
+
+class DryRunAlertDocument(_Found):
+    """An alert that would have opened."""
+
+    example = {
+        "status": AlertStatus.CLOSED.value,
+        "created": A_TIME,
+        "opened": A_TIME,
+        "resolved": A_TIME,
+        "startValue": {"number": 812, "units": "RAW"},
+        "currentValue": {"number": 640, "units": "RAW"},
+        "hostId": ANOTHER_ID,
+        "hostnameAndPort": "db1.example.com:27017",
+        "notificationCount": 1,
+        "notifications": [DryRunNotificationDocument.example],
+    }
+
+    status = serializers.ChoiceField(
+        [status.value for status in AlertStatus if status is not AlertStatus.TRACKING],
+        help_text="At the end of the dry run.",
+    )
+    created = serializers.DateTimeField(help_text="When the condition became true.")
+    opened = serializers.DateTimeField(help_text="When the smallest delayMin had passed.")
+    resolved = serializers.DateTimeField(required=False)
+    startValue = CurrentValueDocument(required=False, help_text="The value at `created`.")
+    currentValue = CurrentValueDocument(required=False, help_text="The last value.")
+
+
+class DryRunEventDocument(_Found):
+    """An event that opens no alert and would have been notified."""
+
+    example = {
+        "eventId": AN_ID,
+        "created": A_TIME,
+        "hostnameAndPort": "db1.example.com:27017",
+        "notificationCount": 1,
+        "notifications": [{**DryRunNotificationDocument.example, "kind": MessageKind.INFORM.value}],
+    }
+
+    eventId = serializers.CharField()
+    created = serializers.DateTimeField()
+
+
+class DryRunAlertsDocument(Document):
+    """The alerts, in the order of `created`."""
+
+    totalCount = ShownNumber(help_text="Number of all these alerts.", example=1)
+    neverOpened = ShownNumber(
+        help_text="How often the condition ended before the smallest delayMin had passed.", example=3
+    )
+    results = DryRunAlertDocument(many=True, help_text=f"The first {MOST_SHOWN}.")
+
+
+class DryRunEventsDocument(Document):
+    """The events, in the order of their time; none if the event type opens alerts."""
+
+    totalCount = ShownNumber(help_text="Number of all these events.", example=0)
+    results = DryRunEventDocument(many=True, help_text=f"The first {MOST_SHOWN}.")
+
+
+class DryRunCountsDocument(Document):
+    """The number of notifications, reminders included."""
+
+    sent = ShownNumber(example=2)
+    muted = ShownNumber(help_text="Muted by a maintenance window at first, or for good.", example=0)
+    notSent = ShownNumber(help_text="Not sent until the end.", example=0)
+
+
+class DryRunDocument(Document):
+    """What a configuration would have done."""
+
+    start = ShownTime()
+    end = ShownTime()
+    evaluated = ShownFlag(
+        help_text="Whether the record shows the condition; otherwise `limits` says why not.", example=True
+    )
+    limits = DryRunLimitDocument(many=True)
+    truncated = DryRunCutDocument(required=False, help_text="Absent if the dry run is complete.")
+    alerts = DryRunAlertsDocument()
+    events = DryRunEventsDocument()
+    notifications = DryRunCountsDocument()
+
+
+def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObject:
+    """The result; `config` are the values of the valid configuration, by column."""
+    messages = [message for some in found.messages for message in some]
+    return without_nulls(
+        {
+            "start": wire_time(found.start),
+            "end": wire_time(found.end),
+            "evaluated": found.evaluated,
+            "limits": [{"code": limit.value, "detail": LIMIT_WORDS[limit]} for limit in found.limits],
+            "truncated": {"reason": found.cut.value, "completeUntil": wire_time(found.until)}
+            if found.cut
+            else None,
+            "alerts": {
+                "totalCount": len(found.alerts),
+                "neverOpened": found.never_opened,
+                "results": list(_alerts(found, config)),
+            },
+            "events": {
+                "totalCount": len(found.events),
+                "results": [
+                    _event(event, some, config["event_type"])
+                    for event, some in zip(found.events[:MOST_SHOWN], found.messages, strict=False)
+                ],
+            },
+            "notifications": {
+                "sent": sum(message.sent is not None for message in messages),
+                "muted": sum(message.window_id is not None for message in messages),
+                "notSent": sum(message.sent is None for message in messages),
+            },
+        }
+    )
+
+
+def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObject]:
+    named = config.get("metric_threshold")
+    metric = Metric(named["metricName"]) if named else None
+    for alert, messages in zip(found.alerts[:MOST_SHOWN], found.messages, strict=False):
+        yield without_nulls(
+            {
+                "status": alert.status(found.until).value,
+                "created": wire_time(alert.created),
+                "opened": wire_time(alert.opens),
+                "resolved": _ended(alert, found.until),
+                "startValue": _value(metric, alert.start_value),
+                "currentValue": _value(metric, alert.value),
+                **present_target(config["event_type"], alert.facts),
+                **_notifications(messages),
+            }
+        )
+
+
+def _ended(alert: DryRunAlert, until: datetime) -> str | None:
+    return wire_time(alert.ended) if alert.ended is not None and alert.ended <= until else None
+
+
+def _value(metric: Metric | None, value: float | None) -> JsonObject | None:
+    return None if metric is None or value is None else {"number": value, "units": base_unit(metric).value}
+
+
+def _event(event: DryRunEvent, messages: Sequence[DryRunMessage], event_type: str) -> JsonObject:
+    return {
+        "eventId": event.id,
+        "created": wire_time(event.at),
+        **present_target(event_type, event.facts),
+        **_notifications(messages),
+    }
+
+
+def _notifications(messages: Sequence[DryRunMessage]) -> JsonObject:
+    in_order = sorted(messages, key=lambda message: message.due)
+    return {
+        "notificationCount": len(messages),
+        "notifications": [_notification(message) for message in in_order[:MOST_MESSAGES_SHOWN]],
+    }
+
+
+def _notification(message: DryRunMessage) -> JsonObject:
+    receiver = message.receiver
+    return without_nulls(
+        {
+            "position": receiver.position,
+            "kind": message.kind.value,
+            "typeName": receiver.type_name,
+            "channel": receiver.channel,
+            "recipients": list(receiver.recipients),
+            "due": wire_time(message.due),
+            "sent": wire_time(message.sent) if message.sent else None,
+            "reason": message.reason,
+            "maintenanceWindowId": message.window_id,
+        }
+    )

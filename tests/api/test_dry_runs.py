@@ -1,0 +1,370 @@
+"""What a configuration would have done with what is recorded, over HTTP."""
+
+from datetime import datetime, timedelta
+from threading import BoundedSemaphore
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+
+from accesslist.models import Project
+from alerting import dry_runs
+from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
+from automation.models import Host
+from events.models import Event, Signal
+from opsapi import clock
+from opsapi.clock import wire_time
+from opsapi.roles import Role
+from tests.api import bodies
+from tests.api.recipients import client, group, refusal
+from tests.client import ApiClient
+from tests.each import each
+from tests.factories.automation import host_report, ingest
+
+pytestmark = pytest.mark.django_db
+LATER = "2999-01-01T00:00:00Z"
+MINUTE = timedelta(minutes=1)
+
+
+class Rehearsal:
+    """A project with a record, and dry runs over it."""
+
+    def __init__(self, owner: ApiClient, project: Project) -> None:
+        self.owner, self.project = owner, project
+        self.now = clock.now().replace(microsecond=0)
+
+    def ago(self, minutes: int) -> datetime:
+        return self.now - minutes * MINUTE
+
+    def report(self, minutes: int, name: str = "db1", **changes: Any) -> None:
+        """A report of one host, some minutes ago."""
+        ingest(self.project, host_report(name, **changes), now=self.ago(minutes))
+
+    def ask(
+        self, config: dict[str, Any] | None = None, caller: ApiClient | None = None, **changes: Any
+    ) -> Any:
+        path = f"/groups/{self.project.id}/alertConfigs/dryRun"
+        return (caller or self.owner).post(path, bodies.dry_run(config, **changes))
+
+    def run(self, config: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+        answer = self.ask(config, **changes)
+        assert answer.status_code == 200, answer.json()
+        document: dict[str, Any] = answer.json()
+        return document
+
+
+@pytest.fixture
+def record(owner: ApiClient, project: Project) -> Rehearsal:
+    """A project without hosts."""
+    return Rehearsal(owner, project)
+
+
+def down_for_five_minutes(record: Rehearsal) -> None:
+    record.report(30)
+    record.report(20, reachable=False)
+    record.report(15)
+
+
+def test_a_host_that_was_down(record: Rehearsal) -> None:
+    down_for_five_minutes(record)
+    found = record.run()
+    assert (found["evaluated"], found["alerts"]["totalCount"]) == (True, 1)
+    assert "truncated" not in found
+    (alert,) = found["alerts"]["results"]
+    assert alert["status"] == "CLOSED"
+    assert alert["created"] == alert["opened"] == wire_time(record.ago(20))
+    assert alert["resolved"] == wire_time(record.ago(15))
+    assert alert["hostnameAndPort"] == "db1:27017"
+    assert alert["hostId"] == Host.objects.get().id
+    assert found["notifications"] == {"sent": 2, "muted": 0, "notSent": 0}
+    assert [(each["kind"], each["sent"], each["recipients"]) for each in alert["notifications"]] == [
+        ("alert.open", wire_time(record.ago(20)), ["oncall@example.com"]),
+        ("alert.close", wire_time(record.ago(15)), ["oncall@example.com"]),
+    ]
+
+
+def test_a_longer_delay_would_have_kept_it_quiet(record: Rehearsal) -> None:
+    down_for_five_minutes(record)
+    found = record.run(bodies.alert_config(notifications=[bodies.email(delayMin=6)]))
+    assert (found["alerts"]["totalCount"], found["alerts"]["neverOpened"]) == (0, 1)
+    assert found["notifications"]["sent"] == 0
+
+
+def test_a_condition_that_was_true_at_the_start(record: Rehearsal) -> None:
+    down_for_five_minutes(record)
+    found = record.run(period=None, start=wire_time(record.ago(18)))
+    (alert,) = found["alerts"]["results"]
+    assert (alert["created"], alert["resolved"]) == (wire_time(record.ago(18)), wire_time(record.ago(15)))
+    after = record.run(period=None, start=wire_time(record.ago(14)), end=wire_time(record.ago(1)))
+    assert after["alerts"]["totalCount"] == 0
+
+
+def test_a_host_that_is_still_down_is_reminded_of(record: Rehearsal) -> None:
+    record.report(150)
+    record.report(130, reachable=False)
+    hourly = bodies.alert_config(notifications=[bodies.email(intervalMin=60)])
+    (alert,) = record.run(hourly)["alerts"]["results"]
+    assert alert["status"] == "OPEN"
+    assert "resolved" not in alert
+    assert [each["kind"] for each in alert["notifications"]] == ["alert.open", *["alert.update"] * 2]
+
+
+def test_a_deleted_host_ends_its_alert(record: Rehearsal) -> None:
+    record.report(30)
+    record.report(20, reachable=False)
+    host = Host.objects.get()
+    assert record.owner.delete(f"/groups/{record.project.id}/hosts/{host.id}").status_code == 204
+    (alert,) = record.run()["alerts"]["results"]
+    assert alert["status"] == "CANCELLED"
+
+
+def test_measured_values_and_their_threshold(record: Rehearsal) -> None:
+    for minutes, number in ((40, 90.0), (30, 110.0), (25, 130.0), (20, 100.0)):
+        record.report(minutes, CONNECTIONS=number)
+    (alert,) = record.run(bodies.metric_config())["alerts"]["results"]
+    assert (alert["created"], alert["resolved"]) == (wire_time(record.ago(30)), wire_time(record.ago(20)))
+    assert alert["startValue"] == {"number": 110.0, "units": "RAW"}
+    assert alert["currentValue"] == {"number": 100.0, "units": "RAW"}
+
+
+def test_an_alert_without_end_has_the_last_value(record: Rehearsal) -> None:
+    for minutes, number in ((40, 110.0), (30, 120.0), (25, 130.0)):
+        record.report(minutes, CONNECTIONS=number)
+    (alert,) = record.run(bodies.metric_config(), period="PT35M")["alerts"]["results"]
+    assert alert["status"] == "OPEN"
+    assert (alert["startValue"]["number"], alert["currentValue"]["number"]) == (110.0, 130.0)
+
+
+def test_matchers_choose_hosts(record: Rehearsal) -> None:
+    for name in ("db1", "db2"):
+        record.report(30, name, CONNECTIONS=200.0)
+    matcher = {"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "DB2"}
+    found = record.run(bodies.metric_config() | {"matchers": [matcher]})
+    assert [each["hostnameAndPort"] for each in found["alerts"]["results"]] == ["db2:27017"]
+    assert "CURRENT_FACTS" in [limit["code"] for limit in found["limits"]]
+
+
+def test_a_maintenance_window_mutes(record: Rehearsal) -> None:
+    record.report(30)
+    record.report(20, reachable=False)
+    window = MaintenanceWindow.objects.create(
+        group=record.project,
+        alert_types=["HOST"],
+        start=record.ago(25),
+        end=record.ago(10),
+        created=record.ago(25),
+        updated=record.ago(25),
+    )
+    found = record.run()
+    (shown,) = found["alerts"]["results"][0]["notifications"]
+    assert (shown["due"], shown["sent"]) == (wire_time(record.ago(20)), wire_time(record.ago(10)))
+    assert shown["maintenanceWindowId"] == window.id
+    assert found["notifications"]["muted"] == 1
+
+
+def test_an_event_that_opens_no_alert_is_notified(record: Rehearsal) -> None:
+    record.report(30)
+    found = record.run(bodies.alert_config(eventTypeName="NEW_HOST"))
+    assert (found["alerts"]["totalCount"], found["events"]["totalCount"]) == (0, 1)
+    (event,) = found["events"]["results"]
+    assert event["eventId"] == Event.objects.get(event_type="NEW_HOST").id
+    assert [each["kind"] for each in event["notifications"]] == ["alert.inform"]
+
+
+def test_events_about_alerts_are_no_conditions(record: Rehearsal) -> None:
+    record.report(30)
+    make_alert_event = Event.objects.create(
+        created=record.ago(20),
+        event_type="HOST_DOWN",
+        group_id=record.project.id,
+        alert_id=bodies.HOST_ID,
+        details={"hostname": "db1", "port": 27017},
+    )
+    assert make_alert_event.alert_id
+    assert record.run()["alerts"]["totalCount"] == 0
+
+
+@each(
+    ("event_type", "changes", "code"),
+    [
+        (
+            "TOO_FEW_HEALTHY_MEMBERS",
+            {"threshold": {"operator": "LESS_THAN", "threshold": 2}},
+            "NOT_RECORDED",
+        ),
+        ("USERS_WITHOUT_MULTI_FACTOR_AUTH", {}, "NOT_RECORDED"),
+        ("ORG_PUBLIC_API_ACCESS_LIST_REQUIRED", {}, "NOT_PRODUCED"),
+    ],
+)
+def test_it_says_what_it_cannot_evaluate(
+    record: Rehearsal, event_type: str, changes: dict[str, Any], code: str
+) -> None:
+    found = record.run(bodies.alert_config(eventTypeName=event_type, **changes))
+    assert found["evaluated"] is False
+    assert [limit["code"] for limit in found["limits"]] == [code]
+    assert found["alerts"]["totalCount"] == 0
+
+
+def test_people_are_named_by_their_addresses(record: Rehearsal, owner: ApiClient) -> None:
+    down_for_five_minutes(record)
+    nobody = {"typeName": "GROUP", "roles": ["GROUP_OWNER"], "emailEnabled": True, "delayMin": 0}
+    found = record.run(bodies.alert_config(notifications=[nobody]))
+    (shown,) = found["alerts"]["results"][0]["notifications"]
+    assert shown["recipients"] == []
+    assert shown["reason"].startswith("no recipients")
+    assert "sent" not in shown
+
+
+def test_nothing_is_written(record: Rehearsal) -> None:
+    down_for_five_minutes(record)
+    Signal.objects.all().delete()
+    kept = (Alert, AlertConfig, Notification, Event, Signal)
+    before = [model.objects.count() for model in kept]
+    record.run()
+    assert [model.objects.count() for model in kept] == before
+
+
+def test_the_configuration_is_validated_as_when_it_is_created(record: Rehearsal) -> None:
+    wrong = bodies.metric_config(units="MINUTES") | {"notifications": [{"typeName": "EMAIL", "delayMin": -1}]}
+    created = record.owner.post(f"/groups/{record.project.id}/alertConfigs", wrong)
+    asked = record.ask(wrong)
+    assert asked.status_code == created.status_code == 400
+    assert asked.json()["errorCode"] == created.json()["errorCode"]
+    assert [bad["field"] for bad in asked.json()["badFields"]] == [
+        f"config.{bad['field']}" for bad in created.json()["badFields"]
+    ]
+
+
+@each(
+    ("changes", "field", "code"),
+    [
+        ({"config": "x"}, "config", "INVALID_ATTRIBUTE"),
+        ({"period": None}, "period", "MISSING_ATTRIBUTE"),
+        ({"period": None, "end": "2026-11-21T07:26:14Z"}, "start", "MISSING_ATTRIBUTE"),
+        ({"period": "P1M"}, "period", "INVALID_ATTRIBUTE"),
+        ({"period": "P367D"}, "period", "INVALID_ATTRIBUTE"),
+        ({"start": "2026-11-21T07:26:14Z"}, "start", "INVALID_ATTRIBUTE"),
+        ({"period": None, "start": LATER}, "start", "INVALID_ATTRIBUTE"),
+        ({"period": None, "start": "2020-01-01T00:00:00Z", "end": LATER}, "end", "INVALID_ATTRIBUTE"),
+        ({"period": None, "start": "0001-01-01T00:00:00Z"}, "start", "INVALID_ATTRIBUTE"),
+        ({"other": 1}, "other", "INVALID_ATTRIBUTE"),
+    ],
+)
+def test_a_wrong_time_range_is_refused(
+    record: Rehearsal, changes: dict[str, Any], field: str, code: str
+) -> None:
+    answer = record.ask(**changes)
+    assert refusal(answer)[:2] == (400, code)
+    assert [bad["field"] for bad in answer.json()["badFields"]] == [field]
+
+
+def test_measurements_that_are_not_kept_cannot_be_asked_for(record: Rehearsal, settings: Any) -> None:
+    settings.OPSAPI_MEASUREMENT_RETENTION_DAYS = 3
+    assert record.ask(bodies.metric_config(), period="P4D").status_code == 400
+    assert record.ask(bodies.metric_config(), period="P3D").status_code == 200
+
+
+@each("role", [Role.GROUP_MONITORING_ADMIN, Role.GROUP_OWNER])
+def test_who_may_write_configurations_may_ask(record: Rehearsal, role: Role) -> None:
+    caller = client(group(role, record.project))
+    assert record.ask(caller=caller).status_code == 200
+
+
+@each("role", [Role.GROUP_READ_ONLY, Role.GROUP_USER_ADMIN])
+def test_others_may_not(record: Rehearsal, role: Role) -> None:
+    caller = client(group(role, record.project))
+    assert record.ask(caller=caller).status_code == 403
+
+
+def test_it_is_cut_when_its_time_is_over(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    for minutes in range(3000, 0, -300):
+        record.report(minutes, CONNECTIONS=200.0 if minutes % 600 else 1.0)
+    whole = record.run(bodies.metric_config(), period="P3D")
+    monkeypatch.setattr(dry_runs, "_READING_SECONDS", 0.0)
+    cut = record.run(bodies.metric_config(), period="P3D")
+    assert whole["alerts"]["totalCount"] == 5
+    assert cut["truncated"] == {"reason": "TIME", "completeUntil": cut["start"]}
+    assert cut["alerts"]["totalCount"] == 0
+
+
+def test_what_it_found_until_the_cut_is_complete(record: Rehearsal) -> None:
+    for minutes in range(3000, 0, -300):
+        record.report(minutes, CONNECTIONS=200.0 if minutes % 600 else 1.0)
+    begin, ticks = record.ago(3100), iter(range(1000))
+    found = dry_runs.dry_run(
+        group_id=record.project.id,
+        values={
+            "event_type": "OUTSIDE_METRIC_THRESHOLD",
+            "metric_threshold": {
+                "metricName": "CONNECTIONS",
+                "operator": "GREATER_THAN",
+                "threshold": 100,
+                "units": "RAW",
+            },
+            "notifications": [bodies.email(delayMin=0)],
+        },
+        start=begin,
+        end=record.now,
+        clock=lambda: next(ticks) / 10,
+    )
+    assert found.cut is not None
+    assert begin < found.until < record.now
+    assert all(alert.created <= found.until for alert in found.alerts)
+    assert len(found.alerts) == sum(
+        begin <= record.ago(minutes) < found.until for minutes in range(2700, 0, -600)
+    )
+
+
+def test_a_slow_statement_is_cancelled(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def sleep(*_: Any) -> dict[int, Any]:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(60)")
+        return {}
+
+    record.report(30, CONNECTIONS=200.0)
+    monkeypatch.setattr(dry_runs, "value_ranges", sleep)
+    monkeypatch.setattr(dry_runs, "_READING_SECONDS", 0.3)
+    found = record.run(bodies.metric_config())
+    assert found["truncated"]["reason"] == "TIME"
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        assert cursor.fetchone() == ("0",)
+
+
+def test_two_at_a_time_run_in_a_project(record: Rehearsal) -> None:
+    def slots(command: str, places: range) -> None:
+        for place in places:
+            key = [dry_runs._LOCK_CLASS, f"{record.project.id} {place}"]
+            other.execute(f"SELECT pg_advisory_{command}(%s, hashtext(%s))", key)
+
+    record.report(30)
+    with psycopg.connect(**connection.get_connection_params(), autocommit=True) as other:
+        slots("lock", range(2))
+        full = record.ask()
+        slots("unlock", range(1))
+        free = record.ask()
+    assert refusal(full)[:2] == (429, "RATE_LIMITED")
+    assert full["Retry-After"] == "5"
+    assert free.status_code == 200
+
+
+def test_some_of_the_threads_of_a_process_run_them(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = BoundedSemaphore(1)
+    monkeypatch.setattr(dry_runs, "_threads", places)
+    with places:
+        assert record.ask().status_code == 429
+    assert record.ask().status_code == 200
+    assert record.ask({"eventTypeName": "HOST_DOWN"}).status_code == 400
+    assert record.ask().status_code == 200
+
+
+def test_too_many_alerts_cut_it(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    for minutes in range(30, 0, -1):
+        record.report(minutes, reachable=bool(minutes % 2))
+    monkeypatch.setattr(dry_runs, "MOST_FOUND", 3)
+    found = record.run()
+    assert found["truncated"]["reason"] == "ALERTS"
+    assert found["alerts"]["totalCount"] <= 3

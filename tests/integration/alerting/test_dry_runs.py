@@ -1,0 +1,219 @@
+"""A dry run over what is recorded equals what the live pipeline did: alerts, times, values and messages."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting.dry_runs import DryRunResult, dry_run
+from alerting.evaluation import open_tracked
+from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
+from automation.choices import HostType
+from automation.metrics import Metric
+from automation.reports import EventReport, HostReport
+from automation.services.days import days_create
+from events.types import EventType
+from tests.factories.alerting import EMAIL, WEBHOOK, by_column, make_config
+from tests.factories.automation import host_report, ingest, sweep
+from tests.hostile.budget import LONG
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+
+pytestmark = pytest.mark.django_db
+
+MINUTE = timedelta(minutes=1)
+START = datetime(2099, 3, 4, 23, 30, tzinfo=UTC)
+"""Shortly before the end of a partition."""
+STEPS = 50
+SCENES = 400 if LONG else 5
+"""Each is a seed."""
+KINDS: list[dict[str, Any]] = [
+    {"eventTypeName": "HOST_DOWN"},
+    {"eventTypeName": "HOST_RECOVERING"},
+    {"eventTypeName": "MONITORING_AGENT_DOWN"},
+    {"eventTypeName": "NO_PRIMARY"},
+    {"eventTypeName": "MULTIPLE_PRIMARIES"},
+    {"eventTypeName": "VERSION_BEHIND"},
+    {"eventTypeName": "HOST_SSL_CERTIFICATE_STALE"},
+    {"eventTypeName": "NEW_HOST"},
+    {"eventTypeName": "HOST_RESTARTED"},
+    *(
+        {
+            "eventTypeName": "OUTSIDE_METRIC_THRESHOLD",
+            "metricThreshold": {
+                "metricName": "CONNECTIONS",
+                "operator": operator,
+                "threshold": 3,
+                "units": "RAW",
+                "mode": "AVERAGE",
+            },
+        }
+        for operator in ("GREATER_THAN", "LESS_THAN")
+    ),
+]
+ON_ONE_HOST = [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db1"}]
+CountedMessages = Counter[tuple[Any, ...]]
+
+
+class RecordedScene:
+    """A project in which the live pipeline runs, minute by minute, while agents report at random."""
+
+    def __init__(self, project: Project, seed: int) -> None:
+        self.project, self.random, self.seed = project, Random(seed), seed
+        days_create([START.date(), (START + timedelta(days=1)).date()])
+        self.documents = [self._document(kind) for kind in KINDS]
+        self.configs = [make_config(project, **document) for document in self.documents]
+        self._windows()
+        self.end = START
+
+    def _document(self, kind: dict[str, Any]) -> dict[str, Any]:
+        random = self.random
+        notifications = [
+            {**notification, "delayMin": random.choice((0, 0, 2, 5)), "intervalMin": random.choice((7, 60))}
+            for notification in random.choice(([WEBHOOK], [EMAIL], [WEBHOOK, EMAIL]))
+        ]
+        narrow = "HOST" in kind["eventTypeName"] or "metricThreshold" in kind
+        matchers = ON_ONE_HOST if narrow and random.random() < 0.3 else []
+        return {**kind, "notifications": notifications, "matchers": matchers}
+
+    def _windows(self) -> None:
+        for number in range(self.random.randint(0, 2)):
+            start = START + self.random.randint(0, STEPS) * MINUTE
+            MaintenanceWindow.objects.create(
+                group=self.project,
+                alert_types=["HOST", "AGENT", "REPLICA_SET"] if number else ["HOST"],
+                start=start,
+                end=start + self.random.randint(1, 20) * MINUTE,
+                matchers=None if number else self.random.choice((None, ON_ONE_HOST)),
+                created=START,
+                updated=START,
+            )
+
+    def play(self) -> None:
+        """Run the pipeline for STEPS minutes."""
+        unreported_until = -1
+        for step in range(STEPS):
+            now = self.end = START + step * MINUTE
+            if step > unreported_until:
+                if self.random.random() < 0.06:
+                    unreported_until = step + 6
+                else:
+                    self._report(now)
+            sweep(now)
+            evaluate(now)
+            open_tracked(now=now)
+            deliver_all(now)
+
+    def _report(self, now: datetime) -> None:
+        hosts = [self._host(name) for name in ("db0", "db1", "db2") if self.random.random() < 0.8]
+        events = []
+        if self.random.random() < 0.2:
+            name = self.random.choice(("HOST_SSL_CERTIFICATE_STALE", "HOST_SSL_CERTIFICATE_CURRENT"))
+            events.append(EventReport(event_type=EventType(name), hostname="db1", port=27017))
+        ingest(self.project, *hosts, events=events, now=now)
+
+    def _host(self, name: str) -> HostReport:
+        random = self.random
+        types = (HostType.REPLICA_PRIMARY, HostType.REPLICA_SECONDARY, HostType.RECOVERING)
+        report = host_report(
+            name,
+            reachable=random.random() < 0.85,
+            type_name=random.choice(types),
+            replica_set_name="rs0",
+            version=random.choice(("6.0.1", "6.0.1", "6.0.2")),
+            uptime_seconds=random.choice((10, 20)),
+        )
+        values = random.choice(([], [1.0], [4.0], [3.0], [2.5, 3.5], [1.0, 6.0]))
+        taken = {Metric.CONNECTIONS: [(START, value) for value in values]} if values else {}
+        return replace(report, samples=taken)
+
+    def rehearse(self, document: dict[str, Any]) -> DryRunResult:
+        """The dry run of the same configuration over the record."""
+        values = by_column(document)
+        return dry_run(group_id=self.project.id, values=values, start=START, end=self.end)
+
+
+def live_alerts(config: AlertConfig, end: datetime) -> Iterator[tuple[Any, ...]]:
+    """The alerts that opened: target, times, status and value."""
+    for alert in Alert.objects.filter(config_id=config.id).order_by("created", "id"):
+        if alert.opens <= (alert.resolved or end):
+            yield (
+                alert.target_key,
+                alert.created,
+                alert.opens,
+                alert.resolved,
+                alert.status,
+                alert.current_value,
+            )
+
+
+def dry_alerts(found: DryRunResult) -> Iterator[tuple[Any, ...]]:
+    """The same of a dry run."""
+    for alert in found.alerts:
+        status = alert.status(found.end).value
+        yield (alert.target, alert.created, alert.opens, alert.ended, status, alert.value)
+
+
+def live_messages(config: AlertConfig) -> CountedMessages:
+    """The delivered messages: target or event, begin, notification, kind and time."""
+    places = {setting.id: setting.position for setting in config.settings.all()}
+    rows = Notification.objects.filter(setting_id__in=places, status="DELIVERED").select_related("alert")
+    return Counter(
+        (
+            row.subject,
+            row.alert.created if row.alert else None,
+            places[row.setting_id],
+            row.kind,
+            row.delivered,
+        )
+        for row in rows
+    )
+
+
+def dry_messages(found: DryRunResult) -> CountedMessages:
+    """The same of a dry run."""
+    about: list[tuple[Any, Any]] = [(alert.target, alert.created) for alert in found.alerts]
+    about += [(event.id, None) for event in found.events]
+    return Counter(
+        (*subject, message.receiver.position, message.kind.value, message.sent)
+        for subject, messages in zip(about, found.messages, strict=True)
+        for message in messages
+        if message.sent is not None
+    )
+
+
+def live_waiting(config: AlertConfig) -> CountedMessages:
+    """The messages that a window still holds back."""
+    places = {setting.id: setting.position for setting in config.settings.all()}
+    rows = Notification.objects.filter(setting_id__in=places, silenced_by__isnull=False, status="PENDING")
+    return Counter((row.subject, places[row.setting_id], row.kind, row.silenced_by) for row in rows)
+
+
+def dry_waiting(found: DryRunResult) -> CountedMessages:
+    """The same of a dry run."""
+    return Counter(
+        (alert.target, message.receiver.position, message.kind.value, message.window_id)
+        for alert, messages in zip(found.alerts, found.messages, strict=False)
+        for message in messages
+        if message.sent is None and message.reason is None
+    )
+
+
+@pytest.mark.parametrize("seed", range(SCENES))
+def test_a_dry_run_equals_what_the_live_pipeline_did(project: Project, seed: int, outside: Outside) -> None:
+    scene = RecordedScene(project, int(os.environ.get("OPSAPI_TEST_SEED", seed)))
+    scene.play()
+    assert outside.sent
+    for document, config in zip(scene.documents, scene.configs, strict=True):
+        found = scene.rehearse(document)
+        assert found.cut is None
+        assert sorted(dry_alerts(found), key=repr) == sorted(live_alerts(config, scene.end), key=repr), (
+            document
+        )
+        assert dry_messages(found) == live_messages(config), document
+        assert dry_waiting(found) == live_waiting(config), document
