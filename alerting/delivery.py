@@ -233,10 +233,12 @@ def _is_addressed(notification: Notification, destination: NamedDestination | No
     If the configuration of this destination cannot be decrypted, the notification is addressed again: that
     stores the configuration with the current key.
     """
-    config = facts.configs.get(notification.destination)
-    if config is None or destination is None:
-        return config is not None
-    return destination.id == notification.destination and not isinstance(config, CannotDecryptError)
+    stored = facts.configs.get(notification.destination)
+    if stored is None:
+        return False
+    if destination is None:  # It is fixed, or the configuration names none now.
+        return True
+    return destination.id == notification.destination and not isinstance(stored, CannotDecryptError)
 
 
 def _named_destination(
@@ -416,13 +418,11 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, now: datetime) -> None:
     except (OperationalError, InterfaceError):
         raise
     except Exception:
-        if len(ended) == 1:
-            logger.exception("the outcome of notification %s cannot be recorded", ended[0][0].notification.id)
+        if len(ended) > 1:
+            for job, outcome in ended:  # record each outcome separately to find the cause
+                record([(job, outcome)], now=now)
             return
-    else:
-        return
-    for job, outcome in ended:  # record each outcome separately to find the cause
-        record([(job, outcome)], now=now)
+        logger.exception("the outcome of notification %s cannot be recorded", ended[0][0].notification.id)
 
 
 @transaction.atomic

@@ -89,7 +89,7 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
     signals = turn.next_signals()
     until = time.monotonic() + EVALUATION_SECONDS
     for batch in _batches(signals):
-        _evaluate(batch, now=now, until=until)
+        _evaluate_despite_faults(batch, now=now, until=until)
         # End the transaction early: weighing versions locks rows that reports need, and a fan-out writes
         # signals for up to a hundred projects.
         ends_turn = turn.group_id is None or batch[0].kind == SignalKind.VERSIONS.value
@@ -111,7 +111,7 @@ def _stands_alone(signal: Signal) -> bool:
     return bool(signal.payload.get("clustersLeft"))
 
 
-def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None:
+def _evaluate_despite_faults(signals: Sequence[Signal], *, now: datetime, until: float) -> None:
     """Evaluate signals until the monotonic time `until`, at least the first, and delete them.
 
     A database fault that passes is raised. After any other error, each half is evaluated separately, the
@@ -127,9 +127,9 @@ def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None
         if len(signals) > 1:
             logger.warning("%d signals failed together, halves are tried", len(signals), exc_info=True)
             middle = len(signals) // 2
-            _evaluate(signals[:middle], now=now, until=until)
+            _evaluate_despite_faults(signals[:middle], now=now, until=until)
             if time.monotonic() <= until:
-                _evaluate(signals[middle:], now=now, until=until)
+                _evaluate_despite_faults(signals[middle:], now=now, until=until)
             return
         logger.exception("signal %s cannot be evaluated and was set aside", signals[0].pk)
         Signal.objects.filter(pk=signals[0].pk).update(failed=now)
@@ -269,6 +269,18 @@ class _Case:
     alert: _ActiveAlert | None
 
 
+def _decide_case(case: _Case, signal: Signal) -> Decision | None:
+    """Return the decision; None if the configuration is faulty, because others must still be evaluated."""
+    alert = AlertView(case.alert.value, case.alert.created) if case.alert else None
+    try:
+        decision = step(case.config, case.observation, alert)
+    except (ValueError, ArithmeticError):
+        logger.exception("configuration %s cannot be compared with signal %s", case.config.id, signal.pk)
+        return None
+    logger.debug("%s for configuration %s: %s", decision.action.value, case.config.id, decision.reason.value)
+    return decision
+
+
 class _Evaluation:
     """Decides on the signals of one project, one after the other; `evaluated` are their ids."""
 
@@ -360,18 +372,6 @@ class _Evaluation:
         schedule_one_shots(self._unwritten.one_shots)
         alerts_change(changes=self._unwritten.alerts, group_id=self._group_id, now=self._now)
         self._unwritten = _Changes()
-
-
-def _decide_case(case: _Case, signal: Signal) -> Decision | None:
-    """Return the decision; None if the configuration is faulty, because others must still be evaluated."""
-    alert = AlertView(case.alert.value, case.alert.created) if case.alert else None
-    try:
-        decision = step(case.config, case.observation, alert)
-    except (ValueError, ArithmeticError):
-        logger.exception("configuration %s cannot be compared with signal %s", case.config.id, signal.pk)
-        return None
-    logger.debug("%s for configuration %s: %s", decision.action.value, case.config.id, decision.reason.value)
-    return decision
 
 
 # --- open -----------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ urlpatterns = [
         delete="destroy",
     ),
     route("groups/<group_id>/alertConfigs/<config_id>/alerts", AlertConfigViewSet, get="alerts"),
+    route("groups/<group_id>/alertConfigs/<config_id>/noise", AlertConfigViewSet, get="noise"),
     route("groups/<group_id>/alertConfigs/<config_id>/test", AlertConfigViewSet, post="test"),
     route("groups/<group_id>/alertConfigs/<config_id>/explain", AlertConfigViewSet, post="explain"),
     route("globalAlertConfigs", GlobalAlertConfigViewSet, get="index", post="create"),
@@ -52,6 +53,7 @@ urlpatterns = [
         delete="destroy",
     ),
     route("globalAlertConfigs/<global_config_id>/alerts", GlobalAlertConfigViewSet, get="alerts"),
+    route("globalAlertConfigs/<global_config_id>/noise", GlobalAlertConfigViewSet, get="noise"),
     route("globalAlertConfigs/<global_config_id>/test", GlobalAlertConfigViewSet, post="test"),
     route("groups/<group_id>/maintenanceWindows", WindowViewSet, get="index", post="create"),
     # Before the windows, whose IDs it cannot be.

@@ -57,10 +57,6 @@ def _change(call: ActionCall) -> None:
     )
 
 
-def _delete(call: ActionCall) -> None:
-    team_delete(team_id=call.row.id, org_id=call.row.org_id, actor=call.actor, now=call.now)
-
-
 @admin.register(Team)
 class TeamAdmin(WithRoles):
     """Teams with their roles in projects."""
@@ -95,7 +91,9 @@ class TeamAdmin(WithRoles):
             text="Revokes the team's roles in projects. Its members stay in the organization.",
             icon="delete",
             danger=True,
-            run=_delete,
+            run=lambda call: team_delete(
+                team_id=call.row.id, org_id=call.row.org_id, actor=call.actor, now=call.now
+            ),
             access=WRITE_ORG,
         ),
     }

@@ -59,11 +59,6 @@ def _muted(window: MaintenanceWindow) -> str:
     return muted_words(window_extents([window])[window.id])
 
 
-def _delete(call: ActionCall) -> None:
-    window = call.row
-    window_delete(group_id=window.group_id, window_id=window.id, actor=call.actor, now=call.now)
-
-
 class WindowStateFilter(ChoiceFilter):
     """Filter by state."""
 
@@ -107,7 +102,9 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
             label="Delete",
             done="Deleted",
             text="Muted notifications are sent, unless another window mutes them too.",
-            run=_delete,
+            run=lambda call: window_delete(
+                group_id=call.row.group_id, window_id=call.row.id, actor=call.actor, now=call.now
+            ),
             access=WRITE,
             icon="delete",
             danger=True,

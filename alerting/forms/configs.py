@@ -34,6 +34,7 @@ from alerting.forms.config_fields import (
     threshold_fields,
 )
 from alerting.forms.config_inputs import THRESHOLD_INPUTS, config_inputs, place_of
+from alerting.forms.config_trial import Trial, trial_of
 from alerting.models import AlertConfig
 from alerting.notification_types import receiver_sentence, rhythm_sentence
 from alerting.selectors.configs import (
@@ -50,6 +51,7 @@ from alerting.serializers.configs import (
     GlobalAlertConfigDocument,
     found_facts,
 )
+from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Operator
 from opsapi.api.resources import Facts
@@ -58,6 +60,8 @@ from opsapi.roles import INSTALLATION, Scope
 
 ADD = "add"
 """The button that adds a row without JavaScript; its value is the part."""
+TRY = "try"
+"""The button that shows what the configuration would have done, without saving."""
 _BLANK = "__n__"
 """Placeholder for the number in the row template of the script."""
 _CHANGED = (
@@ -192,6 +196,42 @@ class ConfigForm(ConsoleForm):
     def teams(self) -> list[Offer]:
         return offered_teams(self.operator)
 
+    # --- trial -----------------------------------------------------------------------------------------
+
+    try_name = TRY
+    trial_refusal = ""
+    """Why the configuration could not be tried."""
+
+    def is_valid(self) -> bool:
+        """Not valid while only a trial is requested, so that nothing is saved."""
+        return TRY not in self.typed and super().is_valid()
+
+    @property
+    def offers_trial(self) -> bool:
+        """Whether to show the button: a stored global configuration has no project to try it on."""
+        return not self.is_global
+
+    @cached_property
+    def trial(self) -> Trial | None:
+        """What the configuration would have done; None unless it is requested and the input is right."""
+        if TRY not in self.typed or not self.is_bound or self.errors:
+            return None
+        if self.is_global:
+            self.trial_refusal = "Choose a project to try the configuration."
+            return None
+        group_id, values = self.tried()
+        try:
+            return trial_of(group_id=group_id, values=values, now=clock.now())
+        except ApiError as refusal:
+            self.trial_refusal = refusal.document()["detail"]
+            return None
+
+    def tried(self) -> tuple[str, Mapping[str, Any]]:
+        """The project and the values of the configuration, by column."""
+        if self.config is None or self.config.group_id is None:
+            raise ValueError("only a configuration of a project can be tried")
+        return self.config.group_id, self.read(self.config)
+
     # --- result ----------------------------------------------------------------------------------------
 
     def read(self, stored: AlertConfig) -> Mapping[str, Any]:
@@ -288,6 +328,15 @@ class NewConfigForm(ConfigForm):
 
     def scope(self) -> Scope:
         return INSTALLATION if self.is_global else Scope(group_id=self.group)
+
+    @property
+    def offers_trial(self) -> bool:
+        """Always: the project is chosen in the form."""
+        return True
+
+    def tried(self) -> tuple[str, Mapping[str, Any]]:
+        """The chosen project and the values."""
+        return self._values["group_id"], self._values["values"]
 
     def checked(self) -> Mapping[str, Any]:
         """As the API's POST reads it."""

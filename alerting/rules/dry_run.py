@@ -126,15 +126,19 @@ class DryRun:
         self._metric = config.metric_threshold.metric if config.metric_threshold else None
         self._active: dict[str, DryRunAlert] = {}
 
-    def active(self, observation: Observation) -> DryRunAlert | None:
-        """The active alert on the target of the observation."""
-        return self._active.get(target_of(observation, self._metric))
+    def target(self, observation: Observation) -> str:
+        """The target key of an alert on the observation."""
+        return target_of(observation, self._metric)
+
+    def active(self, target: str) -> DryRunAlert | None:
+        """The active alert on a target."""
+        return self._active.get(target)
 
     def see(self, at: datetime, observation: Observation) -> None:
         """Decide as evaluation does, and keep the change."""
         if observation.event_type is not self.config.event_type:
             return
-        target = target_of(observation, self._metric)
+        target = self.target(observation)
         alert = self._active.get(target)
         view = AlertView(alert.value, alert.created) if alert else None
         decision = step(self.config, observation, view)

@@ -40,6 +40,13 @@ def measurement_window(
     return in_units(metric, span, _points(host_id, metric, span), threshold)
 
 
+def host_measurements(
+    host_id: str, metric: Metric, span: Span, threshold: MetricThreshold | None
+) -> MeasurementWindow:
+    """The metric of a host in a time range, in the units of the threshold."""
+    return in_units(metric, span, _points(host_id, metric, span), threshold)
+
+
 def first_value(alert: Alert) -> tuple[float, datetime] | None:
     """The value that began an alert about a metric, in its base unit, and when it was reported.
 

@@ -91,7 +91,7 @@ def dry_run_range(values: Mapping[str, Any], now: datetime) -> DryRunRange:
     Raises:
         ApiError: INVALID_ATTRIBUTE, when it is not in the past, or longer than the record is kept.
     """
-    kept, what = _kept(EventType(values["config"]["event_type"]))
+    kept, what = kept_for(EventType(values["config"]["event_type"]))
     end = values.get("end", now)
     period: timedelta = values.get("period") or end - values["start"]
     name = "period" if "period" in values else "start"
@@ -105,7 +105,8 @@ def dry_run_range(values: Mapping[str, Any], now: datetime) -> DryRunRange:
     return DryRunRange(end - period, end)
 
 
-def _kept(event_type: EventType) -> tuple[timedelta, str]:
+def kept_for(event_type: EventType) -> tuple[timedelta, str]:
+    """How long the record of an event type is kept, and why in words."""
     if event_type.spec.needs is Needs.METRIC_THRESHOLD:
         kept, what = measurement_retention(), ", as long as measurements are kept"
     else:

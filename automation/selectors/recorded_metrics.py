@@ -16,36 +16,40 @@ from opsapi.wire_json import JsonObject
 HOUR = timedelta(hours=1)
 
 _EXTREMES = f"""
-SELECT source_id, min(numbers[%(number)s]), max(numbers[%(number)s]), max(reported)
+SELECT source_id, min(numbers[%(number)s]), max(numbers[%(number)s])
   FROM {READINGS}
  WHERE source_id = ANY(%(sources)s) AND reported >= %(since)s AND reported < %(until)s
-   AND numbers[%(number)s] IS NOT NULL
  GROUP BY source_id
 """  # noqa: S608 - contains only our own names
-_VALUES = f"""
-SELECT reported, report, source_id, numbers[%(number)s]
-  FROM {READINGS}
- WHERE source_id = ANY(%(sources)s) AND reported >= %(since)s AND reported < %(until)s
-   AND numbers[%(number)s] IS NOT NULL
+# A report with several values counts with their mean, so it and the next report are always read.
+_CROSSING = f"""
+SELECT reported, report, source_id, value
+  FROM (SELECT *, lag(value) OVER ordered AS before, lag(size) OVER ordered AS size_before
+          FROM (SELECT source_id, reported, report, age, numbers[%(number)s] AS value,
+                       count(*) OVER (PARTITION BY source_id, reported, report) AS size
+                  FROM {READINGS}
+                 WHERE source_id = ANY(%(sources)s) AND reported >= %(since)s AND reported < %(until)s
+                   AND numbers[%(number)s] IS NOT NULL) AS sized
+        WINDOW ordered AS (PARTITION BY source_id ORDER BY reported, report, age DESC)) AS compared
+ WHERE before IS NULL OR size > 1 OR size_before > 1
+    OR (value > %(level)s) <> (before > %(level)s) OR (value < %(level)s) <> (before < %(level)s)
  ORDER BY reported, report, source_id
 """  # noqa: S608 - contains only our own names
 _LAST = f"""
 SELECT reading.reported, reading.report, reading.source_id, reading.numbers[%(number)s]
-  FROM unnest(%(sources)s::int[], %(times)s::timestamptz[]) AS given (source_id, reported)
+  FROM unnest(%(sources)s::int[]) AS given (source_id)
+ CROSS JOIN LATERAL (SELECT reported, report
+                       FROM {READINGS}
+                      WHERE source_id = given.source_id AND numbers[%(number)s] IS NOT NULL
+                        AND reported >= %(since)s AND reported < %(until)s
+                      ORDER BY reported DESC, report DESC
+                      LIMIT 1) AS last
   JOIN {READINGS} AS reading
-    ON reading.source_id = given.source_id AND reading.reported = given.reported
- WHERE reading.reported BETWEEN %(first)s AND %(last)s AND reading.numbers[%(number)s] IS NOT NULL
+    ON reading.source_id = given.source_id AND reading.reported = last.reported
+   AND reading.report = last.report AND reading.numbers[%(number)s] IS NOT NULL
+ WHERE reading.reported >= %(since)s AND reading.reported < %(until)s
  ORDER BY reading.reported, reading.report, reading.source_id
 """  # noqa: S608 - contains only our own names
-
-
-@dataclass(frozen=True, slots=True)
-class ValueRange:
-    """The lowest and highest value of a source in a time range, and the time of its last report."""
-
-    lowest: float
-    highest: float
-    last: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,50 +89,46 @@ def hours_between(start: datetime, end: datetime) -> Iterator[tuple[datetime, da
         start = until
 
 
+ValueRange = tuple[float, float]
+"""The lowest and the highest value of a source in a time range."""
+
+
 def value_ranges(
     sources: Collection[int], metric: Metric, since: datetime, until: datetime
 ) -> dict[int, ValueRange]:
     """The range of the values of each source reported from `since` to before `until`, on one UTC day."""
-    parameters: JsonObject = {
-        "sources": list(sources),
-        "number": NUMBERS[metric],
-        "since": since,
-        "until": until,
-    }
     with connection.cursor() as cursor:
-        cursor.execute(_EXTREMES, parameters)
-        return {source: ValueRange(lowest, highest, last) for source, lowest, highest, last in cursor}
+        cursor.execute(_EXTREMES, _parameters(sources, metric, since, until))
+        return {source: (lowest, highest) for source, lowest, highest in cursor if lowest is not None}
 
 
-def reported_values(
+def crossing_values(
+    sources: Collection[int], metric: Metric, level: float, since: datetime, until: datetime
+) -> list[ReportedValues]:
+    """The values in the reports from `since` to before `until`, on one UTC day, in order of time.
+
+    Leaves out a report whose only value is on the same side of the level as the only value of the report
+    before it. The first report of each source is always there.
+    """
+    parameters = {**_parameters(sources, metric, since, until), "level": level}
+    return _read(_CROSSING, parameters)
+
+
+def last_values(
     sources: Collection[int], metric: Metric, since: datetime, until: datetime
 ) -> list[ReportedValues]:
-    """The values in each report from `since` to before `until`, on one UTC day, in order of time."""
-    parameters: JsonObject = {
-        "sources": list(sources),
-        "number": NUMBERS[metric],
-        "since": since,
-        "until": until,
-    }
+    """The values in the last report of each source that has any, from `since` to before `until`."""
+    return _read(_LAST, _parameters(sources, metric, since, until)) if sources else []
+
+
+def _read(statement: str, parameters: JsonObject) -> list[ReportedValues]:
     with connection.cursor() as cursor:
-        cursor.execute(_VALUES, parameters)
+        cursor.execute(statement, parameters)
         return _by_report(cursor.fetchall())
 
 
-def values_at(times: Mapping[int, datetime], metric: Metric) -> list[ReportedValues]:
-    """The values that each source has in its reports of one moment; `times` are the moments by source."""
-    if not times:
-        return []
-    parameters: JsonObject = {
-        "sources": list(times),
-        "times": list(times.values()),
-        "number": NUMBERS[metric],
-        "first": min(times.values()),
-        "last": max(times.values()),
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_LAST, parameters)
-        return _by_report(cursor.fetchall())
+def _parameters(sources: Collection[int], metric: Metric, since: datetime, until: datetime) -> JsonObject:
+    return {"sources": list(sources), "number": NUMBERS[metric], "since": since, "until": until}
 
 
 def _by_report(rows: Iterable[tuple[datetime, int, int, float]]) -> list[ReportedValues]:

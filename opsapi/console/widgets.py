@@ -97,7 +97,8 @@ class Chart:
 class Plot:
     """Measurements over a time as a line, in `units`.
 
-    `threshold` is a level to be shown, `began` and `ended` moments that are marked.
+    `threshold` is a level to be shown, `began` and `ended` moments that are marked, `spans` times that are
+    shaded.
     """
 
     label: str
@@ -108,6 +109,7 @@ class Plot:
     threshold: float | None = None
     began: datetime | None = None
     ended: datetime | None = None
+    spans: Sequence[tuple[datetime, datetime]] = ()
 
     def data(self) -> Mapping[str, Any]:
         """The data of `console/plot.js`: times in milliseconds since the epoch."""
@@ -120,6 +122,7 @@ class Plot:
             "threshold": self.threshold,
             "began": _milliseconds(self.began),
             "ended": _milliseconds(self.ended),
+            "spans": [[_milliseconds(since), _milliseconds(until)] for since, until in self.spans],
         }
 
 

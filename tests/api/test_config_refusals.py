@@ -171,15 +171,30 @@ def test_a_wrong_field_refuses_a_new_configuration(
     assert not any(model.objects.exists() for model in (AlertConfig, NotificationSetting, Event, Signal))
 
 
+@pytest.fixture
+def existing(owner: ApiClient, paths: dict[str, str]) -> dict[str, str]:
+    """The path of a configuration of each kind."""
+    return {kind: f"{paths[kind]}/{owner.post(paths[kind], VALID[kind]).json()['id']}" for kind in KINDS}
+
+
+@pytest.fixture
+def before(owner: ApiClient, existing: dict[str, str]) -> dict[str, Any]:
+    """What is stored of each kind."""
+    return {kind: stored(owner, path) for kind, path in existing.items()}
+
+
+def stored(owner: ApiClient, path: str) -> tuple[Any, int, int]:
+    """A configuration, and the numbers of events and signals."""
+    return owner.get(path).json(), Event.objects.count(), Signal.objects.count()
+
+
 @each(("kind", "fault"), CASES)
 def test_a_wrong_field_leaves_a_configuration_as_it_is(
-    owner: ApiClient, paths: dict[str, str], kind: str, fault: Fault
+    owner: ApiClient, existing: dict[str, str], before: dict[str, Any], kind: str, fault: Fault
 ) -> None:
     body, field, code = fault
-    path = f"{paths[kind]}/{owner.post(paths[kind], VALID[kind]).json()['id']}"
-    before = (owner.get(path).json(), Event.objects.count(), Signal.objects.count())
-    assert_refused(owner.put(path, body), field, code)
-    assert (owner.get(path).json(), Event.objects.count(), Signal.objects.count()) == before
+    assert_refused(owner.put(existing[kind], body), field, code)
+    assert stored(owner, existing[kind]) == before[kind]
 
 
 @each("kind", KINDS)

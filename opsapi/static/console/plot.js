@@ -10,6 +10,7 @@
   const plot = JSON.parse(data.textContent);
   const LINE = "#2f8fd0";
   const LIMIT = "#dc2626";
+  const SHADE = "rgba(220, 38, 38, 0.25)";
   const GREY = "#8a94a3";
   const MINUTE = 60 * 1000;
   const DAY = 24 * 60 * MINUTE;
@@ -57,6 +58,21 @@
     });
   }
 
+  // Shades spans of time behind the line, at least a pixel wide.
+  const spans = {
+    id: "spans",
+    beforeDatasetsDraw: ({ ctx, chartArea, scales }) => {
+      ctx.save();
+      ctx.fillStyle = SHADE;
+      for (const [since, until] of plot.spans) {
+        const left = scales.x.getPixelForValue(Math.max(since, plot.since));
+        const right = scales.x.getPixelForValue(Math.min(until, plot.until));
+        ctx.fillRect(left, chartArea.top, Math.max(right - left, 2), chartArea.bottom - chartArea.top);
+      }
+      ctx.restore();
+    },
+  };
+
   // Vertical lines at the beginning and the end, with labels.
   const marks = {
     id: "marks",
@@ -85,7 +101,7 @@
   new window.Chart(canvas, {
     type: "line",
     data: { datasets },
-    plugins: [marks],
+    plugins: [spans, marks],
     options: {
       animation: false,
       maintainAspectRatio: false,

@@ -164,7 +164,7 @@ def test_a_type_is_of_its_category(category: str, name: str) -> None:
     assert EVENT_TYPES[EventType(name)].category == category
 
 
-def test_alertable_types_are_exactly_the_opening_and_the_one_shot_types() -> None:
+def test_alertable_types_are_exactly_opening_and_one_shot_types() -> None:
     once = {name for _, name in flat(ONE_SHOT)}
     assert types_with(lambda spec: spec.one_shot) == once
     assert types_with(lambda spec: spec.alertable) == once | {opener for _, opener, _ in PAIRS}

@@ -20,11 +20,21 @@ def test_times_are_milliseconds_and_absent_values_are_null() -> None:
         "threshold": None,
         "began": None,
         "ended": None,
+        "spans": [],
     }
 
 
 def test_marks_are_part_of_the_data() -> None:
     data = Plot(
-        label="", units="", since=NOON, until=NOON, points=[], threshold=2.0, began=NOON - HOUR, ended=NOON
+        label="",
+        units="",
+        since=NOON,
+        until=NOON,
+        points=[],
+        threshold=2.0,
+        began=NOON - HOUR,
+        ended=NOON,
+        spans=[(NOON - HOUR, NOON)],
     ).data()
     assert (data["threshold"], data["ended"] - data["began"]) == (2.0, 3_600_000)
+    assert data["spans"] == [[data["began"], data["ended"]]]

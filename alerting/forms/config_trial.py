@@ -1,0 +1,144 @@
+"""What a configuration would have done in the last days: a dry run, as the form shows it before saving."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from alerting.dry_runs import DryRunResult, dry_run
+from alerting.models import AlertConfig
+from alerting.rules.dry_run import LIMIT_WORDS, NOT_EVALUATED, DryRunAlert
+from alerting.rules.measurement_window import Span
+from alerting.rules.thresholds import MetricThreshold
+from alerting.rules.wording import target_words, value_words
+from alerting.selectors.config_views import config_view
+from alerting.selectors.measurement_window import host_measurements
+from alerting.serializers.dry_runs import kept_for
+from automation.quantities import unit_words
+from events.types import EventType
+from opsapi.clock import age_words, time_words
+from opsapi.console.widgets import Plot
+from opsapi.first_rows import MOST_SHOWN, more_words
+
+TRIED: Final = timedelta(days=7)
+"""The longest time of a trial."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRow:
+    """An alert or event of a trial, in words."""
+
+    target: str
+    began: datetime
+    length: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """The result of a trial in words, its first alerts, and a plot of the host with the most alerts."""
+
+    sentence: str
+    notes: Sequence[str]
+    rows: Sequence[TrialRow]
+    more: str
+    plot: Plot | None
+    plot_words: str
+
+
+def trial_of(*, group_id: str, values: Mapping[str, Any], now: datetime) -> Trial:
+    """Try a valid configuration on the last days; `values` by column.
+
+    Raises:
+        ApiError: RATE_LIMITED, when other dry runs leave no room.
+    """
+    kept, _ = kept_for(EventType(values["event_type"]))
+    start = now - min(TRIED, kept)
+    found = dry_run(group_id=group_id, values=values, start=start, end=now)
+    columns = {name: values.get(name) for name in ("event_type", "metric_threshold")}
+    threshold = config_view(AlertConfig(**columns)).metric_threshold
+    plot, words = _plot(found, threshold)
+    rows = _rows(found, threshold)
+    return Trial(
+        sentence=_sentence(found),
+        notes=_notes(found),
+        rows=rows[:MOST_SHOWN],
+        more=more_words(len(rows) - MOST_SHOWN) if len(rows) > MOST_SHOWN else "",
+        plot=plot,
+        plot_words=words,
+    )
+
+
+def _sentence(found: DryRunResult) -> str:
+    span = age_words(found.until - found.start)
+    if not found.evaluated:
+        words = next(LIMIT_WORDS[limit] for limit in found.limits if limit in NOT_EVALUATED)
+        return f"This cannot be tried. {words}"
+    sent = sum(message.sent is not None for messages in found.messages for message in messages)
+    if found.events:
+        count, what = len(found.events), "notified of"
+        return f"This would have {what} {_number(count, 'event')} in {span}: {_number(sent, 'notification')}."
+    times = {0: "not have alerted", 1: "have alerted once"}.get(
+        len(found.alerts), f"have alerted {len(found.alerts):,} times"
+    )
+    return f"This would {times} in {span}: {_number(sent, 'notification')}."
+
+
+def _notes(found: DryRunResult) -> list[str]:
+    notes = []
+    if found.cut:
+        notes.append(f"The search ended early, at {time_words(found.until)}.")
+    if found.never_opened:
+        times = _number(found.never_opened, "time")
+        notes.append(f"The condition ended {times} before the smallest delay had passed.")
+    muted = sum(message.window_id is not None for messages in found.messages for message in messages)
+    if muted:
+        notes.append(f"Maintenance windows would have muted {_number(muted, 'notification')}.")
+    return [*notes, *(LIMIT_WORDS[limit] for limit in found.limits if limit not in NOT_EVALUATED)]
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}" if count < 1000 else f"{count:,} {noun}s"
+
+
+def _rows(found: DryRunResult, threshold: MetricThreshold | None) -> list[TrialRow]:
+    return [
+        *(_row(alert, found.until, threshold) for alert in found.alerts),
+        *(
+            TrialRow(target=target_words(event.facts), began=event.at, length="", value="")
+            for event in found.events
+        ),
+    ]
+
+
+def _row(alert: DryRunAlert, until: datetime, threshold: MetricThreshold | None) -> TrialRow:
+    ended = alert.ended if alert.ended is not None and alert.ended <= until else None
+    value = alert.start_value
+    return TrialRow(
+        target=target_words(alert.facts),
+        began=alert.created,
+        length=age_words(ended - alert.created) if ended else "still open",
+        value=value_words(threshold.metric, value, threshold) if threshold and value is not None else "",
+    )
+
+
+def _plot(found: DryRunResult, threshold: MetricThreshold | None) -> tuple[Plot | None, str]:
+    """The host with the most alerts, and its alerts; none without alerts on a metric."""
+    if threshold is None or not found.alerts:
+        return None, ""
+    (target, _), *_ = Counter(alert.target for alert in found.alerts).most_common(1)
+    alerts = [alert for alert in found.alerts if alert.target == target]
+    name = target_words(alerts[0].facts)
+    span = Span(found.start, found.until)
+    measured = host_measurements(alerts[0].facts["hostId"], threshold.metric, span, threshold)
+    plot = Plot(
+        label=f"{threshold.metric.value} of {name}",
+        units=unit_words(measured.units),
+        since=found.start,
+        until=found.until,
+        points=measured.points,
+        threshold=measured.threshold,
+        spans=[(alert.created, min(alert.ended or found.until, found.until)) for alert in alerts],
+    )
+    return plot, f"{name}, with {_number(len(alerts), 'alert')} shaded. {measured.words}"
