@@ -124,6 +124,14 @@ def test_a_value_that_is_no_longer_stored_is_not_invented(fleet: AlertExplainer)
     assert "actualValue" not in document["condition"]["threshold"]
 
 
+def test_the_condition_of_a_deleted_configuration_is_not_shown(fleet: AlertExplainer) -> None:
+    config = fleet.config(bodies.metric_config())
+    fleet.report(("CONNECTIONS", 150))
+    assert fleet.owner.delete(f"{fleet.base}/alertConfigs/{config}").status_code == 204
+    condition = fleet.explanation()["condition"]
+    assert (condition["state"], "threshold" in condition) == ("DELETED", False)
+
+
 def test_matchers_are_compared_with_the_recorded_facts(fleet: AlertExplainer) -> None:
     name = {"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "DB"}
     kind = {"fieldName": "TYPE_NAME", "operator": "EQUALS", "value": "STANDALONE"}
