@@ -22,7 +22,7 @@ _CHAIN = (
 
 @contextmanager
 def loaded_once() -> Iterator[None]:
-    """In the block they are loaded only when a setting changed, because loading costs more than most requests."""
+    """In the block they are loaded only after a setting changed: loading costs more than most requests."""
     load = BaseHandler.load_middleware
     loaded: dict[bool, BaseHandler] = {}
 

@@ -23,10 +23,12 @@ from alerting.selectors.recipient_addresses import reached_user
 from alerting.selectors.timeline_notifications import (
     DeliveryFacts,
     explanations_of,
+    messages_of_alert,
     shown_notification,
     verdict_of,
     with_tries,
 )
+from opsapi.fields import Among
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +92,12 @@ def _of_user(facts: DeliveryFacts, user: User) -> QuerySet[Notification]:
     if not addresses:
         return Notification.objects.none()
     of_user = Q(*(("recipient__iexact", address) for address in addresses), _connector=Q.OR)
-    return Notification.objects.filter(of_user, alert_id=facts.alert.id, channel__isnull=False)
+    return messages_of_alert(facts.alert).filter(of_user, channel__isnull=False)
 
 
 def _messages(facts: DeliveryFacts, user: User, now: datetime) -> _UserMessages:
     """For each setting the delivered message, or else the newest."""
-    of_alert = Notification.objects.filter(alert_id=facts.alert.id)
+    of_alert = messages_of_alert(facts.alert)
     return _UserMessages(
         own=_by_setting(_of_user(facts, user), facts, now),
         shared=_by_setting(of_alert.filter(channel=None), facts, now),
@@ -108,7 +110,10 @@ def _by_setting(
 ) -> dict[str, NotificationExplanation]:
     is_delivered = When(status=NotificationStatus.DELIVERED.value, then=Value(0))
     first = Case(is_delivered, default=Value(1), output_field=IntegerField())
-    chosen = list(with_tries(rows).order_by("setting_id", first, "-created", "-id").distinct("setting_id"))
+    # First the ids: PostgreSQL would read the attempts of all rows before it leaves rows out.
+    chosen_rows = rows.order_by("setting_id", first, "-created", "-id").distinct("setting_id")
+    ids = list(chosen_rows.values_list("id", flat=True))
+    chosen = list(with_tries(Notification.objects.filter(Among("id", ids))))
     origins = origins_of(chosen)
     pending = [row for row in chosen if row.status == NotificationStatus.PENDING]
     shown = [shown_notification(row, origins.get(row.id), now) for row in chosen]

@@ -196,8 +196,8 @@ def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
         return Heartbeat(agent_id, [], compare_versions=False)
     agent = _known(group_id, report)
     limit = now - HEARTBEAT_TIMEOUT
-    was_silent = agent is None or agent.last_report <= limit
-    if was_silent and not Agent.objects.filter(last_report__gt=limit).exists():
+    was_timed_out = agent is None or agent.last_report <= limit
+    if was_timed_out and not Agent.objects.filter(last_report__gt=limit).exists():
         clocks_restart(now=now)  # No agent reported for the timeout: the platform was down.
     if agent is None:
         return _agent_add(group_id, report, now)
