@@ -118,7 +118,8 @@ def threshold_fields() -> dict[str, forms.Field]:
         metric.value: {
             "data-units": " ".join(allowed_units(metric)),
             "data-base": base_unit(metric).value,
-            "data-meaning": _meaning(metric),
+            "data-meaning": metric.spec.meaning
+            + (" Rate per second." if metric.spec.kind is MetricKind.RATE else ""),
         }
         for metric in Metric
     }
@@ -164,11 +165,6 @@ def initial_of(fields: Iterable[str], typed: Typed) -> dict[str, Any]:
 
 def _marked(name: str, choices: Choices, marks: Mapping[str, Mapping[str, str]]) -> forms.Field:
     return forms.CharField(required=False, label=label_of(name), widget=MarkedSelect(choices, marks))
-
-
-def _meaning(metric: Metric) -> str:
-    per_second = " Rate per second." if metric.spec.kind is MetricKind.RATE else ""
-    return metric.spec.meaning + per_second
 
 
 def _type_field(*, is_global: bool) -> forms.Field:

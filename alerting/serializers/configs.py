@@ -72,29 +72,8 @@ _STORED = {
 """The fields that the examples of both kinds add to their requests."""
 
 
-_ORDER = (
-    "created",
-    "enabled",
-    "eventTypeName",
-    "forAllGroups",
-    "groupIds",
-    "groupId",
-    "grouping",
-    "groupWaitSec",
-    "id",
-    "links",
-    "matchers",
-    "metricThreshold",
-    "notifications",
-    "threshold",
-    "tags",
-    "typeName",
-    "updated",
-)
-
-
 class AnyAlertConfigDocument(Resource):
-    """The fields of both kinds of alert configurations, of which each kind leaves out some."""
+    """The fields of both kinds of alert configurations; each kind leaves out some, by None."""
 
     ignored = frozenset({"typeName"})
     deprecated_fields = frozenset({"typeName"})
@@ -112,15 +91,19 @@ class AnyAlertConfigDocument(Resource):
         "groupWaitSec": Case(When(~Q(grouping=Grouping.NONE.value), then=F("group_wait_sec"))),
     }
 
-    id = serializers.CharField(read_only=True)
+    # In the order of the contract.
     created = serializers.DateTimeField(read_only=True)
-    updated = serializers.DateTimeField(read_only=True)
     enabled = Flag(required=False)
     eventTypeName = AlertableType(source="event_type", with_global=True)
-    typeName = serializers.CharField(read_only=True, help_text="Deprecated: ignored in requests.")
-    matchers = ListOf(MatcherDocument(), max_length=MOST_MATCHERS, required=False)
-    metricThreshold = MetricThresholdDocument(source="metric_threshold", required=False)
-    threshold = ThresholdDocument(required=False)
+    forAllGroups: Any = Flag(source="for_all_groups")
+    groupIds: Any = ListOf(
+        Identifier(),
+        source="group_ids",
+        unique=True,
+        required=False,
+        help_text="At least one if forAllGroups is false.",
+    )
+    groupId: Any = serializers.CharField(source="group_id", read_only=True)
     grouping = OneOf(
         [grouping.value for grouping in Grouping],
         required=False,
@@ -138,13 +121,21 @@ class AnyAlertConfigDocument(Resource):
             f"in seconds; {GROUP_WAIT_SEC} if left out."
         ),
     )
-    notifications = Notifications()
+    id = serializers.CharField(read_only=True)
     links = LinkDocument(many=True, read_only=True)
-
-    def get_fields(self) -> JsonObject:
-        """The fields in the order of the contract."""
-        fields = super().get_fields()
-        return {name: fields[name] for name in _ORDER if name in fields}
+    matchers = ListOf(MatcherDocument(), max_length=MOST_MATCHERS, required=False)
+    metricThreshold = MetricThresholdDocument(source="metric_threshold", required=False)
+    notifications = Notifications()
+    threshold = ThresholdDocument(required=False)
+    tags: Any = ListOf(
+        Text(max_length=100),
+        max_length=_MOST_TAGS,
+        unique=True,
+        required=False,
+        help_text="If forAllGroups is true: only projects with one of these tags.",
+    )
+    typeName = serializers.CharField(read_only=True, help_text="Deprecated: ignored in requests.")
+    updated = serializers.DateTimeField(read_only=True)
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:
@@ -197,7 +188,7 @@ class AlertConfigDocument(AnyAlertConfigDocument):
     }
 
     eventTypeName = AlertableType(source="event_type", with_global=False)
-    groupId = serializers.CharField(source="group_id", read_only=True)
+    forAllGroups = groupIds = tags = None
 
 
 class AlertConfigChange(AlertConfigDocument):
@@ -246,21 +237,7 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
         "links": self_link(f"/globalAlertConfigs/{AN_ID}"),
     }
 
-    forAllGroups = Flag(source="for_all_groups")
-    groupIds = ListOf(
-        Identifier(),
-        source="group_ids",
-        unique=True,
-        required=False,
-        help_text="At least one if forAllGroups is false.",
-    )
-    tags = ListOf(
-        Text(max_length=100),
-        max_length=_MOST_TAGS,
-        unique=True,
-        required=False,
-        help_text="If forAllGroups is true: only projects with one of these tags.",
-    )
+    groupId = None
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Require and refuse fields as the event type and the scope demand."""

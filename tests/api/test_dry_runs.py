@@ -157,9 +157,9 @@ def test_a_maintenance_window_mutes(record: Rehearsal) -> None:
         updated=record.ago(25),
     )
     found = record.run()
-    (told,) = found["alerts"]["results"][0]["notifications"]
-    assert (told["due"], told["sent"]) == (wire_time(record.ago(20)), wire_time(record.ago(10)))
-    assert told["maintenanceWindowId"] == window.id
+    (shown,) = found["alerts"]["results"][0]["notifications"]
+    assert (shown["due"], shown["sent"]) == (wire_time(record.ago(20)), wire_time(record.ago(10)))
+    assert shown["maintenanceWindowId"] == window.id
     assert found["notifications"]["muted"] == 1
 
 
@@ -210,10 +210,10 @@ def test_people_are_named_by_their_addresses(record: Rehearsal, owner: ApiClient
     down_for_five_minutes(record)
     nobody = {"typeName": "GROUP", "roles": ["GROUP_OWNER"], "emailEnabled": True, "delayMin": 0}
     found = record.run(bodies.alert_config(notifications=[nobody]))
-    (told,) = found["alerts"]["results"][0]["notifications"]
-    assert told["recipients"] == []
-    assert told["reason"].startswith("no recipients")
-    assert "sent" not in told
+    (shown,) = found["alerts"]["results"][0]["notifications"]
+    assert shown["recipients"] == []
+    assert shown["reason"].startswith("no recipients")
+    assert "sent" not in shown
 
 
 def test_nothing_is_written(record: Rehearsal) -> None:
