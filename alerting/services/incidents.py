@@ -13,8 +13,8 @@ from django.db.models import F, Q
 
 from alerting.choices import AlertStatus, DropReason, Grouping, IncidentPart, NotificationStatus
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
-from alerting.rules.topology import OpenIncident, Opening, Picture, grouped, kept_things
-from alerting.selectors.incidents import alert_things
+from alerting.rules.topology import OpenIncident, Opening, Picture, grouped, kept_units
+from alerting.selectors.incidents import alert_units
 from alerting.services.notifications import (
     alert_row,
     notifications_insert,
@@ -59,16 +59,16 @@ def openings_schedule(*, alerts: Sequence[Alert]) -> None:
 
 def _join(alerts: Sequence[Alert], settings: Sequence[NotificationSetting], wait: timedelta) -> None:
     """Let alerts of one configuration and project join incidents, and schedule their messages."""
-    things = alert_things(alerts)
+    units = alert_units(alerts)
     by_id = {alert.id: alert for alert in alerts}
-    openings = [Opening(alert.id, things[alert.id], alert.updated) for alert in alerts]
+    openings = [Opening(alert.id, units[alert.id], alert.updated) for alert in alerts]
     known = {
         incident.id: incident
         for incident in Incident.objects.filter(
             config_id=alerts[0].config_id, group_id=alerts[0].group_id, ended=None
         ).order_by("created", "id")
     }
-    still_open = [OpenIncident(row.id, frozenset(row.things), row.grown) for row in known.values()]
+    still_open = [OpenIncident(row.id, frozenset(row.units), row.grown) for row in known.values()]
     changed: dict[str, Alert] = {}
     begun: list[Alert] = []
     for incident_id, group in grouped(openings, still_open, wait=wait):
@@ -78,8 +78,8 @@ def _join(alerts: Sequence[Alert], settings: Sequence[NotificationSetting], wait
             changed.setdefault(incident_id, members[0])
         else:
             begun.append(members[0])
-        incident.things = kept_things(
-            [*incident.things, *(thing.key for opening in group for thing in opening.things)]
+        incident.units = kept_units(
+            [*incident.units, *(unit.key for opening in group for unit in opening.units)]
         )
         incident.grown = max(incident.grown, *(alert.updated for alert in members))
         incident.save()
