@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from alerting.choices import AlertStatus, DropReason, Grouping, IncidentPart, NotificationStatus
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
@@ -62,12 +62,12 @@ def _join(alerts: Sequence[Alert], settings: Sequence[NotificationSetting], wait
     units = alert_units(alerts)
     by_id = {alert.id: alert for alert in alerts}
     openings = [Opening(alert.id, units[alert.id], alert.updated) for alert in alerts]
-    known = {
-        incident.id: incident
-        for incident in Incident.objects.filter(
-            config_id=alerts[0].config_id, group_id=alerts[0].group_id, ended=None
-        ).order_by("created", "id")
-    }
+    # A worker of a version without grouping, during an upgrade, ends alerts and leaves their incident open.
+    is_open = Exists(Alert.objects.filter(incident_id=OuterRef("id"), status=AlertStatus.OPEN.value))
+    lasting = Incident.objects.filter(
+        is_open, config_id=alerts[0].config_id, group_id=alerts[0].group_id, ended=None
+    )
+    known = {incident.id: incident for incident in lasting.order_by("created", "id")}
     still_open = [OpenIncident(row.id, frozenset(row.units), row.grown) for row in known.values()]
     changed: dict[str, Alert] = {}
     begun: list[Alert] = []

@@ -388,6 +388,18 @@ def test_the_messages_of_a_lasting_incident_are_kept(
     assert not Incident.objects.exists()
 
 
+def test_no_alert_joins_an_incident_that_an_older_version_left_open(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
+    report(project, START, "db1")
+    deliver_all(START + WAIT)
+    Alert.objects.update(status="CLOSED", resolved=START + MINUTE)  # as workers without grouping do
+    report(project, START + 2 * MINUTE, "db2")
+    deliver_all(START + 2 * MINUTE + WAIT)
+    assert Incident.objects.count() == 2
+    assert outside.kinds == [OPEN, OPEN]
+
+
 # --- whatever happens -----------------------------------------------------------------------------
 
 NAMES = [f"{kind}{number}" for kind in "ab" for number in range(4)]
