@@ -36,6 +36,7 @@ from alerting.services.alerts import (
     alerts_change,
     alerts_open,
 )
+from alerting.services.locks import TRY_EVALUATION_OF_OPENING
 from alerting.services.notifications import OneShot, schedule_one_shots
 from alerting.services.purge import left_clusters_alerting_end
 from alerting.services.turns import Turn, signals_delete, turn_skip, turn_take
@@ -377,16 +378,21 @@ class _Evaluation:
 # --- open -----------------------------------------------------------------------------------------
 
 # An alert does not open while a signal from before `opens` waits: that signal may end the condition.
-_OPENING = """
-SELECT id FROM (
-    SELECT alert.id, opens, row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS turn
+# A grouped alert joins an incident, so it waits while its project is evaluated.
+_OPENING = f"""
+SELECT opening.id FROM (
+  SELECT id, config_id, group_id FROM (
+    SELECT alert.id, alert.config_id, alert.group_id, opens,
+           row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS turn
       FROM alerting_alert AS alert
      WHERE status = 'TRACKING' AND opens <= %(now)s AND NOT EXISTS (
            SELECT FROM events_signal AS unread
             WHERE unread.group_id = alert.group_id AND unread.failed IS NULL
               AND unread.created <= alert.opens)
-) AS opening ORDER BY turn, opens LIMIT %(limit)s
-"""
+  ) AS waiting ORDER BY turn, opens LIMIT %(limit)s
+) AS opening LEFT JOIN alerting_alertconfig AS config ON config.id = opening.config_id
+ WHERE coalesce(config.grouping, 'NONE') = 'NONE' OR ({TRY_EVALUATION_OF_OPENING})
+"""  # noqa: S608 - built from constants
 
 
 @transaction.atomic

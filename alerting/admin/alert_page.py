@@ -21,6 +21,7 @@ from alerting.rules.timeline import (
     duration_words,
 )
 from alerting.rules.wording import target_words, value_words
+from alerting.selectors.incidents import incident_summary
 from alerting.selectors.targets import targets_of
 from alerting.selectors.timeline import AlertTimeline, alert_timeline
 from alerting.selectors.windows import muting_windows
@@ -81,6 +82,7 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
         "more_notifications": more_words(timeline.more_notifications + left_out),
         "notifications_url": list_url(Notification, q=alert.id),
         "events_url": list_url(Event, q=alert.id),
+        "incident": _incident(alert, now),
         "plot": _plot(timeline.measured, alert),
     }
 
@@ -156,6 +158,23 @@ def _notifications(
             "url": page_url_of(Notification, notification.id) if sees_config else "",
             "resend_url": resend if can_resend and notification.failed else None,
         }
+
+
+def _incident(alert: Alert, now: datetime) -> Context | None:
+    """The incident of the alert and its other alerts; None if its messages are not grouped."""
+    summary = incident_summary(alert)
+    if summary is None:
+        return None
+    muted = muting_windows(summary.alerts.rows, now=now)
+    rows = [
+        {
+            "target": target_words(member.facts),
+            "url": page_url(member) if member.id != alert.id else "",
+            "badge": alert_badge(member, now, is_muted=member.id in muted),
+        }
+        for member in summary.alerts.rows
+    ]
+    return {"summary": summary, "alerts": rows, "more": summary.alerts.left_out_words}
 
 
 def _plot(measured: MeasurementWindow | None, alert: Alert) -> Plot | None:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet
+from django.db.models import OuterRef, Q, QuerySet
 
-from alerting.choices import NotificationStatus
+from alerting.choices import IncidentPart, NotificationStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationAttempt, NotificationSetting
 from alerting.notification_types import recipient_words
 from alerting.rules.delivery_policy import DeliveryVerdict, Mute, decide_delivery
@@ -16,7 +16,8 @@ from alerting.rules.notification_reasons import NotificationExplanation, explain
 from alerting.rules.timeline import Attempt, TimelineNotification
 from alerting.rules.windows import WindowRule, active_windows, muting
 from alerting.selectors.due_notifications import due_of
-from alerting.selectors.notification_log import Origin, origins_of
+from alerting.selectors.incidents import represented
+from alerting.selectors.notification_log import Origin, about_alert, origins_of
 from alerting.selectors.timeline_events import FIRST, NEWEST
 from alerting.selectors.windows import rules_since_start
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
@@ -45,7 +46,7 @@ class TimelineNotifications:
 
 def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime) -> TimelineNotifications:
     """The notifications of an alert, with recipients if the reader may see the configuration."""
-    of_alert = Notification.objects.filter(alert_id=alert.id)
+    of_alert = messages_of_alert(alert)
     ends, between = ends_of(with_tries(of_alert), first=FIRST, newest=NEWEST)
     pending = of_alert.filter(status=NotificationStatus.PENDING.value)
     chosen = {row.id: row for row in (*ends, *with_tries(pending).order_by("due", "id")[:PENDING])}
@@ -62,6 +63,18 @@ def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime)
         setting_ids=frozenset(of_alert.values_list("setting_id", flat=True).distinct()),
         more=max(0, between - (len(chosen) - len(ends))),
     )
+
+
+def messages_of_alert(alert: Alert) -> QuerySet[Notification]:
+    """The notifications of an alert, or the messages about its incident.
+
+    Without the lines that refer to these messages, and without changes that perhaps do not matter.
+    """
+    if not alert.incident_id:
+        return Notification.objects.filter(alert_id=alert.id)
+    folded = Q(part__isnull=False, part=IncidentPart.FOLDED.value)
+    undecided = Q(part__isnull=False, part=IncidentPart.CHANGE.value, status=NotificationStatus.PENDING.value)
+    return Notification.objects.filter(about_alert(alert.id)).exclude(folded | undecided)
 
 
 def with_tries(rows: QuerySet[Notification]) -> QuerySet[Notification]:
@@ -116,10 +129,12 @@ MOST_WINDOWS = 50
 class DeliveryFacts:
     """The facts of an alert that decide its pending notifications.
 
-    `settings` include removed settings. `windows` mute the alert and were not over when it started.
+    `represented` is the alert, or the first alert of its incident with the state of the incident. `settings`
+    include removed settings. `windows` mute the alert and were not over when it started.
     """
 
     alert: Alert
+    represented: Alert
     config: AlertConfig | None
     settings: Sequence[NotificationSetting]
     windows: Sequence[WindowRule]
@@ -137,6 +152,7 @@ def delivery_facts(alert: Alert) -> DeliveryFacts:
     settings = NotificationSetting.with_removed.filter(config_id=alert.config_id)
     return DeliveryFacts(
         alert=alert,
+        represented=represented(alert),
         config=AlertConfig.objects.filter(id=alert.config_id).first(),
         settings=list(settings.select_related("config").order_by("position", "id")),
         windows=windows,
@@ -147,9 +163,10 @@ def delivery_facts(alert: Alert) -> DeliveryFacts:
 def verdict_of(row: Notification, facts: DeliveryFacts, *, now: datetime) -> DeliveryVerdict:
     """The decision about a pending notification when it is due, by the rule of delivery."""
     at = max(row.due, now)
-    active = muting(active_windows(facts.windows, at), facts.subject)
+    # An incident is muted only while all its open alerts are, which delivery finds out.
+    active = None if row.incident_id else muting(active_windows(facts.windows, at), facts.subject)
     due = replace(
-        due_of(row, facts.alert),
+        due_of(row, facts.represented),
         config_counts=facts.config is not None and facts.config.enabled,
         setting_counts=row.setting_id in {setting.id for setting in facts.kept},
         mute=Mute(active.window.id, active.until) if active else None,

@@ -23,6 +23,7 @@ from alerting.selectors.recipient_addresses import reached_user
 from alerting.selectors.timeline_notifications import (
     DeliveryFacts,
     explanations_of,
+    messages_of_alert,
     shown_notification,
     verdict_of,
     with_tries,
@@ -90,12 +91,12 @@ def _of_user(facts: DeliveryFacts, user: User) -> QuerySet[Notification]:
     if not addresses:
         return Notification.objects.none()
     of_user = Q(*(("recipient__iexact", address) for address in addresses), _connector=Q.OR)
-    return Notification.objects.filter(of_user, alert_id=facts.alert.id, channel__isnull=False)
+    return messages_of_alert(facts.alert).filter(of_user, channel__isnull=False)
 
 
 def _messages(facts: DeliveryFacts, user: User, now: datetime) -> _UserMessages:
     """For each setting the delivered message, or else the newest."""
-    of_alert = Notification.objects.filter(alert_id=facts.alert.id)
+    of_alert = messages_of_alert(facts.alert)
     return _UserMessages(
         own=_by_setting(_of_user(facts, user), facts, now),
         shared=_by_setting(of_alert.filter(channel=None), facts, now),

@@ -76,6 +76,11 @@ class LoggedNotificationDocument(Resource):
     )
     status = ShownChoice(STATUSES, example=NotificationStatus.DELIVERED.value)
     reason = ShownText(required=False, help_text="Why the notification was not delivered, or not yet.")
+    incidentId = ShownId(
+        source="incident_id",
+        required=False,
+        help_text="The incident that the message is about; absent if the alert is notified separately.",
+    )
     created = ShownTime()
     due = serializers.DateTimeField(required=False, help_text="Time of the next attempt, while PENDING.")
     delivered = ShownTime(required=False)

@@ -238,16 +238,15 @@ def present_measurements(
         "granularity": query.granularity.value,
         "start": wire_time(query.start),
         "end": wire_time(query.end),
-        "measurements": [_present_series(metric_series) for metric_series in series],
+        "measurements": [
+            {
+                "name": found.metric.value,
+                "units": base_unit(found.metric).value,
+                "dataPoints": [{"timestamp": moment, "value": value} for moment, value in found.points],
+            }
+            for found in series
+        ],
         "links": links,
-    }
-
-
-def _present_series(series: MetricSeries) -> JsonObject:
-    return {
-        "name": series.metric.value,
-        "units": base_unit(series.metric).value,
-        "dataPoints": [{"timestamp": moment, "value": value} for moment, value in series.points],
     }
 
 

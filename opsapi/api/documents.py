@@ -247,7 +247,7 @@ class Document(serializers.Serializer[Any]):
 
     def _unknown_name(self, name: str) -> BadField:
         message = "is not a field of this document"
-        writable = sorted(name for name, field in self.fields.items() if not field.read_only)
+        writable = sorted(known for known, field in self.fields.items() if not field.read_only)
         return BadField(name[:100] or '""', ErrorCode.INVALID_ATTRIBUTE, message, writable)
 
     def _link_faults(self, data: Mapping[str, Any]) -> Iterable[BadField]:

@@ -127,7 +127,9 @@ class ActionPage:
         if outcomes is not None:
             return self._next(outcomes)
         if result is not None:
-            return self._was_done(*result)
+            url, detail = result
+            messages.warning(self.request, f"This was already done and was not repeated. {detail}")
+            return redirect(url)
         if token not in pages and form.is_valid():
             form.add_error(None, PAGE_FORGOTTEN)
         return None
@@ -143,20 +145,13 @@ class ActionPage:
     def _run(self, form: ConsoleForm) -> list[ActionOutcome]:
         """Run the action on all rows, or change none."""
         with transaction.atomic() if self.action.atomic else nullcontext():
-            return self._run_each(form)
-
-    def _run_each(self, form: ConsoleForm) -> list[ActionOutcome]:
-        if self.is_new:
-            self.action.authorise(self.operator, None, form.scope())
-        return [self.action.run(self._call(row, form)) or ActionOutcome() for row in self.rows]
+            if self.is_new:
+                self.action.authorise(self.operator, None, form.scope())
+            return [self.action.run(self._call(row, form)) or ActionOutcome() for row in self.rows]
 
     def _call(self, row: Any, form: ConsoleForm) -> ActionCall:
         address = base_url(self.request)
         return ActionCall(operator=self.operator, now=self.now, row=row, values=form.values, address=address)
-
-    def _was_done(self, url: str, detail: str) -> HttpResponse:
-        messages.warning(self.request, f"This was already done and was not repeated. {detail}")
-        return redirect(url)
 
     def _try(self, form: ConsoleForm) -> list[ActionOutcome] | None:
         """Run the action. Return None if the input is rejected; the form then shows the reason."""

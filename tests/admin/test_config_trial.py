@@ -48,7 +48,7 @@ def test_it_shows_the_alerts_and_a_plot_and_saves_nothing(
 ) -> None:
     events = Event.objects.count()
     page = tried(console, ADD, typed_config(project.id, **METRIC))
-    assert "This would have alerted 2 times in 7 d" in page
+    assert "This would have alerted 2 times in the last 7 days: 4 notifications." in page
     assert page.count("db1:27017</td>") == 2
     assert 'id="plot-data"' in page
     assert '"threshold": 100.0' in page

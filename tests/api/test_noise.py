@@ -53,14 +53,16 @@ def test_a_quiet_configuration(owner: ApiClient, config: AlertConfig) -> None:
     assert document["since"] < wire_time(clock.now() - 27 * DAY) < document["until"]
 
 
-def test_alerts_of_the_period_that_opened_are_counted(owner: ApiClient, config: AlertConfig) -> None:
+def test_alerts_of_the_period_that_opened_are_counted(
+    owner: ApiClient, config: AlertConfig, project: Project
+) -> None:
     for minutes in (1, 3, 20):
         lasted(config, minutes)
     lasted(config, 1, resolved=None, status="OPEN", acknowledged_until=clock.now())
     lasted(config, 1, ago=29 * DAY)
     lasted(config, 1, opens=clock.now())  # ended before it opened
     lasted(config, 1, resolved=None, status="TRACKING")
-    lasted(make_config(config.group), 1)
+    lasted(make_config(project), 1)
     document = noise(owner, config)
     assert (document["alerts"], document["alertsPerWeek"], document["acknowledged"]) == (4, 1.0, 1)
     assert document["medianDurationSec"] == 180
@@ -105,9 +107,9 @@ def test_a_delay_that_halves_the_alerts_is_suggested(owner: ApiClient, config: A
     assert noise(owner, config)["suggestion"] == {"delayMin": 5, "alerts": 2}
 
 
-def test_readers_may_ask(owner: ApiClient, config: AlertConfig) -> None:
+def test_readers_may_ask(owner: ApiClient, config: AlertConfig, project: Project) -> None:
     path = f"/groups/{config.group_id}/alertConfigs/{config.id}/noise"
-    reader = client(group(Role.GROUP_READ_ONLY, config.group))
+    reader = client(group(Role.GROUP_READ_ONLY, project))
     stranger = client(group(Role.GROUP_OWNER, ProjectFactory.create()))
     assert reader.get(path).status_code == 200
     assert refusal(stranger.get(path)) == (403, "NOT_IN_GROUP")

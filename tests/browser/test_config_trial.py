@@ -1,4 +1,4 @@
-"""A configuration is tried before it is saved: the sentence, plot and table are shown and accessible."""
+"""A configuration is tried before it is saved: the page shows a sentence, a plot and a table, accessibly."""
 
 from datetime import timedelta
 
@@ -9,6 +9,8 @@ from accesslist.models import Project
 from alerting.models import AlertConfig
 from automation.metrics import Metric
 from opsapi import clock
+from tests.browser.accessibility import fits_its_window, no_serious_faults
+from tests.browser.viewports import VIEWPORTS, Viewport
 from tests.factories.automation import host_report, ingest
 
 pytestmark = pytest.mark.chromium
@@ -16,7 +18,8 @@ pytestmark = pytest.mark.chromium
 ADD = "/admin/alerting/alertconfig/add/"
 
 
-def test_a_threshold_is_tried_and_then_saved(console: Page, project: Project) -> None:
+@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
+def test_a_threshold_is_tried_and_then_saved(look: Viewport, console: Page, project: Project) -> None:
     now = clock.now()
     for minutes, number in ((50, 90.0), (40, 150.0), (30, 80.0), (20, 120.0), (10, 70.0)):
         ingest(project, host_report("db1", CONNECTIONS=number), now=now - timedelta(minutes=minutes))
@@ -34,6 +37,8 @@ def test_a_threshold_is_tried_and_then_saved(console: Page, project: Project) ->
     expect(console.get_by_role("status")).to_be_in_viewport()
     expect(console.get_by_role("img", name="2 alerts shaded")).to_be_visible()
     expect(console.get_by_role("cell", name="db1:27017")).to_have_count(2)
+    no_serious_faults(console)
+    fits_its_window(console)
     console.get_by_role("main").get_by_role("button", name="Save", exact=True).last.click()
     expect(console).not_to_have_url(f"{ADD}?group={project.id}")
     assert AlertConfig.objects.get(group=project, event_type="OUTSIDE_METRIC_THRESHOLD")

@@ -109,4 +109,11 @@
   // Browsers restore the selection when the user comes back to the page.
   window.addEventListener("pageshow", refresh);
   refresh();
+
+  // The result of a trial is far down.
+  const result = form.querySelector("[data-trial-result]");
+  if (result) {
+    result.focus({ preventScroll: true });
+    result.scrollIntoView({ block: "start" });
+  }
 })();

@@ -21,8 +21,8 @@ from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import CACHED, CHECKED_EVERY, destinations_trim
+from alerting.services.incidents import openings_schedule
 from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, leases_release
-from alerting.services.notifications import schedule_openings
 from alerting.services.windows import window_create
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
@@ -533,9 +533,9 @@ def test_ids_of_notifications_follow_from_content_and_recipient(project: Project
     alert = Notification.objects.first().alert  # type: ignore[union-attr]
     Notification.objects.all().delete()
     assert alert is not None
-    schedule_openings(alerts=[alert])
+    openings_schedule(alerts=[alert])
     assert set(Notification.objects.values_list("id", flat=True)) == before
-    schedule_openings(alerts=[alert])
+    openings_schedule(alerts=[alert])
     assert Notification.objects.count() == len(before)
 
 

@@ -105,13 +105,20 @@ def test_the_inputs_of_the_condition_are_the_fields_of_the_api() -> None:
         "metricThreshold": ["metricName", "mode", "operator", "threshold", "units"],
         "threshold": ["operator", "threshold", "units"],
     }
-    assert [field.name for field in config_inputs(is_global=False)] == ["enabled", "eventTypeName"]
+    assert [field.name for field in config_inputs(is_global=False)] == [
+        "enabled",
+        "eventTypeName",
+        "grouping",
+        "groupWaitSec",
+    ]
     assert {field.name: field.kind for field in config_inputs(is_global=True)} == {
         "enabled": InputKind.FLAG,
         "eventTypeName": InputKind.CHOICE,
         "forAllGroups": InputKind.FLAG,
         "groupIds": InputKind.CHOICES,
         "tags": InputKind.LINES,
+        "grouping": InputKind.CHOICE,
+        "groupWaitSec": InputKind.WHOLE,
     }
 
 
