@@ -65,7 +65,7 @@ from opsapi.postgresql.faults import DatabaseFault, database_fault
 
 SECONDS: Final = 10.0
 """The longest dry run."""
-_READING_SECONDS: Final = 7.5
+_READING_SECONDS: Final = 9.0
 """The rest is left for the messages."""
 AT_ONCE_IN_PROJECT: Final = 2
 _AT_ONCE_IN_PROCESS = max(1, settings.OPSAPI_THREADS // 4)
