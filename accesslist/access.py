@@ -38,13 +38,13 @@ def list_of(key: ApiKey | None, operator: Operator) -> AccessList:
     held = held_by(key)
     require_manageable_scopes(held, by=operator.grants)
     refuse_keys_beyond(held, by=operator.grants)
-    return AccessList(key.id, key.public_key, _place(scope for _, scope in held))
+    return AccessList(key.id, key.public_key, _scope_of_log(scope for _, scope in held))
 
 
-def _place(scopes: Iterable[Scope]) -> Scope:
+def _scope_of_log(scopes: Iterable[Scope]) -> Scope:
     """The scope whose log records the change: the key's only project, otherwise its only organization."""
-    places = set(scopes)
-    groups, orgs = {place.group_id for place in places}, {place.org_id for place in places}
+    different = set(scopes)
+    groups, orgs = {scope.group_id for scope in different}, {scope.org_id for scope in different}
     if len(groups) == 1 and None not in groups:
         return Scope(group_id=groups.pop())
     if len(orgs) == 1:

@@ -99,9 +99,9 @@ def _buckets(request: HttpRequest, username: str, *, after_password: bool) -> li
         return [f"login device {device}"]
     name = username_digest(username)
     address = client_address(request)
-    place = f"login address {counted_range(address)}" if address else f"login without address {name}"
+    origin = f"login address {counted_range(address)}" if address else f"login without address {name}"
     # Six digits are easier to guess than a password, and few callers get this far.
-    return [place, f"login code {name}" if after_password else f"{_NAME}{name}"]
+    return [origin, f"login code {name}" if after_password else f"{_NAME}{name}"]
 
 
 def _limit(bucket: str) -> int:

@@ -23,9 +23,9 @@ from opsapi.api.views import route
 ONE: Mapping[str, Any] = {"get": "retrieve", "patch": "update", "delete": "destroy"}
 
 
-def _key_lists(place: str, viewset: type[KeyAccessListViewSet]) -> list[URLPattern]:
+def _key_lists(prefix: str, viewset: type[KeyAccessListViewSet]) -> list[URLPattern]:
     """The access list of a key, reached from there."""
-    template = f"{place}/apiKeys/<key_id>/accessList"
+    template = f"{prefix}/apiKeys/<key_id>/accessList"
     return [
         route(template, viewset, get="index", post="create"),
         route(f"{template}/<key_entry_id>", viewset, get="retrieve", delete="destroy"),

@@ -33,6 +33,7 @@ class DropReason(StrEnum):
     NOTIFICATION_REMOVED = "the notification was removed from the alert configuration"
     NOT_ACKNOWLEDGED = "the acknowledgement expired or was removed before delivery"
     JUST_NOTIFIED = "all its recipients have just been notified, or are about to be"
+    IN_INCIDENT = "the messages of its incident include the alert"
     SENT_ANEW = "the notification that it would repeat had failed and is sent again instead"
     REST_LEFT_OUT = "too many recipients: only the first 1000 were notified"
     NOT_AMONG_THEM = "the address no longer belongs to a recipient of the notification"
@@ -59,6 +60,31 @@ class WaitReason(StrEnum):
     """Why a due notification waits; the values appear in the log."""
 
     ACKNOWLEDGED = "the alert is acknowledged"
+
+
+class Grouping(StrEnum):
+    """How the messages about the alerts of a configuration are grouped; the values are wire values."""
+
+    NONE = "NONE"
+    """Each alert has its own messages."""
+    TOPOLOGY = "TOPOLOGY"
+    """The alerts of one outage have their messages together (docs/grouping.md)."""
+
+
+GROUP_WAIT_SEC = 15
+"""The default of `groupWaitSec`."""
+LONGEST_GROUP_WAIT_SEC = 300
+
+
+class IncidentPart(StrEnum):
+    """What a notification is to its incident, if it is not an ordinary message about it."""
+
+    FOLDED = "FOLDED"
+    """It is not sent: the messages of the incident name its alert."""
+    CHANGE = "CHANGE"
+    """Sent only if the incident has changed in a way that matters since the last message."""
+    UNGROUPED = "UNGROUPED"
+    """Sent because its configuration does not group any more."""
 
 
 class PeopleType(StrEnum):

@@ -48,24 +48,6 @@ class Courier:
         free = next_free_slot(self._sending.values(), self._clock())
         return longest if free is None else min(longest, free.total_seconds())
 
-    def _claim_and_send(self) -> list[Notification]:
-        """Claim notifications and start to send. Returns the claimed ones."""
-        claims = claim(worker=self._worker, slots=self._slots, clock=self._clock)
-        # Notifications with a destination leave first: addressing the rest may take longer.
-        ready = [notification for notification in claims if notification.destination]
-        rest = [notification for notification in claims if not notification.destination]
-        begun: set[str] = set()
-        try:
-            for batch in filter(None, (ready, rest)):
-                for job in decide(batch, now=self._clock()):
-                    begun.add(job.notification.id)
-                    self._begin(job)
-        except Exception:
-            # Notifications that are not in progress can be claimed again immediately, by any worker.
-            leases_give_back([notification for notification in claims if notification.id not in begun])
-            raise
-        return claims
-
     def finish(self) -> bool:
         """Wait up to FINISH_SECONDS for running requests and record them. Returns False."""
         end = time.monotonic() + FINISH_SECONDS
@@ -77,7 +59,25 @@ class Courier:
             self._record()
         return False
 
-    def _begin(self, job: Job) -> None:
+    def _claim_and_send(self) -> list[Notification]:
+        """Claim notifications and start to send. Returns the claimed ones."""
+        claims = claim(worker=self._worker, slots=self._slots, clock=self._clock)
+        # Notifications with a destination leave first: addressing the rest may take longer.
+        ready = [notification for notification in claims if notification.destination]
+        rest = [notification for notification in claims if not notification.destination]
+        started: set[str] = set()
+        try:
+            for batch in filter(None, (ready, rest)):
+                for job in decide(batch, now=self._clock()):
+                    started.add(job.notification.id)
+                    self._start(job)
+        except Exception:
+            # Notifications that are not in progress can be claimed again immediately, by any worker.
+            leases_give_back([notification for notification in claims if notification.id not in started])
+            raise
+        return claims
+
+    def _start(self, job: Job) -> None:
         self._sending[job.notification.id] = leased_at(job.notification)
         # One thread for each request, so that a hanging receiver delays no other.
         thread = threading.Thread(target=self._send, args=(job,), name="send", daemon=True)

@@ -34,9 +34,22 @@ from alerting.rules.delivery_policy import (
     decide_delivery,
     drop_reason,
 )
+from alerting.rules.topology import Picture
 from alerting.selectors.due_notifications import due_of, held_against, notified_destinations
+from alerting.selectors.incidents import (
+    IncidentMessage,
+    IncidentView,
+    alerts_behind,
+    in_place_of_leads,
+    incident_mutes,
+    incident_views,
+    incidents_of,
+    leads_of,
+    matters,
+    open_in,
+    said_before,
+)
 from alerting.selectors.notification_settings import NoCredentialsError, credentials_for, settings_of
-from alerting.selectors.windows import mutes_of
 from alerting.services.destinations import (
     NamedDestination,
     destination_configs,
@@ -46,6 +59,7 @@ from alerting.services.destinations import (
     destinations_record,
     destinations_tried,
 )
+from alerting.services.incidents import said_keep
 from alerting.services.leases import (
     LAPSES_AT_MOST,
     LONGEST_ATTEMPT,
@@ -70,7 +84,7 @@ from opsapi.encryption import CannotDecryptError
 from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER
 
-logger = logging.getLogger("opsapi.pipeline")
+logger = logging.getLogger("opsapi.delivery")
 
 HELD_UP = "the worker was delayed before it could send the message"
 
@@ -127,7 +141,8 @@ class _Facts:
     """The facts of decisions, read for all notifications together.
 
     `settings` are by setting id and type, `mutes` and `lapses` by notification id, `configs` by
-    destination. `notified` has the alert and destination of each message that was perhaps received.
+    destination. `notified` has the alert and destination of each message that was perhaps received. The first
+    alert of an incident represents it; `said` is what its last message said, by notification id.
     """
 
     alerts: Mapping[str, Alert]
@@ -136,6 +151,8 @@ class _Facts:
     notified: AbstractSet[tuple[str, str]]
     lapses: Mapping[str, int]
     configs: Mapping[str, Mapping[str, str] | CannotDecryptError]
+    incidents: Mapping[str, IncidentView]
+    said: Mapping[str, Picture | None]
     named: dict[tuple[object, ...], NamedDestination | Outcome] = field(default_factory=dict)
     """Cache of `_named_destination`."""
 
@@ -162,17 +179,19 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
     notification, destination, host, as everywhere, each by id. Projects are not locked: deleting a project
     locks its row last.
     """
-    mutes = mutes_of(claims, now=now)
+    mutes = incident_mutes(claims, now=now)
     alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
-    alerts = Alert.objects.select_related("group").filter(Among("id", set(alert_ids)))
-    locked = alerts.select_for_update(no_key=True, of=("self",)).order_by("id")
+    alerts = Alert.objects.select_related("group").filter(alerts_behind(claims))
+    locked = list(alerts.select_for_update(no_key=True, of=("self",)).order_by("id"))
     facts = _Facts(
-        alerts={alert.id: alert for alert in locked},
+        alerts=in_place_of_leads(locked, leads_of(claims)),
         settings=settings_of(claims),
         mutes=mutes,
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claims),
         configs=destination_configs({claim.destination for claim in claims if claim.destination}),
+        incidents=incident_views(incidents_of(claims), locked),
+        said=said_before(claims),
     )
     attempts: list[_Attempt] = []
     addressed: list[tuple[Notification, NamedDestination]] = []
@@ -184,8 +203,28 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
                 attempts.append(attempt)
     _address(addressed, [attempt.notification.destination for attempt in attempts], now)
     to_send = [attempt.notification for attempt in attempts if attempt.failure is None]
-    messages = messages_of(to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now)
-    return _begin([_job(attempt, facts, messages) for attempt in attempts], now)
+    incidents = _incident_messages(to_send, facts)
+    messages = messages_of(
+        to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=incidents
+    )
+    jobs = _begin([_job(attempt, facts, messages) for attempt in attempts], now)
+    sent = {job.notification.id for job in jobs if job.outcome is None}
+    said_keep({name: said.picture for name, said in incidents.items() if name in sent})
+    return jobs
+
+
+def _incident_messages(notifications: Sequence[Notification], facts: _Facts) -> dict[str, IncidentMessage]:
+    """What messages about incidents say, by notification."""
+    found: dict[str, IncidentMessage] = {}
+    pictures: dict[tuple[str, Picture | None], Picture] = {}
+    for notification in notifications:
+        if view := facts.incidents.get(notification.incident_id or ""):
+            # Messages to many people have the same picture.
+            key = view.incident.id, facts.said[notification.id]
+            if key not in pictures:
+                pictures[key] = view.picture(facts.said[notification.id])
+            found[notification.id] = IncidentMessage(pictures[key], view)
+    return found
 
 
 def _decide_one(
@@ -203,6 +242,11 @@ def _decide_one(
         was_notified=facts.were_notified(notification),
         lapsed_for_good=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         mute=facts.mutes.get(notification.id),
+        matters=matters(
+            notification,
+            facts.incidents.get(notification.incident_id or ""),
+            facts.said.get(notification.id),
+        ),
     )
     verdict = decide_delivery(due, now)
     match verdict.step:
@@ -233,10 +277,12 @@ def _is_addressed(notification: Notification, destination: NamedDestination | No
     If the configuration of this destination cannot be decrypted, the notification is addressed again: that
     stores the configuration with the current key.
     """
-    config = facts.configs.get(notification.destination)
-    if config is None or destination is None:
-        return config is not None
-    return destination.id == notification.destination and not isinstance(config, CannotDecryptError)
+    stored = facts.configs.get(notification.destination)
+    if stored is None:
+        return False
+    if destination is None:  # It is fixed, or the configuration names none now.
+        return True
+    return destination.id == notification.destination and not isinstance(stored, CannotDecryptError)
 
 
 def _named_destination(
@@ -416,21 +462,19 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, now: datetime) -> None:
     except (OperationalError, InterfaceError):
         raise
     except Exception:
-        if len(ended) == 1:
-            logger.exception("the outcome of notification %s cannot be recorded", ended[0][0].notification.id)
+        if len(ended) > 1:
+            for job, outcome in ended:  # record each outcome separately to find the cause
+                record([(job, outcome)], now=now)
             return
-    else:
-        return
-    for job, outcome in ended:  # record each outcome separately to find the cause
-        record([(job, outcome)], now=now)
+        logger.exception("the outcome of notification %s cannot be recorded", ended[0][0].notification.id)
 
 
 @transaction.atomic
 def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> None:
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
-    alert_ids = {job.notification.alert_id for job, _ in ended if job.notification.alert_id}
-    locked = Alert.objects.select_for_update().filter(Among("id", alert_ids)).order_by("id")
-    alerts = {alert.id: alert for alert in locked}
+    notifications = [job.notification for job, _ in ended]
+    locked = list(Alert.objects.select_for_update().filter(alerts_behind(notifications)).order_by("id"))
+    alerts = in_place_of_leads(locked, leads_of(notifications))
     changes = [(job.notification, _changes(job, alerts, outcome, now)) for job, outcome in ended]
     changed = leases_finish(changes)
     recorded = [(job, outcome) for job, outcome in ended if job.notification.id in changed]
@@ -439,6 +483,7 @@ def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> None:
         _log(job.notification, outcome)
     delivered = [job.notification for job, outcome in recorded if outcome.status is DeliveryStatus.DELIVERED]
     notified = {notification.alert_id for notification in delivered if notification.alert_id}
+    notified |= open_in(incidents_of(delivered), locked)
     Alert.objects.filter(Among("id", notified)).update(last_notified=now)
     # Also after a failure: the receiver may be back when the next reminder is due.
     finished = [

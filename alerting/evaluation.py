@@ -36,6 +36,7 @@ from alerting.services.alerts import (
     alerts_change,
     alerts_open,
 )
+from alerting.services.locks import TRY_EVALUATION_OF_OPENING
 from alerting.services.notifications import OneShot, schedule_one_shots
 from alerting.services.purge import left_clusters_alerting_end
 from alerting.services.turns import Turn, signals_delete, turn_skip, turn_take
@@ -48,7 +49,7 @@ from events.types import EventType
 from opsapi.api.principal import SYSTEM
 from opsapi.postgresql.faults import passes
 
-logger = logging.getLogger("opsapi.pipeline")
+logger = logging.getLogger("opsapi.evaluation")
 
 EVALUATION_SECONDS = 0.5
 """A transaction starts no further signal after this time, because its locks last until its end."""
@@ -89,7 +90,7 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
     signals = turn.next_signals()
     until = time.monotonic() + EVALUATION_SECONDS
     for batch in _batches(signals):
-        _evaluate(batch, now=now, until=until)
+        _evaluate_despite_faults(batch, now=now, until=until)
         # End the transaction early: weighing versions locks rows that reports need, and a fan-out writes
         # signals for up to a hundred projects.
         ends_turn = turn.group_id is None or batch[0].kind == SignalKind.VERSIONS.value
@@ -111,7 +112,7 @@ def _stands_alone(signal: Signal) -> bool:
     return bool(signal.payload.get("clustersLeft"))
 
 
-def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None:
+def _evaluate_despite_faults(signals: Sequence[Signal], *, now: datetime, until: float) -> None:
     """Evaluate signals until the monotonic time `until`, at least the first, and delete them.
 
     A database fault that passes is raised. After any other error, each half is evaluated separately, the
@@ -127,9 +128,9 @@ def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None
         if len(signals) > 1:
             logger.warning("%d signals failed together, halves are tried", len(signals), exc_info=True)
             middle = len(signals) // 2
-            _evaluate(signals[:middle], now=now, until=until)
+            _evaluate_despite_faults(signals[:middle], now=now, until=until)
             if time.monotonic() <= until:
-                _evaluate(signals[middle:], now=now, until=until)
+                _evaluate_despite_faults(signals[middle:], now=now, until=until)
             return
         logger.exception("signal %s cannot be evaluated and was set aside", signals[0].pk)
         Signal.objects.filter(pk=signals[0].pk).update(failed=now)
@@ -269,6 +270,18 @@ class _Case:
     alert: _ActiveAlert | None
 
 
+def _decide_case(case: _Case, signal: Signal) -> Decision | None:
+    """Return the decision; None if the configuration is faulty, because others must still be evaluated."""
+    alert = AlertView(case.alert.value, case.alert.created) if case.alert else None
+    try:
+        decision = step(case.config, case.observation, alert)
+    except (ValueError, ArithmeticError):
+        logger.exception("configuration %s cannot be compared with signal %s", case.config.id, signal.pk)
+        return None
+    logger.debug("%s for configuration %s: %s", decision.action.value, case.config.id, decision.reason.value)
+    return decision
+
+
 class _Evaluation:
     """Decides on the signals of one project, one after the other; `evaluated` are their ids."""
 
@@ -305,7 +318,7 @@ class _Evaluation:
         pairs: set[tuple[str, int]] = set()
         for number, observation in enumerate(observations):
             index = self._collected.index(observation)
-            pairs.update((config.id, number) for config in index.beginning(observation))
+            pairs.update((config.id, number) for config in index.candidates(observation))
             for metric in index.metrics(observation):
                 active = self._collected.active.get(self._collected.target(observation, metric), {})
                 pairs.update((config_id, number) for config_id in active.keys() & index.configs.keys())
@@ -362,31 +375,24 @@ class _Evaluation:
         self._unwritten = _Changes()
 
 
-def _decide_case(case: _Case, signal: Signal) -> Decision | None:
-    """Return the decision; None if the configuration is faulty, because others must still be evaluated."""
-    alert = AlertView(case.alert.value, case.alert.created) if case.alert else None
-    try:
-        decision = step(case.config, case.observation, alert)
-    except (ValueError, ArithmeticError):
-        logger.exception("configuration %s cannot be compared with signal %s", case.config.id, signal.pk)
-        return None
-    logger.debug("%s for configuration %s: %s", decision.action.value, case.config.id, decision.reason.value)
-    return decision
-
-
 # --- open -----------------------------------------------------------------------------------------
 
 # An alert does not open while a signal from before `opens` waits: that signal may end the condition.
-_OPENING = """
-SELECT id FROM (
-    SELECT alert.id, opens, row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS turn
+# A grouped alert joins an incident, so it waits while its project is evaluated.
+_OPENING = f"""
+SELECT opening.id FROM (
+  SELECT id, config_id, group_id FROM (
+    SELECT alert.id, alert.config_id, alert.group_id, opens,
+           row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS turn
       FROM alerting_alert AS alert
      WHERE status = 'TRACKING' AND opens <= %(now)s AND NOT EXISTS (
            SELECT FROM events_signal AS unread
             WHERE unread.group_id = alert.group_id AND unread.failed IS NULL
               AND unread.created <= alert.opens)
-) AS opening ORDER BY turn, opens LIMIT %(limit)s
-"""
+  ) AS waiting ORDER BY turn, opens LIMIT %(limit)s
+) AS opening LEFT JOIN alerting_alertconfig AS config ON config.id = opening.config_id
+ WHERE coalesce(config.grouping, 'NONE') = 'NONE' OR ({TRY_EVALUATION_OF_OPENING})
+"""  # noqa: S608 - built from constants
 
 
 @transaction.atomic

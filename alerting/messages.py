@@ -3,16 +3,29 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
+from types import MappingProxyType
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.urls import reverse
 
 from accesslist.models import Project
-from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
-from alerting.rules.wording import alert_facts, alert_headline, event_facts, facts_of_test, target_of
+from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
+from alerting.rules.topology import HEALED, root_words
+from alerting.rules.wording import (
+    alert_facts,
+    alert_headline,
+    event_facts,
+    facts_of_test,
+    incident_facts,
+    incident_headline,
+    target_of,
+    target_words,
+)
 from alerting.selectors.alerts import AlertRow, alert_rows
 from alerting.selectors.config_views import config_view
+from alerting.selectors.incidents import IncidentMessage
 from alerting.serializers.alerts import present_alert
 from events.models import Event
 from events.selectors import EventRow, event_row
@@ -21,7 +34,12 @@ from events.wording import in_words
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
+from opsapi.clock import wire_time
 from opsapi.hostnames import host_and_port
+from opsapi.wire_json import without_nulls
+
+MOST_ALERTS_NAMED = 100
+"""The most alerts that the message about an incident names."""
 
 
 def messages_of(
@@ -30,27 +48,34 @@ def messages_of(
     alerts: Mapping[str, Alert],
     settings: Iterable[NotificationSetting],
     now: datetime,
+    incidents: Mapping[str, IncidentMessage] = MappingProxyType({}),
 ) -> dict[str, Message | ObjectDoesNotExist]:
     """Build the messages of notifications at `now`. Return them by notification id, or the error.
 
     `alerts` are the alerts of the notifications by id, with their projects. `settings` are their notification
-    settings, if they still exist.
+    settings, if they still exist. `incidents` are what messages about incidents say, by notification id.
     """
-    named = {
-        notification.alert_id: alerts[notification.alert_id]
+    shown = {
+        notification.id: _shown(alerts[notification.alert_id], incidents.get(notification.id))
         for notification in notifications
         if notification.alert_id in alerts
     }
+    named = {alert.id: alert for alert in shown.values()}
     rows = alert_rows(named) if named else {}
     configs = {setting.config_id: setting.config for setting in settings}
     if others := {alert.config_id for alert in named.values()} - configs.keys():
         configs |= AlertConfig.objects.in_bulk(others)
 
     def message_of(notification: Notification) -> Message | ObjectDoesNotExist:
-        row = rows.get(notification.alert_id or "")
-        if row is not None:
-            alert = alerts[row["id"]]
-            return _of_alert(notification, alert, row, configs.get(alert.config_id), now)
+        alert = shown.get(notification.id)
+        if alert is not None and alert.id in rows:
+            config = configs.get(alert.config_id)
+            incident = incidents.get(notification.id)
+            if incident is None:
+                return _of_alert(notification, alert, rows[alert.id], config, now)
+            times = _times(incident.view.incident)
+            message = _of_alert(notification, alert, rows[alert.id], config, now, times=times)
+            return _of_incident(message, incident)
         if notification.alert_id:
             return Alert.DoesNotExist(f"the alert of notification {notification.id} is gone")
         try:
@@ -59,6 +84,42 @@ def messages_of(
             return error
 
     return {notification.id: message_of(notification) for notification in notifications}
+
+
+def _times(incident: Incident) -> dict[str, str]:
+    times = {"created": wire_time(incident.created)}
+    return {**times, "resolved": wire_time(incident.ended)} if incident.ended else times
+
+
+def _shown(alert: Alert, incident: IncidentMessage | None) -> Alert:
+    return alert if incident is None else incident.alert(alert)
+
+
+def _of_incident(message: Message, incident: IncidentMessage) -> Message:
+    """The message about an incident, from the message about the alert whose document it has."""
+    view, picture = incident.view, incident.picture
+    root = root_words(picture.root)
+    names = [target_words(alert.facts) for alert in view.open]
+    document = {
+        **message.document,
+        "incident": without_nulls(
+            {
+                "id": view.incident.id,
+                "root": root,
+                "alertCount": len(view.open),
+                "alertIds": [alert.id for alert in view.open[:MOST_ALERTS_NAMED]],
+            }
+        ),
+    }
+    return replace(
+        message,
+        occurred_at=view.incident.ended or view.incident.created,
+        thread_key=view.incident.id,
+        document=document,
+        headline=incident_headline(message.headline, len(names)),
+        target=root or message.target,
+        known={**message.known, **incident_facts(root, names, is_healed=picture.root == HEALED)},
+    )
 
 
 def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:
@@ -79,14 +140,24 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
 
 
 def _of_alert(
-    notification: Notification, alert: Alert, row: AlertRow, config: AlertConfig | None, now: datetime
+    notification: Notification,
+    alert: Alert,
+    row: AlertRow,
+    config: AlertConfig | None,
+    now: datetime,
+    *,
+    times: Mapping[str, str] = MappingProxyType({}),
 ) -> Message:
-    """`config` is the configuration of the alert, if it still exists."""
+    """`config` is the configuration of the alert, if it still exists.
+
+    `times` are the beginning and the end for people, if they differ from the alert's.
+    """
     links, kind = _links(), MessageKind(notification.kind)
     document = present_alert(row, links, now=now)
     # A change of a configuration ends its alerts: it may be another since the alert.
     is_same = config is not None and (alert.resolved is None or config.updated < alert.resolved)
     view = config_view(config) if config and is_same else None
+    timed = {**document, **times}
     return Message(
         delivery_id=notification.id,
         kind=kind,
@@ -94,8 +165,8 @@ def _of_alert(
         thread_key=alert.id,
         document=document,
         event_type_name=alert.event_type,
-        headline=alert_headline(document, view, kind=kind, now=now),
-        known=alert_facts(document, view, project=alert.group.name),
+        headline=alert_headline(timed, view, kind=kind, now=now),
+        known=alert_facts(timed, view, project=alert.group.name),
         project_name=alert.group.name,
         target=target_of(document),
         link=_page(links, "alerting_alert", alert.id),
@@ -146,4 +217,10 @@ def _links() -> Links:
 
 
 def _page(links: Links, model: str, row_id: str) -> str:
-    return links.base + reverse(f"admin:{model}_change", args=[row_id])
+    return links.base + _path_of_pages(model).format(row_id)
+
+
+@cache
+def _path_of_pages(model: str) -> str:
+    """The path of the pages of a model, with `{}` for the id. Django would resolve two paths a message."""
+    return reverse(f"admin:{model}_change", args=["ID"]).replace("ID", "{}")

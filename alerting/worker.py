@@ -21,7 +21,7 @@ import psycopg
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from accesslist.services.accounts import traces_trim
+from accesslist.services.purge import expired_rows_purge
 from alerting.courier import Courier
 from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.services.clock_steps import notifications_bring_forward
@@ -177,9 +177,7 @@ class Worker:
             ),
             threading.Thread(target=self._every, args=(HOUSE_SECONDS, _keep_house), name="keep-house"),
             # In a thread of its own, so that a heartbeat timeout is notified on time.
-            threading.Thread(
-                target=self._every, args=(SWEEP_SECONDS, _find_heartbeat_timeouts), name="sweep"
-            ),
+            threading.Thread(target=self._every, args=(SWEEP_SECONDS, _check_agents_and_users), name="sweep"),
         ]
         threads += [
             threading.Thread(target=self._deliver, name="deliver"),
@@ -313,7 +311,7 @@ def _keep_house() -> bool:
     deleted first.
     """
     now = clock.now()
-    traces_trim(now=now)
+    expired_rows_purge(now=now)
     deleted_config_secrets_purge(now=now)
     destinations_trim(now=now)
     days_prepare(now=now)
@@ -331,8 +329,8 @@ def _keep_house() -> bool:
     )
 
 
-def _find_heartbeat_timeouts() -> bool:
-    """Find agents and hosts that stopped reporting, and users without a second factor.
+def _check_agents_and_users() -> bool:
+    """Find heartbeat timeouts of agents and hosts, and users without a second factor.
 
     Return False, because the next check can wait.
     """

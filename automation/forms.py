@@ -115,17 +115,15 @@ class RestoreForm(ConsoleForm):
         except ApiError as refusal:
             return {"refusal": _in_words(refusal)}
         plan = present_plan(draft, now)
-        plan["effects"] = [_at_in_words(effect) for effect in plan["effects"]]
+        for effect in plan["effects"]:
+            if "at" in effect:
+                effect["at"] = time_words(clock.parse_time(effect["at"]))
         shown = {name: cut(rows, _MOST_SHOWN) for name, rows in plan.items()}
         return {
             **{name: rows for name, (rows, _) in shown.items()},
             "more": {name: more_words(left_out) for name, (_, left_out) in shown.items()},
             "is_same": not draft.changes_something,
         }
-
-
-def _at_in_words(effect: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**effect, "at": time_words(clock.parse_time(effect["at"]))} if "at" in effect else effect
 
 
 def _in_words(refusal: ApiError) -> list[str]:

@@ -87,6 +87,7 @@ def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -
     """The events of the list, with links to the projects, hosts and users that the operator can see."""
     listed = list(events)
     names = group_names(operator, {event.group_id for event in listed if event.group_id})
+    projects = {id_: page_url_named("accesslist.project", id_) for id_ in names}
     hosts, users = (
         urls_seen(site, operator.visible_scope(), model, field, (event.details.get(key) for event in listed))
         for model, field, key in (
@@ -108,7 +109,7 @@ def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -
             "address": event.details.get("remoteAddress"),
             # The ID of a project that is deleted or not readable.
             "project": names.get(event.group_id or "", event.group_id),
-            "project_url": _project_url(event.group_id, names),
+            "project_url": projects.get(event.group_id or "", ""),
         }
         for event in listed
     ]
@@ -118,10 +119,6 @@ def group_names(operator: Operator, ids: Iterable[str]) -> dict[str, str]:
     """Names of the projects that the operator can read, by ID."""
     wanted = list(ids)
     return {group.id: group.name for group in operator.groups(ids=wanted)} if wanted else {}
-
-
-def _project_url(group_id: str | None, names: Mapping[str, str]) -> str:
-    return page_url_named("accesslist.project", group_id) if group_id and group_id in names else ""
 
 
 _ON_A_PAGE = 50

@@ -19,7 +19,9 @@ def diff(
     kind: DiffType, resource_id: str, *, old: Document | None = None, new: Document | None = None
 ) -> list[JsonObject]:
     """One diff object, or none when nothing changed; without `old` it is NEW, without `new` REMOVED."""
-    params = _params(old or {}, new or {})
+    before, after = old or {}, new or {}
+    names = [name for name in dict.fromkeys([*before, *after]) if name not in _NOT_A_CHANGE]
+    params = [_param(name, before, after) for name in names if before.get(name) != after.get(name)]
     if not params:
         return []
     return [{"id": resource_id, "type": kind.value, "status": _status(old, new).value, "params": params}]
@@ -29,11 +31,6 @@ def _status(old: Document | None, new: Document | None) -> DiffStatus:
     if old is None:
         return DiffStatus.NEW
     return DiffStatus.REMOVED if new is None else DiffStatus.MODIFIED
-
-
-def _params(old: Document, new: Document) -> list[dict[str, str]]:
-    names = [name for name in dict.fromkeys([*old, *new]) if name not in _NOT_A_CHANGE]
-    return [_param(name, old, new) for name in names if old.get(name) != new.get(name)]
 
 
 def _param(name: str, old: Document, new: Document) -> dict[str, str]:

@@ -75,7 +75,8 @@ def way(search: EventSearch) -> Way:
     if narrow:
         first, *others = narrow
         return Way((first,), _all([*others, *_types(search), *_scope(search)]))
-    branches = [scope & of_type for scope in _scopes(search) for of_type in _each_type(search)]
+    types = [Q(event_type=name) for name in search.event_types] or [Q()]
+    branches = [scope & of_type for scope in _scopes(search) for of_type in types]
     if len(branches) <= MOST_BRANCHES:
         return Way(tuple(branches))
     return Way((Q(),), _all([*_types(search), *_scope(search)]))
@@ -107,10 +108,6 @@ def _scopes(search: EventSearch) -> list[Q]:
         *(Q(group_id=id_) for id_ in sorted(visible_scope.group_ids)),
         *(Q(org_id=id_) & elsewhere for id_ in sorted(visible_scope.org_ids)),
     ]
-
-
-def _each_type(search: EventSearch) -> list[Q]:
-    return [Q(event_type=name) for name in search.event_types] or [Q()]
 
 
 def _scope(search: EventSearch) -> Iterator[Q]:

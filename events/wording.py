@@ -27,7 +27,7 @@ _ABOUT = (
 
 def in_words(name: str) -> str:
     """`HOST_DOWN` → `Host down`: a name of a closed set in words, without the suffix `_AUDIT`."""
-    words = [_word(part) for part in name.split("_")]
+    words = [part if part in _ACRONYMS else _WORDS.get(part, part.lower()) for part in name.split("_")]
     text = " ".join(word for word in words if word)
     return text[:1].upper() + text[1:]
 
@@ -53,7 +53,3 @@ def _about(details: Mapping[str, Any]) -> Iterator[str]:
         if name in details:
             port = details.get("port") if name == "hostname" else None
             yield host_and_port(str(details[name]), port)
-
-
-def _word(part: str) -> str:
-    return part if part in _ACRONYMS else _WORDS.get(part, part.lower())

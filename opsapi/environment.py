@@ -192,7 +192,8 @@ def _git_directory(dot_git: Path) -> Path:
 def _checked_out(git: Path) -> str:
     head = (git / "HEAD").read_text().strip()
     reference = head.removeprefix("ref:").strip()
-    return _commit(head if reference == head else _resolve(git, reference))
+    commit = head if reference == head else _resolve(git, reference)
+    return commit if COMMIT.fullmatch(commit) else UNKNOWN
 
 
 def _resolve(git: Path, reference: str) -> str:
@@ -211,7 +212,3 @@ def _packed(packed: Path, reference: str) -> str:
         if name == reference:
             return commit
     return ""
-
-
-def _commit(text: str) -> str:
-    return text if COMMIT.fullmatch(text) else UNKNOWN

@@ -102,8 +102,31 @@ class Among(Func):
 
 
 class JsonRows(Subquery):
-    """The rows of a subquery as a JSON array of objects, `[]` if empty."""
+    """The rows of a subquery as a JSON array, `[]` if empty.
+
+    Each row is an object of the named expressions, in their order and without nulls.
+    """
 
     empty_result_set_value = "[]"  # Replaces a subquery that Django knows to be empty.
-    template = "(SELECT coalesce(jsonb_agg(to_jsonb(_rows)), '[]'::jsonb) FROM (%(subquery)s) _rows)"
+    template = "(SELECT coalesce(json_agg(_rows.document), '[]')::text FROM (%(subquery)s) _rows)"
     output_field = models.JSONField()
+
+    def __init__(self, rows: models.QuerySet[Any, Any], **members: Any) -> None:
+        super().__init__(rows.values(document=_RowDocument(**members)))
+
+
+class _RowDocument(Func):
+    output_field = models.TextField()
+
+    def __init__(self, **members: Any) -> None:
+        self.names = tuple(members)
+        super().__init__(*members.values())
+
+    def as_sql(self, compiler: Any, *_: Any, **__: Any) -> tuple[str, Any]:
+        """Names are part of the statement, which is cheaper than a parameter for each."""
+        compiled = [compiler.compile(member) for member in self.get_source_expressions()]
+        named = ", ".join(f"'{name}', {sql}" for name, (sql, _) in zip(self.names, compiled, strict=True))
+        return (
+            f"json_strip_nulls(json_build_object({named}))",
+            [value for _, values in compiled for value in values],
+        )

@@ -37,7 +37,7 @@ def secret_from_file(path: Path) -> str:
     """
     try:
         if not path.exists():
-            _make(path)
+            _create(path)
         return _read(path)
     except OSError as error:
         raise ImproperlyConfigured(f"{path}: cannot be created or read: {error.strerror}") from None
@@ -56,7 +56,7 @@ def existing_secret(path: Path) -> str | None:
         raise ImproperlyConfigured(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _make(path: Path) -> None:
+def _create(path: Path) -> None:
     make_private_directory(path.parent)
     # Written under a temporary name (0600), then linked: the first link wins, and no file is partial.
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -16,7 +16,7 @@ from tests.factories.accesslist import KeyPair
 from tests.openapi import check_answer
 
 _counts = itertools.count(1)
-# One for all: loading the middlewares anew for each client costs more than most requests.
+# One for all: loading the middlewares again for each client costs more than most requests.
 _HANDLER = ClientHandler(enforce_csrf_checks=False)
 
 

@@ -1,4 +1,4 @@
-"""Fixtures: people and keys; everything else is made by factories."""
+"""Fixtures: people and keys; everything else is created by factories."""
 
 from collections.abc import Iterator
 

@@ -14,7 +14,7 @@ from django.test import TransactionTestCase
 from accesslist.credentials import begin_remembering
 from opsapi import clock
 from opsapi.embedded.layout import Layout
-from tests.integration.embedded.sql import tell
+from tests.integration.embedded.sql import run_sql
 from tests.shared import made_once, run_directory
 
 KEPT = frozenset({"django_content_type", "auth_permission"})
@@ -34,7 +34,7 @@ def use_own_database() -> None:
 
 def copy_migrated(name: str) -> None:
     """Make a migrated database of this name, once the fixture `django_db_setup` is there."""
-    tell(Layout(run_directory()), f"CREATE DATABASE {name} TEMPLATE {_MIGRATED}")
+    run_sql(Layout(run_directory()), f"CREATE DATABASE {name} TEMPLATE {_MIGRATED}")
 
 
 def _migrate(_: Path) -> None:
@@ -47,7 +47,7 @@ def _migrate(_: Path) -> None:
 def emptied_quickly() -> Iterator[None]:
     """In the block a transactional test leaves no rows, as it does with Django's own `flush`.
 
-    That one truncates every table and makes every permission anew: 0.2 s each time.
+    That one truncates every table and makes every permission again: 0.2 s each time.
     """
     names = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
     deletes = " ".join(f'DELETE FROM "{name}";' for name in sorted(names - KEPT))  # noqa: S608 - our own tables

@@ -32,7 +32,7 @@ def each(names: Names, rows: Iterable[Any], *, ids: Ids | None = None) -> Callab
     """
     listed = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     table = [_row(listed, row) for row in rows]
-    told, shown = ([str(id_) for id_ in ids], None) if isinstance(ids, Iterable) else ([], ids)
+    labels, shown = ([str(id_) for id_ in ids], None) if isinstance(ids, Iterable) else ([], ids)
     assert table, f"no rows of {names}"
 
     def decorate(test: Any) -> Any:
@@ -51,7 +51,7 @@ def each(names: Names, rows: Iterable[Any], *, ids: Ids | None = None) -> Callab
                         test(*arguments, **fixtures, **values)
                 except (Exception, pytest.fail.Exception) as fault:  # noqa: BLE001 - raised at the end, with all others
                     fault.add_note(
-                        f"row {number}: {name or (told[number] if told else _name(values, shown))}"
+                        f"row {number}: {name or (labels[number] if labels else _name(values, shown))}"
                     )
                     faults.append(fault)
             if faults:

@@ -1,6 +1,6 @@
 """The middlewares loaded once for all clients inside the test process, as a server loads them once.
 
-A test that replaces a middleware, or what one reads when it is made, sends `setting_changed` (or changes a
+A test that replaces a middleware, or what one reads when it is created, sends `setting_changed` (or changes a
 setting with `settings`) before and after: what was loaded is forgotten then.
 """
 
@@ -22,7 +22,7 @@ _CHAIN = (
 
 @contextmanager
 def loaded_once() -> Iterator[None]:
-    """In the block they are loaded anew only when a setting has changed; it costs more than most requests."""
+    """In the block they are loaded only after a setting changed: loading costs more than most requests."""
     load = BaseHandler.load_middleware
     loaded: dict[bool, BaseHandler] = {}
 

@@ -13,7 +13,7 @@ from tests.eventually import eventually
 T = TypeVar("T")
 THREADS = 10
 
-# Of this session's locks alone: other tests run beside these, on the same server.
+# Of this session's locks alone: other tests run next to these, on the same server.
 _WAITING_FOR_US = """
     SELECT EXISTS (
         SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))

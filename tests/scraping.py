@@ -27,9 +27,9 @@ def samples() -> Samples:
     }
 
 
-def value(told: Samples, name: str, **labels: str) -> float | None:
+def value(metrics: Samples, name: str, **labels: str) -> float | None:
     """One value; None when it is not told."""
-    return told.get((f"opsapi_{name}", frozenset(labels.items())))
+    return metrics.get((f"opsapi_{name}", frozenset(labels.items())))
 
 
 @contextmanager

@@ -198,7 +198,7 @@ class AccessListEntryAdmin(ConsoleAdmin):
 _SHOWN_ONCE = "console/new_key.html"
 
 
-def _make(call: ActionCall) -> ActionOutcome:
+def _create(call: ActionCall) -> ActionOutcome:
     values = dict(call.values)
     grants = values.pop("grants")
     for grant in grants:
@@ -263,7 +263,7 @@ class ApiKeyAdmin(WithRoles):
         done="Created",
         text="The next page shows the private key. It is shown only once.",
         icon="key",
-        run=_make,
+        run=_create,
         access=WRITERS,
         form=ApiKeyForm,
     )

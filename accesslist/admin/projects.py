@@ -46,14 +46,6 @@ def _make_org(call: ActionCall) -> ActionOutcome:
     return ActionOutcome(row=org)
 
 
-def _rename(call: ActionCall) -> None:
-    organization_update(org_id=call.row.id, changes=call.values, actor=call.actor, now=call.now)
-
-
-def _delete_org(call: ActionCall) -> None:
-    organization_delete(org_id=call.row.id, actor=call.actor, now=call.now)
-
-
 @admin.register(Organization)
 class OrganizationAdmin(ConsoleAdmin):
     """Organizations."""
@@ -75,7 +67,9 @@ class OrganizationAdmin(ConsoleAdmin):
             label="Change",
             done="Changed",
             icon="edit",
-            run=_rename,
+            run=lambda call: organization_update(
+                org_id=call.row.id, changes=call.values, actor=call.actor, now=call.now
+            ),
             access=WRITE_ORG,
             form=OrganizationForm,
         ),
@@ -86,7 +80,7 @@ class OrganizationAdmin(ConsoleAdmin):
             "and all roles in it.",
             icon="delete",
             danger=True,
-            run=_delete_org,
+            run=lambda call: organization_delete(org_id=call.row.id, actor=call.actor, now=call.now),
             access=WRITE_ORG,
         ),
     }
@@ -126,23 +120,15 @@ class OrganizationAdmin(ConsoleAdmin):
 _AGENT = "automation.agent"
 
 
-def _make(call: ActionCall) -> ActionOutcome:
+def _create(call: ActionCall) -> ActionOutcome:
     project = project_create(
         values=call.values,
         # Operators who read everything have a global role. Others could not see the project they created.
-        owned_by_maker=not call.operator.visible_scope().everything,
+        owned_by_creator=not call.operator.visible_scope().everything,
         actor=call.actor,
         now=call.now,
     )
     return ActionOutcome(row=project)
-
-
-def _change(call: ActionCall) -> None:
-    project_update(group_id=call.row.id, changes=call.values, actor=call.actor, now=call.now)
-
-
-def _delete(call: ActionCall) -> None:
-    project_delete(group_id=call.row.id, actor=call.actor, now=call.now)
 
 
 def _set_team_roles(call: ActionCall) -> ActionOutcome:
@@ -169,7 +155,7 @@ class ProjectAdmin(ConsoleAdmin):
         done="Created",
         text="A new project starts with the default alert configurations.",
         icon="create_new_folder",
-        run=_make,
+        run=_create,
         access=Access(Where.ORG, sorted(PROJECT_CREATORS)),
         form=ProjectForm,
     )
@@ -179,7 +165,9 @@ class ProjectAdmin(ConsoleAdmin):
             done="Changed",
             text="Agents and keys use the project ID, so you can change the name at any time.",
             icon="edit",
-            run=_change,
+            run=lambda call: project_update(
+                group_id=call.row.id, changes=call.values, actor=call.actor, now=call.now
+            ),
             access=WRITE_PROJECT,
             form=ProjectChangeForm,
         ),
@@ -196,7 +184,7 @@ class ProjectAdmin(ConsoleAdmin):
             text="Deletes everything in the project except its events. This cannot be undone.",
             icon="delete",
             danger=True,
-            run=_delete,
+            run=lambda call: project_delete(group_id=call.row.id, actor=call.actor, now=call.now),
             access=WRITE_PROJECT,
             form=DeletionForm,
         ),

@@ -26,7 +26,7 @@ from opsapi.console.model_admin import Section
 from opsapi.roles import Scope
 
 
-def _make(call: ActionCall) -> ActionOutcome:
+def _create(call: ActionCall) -> ActionOutcome:
     values = dict(call.values)
     members = members_named(values.pop("usernames"))
     team = team_create(
@@ -57,10 +57,6 @@ def _change(call: ActionCall) -> None:
     )
 
 
-def _delete(call: ActionCall) -> None:
-    team_delete(team_id=call.row.id, org_id=call.row.org_id, actor=call.actor, now=call.now)
-
-
 @admin.register(Team)
 class TeamAdmin(WithRoles):
     """Teams with their roles in projects."""
@@ -74,7 +70,7 @@ class TeamAdmin(WithRoles):
         done="Created",
         text="A team gives its members roles in projects and can receive alert notifications.",
         icon="group_add",
-        run=_make,
+        run=_create,
         access=WRITE_ORG,
         form=TeamForm,
     )
@@ -95,7 +91,9 @@ class TeamAdmin(WithRoles):
             text="Revokes the team's roles in projects. Its members stay in the organization.",
             icon="delete",
             danger=True,
-            run=_delete,
+            run=lambda call: team_delete(
+                team_id=call.row.id, org_id=call.row.org_id, actor=call.actor, now=call.now
+            ),
             access=WRITE_ORG,
         ),
     }

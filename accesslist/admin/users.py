@@ -1,7 +1,6 @@
 """Users and their second factors in the console."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -45,17 +44,13 @@ def who_resets(user: User | None) -> Access:
     return in_installation(resetter_of(user.grants_held if user else ()))
 
 
-def _has_one(user: Any, _: datetime) -> bool:
-    return has_second_factor(user.id)
-
-
 RESET_SECOND_FACTOR = Action(
     label="Reset second factor",
     text="For a user who lost their authenticator and their recovery codes. This ends their sessions; "
     "they can then log in with the password only. Verify who is asking.",
     run=_reset,
     access=who_resets,
-    offered=_has_one,
+    offered=lambda user, _: has_second_factor(user.id),
     icon="phonelink_erase",
     danger=True,
 )
@@ -85,7 +80,7 @@ class SecondFactorAdmin(ConsoleAdmin):
 _CONTACTS = frozenset({"email_address", "mobile_number"})
 
 
-def _make(call: ActionCall) -> ActionOutcome:
+def _create(call: ActionCall) -> ActionOutcome:
     new, by = NewUser(**call.values), call.operator.grants
     user = user_create(new=new, by=by, actor=call.actor, now=call.now)
     return ActionOutcome(row=user)
@@ -105,10 +100,6 @@ def _change_roles(call: ActionCall) -> None:
         actor=call.actor,
         now=call.now,
     )
-
-
-def _delete(call: ActionCall) -> None:
-    user_delete(user_id=call.row.id, by=call.operator.grants, actor=call.actor, now=call.now)
 
 
 def _reset_password(call: ActionCall) -> ActionOutcome:
@@ -159,7 +150,7 @@ class UserAdmin(WithRoles):
         done="Created",
         text="A user without roles cannot log in and gets no alert notifications.",
         icon="person_add",
-        run=_make,
+        run=_create,
         access=WRITE_USERS,
         form=UserForm,
     )
@@ -181,7 +172,9 @@ class UserAdmin(WithRoles):
             text="Removes the user from all projects, organizations and teams, and ends their sessions.",
             icon="person_remove",
             danger=True,
-            run=_delete,
+            run=lambda call: user_delete(
+                user_id=call.row.id, by=call.operator.grants, actor=call.actor, now=call.now
+            ),
             access=WRITE_USERS,
         ),
     }

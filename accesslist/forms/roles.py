@@ -50,10 +50,10 @@ class RolesForm(ScopedForm):
     def clean(self) -> dict[str, Any]:
         """A role needs its scope, and a scope needs a role."""
         values = self.cleaned_data
-        for place, label in _SCOPES:
-            chosen, roles = values.get(place), values.get(f"{place}_roles")
-            if bool(chosen) != bool(roles) and not {place, f"{place}_roles"} & self.errors.keys():
-                missing = place if roles else f"{place}_roles"
+        for scope, label in _SCOPES:
+            chosen, roles = values.get(scope), values.get(f"{scope}_roles")
+            if bool(chosen) != bool(roles) and not {scope, f"{scope}_roles"} & self.errors.keys():
+                missing = scope if roles else f"{scope}_roles"
                 self.add_error(missing, f"Choose {label}." if roles else "Choose at least one role.")
         super().clean()
         return values
@@ -132,8 +132,8 @@ def as_asked(grants: Iterable[Grant]) -> list[AskedRole]:
 
 def role_words(row: RoleGrant) -> str:
     """The role with its scope."""
-    place = row.org or row.project
-    return f"{row.role} in {place}" if place else row.role
+    scope = row.org or row.project
+    return f"{row.role} in {scope}" if scope else row.role
 
 
 def _field(role: Role) -> str:

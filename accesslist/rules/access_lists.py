@@ -82,12 +82,12 @@ def _unmapped(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
 class AccessList:
     """The access list of a key, or the global list if `key_id` is None.
 
-    Events name `public_key`. `place` is the scope of a change and of its event.
+    Events name `public_key`. `scope` is the scope of a change and of its event.
     """
 
     key_id: str | None = None
     public_key: str | None = None
-    place: Scope = INSTALLATION
+    scope: Scope = INSTALLATION
 
 
 GLOBAL_LIST = AccessList()

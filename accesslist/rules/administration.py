@@ -89,9 +89,10 @@ def manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequence[Grant
     """
     if _may_write(by, GLOBAL_WRITERS, INSTALLATION):
         return [INSTALLATION]
-    places = list(dict.fromkeys(scope for _, scope in held))
-    owned = [org_id for org_id in _orgs(places) if _may_write(by, ORG_WRITERS, Scope(org_id=org_id))]
-    projects = [place for place in places if place.group_id and place.org_id not in owned]
+    scopes = list(dict.fromkeys(scope for _, scope in held))
+    orgs = dict.fromkeys(scope.org_id for scope in scopes if scope.org_id)
+    owned = [org_id for org_id in orgs if _may_write(by, ORG_WRITERS, Scope(org_id=org_id))]
+    projects = [scope for scope in scopes if scope.group_id and scope.org_id not in owned]
     return [
         *[Scope(org_id=org_id) for org_id in owned],
         *[Scope(group_id=project.group_id) for project in projects if _may_write(by, GROUP_WRITERS, project)],
@@ -116,10 +117,6 @@ def is_within_scope(scope: Scope, managed: Scope) -> bool:
     if managed.group_id is not None:
         return scope.group_id == managed.group_id
     return managed.org_id is None or scope.org_id == managed.org_id
-
-
-def _orgs(places: Iterable[Scope]) -> list[str]:
-    return list(dict.fromkeys(place.org_id for place in places if place.org_id))
 
 
 def _may_write(by: Sequence[Grant], writers: Iterable[Role], scope: Scope) -> bool:

@@ -43,8 +43,8 @@ class ExistingScopes:
 def asked_roles(values: Sequence[Mapping[str, Any]], field: str = "roles") -> list[AskedRole]:
     """Return the roles of a checked `[{roleName, groupId?, orgId?}]`; `field` is its name in the body."""
     return [
-        AskedRole(f"{field}[{place}]", Role(value["roleName"]), value.get("orgId"), value.get("groupId"))
-        for place, value in enumerate(values)
+        AskedRole(f"{field}[{position}]", Role(value["roleName"]), value.get("orgId"), value.get("groupId"))
+        for position, value in enumerate(values)
     ]
 
 
@@ -89,7 +89,7 @@ def refuse_roles_not_held(
 
 
 def refuse_unknown_scopes(
-    asked: Iterable[AskedRole], *, places: ExistingScopes, here: Scope = INSTALLATION
+    asked: Iterable[AskedRole], *, existing: ExistingScopes, here: Scope = INSTALLATION
 ) -> None:
     """Refuse unknown projects and organizations, and projects outside of the organization of the path.
 
@@ -98,7 +98,7 @@ def refuse_unknown_scopes(
     Raises:
         ApiError: INVALID_ATTRIBUTE, with every wrong role in `badFields`.
     """
-    bad = [fault for request in asked if (fault := _scope_fault(request, places, here))]
+    bad = [fault for request in asked if (fault := _scope_fault(request, existing, here))]
     if bad:
         raise ApiError.of_fields(bad)
 
@@ -110,12 +110,12 @@ def scope_of(grant: Grant, orgs_of_groups: Mapping[str, str]) -> Scope:
     return grant.scope
 
 
-def _scope_fault(asked: AskedRole, places: ExistingScopes, here: Scope) -> BadField | None:
-    if asked.org_id is not None and asked.org_id not in places.orgs:
+def _scope_fault(asked: AskedRole, existing: ExistingScopes, here: Scope) -> BadField | None:
+    if asked.org_id is not None and asked.org_id not in existing.orgs:
         return _refused(asked, ErrorCode.INVALID_ATTRIBUTE, "names no organization", "orgId")
     if asked.group_id is None:
         return None
-    org_id = places.orgs_of_groups.get(asked.group_id)
+    org_id = existing.orgs_of_groups.get(asked.group_id)
     if org_id is None:
         return _refused(asked, ErrorCode.INVALID_ATTRIBUTE, "names no project", "groupId")
     if here.org_id is not None and here.org_id != org_id:

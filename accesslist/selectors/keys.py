@@ -1,6 +1,6 @@
 """API keys, their roles and access lists, and the addresses that they recently called from.."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,6 +14,7 @@ from events.selectors import EventFilter, event_rows
 from opsapi.clock import parse_time
 from opsapi.fields import JsonRows
 from opsapi.roles import INSTALLATION, Grant, Scope
+from opsapi.wire_json import JsonObject, without_nulls
 
 
 def within(here: Scope) -> Q:
@@ -26,9 +27,9 @@ def within(here: Scope) -> Q:
 
 
 def roles_of(*where: Q, **holder: Any) -> JsonRows:
-    """Return a subquery of the outer row's roles as `{role, org_id, project_id}`, oldest first."""
+    """Return a column of the outer row's roles as in its document, oldest first."""
     grants = RoleGrant.objects.filter(*where, **holder).order_by("id")
-    return JsonRows(grants.values("role", "org_id", "project_id"))
+    return JsonRows(grants, roleName="role", groupId="project_id", orgId="org_id")
 
 
 def keys_in(here: Scope = INSTALLATION) -> QuerySet[ApiKey]:
@@ -39,20 +40,10 @@ def keys_in(here: Scope = INSTALLATION) -> QuerySet[ApiKey]:
     return keys.annotate(roles=roles_of(within(here), api_key_id=OuterRef("id")))
 
 
-def present_grants(grants: Iterable[Grant]) -> list[dict[str, str]]:
-    """As `present_roles`, from grants."""
-    return present_roles(
-        {"role": grant.role.value, "org_id": grant.org_id, "project_id": grant.group_id} for grant in grants
-    )
-
-
-def present_roles(roles: Iterable[Mapping[str, str | None]]) -> list[dict[str, str]]:
-    """Return `[{roleName, groupId or orgId}]` from the `roles` of a selector."""
-    shown = []
-    for role in roles:
-        named = {"roleName": role["role"], "groupId": role["project_id"], "orgId": role["org_id"]}
-        shown.append({name: value for name, value in named.items() if value})
-    return shown
+def present_grants(grants: Iterable[Grant]) -> list[JsonObject]:
+    """Return roles as in documents: `[{roleName, groupId or orgId}]`."""
+    named = ((grant.role.value, grant.group_id, grant.org_id) for grant in grants)
+    return [without_nulls(zip(("roleName", "groupId", "orgId"), role, strict=True)) for role in named]
 
 
 RECENT = timedelta(days=30)
@@ -67,9 +58,9 @@ class ListedKey:
     public_key: str
     grants: tuple[tuple[Grant, Scope], ...]
 
-    def is_within(self, place: Scope) -> bool:
+    def is_within(self, outer: Scope) -> bool:
         """Whether the key holds a role in the project, or in the organization or one of its projects."""
-        return place == INSTALLATION or any(is_within_scope(scope, place) for _, scope in self.grants)
+        return outer == INSTALLATION or any(is_within_scope(scope, outer) for _, scope in self.grants)
 
 
 def entries_of(key_id: str | None) -> QuerySet[AccessListEntry]:

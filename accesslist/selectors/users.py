@@ -38,13 +38,13 @@ class Sight:
     administered_orgs: Collection[str] = frozenset()
     administered_groups: Collection[str] = frozenset()
 
-    def shows(self, place: Scope) -> bool:
+    def shows(self, scope: Scope) -> bool:
         """Whether roles in the scope are visible; the scope of a project includes its organization."""
         if self.everything:
             return True
-        if place.group_id is None:
-            return place.org_id in self.orgs
-        return place.group_id in self.groups or place.org_id in self.whole
+        if scope.group_id is None:
+            return scope.org_id in self.orgs
+        return scope.group_id in self.groups or scope.org_id in self.whole
 
 
 EVERYTHING = Sight(everything=True, contacts=True)
@@ -114,6 +114,11 @@ def visible_users_named(name: str, sight: Sight) -> QuerySet[User]:
 def users_of_org(org_id: str, sight: Sight = EVERYTHING) -> QuerySet[User]:
     """Return the users of the organization."""
     return users_seen(sight).filter(_belongs_to([org_id]))
+
+
+def first_users_of_org(org_id: str, most: int) -> QuerySet[User]:
+    """Return the first users of the organization by name, at most so many."""
+    return users_of_org(org_id).order_by("username_key")[:most]
 
 
 def users_of_group(group_id: str, sight: Sight) -> QuerySet[User]:

@@ -156,6 +156,6 @@ def new_entries(items: Sequence[Values]) -> list[Values]:
     """
     names = ["ipAddress" if "ipAddress" in item else "cidrBlock" for item in items]
     blocks = [item.pop("ipAddress", None) or item["cidr_block"] for item in items]
-    paths = [f"[{place}].{name}" for place, name in enumerate(names)]
+    paths = [f"[{position}].{name}" for position, name in enumerate(names)]
     refuse_unknown_and_repeated(zip(paths, blocks, strict=True))
     return [{**item, "cidr_block": block} for item, block in zip(items, blocks, strict=True)]

@@ -7,12 +7,11 @@ from django.db.models import Value
 from django.db.models.functions import Concat
 from rest_framework import serializers
 
-from accesslist.selectors.keys import present_roles
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument, Values, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Identifier, ListOf, OneOf, ShownId, ShownText, VisibleText
-from opsapi.api.resources import Facts, Resource
+from opsapi.api.resources import Resource
 from opsapi.redaction import MASK
 from opsapi.roles import Role
 from opsapi.wire_json import JsonObject
@@ -69,12 +68,6 @@ class ApiKeyDocument(Resource):
     privateKey = ShownText(read_only=True, example=f"{MASK}1f0c")
     roles = serializers.ListField(child=RoleDocument())
     links = LinkDocument(many=True, read_only=True)
-
-    @classmethod
-    def facts(cls, row: Iterable[Any]) -> Facts:
-        """The key with roles as `RoleDocument`."""
-        facts = super().facts(row)
-        return {**facts, "roles": present_roles(facts["roles"])}
 
 
 class ApiKeyInput(ApiKeyDocument):

@@ -190,20 +190,23 @@ class GroupTeamChange(GroupTeamDocument):
 
 def members_named(usernames: Sequence[str]) -> list[AskedMember]:
     """Return the `usernames` of a team as services accept them."""
-    return [AskedMember(f"usernames[{place}]", username=username) for place, username in enumerate(usernames)]
+    return [
+        AskedMember(f"usernames[{position}]", username=username)
+        for position, username in enumerate(usernames)
+    ]
 
 
 def members_asked(body: Sequence[Mapping[str, Any]]) -> list[AskedMember]:
     """Return the users of a checked array as services accept them."""
     return [
-        AskedMember(f"[{place}].{next(iter(member))}", member.get("id"), member.get("username"))
-        for place, member in enumerate(body)
+        AskedMember(f"[{position}].{next(iter(member))}", member.get("id"), member.get("username"))
+        for position, member in enumerate(body)
     ]
 
 
 def teams_asked(body: Sequence[Mapping[str, Any]]) -> list[AskedTeam]:
     """Return the teams of a checked array as services accept them."""
     return [
-        AskedTeam(f"[{place}].teamId", team["id"], [Role(name) for name in team["role_names"]])
-        for place, team in enumerate(body)
+        AskedTeam(f"[{position}].teamId", team["id"], [Role(name) for name in team["role_names"]])
+        for position, team in enumerate(body)
     ]

@@ -9,7 +9,6 @@ from rest_framework import serializers
 
 from accesslist.models import User
 from accesslist.rules.role_requests import AskedRole, asked_roles, scope_faults
-from accesslist.selectors.keys import present_roles
 from accesslist.selectors.users import users_seen
 from accesslist.serializers.keys import MOST_STORED_ROLES, ApiKeyDocument, RoleDocument, RoleField
 from accesslist.user_checks import password_fault, username_fault
@@ -47,12 +46,6 @@ class UserDocument(Resource):
         help_text="true for a user created without a key after the first user; otherwise absent.",
     )
     links = LinkDocument(many=True)
-
-    @classmethod
-    def facts(cls, row: Iterable[Any]) -> Facts:
-        """The user with roles as `RoleDocument`."""
-        facts = super().facts(row)
-        return {**facts, "roles": present_roles(facts["roles"])}
 
 
 def user_facts(user: User) -> Facts:

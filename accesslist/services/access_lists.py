@@ -53,8 +53,8 @@ def access_list_entries_create(
     entries = AccessListEntry.objects.bulk_create(
         AccessListEntry(api_key_id=of.key_id, created=now, updated=now, **values) for values in new
     )
-    for place, entry in enumerate(entries):
-        _record_added(of, entry, is_first=not blocks and place == 0, actor=by.actor, now=now)
+    for position, entry in enumerate(entries):
+        _record_added(of, entry, is_first=not blocks and position == 0, actor=by.actor, now=now)
     return entries
 
 
@@ -116,8 +116,8 @@ def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
     _lock(of)
     entries = AccessListEntry.objects.filter(api_key_id=of.key_id).order_by("created", "id")
     gone = list(entries)
-    for place, entry in enumerate(gone, start=1):
-        _record_removed(of, entry, is_last=place == len(gone), actor=by.actor, now=now)
+    for position, entry in enumerate(gone, start=1):
+        _record_removed(of, entry, is_last=position == len(gone), actor=by.actor, now=now)
     entries.delete()
     return len(gone)
 
@@ -224,8 +224,8 @@ def _record(
         event_type=event_type,
         actor=actor,
         now=now,
-        group_id=of.place.group_id,
-        org_id=of.place.org_id,
+        group_id=of.scope.group_id,
+        org_id=of.scope.org_id,
         facts=EventFacts(access_list_entry=entry.cidr_block, target_public_key=of.public_key),
         diffs=changes,
     )

@@ -5,13 +5,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import F, Func, Value
 
-from accesslist.credentials import begin_remembering
-from accesslist.digest import NONCE_LIFETIME
-from accesslist.models import DigestUse, RateWindow, SecondFactor, User
+from accesslist.models import SecondFactor, User
 from accesslist.rules.second_factor import (
     CodeFault,
     is_timed,
@@ -305,15 +302,3 @@ def _use_recovery_code(factor: SecondFactor, code: str, actor: Actor, now: datet
             DiffType.USERS, factor.user_id, old={"recoveryCodes": left + 1}, new={"recoveryCodes": left}
         ),
     )
-
-
-# Longer than any window, but not much, because unauthenticated callers create these rows.
-_RATE_WINDOW_KEPT = timedelta(minutes=10)
-
-
-def traces_trim(*, now: datetime) -> None:
-    """Delete used nonces that have expired, windows that are over, and ended sessions."""
-    begin_remembering(now)
-    DigestUse.objects.filter(used__lt=now - 2 * NONCE_LIFETIME).delete()
-    RateWindow.objects.filter(started__lt=now - _RATE_WINDOW_KEPT).delete()
-    Session.objects.filter(expire_date__lt=now).delete()

@@ -49,10 +49,8 @@ def keys_revoke(*, ids: Collection[str], actor: Actor) -> None:
 def users_revoke(*, ids: Collection[str], actor: Actor, now: datetime) -> None:
     """Refuse writes of these users that were authenticated with the old roles.
 
-    The sessions of users without roles end.
-
-    An ended session does not come back with the next role. The acting user continues: an action on many rows
-    may also revoke roles of the user's own teams.
+    Sessions of users without a role end, and stay ended when the user gets a role again. Writes of the acting
+    user go on, because an action on many rows may also revoke roles of the user's own teams.
     """
     users = User.objects.filter(id__in=ids)
     users.exclude(id=actor.id).update(revocations=F("revocations") + 1)
@@ -80,11 +78,11 @@ def grants_create(grants: Sequence[Grant], *, holder: Holder) -> None:
     Raises:
         ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, if a scope was deleted in the meantime.
     """
-    column, places = _column(holder), _scopes_lock_shared(grants)
+    column, existing = _column(holder), _scopes_lock_shared(grants)
     for grant in grants:
-        if grant.group_id is not None and grant.group_id not in places.orgs_of_groups:
+        if grant.group_id is not None and grant.group_id not in existing.orgs_of_groups:
             raise ApiError(ErrorCode.GROUP_NOT_FOUND, grant.group_id)
-        if grant.org_id is not None and grant.org_id not in places.orgs:
+        if grant.org_id is not None and grant.org_id not in existing.orgs:
             raise ApiError(ErrorCode.ORG_NOT_FOUND, grant.org_id)
     RoleGrant.objects.bulk_create(
         RoleGrant(role=grant.role.value, org_id=grant.org_id, project_id=grant.group_id, **{column: holder})
@@ -104,9 +102,9 @@ def grants_admit(request: RoleRequest, *, added: Collection[Grant]) -> None:
     Raises:
         ApiError: CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD, INVALID_ATTRIBUTE.
     """
-    places = _scopes_lock_shared(request.grants())
-    refuse_roles_not_held(added, by=request.by, orgs_of_groups=places.orgs_of_groups)
-    refuse_unknown_scopes(request.asked, places=places, here=request.here)
+    existing = _scopes_lock_shared(request.grants())
+    refuse_roles_not_held(added, by=request.by, orgs_of_groups=existing.orgs_of_groups)
+    refuse_unknown_scopes(request.asked, existing=existing, here=request.here)
 
 
 def grants_replace(
@@ -227,13 +225,13 @@ def role_changes_record(
     *, user: User, old: Sequence[Grant], new: Sequence[Grant], actor: Actor, now: datetime
 ) -> None:
     """Record the change in each project, each organization and the installation, with its own roles only."""
-    for place in dict.fromkeys(grant.scope for grant in (*old, *new)):
-        before, after = ([grant for grant in grants if grant.scope == place] for grants in (old, new))
-        events = role_changes(user, place, old=before, new=after)
-        events_record(events=events, actor=actor, now=now, group_id=place.group_id, org_id=place.org_id)
+    for scope in dict.fromkeys(grant.scope for grant in (*old, *new)):
+        before, after = ([grant for grant in grants if grant.scope == scope] for grants in (old, new))
+        events = role_changes(user, scope, old=before, new=after)
+        events_record(events=events, actor=actor, now=now, group_id=scope.group_id, org_id=scope.org_id)
 
 
-def role_changes(user: User, place: Scope, *, old: Sequence[Grant], new: Sequence[Grant]) -> list[NewEvent]:
+def role_changes(user: User, scope: Scope, *, old: Sequence[Grant], new: Sequence[Grant]) -> list[NewEvent]:
     """Return the events of a scope in which the user's roles changed from `old` to `new`."""
     if set(old) == set(new):
         return []
@@ -243,15 +241,15 @@ def role_changes(user: User, place: Scope, *, old: Sequence[Grant], new: Sequenc
             facts=EventFacts(target_username=user.username),
             diffs=diff(DiffType.ROLES, user.id, old=_roles(old), new=_roles(new)),
         )
-        for event_type in _events_of(user, place, old, new)
+        for event_type in _events_of(user, scope, old, new)
     ]
 
 
-def _events_of(user: User, place: Scope, before: Sequence[Grant], after: Sequence[Grant]) -> list[EventType]:
+def _events_of(user: User, scope: Scope, before: Sequence[Grant], after: Sequence[Grant]) -> list[EventType]:
     """Return the events of a role change, with INVITED_TO_GROUP if the user has never logged in."""
     recorded = [EventType.USER_ROLES_CHANGED_AUDIT]
-    if place != INSTALLATION and not (before and after):
-        in_group = place.group_id is not None
+    if scope != INSTALLATION and not (before and after):
+        in_group = scope.group_id is not None
         joined = EventType.JOINED_GROUP if in_group else EventType.JOINED_ORG
         left = EventType.REMOVED_FROM_GROUP if in_group else EventType.REMOVED_FROM_ORG_AUDIT
         recorded.append(left if before else joined)

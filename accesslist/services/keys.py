@@ -254,23 +254,23 @@ def _record_in_scopes(
 
     `before` is None for a new key, `after` for a deleted key.
     """
-    had, has = _by_place(before), _by_place(after)
-    for place in dict.fromkeys([*had, *has]) or [INSTALLATION]:
-        old = None if before is None else _role_facts(had.get(place, ()))
-        new = None if after is None else _role_facts(has.get(place, ()))
+    had, has = _by_scope(before), _by_scope(after)
+    for scope in dict.fromkeys([*had, *has]) or [INSTALLATION]:
+        old = None if before is None else _role_facts(had.get(scope, ()))
+        new = None if after is None else _role_facts(has.get(scope, ()))
         changes = [*described, *diff(DiffType.ROLES, key.id, old=old, new=new)]
         if changes:
-            _record(event_type, key, place, changes=changes, actor=actor, now=now)
-        if place.org_id is not None and (place in had) != (place in has):
+            _record(event_type, key, scope, changes=changes, actor=actor, now=now)
+        if scope.org_id is not None and (scope in had) != (scope in has):
             # The key's first role in the organization was granted, or the last was revoked.
-            membership = EventType.ORG_API_KEY_ADDED if place in has else EventType.ORG_API_KEY_DELETED
-            _record(membership, key, place, actor=actor, now=now)
+            membership = EventType.ORG_API_KEY_ADDED if scope in has else EventType.ORG_API_KEY_DELETED
+            _record(membership, key, scope, actor=actor, now=now)
 
 
 def _record(
     event_type: EventType,
     key: ApiKey,
-    place: Scope,
+    scope: Scope,
     *,
     changes: Sequence[Mapping[str, Any]] = (),
     actor: Actor,
@@ -280,14 +280,14 @@ def _record(
         event_type=event_type,
         actor=actor,
         now=now,
-        group_id=place.group_id,
-        org_id=place.org_id,
+        group_id=scope.group_id,
+        org_id=scope.org_id,
         facts=EventFacts(target_public_key=key.public_key),
         diffs=changes,
     )
 
 
-def _by_place(grants: Iterable[Grant] | None) -> Mapping[Scope, list[Grant]]:
+def _by_scope(grants: Iterable[Grant] | None) -> Mapping[Scope, list[Grant]]:
     """The grants by scope."""
     by_place: dict[Scope, list[Grant]] = {}
     for grant in grants or ():

@@ -91,18 +91,18 @@ def _org_locked(org_id: str) -> Organization:
 
 @transaction.atomic
 def project_create(
-    *, values: Mapping[str, Any], owned_by_maker: bool, actor: Actor, now: datetime
+    *, values: Mapping[str, Any], owned_by_creator: bool, actor: Actor, now: datetime
 ) -> Project:
     """Create a project from a checked document; without an organization, create one with the same name.
 
-    `owned_by_maker`: the acting key or user becomes GROUP_OWNER, for actors without a global role.
+    `owned_by_creator`: the acting key or user becomes GROUP_OWNER, for actors without a global role.
 
     Raises:
         ApiError: GROUP_ALREADY_EXISTS; ORG_NOT_FOUND, API_KEY_NOT_FOUND, USER_NOT_FOUND, if they were
             deleted in the meantime.
     """
     actor_lock_shared(actor)
-    maker = _maker(actor) if owned_by_maker else None
+    creator = _creator(actor) if owned_by_creator else None
     name, org_id = values["name"], values.get("org_id")
     if org_id:
         organization_lock_shared(org_id=org_id)
@@ -111,8 +111,8 @@ def project_create(
     with _named_once(name):
         project = Project.objects.create(**{**values, "org_id": org_id}, created=now)
     _record(project, EventType.GROUP_CREATED, actor, now, new=ProjectDocument.stored(project))
-    if maker:
-        _give_to(maker, project, actor, now)
+    if creator:
+        _give_to(creator, project, actor, now)
     group_created.send(sender=Project, project=project, actor=actor, now=now)
     return project
 
@@ -199,7 +199,7 @@ def _live(group_id: str, *, lock: bool = False) -> Project:
     return get_or_404(projects.filter(id=group_id).first(), ErrorCode.GROUP_NOT_FOUND, group_id)
 
 
-def _maker(actor: Actor) -> ApiKey | User:
+def _creator(actor: Actor) -> ApiKey | User:
     """The acting key or user."""
     if actor.kind is ActorKind.USER:
         user = User.objects.filter(id=actor.id).first()
@@ -208,13 +208,13 @@ def _maker(actor: Actor) -> ApiKey | User:
     return get_or_404(key, ErrorCode.API_KEY_NOT_FOUND, actor.id or "")
 
 
-def _give_to(maker: ApiKey | User, project: Project, actor: Actor, now: datetime) -> None:
+def _give_to(creator: ApiKey | User, project: Project, actor: Actor, now: datetime) -> None:
     owner = Grant(Role.GROUP_OWNER, group_id=project.id)
-    grants_create([owner], holder=maker)
-    if isinstance(maker, User):
-        role_changes_record(user=maker, old=(), new=[owner], actor=actor, now=now)
+    grants_create([owner], holder=creator)
+    if isinstance(creator, User):
+        role_changes_record(user=creator, old=(), new=[owner], actor=actor, now=now)
     else:
-        key_changed(key=maker, before=(), after=[owner], actor=actor, now=now)
+        key_changed(key=creator, before=(), after=[owner], actor=actor, now=now)
 
 
 def _record(
@@ -284,5 +284,5 @@ def installation_set_up(
     if first is None:
         return None
     user, actor = first
-    project_create(values=project, owned_by_maker=False, actor=actor, now=now)
+    project_create(values=project, owned_by_creator=False, actor=actor, now=now)
     return user

@@ -146,9 +146,12 @@ class ProjectViewSet(KeyViewSet):
     def create(self, request: Request) -> Response:
         """Create a project, with `orgId` in that organization; without `orgId`, you need GLOBAL_OWNER."""
         body = self.body()
-        self._authorise_creation(body.get("org_id"))
+        if org_id := body.get("org_id"):
+            self.principal.authorise_org((Role.ORG_OWNER, Role.ORG_GROUP_CREATOR), org_id)
+        else:
+            self.principal.authorise((Role.GLOBAL_OWNER,))
         project = project_create(
-            values=body, owned_by_maker=not self.caller.is_global, actor=self.actor, now=self.now
+            values=body, owned_by_creator=not self.caller.is_global, actor=self.actor, now=self.now
         )
         return self.alone(ProjectDocument, self._stored(project.id))
 
@@ -178,10 +181,3 @@ class ProjectViewSet(KeyViewSet):
 
     def _stored(self, group_id: str) -> Facts:
         return ProjectDocument.found(with_id(projects(), group_id), ErrorCode.GROUP_NOT_FOUND, group_id)
-
-    def _authorise_creation(self, org_id: str | None) -> None:
-        """Check the role in the scope that the body names."""
-        if org_id:
-            self.principal.authorise_org((Role.ORG_OWNER, Role.ORG_GROUP_CREATOR), org_id)
-        else:
-            self.principal.authorise((Role.GLOBAL_OWNER,))

@@ -30,7 +30,6 @@ from accesslist.serializers.users import (
     UserRolesInput,
 )
 from accesslist.services.grants import user_roles_replace
-from accesslist.services.keys import NewKey
 from accesslist.services.users import NewUser, unauth_user_create, user_create, user_delete
 from accesslist.throttles import throttle
 from accesslist.views.base import (
@@ -227,7 +226,7 @@ class FirstUserViewSet(ApiViewSet):
         )
         new = UserDocument.found(with_id(users_seen(), user.id), ErrorCode.USER_NOT_FOUND, user.id)
         shown = UserDocument.present(new, self.links)
-        return Response({**({"programmaticApiKey": self._key_document(key)} if key else {}), "user": shown})
-
-    def _key_document(self, key: NewKey) -> Facts:
-        return ApiKeyDocument.present(key.facts, self.links, place={"base": "/admin"}, alone=True)
+        if key is None:
+            return Response({"user": shown})
+        issued = ApiKeyDocument.present(key.facts, self.links, place={"base": "/admin"}, alone=True)
+        return Response({"programmaticApiKey": issued, "user": shown})

@@ -7,6 +7,7 @@ from django.contrib import admin
 
 from alerting.admin.notifications import RESEND
 from alerting.choices import ACTIVE
+from alerting.forms.questions import UserQuestion
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.presentation import ENTRY_BADGES, alert_badge, alert_words, notification_badge, window_name
 from alerting.rules.delivery_policy import muted_by
@@ -20,6 +21,7 @@ from alerting.rules.timeline import (
     duration_words,
 )
 from alerting.rules.wording import target_words, value_words
+from alerting.selectors.incidents import incident_summary
 from alerting.selectors.targets import targets_of
 from alerting.selectors.timeline import AlertTimeline, alert_timeline
 from alerting.selectors.windows import muting_windows
@@ -38,13 +40,13 @@ MOST_NOTIFICATIONS_SHOWN = 40
 """Number of notifications on the page, the newest."""
 
 
-def page_of(alert: Alert, operator: Operator, *, now: datetime) -> Context:
-    """The page of an alert for an operator, as the template needs it.
+def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: datetime) -> Context:
+    """The page of an alert for an operator, as the template needs it; `question` names a user to explain.
 
     Operators who cannot read global configurations see neither such a configuration nor its recipients.
     """
     sees_config = not alert.is_global or operator.visible_scope().everything
-    timeline = alert_timeline(alert, sees_config=sees_config, now=now)
+    timeline = alert_timeline(alert, sees_config=sees_config, now=now, user=question.chosen())
     notifications, left_out = cut(timeline.notifications, MOST_NOTIFICATIONS_SHOWN)
     window, target = muting_windows([alert], now=now).get(alert.id), targets_of([alert]).get(alert.id)
     users = _users(timeline, operator)
@@ -52,6 +54,7 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> Context:
     state, tone = alert_badge(alert, now, is_muted=window is not None)
     return {
         "timeline": timeline,
+        "question": question,
         "words": alert_words(alert),
         "target": target_words(alert.facts),
         "target_url": page_url(target) if target else "",
@@ -73,12 +76,13 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> Context:
         "acknowledged_by_url": users.get(acknowledged_by or "", ""),
         "coming": [_to_come(entry, sees_config=sees_config) for entry in timeline.coming],
         "notifications": list(
-            _notifications(alert, notifications, operator, sees_config=sees_config, now=now)
+            _notifications(alert, timeline, notifications, operator, sees_config=sees_config, now=now)
         ),
         "more_events": more_words(timeline.more_events),
         "more_notifications": more_words(timeline.more_notifications + left_out),
         "notifications_url": list_url(Notification, q=alert.id),
         "events_url": list_url(Event, q=alert.id),
+        "incident": _incident(alert, now),
         "plot": _plot(timeline.measured, alert),
     }
 
@@ -127,6 +131,7 @@ def _to_come(entry: TimelineEntry, *, sees_config: bool) -> Context:
 
 def _notifications(
     alert: Alert,
+    timeline: AlertTimeline,
     notifications: Sequence[TimelineNotification],
     operator: Operator,
     *,
@@ -145,6 +150,7 @@ def _notifications(
         resend = action_url(Notification, notification.id, "resend")
         yield {
             "notification": notification,
+            "why": timeline.explanations[notification.id],
             "state": state,
             "tone": tone,
             "window": held_by.get(muted_by(notification.silenced_by, notification.reason) or ""),
@@ -152,6 +158,23 @@ def _notifications(
             "url": page_url_of(Notification, notification.id) if sees_config else "",
             "resend_url": resend if can_resend and notification.failed else None,
         }
+
+
+def _incident(alert: Alert, now: datetime) -> Context | None:
+    """The incident of the alert and its other alerts; None if its messages are not grouped."""
+    summary = incident_summary(alert)
+    if summary is None:
+        return None
+    muted = muting_windows(summary.alerts.rows, now=now)
+    rows = [
+        {
+            "target": target_words(member.facts),
+            "url": page_url(member) if member.id != alert.id else "",
+            "badge": alert_badge(member, now, is_muted=member.id in muted),
+        }
+        for member in summary.alerts.rows
+    ]
+    return {"summary": summary, "alerts": rows, "more": summary.alerts.left_out_words}
 
 
 def _plot(measured: MeasurementWindow | None, alert: Alert) -> Plot | None:

@@ -14,6 +14,7 @@ from alerting.access import WRITE
 from alerting.admin.alert_page import page_of
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.forms.alerts import AcknowledgeForm, AlertWindowForm
+from alerting.forms.questions import UserQuestion
 from alerting.models import Alert, Notification
 from alerting.presentation import alert_badge, alert_words, muted_words, window_name
 from alerting.rules.state import alert_state
@@ -104,7 +105,7 @@ OF_ALERT: Mapping[str, Action] = {
         access=WRITE,
         form=AlertWindowForm,
         icon="build_circle",
-        makes=True,
+        creates=True,
     ),
 }
 
@@ -248,7 +249,8 @@ class AlertAdmin(ConsoleAdmin):
         ), False
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        timeline = page_of(row, operator_of(request), now=clock.now())
+        question = UserQuestion(request.GET, org_id=row.group.org_id)
+        timeline = page_of(row, operator_of(request), question=question, now=clock.now())
         return {**super().page_context(request, row), "page": timeline}
 
     @admin.display(description="type")

@@ -12,16 +12,20 @@ from django.utils.safestring import SafeString
 
 from accesslist.models import Project
 from alerting.access import WRITE, WRITE_GLOBAL
+from alerting.explanations import explain_config
 from alerting.forms.config_inputs import event_types
 from alerting.forms.configs import ConfigForm, CopyForm, NewConfigForm, TestNotificationForm, destinations_of
 from alerting.forms.presets import PresetsForm
+from alerting.forms.questions import HostQuestion
 from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.notification_tests import alert_config_test
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.presentation import alert_badge, alert_words
+from alerting.rules.noise import noise_words
 from alerting.rules.wording import condition_words, target_words
 from alerting.selectors.config_views import config_view
 from alerting.selectors.configs import alerts_now, config_audits
+from alerting.selectors.noise import NoiseFigure, noise_of
 from alerting.selectors.recipient_addresses import unreachable
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
@@ -36,7 +40,7 @@ from events.types import EVENT_TYPES, EventType
 from events.wording import acting, in_words
 from opsapi import clock
 from opsapi.api.permissions import Access, Where
-from opsapi.clock import time_words
+from opsapi.clock import age_words, time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import action_url, list_url, page_url
 from opsapi.console.display import EMPTY, Context, badge, json_field, link, named, project
@@ -163,7 +167,7 @@ OF_ROW: Mapping[str, Action] = {
         # The form asks for the project, and checks the roles there like the API route.
         access=Access(Where.SOMEWHERE, WRITE.roles),
         form=CopyForm,
-        makes=True,
+        creates=True,
         icon="content_copy",
     ),
     "delete": Action(
@@ -224,7 +228,18 @@ class AlertConfigAdmin(ConsoleAdmin):
     add_action = NEW
     list_actions = OF_LIST
     actions_of_row = OF_ROW
-    list_display = ["event", "enabled", "covers", "recipients", "updated"]
+    list_display = [
+        "event",
+        "enabled",
+        "covers",
+        "recipients",
+        "per_week",
+        "median",
+        "flaps",
+        "acknowledged",
+        "messages",
+        "updated",
+    ]
     list_filter = [
         ("group", RelatedFilter),
         "enabled",
@@ -244,6 +259,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         "enabled",
         "condition",
         "alerts",
+        "noise",
         "happened",
         "created",
         "updated",
@@ -276,8 +292,38 @@ class AlertConfigAdmin(ConsoleAdmin):
             (choice, action_url(AlertConfig, row.pk, "test", notification=choice.id) if may_test else "")
             for choice in destinations_of(row)
         ]
-        shown = {"destinations": destinations, "tests": may_test}
+        shown = {"destinations": destinations, "tests": may_test, **_explained(request, row)}
         return {**super().page_context(request, row), **shown}
+
+    def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        noises = noise_of(rows, now=clock.now())
+        for config in rows:
+            config.noise = noises[config.id]
+
+    @admin.display(description="weekly alerts", ordering=NoiseFigure("alerts"))
+    def per_week(self, config: Any) -> str | None:
+        return f"{config.noise.per_week:,.1f}" if config.noise.alerts else None
+
+    @admin.display(description="median", ordering=NoiseFigure("median"))
+    def median(self, config: Any) -> str | None:
+        return age_words(config.noise.median) if config.noise.median is not None else None
+
+    @admin.display(description="flaps", ordering=NoiseFigure("flaps"))
+    def flaps(self, config: Any) -> str | None:
+        return f"{config.noise.flaps:,}" if config.noise.alerts else None
+
+    @admin.display(description="acknowledged", ordering=NoiseFigure("acknowledged"))
+    def acknowledged(self, config: Any) -> str | None:
+        share = config.noise.acknowledged_share
+        return None if share is None else f"{share:.0%}"
+
+    @admin.display(description="messages", ordering=NoiseFigure("messages"))
+    def messages(self, config: Any) -> str | None:
+        return f"{config.noise.messages:,}" if config.noise.alerts else None
+
+    @admin.display(description="noise")
+    def noise(self, config: Any) -> str:
+        return noise_words(config.noise)
 
     @admin.display(description="type", ordering="event_type")
     def event(self, config: AlertConfig) -> SafeString:
@@ -375,6 +421,16 @@ class NotificationSettingAdmin(ConsoleAdmin):
     empty_text = "No alert configuration has notifications."
 
     fields_json = staticmethod(json_field("fields"))
+
+
+def _explained(request: HttpRequest, config: AlertConfig) -> Context:
+    """Whether a project's configuration alerts on the host that the URL names."""
+    if config.group is None:
+        return {}
+    question = HostQuestion(request.GET, group_id=config.group.id)
+    host = question.chosen()
+    explained = explain_config(config=config, host=host, now=clock.now()) if host else None
+    return {"question": question, "explained": explained, "explained_host": host}
 
 
 def _listed(line: str, rows: Iterable[tuple[object, ...]], more: str = "") -> SafeString:

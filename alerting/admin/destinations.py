@@ -54,7 +54,7 @@ SEND_NOW = Action(
     access=_may_send,
     icon="send",
     bulk=True,
-    makes=True,
+    creates=True,
     offered=lambda destination, _now: destination.waiting_count > 0 or destination.state in _TROUBLED,
 )
 
@@ -119,6 +119,7 @@ class DestinationAdmin(ConsoleAdmin):
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         now, found = clock.now(), first_rows(waiting_for(row.id).select_related("alert"))
         unreachable = host_unreachable(row.host) if row.failures else None
+        until = unreachable.next_try if unreachable else row.next_try
         page = {
             "state": DESTINATION_WORDS[row.state],
             "tone": DESTINATION_LABELS[DESTINATION_WORDS[row.state]],
@@ -126,7 +127,7 @@ class DestinationAdmin(ConsoleAdmin):
             "since": ago_words(row.failing_since, now) if row.failing_since else "",
             "failures": f"{row.failures:,} attempt{'s' if row.failures > 1 else ''} in a row",
             "waiting_words": f"{row.waiting_count:,} notification{'s' if row.waiting_count > 1 else ''}",
-            "pause": _pause(unreachable.next_try if unreachable else row.next_try, now),
+            "pause": f"tried again in {age_words(until - now)}" if until and until > now else None,
             "pace": f"{row.pace_ms / 1000:g} s" if row.pace_ms else None,
             "waiting": [_waiting(notification, now) for notification in found.rows],
             "more": found.left_out_words,
@@ -163,10 +164,6 @@ class DestinationAdmin(ConsoleAdmin):
 def _waited(since: datetime | None) -> SafeString | str | None:
     """None if it has always been scheduled for later, such as for the end of a maintenance window."""
     return ago(since) if since and since <= clock.now() else None
-
-
-def _pause(until: datetime | None, now: datetime) -> str | None:
-    return f"tried again in {age_words(until - now)}" if until and until > now else None
 
 
 def _waiting(notification: Notification, now: datetime) -> Context:

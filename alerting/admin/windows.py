@@ -1,6 +1,7 @@
 """Maintenance windows in the console."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -37,7 +38,7 @@ _VERBS = {
 _OF_PREVIEW = ("start", "end", "alert_types", "recurrence", "matchers")
 
 
-def _make(call: ActionCall) -> ActionOutcome:
+def _create(call: ActionCall) -> ActionOutcome:
     values = call.values
     window = window_create(
         group_id=values["group_id"], values=values["window"], actor=call.actor, now=call.now
@@ -56,11 +57,6 @@ def _change(call: ActionCall) -> ActionOutcome:
 
 def _muted(window: MaintenanceWindow) -> str:
     return muted_words(window_extents([window])[window.id])
-
-
-def _delete(call: ActionCall) -> None:
-    window = call.row
-    window_delete(group_id=window.group_id, window_id=window.id, actor=call.actor, now=call.now)
 
 
 class WindowStateFilter(ChoiceFilter):
@@ -88,7 +84,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         done="Created",
         text="Mutes notifications for the selected alert types, in the whole project or for some targets, "
         "once or regularly. Alerts still open and close.",
-        run=_make,
+        run=_create,
         access=WRITE,
         form=NewWindowForm,
     )
@@ -106,7 +102,9 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
             label="Delete",
             done="Deleted",
             text="Muted notifications are sent, unless another window mutes them too.",
-            run=_delete,
+            run=lambda call: window_delete(
+                group_id=call.row.group_id, window_id=call.row.id, actor=call.actor, now=call.now
+            ),
             access=WRITE,
             icon="delete",
             danger=True,
@@ -142,19 +140,19 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     class Media:
         css = {"all": ["console/windows.css"]}
 
-    def prepare(self, rows: Sequence[MaintenanceWindow]) -> None:
-        """Counts what the windows of a list mute, in one go."""
+    def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        """Counts what the windows mute, in one go."""
         extents = window_extents(rows)
         for row in rows:
-            row.extent = extents[row.id]  # type: ignore[attr-defined]  # for `mutes`
+            row.extent = extents[row.id]
 
-    def page_context(self, request: HttpRequest, row: MaintenanceWindow) -> Context:
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
         """Add what the window mutes, in the tense of its state, and its next occurrences."""
         now = clock.now()
         verb, tone = _VERBS[row.rule.state(now)]
         values = {name: getattr(row, name) for name in _OF_PREVIEW}
         shown = {
-            "extent": window_extents([row])[row.id],
+            "extent": row.extent,
             "verb": verb,
             "tone": tone.value,
             "over": tone is Tone.PLAIN,
@@ -163,9 +161,9 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         return {**super().page_context(request, row), **shown}
 
     @admin.display(description="mutes")
-    def mutes(self, window: MaintenanceWindow) -> SafeString | str:
+    def mutes(self, window: Any) -> SafeString | str:
         """The full effect; for ended windows only the alert types."""
-        extent: MuteExtent = window.extent  # type: ignore[attr-defined]  # of `prepare`
+        extent: MuteExtent = window.extent
         state = window.rule.state(clock.now())
         if state is WindowState.EXPIRED:
             return self.types(window)

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from unfold import widgets
 
+from alerting.choices import GROUP_WAIT_SEC, Grouping
 from alerting.forms.config_documents import Typed
 from alerting.forms.config_inputs import (
     MATCHER_INPUTS,
@@ -28,6 +29,8 @@ _HELP = {
     "delayMin": "Leave blank for 0: notify immediately.",
     "username": "The name the user logs in with.",
     "teamId": "Select a team, or enter a team ID.",
+    "grouping": "Grouped: the alerts of a machine, replica set, shard, cluster or agent are one message.",
+    "groupWaitSec": f"Only for grouped messages. Leave blank for {GROUP_WAIT_SEC}.",
     "units": "Leave blank for the base unit of the metric.",
 }
 TEAMS = "config-teams"
@@ -81,6 +84,13 @@ def field_of(declared: Input, choices: Choices | None = None, stored: str | None
             return themed(forms.CharField(widget=forms.TextInput(attributes), **options))
 
 
+def grouping_field(declared: Input) -> forms.Field:
+    """The grouping of messages; the API leaves out the default."""
+    words = {Grouping.TOPOLOGY.value: "Grouped: one message for each outage"}
+    grouped = [(name, words[name]) for name in declared.choices if name in words]
+    return field_of(declared, [("", "Separate: messages for each alert"), *grouped])
+
+
 def event_field(*, is_global: bool) -> forms.Field:
     """The event type, by category; its options have attributes for the script."""
     by_category: dict[str, list[tuple[str, str]]] = {}
@@ -108,7 +118,8 @@ def threshold_fields() -> dict[str, forms.Field]:
         metric.value: {
             "data-units": " ".join(allowed_units(metric)),
             "data-base": base_unit(metric).value,
-            "data-meaning": _meaning(metric),
+            "data-meaning": metric.spec.meaning
+            + (" Rate per second." if metric.spec.kind is MetricKind.RATE else ""),
         }
         for metric in Metric
     }
@@ -154,11 +165,6 @@ def initial_of(fields: Iterable[str], typed: Typed) -> dict[str, Any]:
 
 def _marked(name: str, choices: Choices, marks: Mapping[str, Mapping[str, str]]) -> forms.Field:
     return forms.CharField(required=False, label=label_of(name), widget=MarkedSelect(choices, marks))
-
-
-def _meaning(metric: Metric) -> str:
-    per_second = " Rate per second." if metric.spec.kind is MetricKind.RATE else ""
-    return metric.spec.meaning + per_second
 
 
 def _type_field(*, is_global: bool) -> forms.Field:

@@ -154,6 +154,8 @@ LABELS: Mapping[str, str] = {
     "mode": "Mode",
     "threshold": "Threshold",
     "units": "Units",
+    "grouping": "Messages",
+    "groupWaitSec": "Wait for more alerts, in seconds",
     "notifications": "Notifications",
     "typeName": "Type",
     "delayMin": "Delay in minutes",

@@ -26,6 +26,7 @@ from alerting.forms.config_fields import (
     FormRow,
     event_field,
     field_of,
+    grouping_field,
     initial_of,
     matcher_fields,
     matcher_row,
@@ -133,7 +134,11 @@ class ConfigForm(ConsoleForm):
         stored = self.facts.get("groupIds", ())
         projects = all_projects(named, stored) if "groupIds" in inputs else ()
         fields = {name: field_of(declared, projects or None) for name, declared in inputs.items()}
-        return {**fields, "eventTypeName": event_field(is_global=self.offers_global)}
+        return {
+            **fields,
+            "eventTypeName": event_field(is_global=self.offers_global),
+            "grouping": grouping_field(inputs["grouping"]),
+        }
 
     @cached_property
     def _secrets(self) -> Mapping[str, str]:
@@ -163,6 +168,10 @@ class ConfigForm(ConsoleForm):
     @cached_property
     def scope_fields(self) -> list[forms.BoundField]:
         return [self[name] for name in ("forAllGroups", "groupIds", "tags") if name in self.fields]
+
+    @cached_property
+    def grouping_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("grouping", "groupWaitSec")]
 
     def thresholds(self) -> list[tuple[str, str, list[forms.BoundField], Sequence[str]]]:
         return [

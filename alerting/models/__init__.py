@@ -2,6 +2,7 @@
 
 from alerting.models.alerts import Alert
 from alerting.models.configs import AlertConfig, NotificationSetting
+from alerting.models.incidents import Incident
 from alerting.models.notifications import (
     Destination,
     EvaluationTurn,
@@ -17,6 +18,7 @@ __all__ = [
     "AlertConfig",
     "Destination",
     "EvaluationTurn",
+    "Incident",
     "MaintenanceWindow",
     "Notification",
     "NotificationAttempt",

@@ -10,7 +10,7 @@ from accesslist.models import Project
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.rules.wording import target_words
 from events.wording import in_words
-from opsapi.fields import IdField, PrimaryIdField
+from opsapi.fields import IdField, OptionalIdField, PrimaryIdField
 
 TARGET_NAME = Collate(
     Lower(Coalesce(KT("facts__hostname"), KT("facts__replicaSetName"), KT("facts__clusterName"))), "C"
@@ -36,6 +36,7 @@ class Alert(models.Model):
     )
     target_key = models.TextField(db_collation="C")
     facts = models.JSONField(default=dict, help_text="The target, with the field names of the API.")
+    incident_id = OptionalIdField(help_text="The incident of an alert whose messages are grouped.")
     metric_name = models.CharField(max_length=64, null=True)
     current_value = models.FloatField(null=True)
     tags = ArrayField(models.CharField(max_length=100), default=list)
@@ -86,6 +87,12 @@ class Alert(models.Model):
             # The alerts of a configuration, and alerts by name of a host, replica set or cluster.
             models.Index(fields=["config_id", "-created", "-id"], name="alert_config_newest"),
             models.Index(TARGET_NAME, name="alert_target_name"),
+            # The alerts of an incident.
+            models.Index(
+                fields=["incident_id", "status"],
+                name="alert_incident",
+                condition=Q(incident_id__isnull=False),
+            ),
             # The next alerts to open.
             models.Index(
                 fields=["opens"], name="alert_opens", condition=Q(status=AlertStatus.TRACKING.value)

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from accesslist.models import Project
+from alerting.choices import GROUP_WAIT_SEC, Grouping
 from events.wording import in_words
 from opsapi.fields import EncryptedField, IdField, PrimaryIdField
 
@@ -40,6 +41,17 @@ class AlertConfig(models.Model):
     matchers = models.JSONField(default=list)
     metric_threshold = models.JSONField(null=True)
     threshold = models.JSONField(null=True)
+    grouping = models.CharField(
+        max_length=10,
+        choices=[(grouping.value, grouping.value) for grouping in Grouping],
+        default=Grouping.NONE.value,
+        db_default=Grouping.NONE.value,
+    )
+    group_wait_sec = models.PositiveSmallIntegerField(
+        default=GROUP_WAIT_SEC,
+        db_default=GROUP_WAIT_SEC,
+        help_text="The time in which a message about an incident waits for more alerts.",
+    )
     created = models.DateTimeField()
     updated = models.DateTimeField()
     deleted = models.DateTimeField(null=True)

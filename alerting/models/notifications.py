@@ -80,6 +80,9 @@ LONGEST_RECIPIENT = 300
 """Maximum characters; longer texts are cut."""
 
 
+LONGEST_ROOT = 500
+
+
 class Notification(models.Model):
     """One message to one receiver: written before it is sent, its outcome after. The rows are the log.
 
@@ -90,6 +93,8 @@ class Notification(models.Model):
     `destination` is empty until the notification is due. A notification for people (GROUP, USER, …) has no
     `channel` either, and is replaced by one for each of their addresses at that time. Notifications for one
     destination and `subject` are sent one after the other, in the order of `sequence`.
+
+    A message about an incident has the incident and its first alert (docs/grouping.md).
 
     A `lease_token` means that a worker has leased it. `perhaps_received` is set before anything is sent, and
     removed only if the receiver certainly did not get it: a crash leaves it set.
@@ -106,6 +111,8 @@ class Notification(models.Model):
     )
     alert = models.ForeignKey(Alert, null=True, on_delete=models.CASCADE, related_name="notifications")
     event_id = OptionalIdField(help_text="The event of a one-shot notification.")
+    incident_id = OptionalIdField(help_text="The incident that the message is about, or includes its alert.")
+    part = models.CharField(max_length=10, null=True, help_text="What it is to its incident.")
     setting_id = IdField()
     type_name = models.CharField("type", max_length=30)
     channel = models.CharField(
@@ -139,6 +146,8 @@ class Notification(models.Model):
     perhaps_received = models.BooleanField(
         default=False, help_text="The receiver may have got the message: it was sent and not clearly refused."
     )
+    said_members = models.PositiveIntegerField(null=True, help_text="Open alerts that the message counts.")
+    said_root = models.CharField(max_length=LONGEST_ROOT, null=True, help_text="The root that it names.")
     delivered = models.DateTimeField(null=True)
     latency_ms = models.PositiveIntegerField(null=True)
     silenced_by = OptionalIdField(help_text="The maintenance window that mutes the notification.")

@@ -1,4 +1,4 @@
-"""The configurations under which an observation may start an alert, found without trying each. Pure."""
+"""Finds the configurations under which an observation may start an alert, without trying all. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,8 +55,8 @@ class ConfigIndex:
         """Return the metrics that alerts about the observation can be about; None means no metric."""
         return [metric for metric in self._metrics if metric is None or metric.value in observation.samples]
 
-    def beginning(self, observation: Observation) -> Iterator[ConfigView]:
-        """Yield the configurations under which it may start an alert or notify, in any order, each once.
+    def candidates(self, observation: Observation) -> Iterator[ConfigView]:
+        """Yield each configuration under which the observation may start an alert or notify, in any order.
 
         For every other configuration, `transition.step` does nothing unless there is an active alert.
         """

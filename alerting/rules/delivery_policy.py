@@ -24,7 +24,7 @@ class DeliveryStep(StrEnum):
     GIVE_UP = "GIVE_UP"
     """It was sent and perhaps received, or tried too often: do not send it again."""
     REMOVE = "REMOVE"
-    """The end of an alert, for a receiver that was never notified of it."""
+    """The end of an alert, for a receiver that was never notified of it, or a change that does not matter."""
 
 
 _MUTED_BY = "silenced by maintenance window "
@@ -52,7 +52,8 @@ class DueNotification:
     notification is never dropped as if nothing was sent. `lapsed_for_good`: too many attempts left no
     outcome. `addressed`: its destination is decided, and still the one that its configuration names.
     `was_notified`: the receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the
-    service tracks the alert itself. `mute`: the maintenance of its project that covers it now.
+    service tracks the alert itself. `mute`: the maintenance of its project that covers it now. `matters`:
+    False for a change of an incident that is not worth a message.
     """
 
     kind: MessageKind
@@ -67,6 +68,7 @@ class DueNotification:
     keeps_state: bool = False
     acknowledged_until: datetime | None = None
     mute: Mute | None = None
+    matters: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class DeliveryVerdict:
 
 def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
     """Checks in this order: over or outdated, muted, acknowledged, given up, sent."""
-    if due.kind in ENDS and not due.was_notified:
+    if _is_needless(due):
         return DeliveryVerdict(DeliveryStep.REMOVE)
     if reason := drop_reason(due, now):
         # A message that may have arrived is not dropped: its receiver gets the end of the alert.
@@ -111,6 +113,11 @@ def drop_reason(due: DueNotification, now: datetime) -> DropReason | None:
     if due.kind is MessageKind.ACKNOWLEDGE and not _is_acknowledged(due, now):
         return DropReason.NOT_ACKNOWLEDGED
     return None
+
+
+def _is_needless(due: DueNotification) -> bool:
+    """The end of an alert for a receiver who knows nothing of it, or a change that does not matter."""
+    return not due.was_notified if due.kind in ENDS else not (due.matters or due.perhaps_received)
 
 
 def repeat_due(interval: timedelta | None, delivered: datetime) -> datetime | None:

@@ -54,6 +54,11 @@ class ComparedMatcher:
     actual: str
     matched: bool
 
+    @property
+    def required(self) -> str:
+        """For example: HOSTNAME starts with “db”."""
+        return matcher_words(self.matcher)
+
 
 @dataclass(frozen=True, slots=True)
 class ActiveAlert:

@@ -172,13 +172,17 @@ class Attempt:
 class TimelineNotification:
     """One notification of the alert, with its newest attempts, the oldest of them first.
 
-    `recipient` is the recipient in words. `latency_ms` is the last attempt's. `being_sent`: a worker has it.
+    `recipient` is the recipient in words, `address` as the log has it; None if the reader may not see it.
+    `latency_ms` is the last attempt's. `being_sent`: a worker has it.
     """
 
     id: str
     setting_id: str
+    type_name: str
+    channel: str | None
     kind: MessageKind
     recipient: str
+    address: str | None
     status: NotificationStatus
     reason: str | None
     created: datetime
@@ -198,6 +202,11 @@ class TimelineNotification:
     def message(self) -> str:
         """The message as a title: `Alert opened`."""
         return _MESSAGES[self.kind]
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the receiver accepted it."""
+        return self.status is NotificationStatus.DELIVERED
 
     @property
     def failed(self) -> bool:

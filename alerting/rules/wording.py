@@ -95,6 +95,8 @@ _SIGNS: Mapping[ThresholdOperator, str] = {
     ThresholdOperator.GREATER_THAN: ">",
     ThresholdOperator.LESS_THAN: "<",
 }
+_NAMED = 5
+"""The most alerts of an incident that a line names."""
 _LASTING: Mapping[MessageKind, str] = {
     MessageKind.UPDATE: "for",
     MessageKind.CLOSE: "after",
@@ -140,6 +142,23 @@ def alert_facts(document: Mapping[str, Any], config: ConfigView | None, *, proje
         **_acknowledgement_facts(document),
         **config_facts(config),
     }
+
+
+def incident_headline(headline: str, members: int) -> str:
+    """The headline of a message about several open alerts: `Host down (12 alerts)`."""
+    return f"{headline} ({members} alerts)" if members > 1 else headline
+
+
+def incident_facts(root: str | None, names: Sequence[str], *, is_healed: bool) -> Facts:
+    """The facts about an incident: its root, and the targets of its open alerts."""
+    facts: Facts = {"Root": root} if root else {}
+    if is_healed and names:
+        facts["Root"] = "has recovered"
+    if len(names) > 1:
+        facts["Open alerts"] = f"{len(names)}: {', '.join(names[:_NAMED])}" + (
+            f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        )
+    return facts
 
 
 def event_facts(document: Mapping[str, Any], *, project: str | None) -> Facts:

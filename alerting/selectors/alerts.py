@@ -104,6 +104,11 @@ def alert_row(alert_id: str, *, group_id: str | None) -> AlertRow | None:
     return next(iter(rows), None)
 
 
+def alert_with_id(alert_id: str) -> Alert | None:
+    """An alert of any project; None if there is none."""
+    return Alert.objects.filter(id=alert_id).first()
+
+
 def alert_rows(ids: Collection[str]) -> dict[str, AlertRow]:
     """Like `alert_row`, for many alerts of any project, by id, in one statement."""
     return {row["id"]: row for row in _fetch(_ROW + _THESE, {"ids": list(ids)})}

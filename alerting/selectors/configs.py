@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KT
@@ -19,6 +19,7 @@ from events.types import EVENT_TYPES, Category
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.principal import Operator
+from opsapi.fields import JsonRows
 from opsapi.first_rows import FirstRows
 from opsapi.roles import INSTALLATION, Scope, satisfies
 
@@ -40,12 +41,18 @@ def alert_config(config_id: str) -> AlertConfig | None:
     return AlertConfig.objects.filter(id=config_id, deleted=None).first()
 
 
-def setting_rows() -> QuerySet[NotificationSetting, Any]:
+def notifications_column() -> JsonRows:
     """A configuration's notifications in their order; a team with the name it has now."""
     team = Team.objects.filter(id=OuterRef("team_id")).values("name")
     settings = NotificationSetting.objects.filter(config_id=OuterRef("id")).order_by("position")
-    return settings.annotate(team_id=KT("fields__teamId")).values(
-        "id", "type_name", "delay_min", "interval_min", "fields", team_name=Subquery(team)
+    return JsonRows(
+        settings.annotate(team_id=KT("fields__teamId")),
+        id="id",
+        typeName="type_name",
+        delayMin="delay_min",
+        intervalMin="interval_min",
+        fields="fields",
+        teamName=Subquery(team),
     )
 
 

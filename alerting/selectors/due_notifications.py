@@ -64,6 +64,7 @@ class Notified:
     destination: str
     subject: str
     recipient: str
+    incident_id: str | None = None
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -80,6 +81,7 @@ _FIELDS = (
     "destination",
     "subject",
     "recipient",
+    "incident_id",
 )
 
 

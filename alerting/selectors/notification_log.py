@@ -9,11 +9,20 @@ from django.db.models.functions import NullIf
 
 from accesslist.models import Team
 from alerting.choices import NotificationStatus, PeopleType
-from alerting.models import AlertConfig, Notification, NotificationAttempt, NotificationSetting
-from alerting.selectors.notification_settings import type_of
+from alerting.models import (
+    Alert,
+    AlertConfig,
+    Incident,
+    Notification,
+    NotificationAttempt,
+    NotificationSetting,
+)
+from alerting.notification_types import recipient_words
+from alerting.selectors.notification_settings import recipient_shown, team_name, type_of
+from alerting.selectors.recipient_addresses import recipient_label
 from events.selectors import EventRow, event_row
 from integrations.channels import CHANNELS
-from integrations.choices import MessageKind
+from integrations.choices import ChannelType, MessageKind
 from integrations.models import Integration
 
 MOST_ATTEMPTS = 100
@@ -23,13 +32,23 @@ _RECIPIENT = NullIf("recipient", Value(""))
 
 
 def alert_notifications(alert_id: str, *, with_recipients: bool) -> QuerySet[Notification]:
-    """The notifications of an alert, newest first, with `shown_recipient`, None where it is not shown."""
+    """The notifications of an alert or of its incident, newest first.
+
+    `shown_recipient` is None where it is not shown.
+    """
     shown = _RECIPIENT if with_recipients else Value(None, CharField())
-    return _newest_first(Notification.objects.filter(alert_id=alert_id), shown)
+    return _newest_first(Notification.objects.filter(about_alert(alert_id)), shown)
+
+
+def about_alert(alert_id: str) -> Q:
+    """The notifications of an alert, and the messages about its incident."""
+    incident = Alert.objects.filter(id=alert_id).values("incident_id")
+    lead = Incident.objects.filter(id__in=incident).values("lead_id")
+    return Q(alert_id=alert_id) | Q(alert_id__in=lead)
 
 
 def alert_notification(alert_id: str, notification_id: str) -> Notification | None:
-    return Notification.objects.filter(id=notification_id, alert_id=alert_id).first()
+    return Notification.objects.filter(about_alert(alert_id), id=notification_id).first()
 
 
 def event_notifications(event_id: str, *, group_id: str, with_global: bool) -> QuerySet[Notification]:
@@ -159,3 +178,16 @@ def _teams(settings: Mapping[str, NotificationSetting]) -> dict[str, str]:
     team = PeopleType.TEAM
     ids = {setting.fields["teamId"] for setting in settings.values() if setting.type_name == team}
     return dict(Team.objects.filter(id__in=ids).values_list("id", "name")) if ids else {}
+
+
+def setting_words(setting: NotificationSetting, group_id: str) -> str:
+    """The recipients of a setting, as in the log."""
+    kind = type_of(setting)
+    if not kind.for_people:
+        shown = recipient_shown(setting, group_id=group_id)
+        channel = ChannelType(setting.type_name)
+        return recipient_words(type_name=setting.type_name, channel=channel, recipient=shown)
+    team = setting.type_name == PeopleType.TEAM
+    place = team_name(setting.fields["teamId"], None) or "" if team else ""
+    label = recipient_label(setting)
+    return recipient_words(type_name=setting.type_name, channel=None, recipient=label, place=place)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from accesslist.models import User
+from accesslist.rules.usernames import username_key
 from accesslist.selectors.recipients import (
     RecipientRow,
     Recipients,
@@ -17,7 +19,9 @@ from accesslist.selectors.recipients import (
 )
 from alerting.choices import DropReason, PeopleType
 from alerting.models import AlertConfig, Notification, NotificationSetting
+from alerting.rules.notification_reasons import NotificationReason
 from events.models import Event
+from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL
 from integrations.channels.sms import SMS
 from integrations.choices import ChannelType
@@ -88,6 +92,57 @@ def still_reached(
     if recipients is None or column is None:
         return False
     return recipients.filter(**{f"{column}__iexact": address.recipient}).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedUser:
+    """The addresses by which a setting reaches a user, or the reason why it does not."""
+
+    addresses: tuple[RecipientAddress, ...] = ()
+    kept_out: NotificationReason | None = None
+
+
+def reached_user(setting: NotificationSetting, user: User, *, group_id: str) -> ReachedUser:
+    """Whether a setting reaches a user now, about an alert of a project, by the rules of `addresses_of`."""
+    if setting.type_name not in _NOBODY:
+        return _by_address(setting, user)
+    recipients = _recipients(setting, group_id, None)
+    if recipients is None:
+        raise AssertionError(f"setting {setting.id} needs a project")
+    person = recipients.filter(id=user.id).first()
+    if person is None:
+        return ReachedUser(kept_out=_not_a_recipient(setting, user))
+    channels = _channels(setting.fields)
+    addresses = tuple(_reached(person, channels))
+    if not addresses:
+        has_any = any(person.values())
+        reason = NotificationReason.CHANNEL_DISABLED if has_any else NotificationReason.NO_ADDRESS
+        return ReachedUser(kept_out=reason)
+    if recipients.filter(id__lt=user.id).count() >= MOST_RECIPIENTS_OF_ONE:
+        return ReachedUser(kept_out=NotificationReason.REST_LEFT_OUT)
+    return ReachedUser(addresses)
+
+
+def _by_address(setting: NotificationSetting, user: User) -> ReachedUser:
+    """A setting that is not for people can have the address of the user."""
+    channel = CHANNELS[ChannelType(setting.type_name)]
+    if not channel.has_address:
+        return ReachedUser(kept_out=NotificationReason.NOT_FOR_USERS)
+    address = str(setting.fields.get(channel.fields[0].name, ""))
+    own = {known.casefold() for known in (user.email_address, user.mobile_number) if known}
+    if address.casefold() not in own:
+        return ReachedUser(kept_out=NotificationReason.OTHER_ADDRESS)
+    return ReachedUser((RecipientAddress(channel.type, address),))
+
+
+def _not_a_recipient(setting: NotificationSetting, user: User) -> NotificationReason:
+    fields = setting.fields
+    is_named = username_key(fields.get("username", "")) == user.username_key
+    if setting.type_name == PeopleType.USER and not is_named:
+        return NotificationReason.OTHER_USER
+    if setting.type_name == PeopleType.TEAM and not user.teams.filter(id=fields["teamId"]).exists():
+        return NotificationReason.NOT_IN_TEAM
+    return NotificationReason.ROLE_MISSING
 
 
 def org_of(notification: Notification) -> str | None:

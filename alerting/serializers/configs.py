@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from django.db.models import F
+from django.db.models import Case, F, Q, Value, When
+from django.db.models.functions import NullIf
 from rest_framework import serializers
 
+from alerting.choices import GROUP_WAIT_SEC, LONGEST_GROUP_WAIT_SEC, Grouping
 from alerting.models import AlertConfig
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.matchers import MatcherField, fields_for
-from alerting.selectors.configs import config_found, configs_named, setting_rows
+from alerting.selectors.configs import config_found, configs_named, notifications_column
 from alerting.serializers.config_parts import (
     MOST_MATCHERS,
     MatcherDocument,
@@ -22,11 +24,10 @@ from integrations.channels.email import EMAIL
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, LinkDocument, Values, invalid, self_link
 from opsapi.api.errors import BadField
-from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text
+from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text, Whole
 from opsapi.api.resources import Facts, Resource
 from opsapi.api.shapes import Reference, ShapedDocument
-from opsapi.fields import JsonRows
-from opsapi.wire_json import JsonObject, without_nulls
+from opsapi.wire_json import JsonObject
 
 _MOST_TAGS = 50  # the maximum of a project
 
@@ -71,27 +72,8 @@ _STORED = {
 """The fields that the examples of both kinds add to their requests."""
 
 
-_ORDER = (
-    "created",
-    "enabled",
-    "eventTypeName",
-    "forAllGroups",
-    "groupIds",
-    "groupId",
-    "id",
-    "links",
-    "matchers",
-    "metricThreshold",
-    "notifications",
-    "threshold",
-    "tags",
-    "typeName",
-    "updated",
-)
-
-
 class AnyAlertConfigDocument(Resource):
-    """The fields of both kinds of alert configurations, of which each kind leaves out some."""
+    """The fields of both kinds of alert configurations; each kind leaves out some, by None."""
 
     ignored = frozenset({"typeName"})
     deprecated_fields = frozenset({"typeName"})
@@ -102,31 +84,65 @@ class AnyAlertConfigDocument(Resource):
         ErrorCode.THRESHOLD_PRESENT,
         ErrorCode.MISSING_THRESHOLD,
     )
-    columns = {"notifications": JsonRows(setting_rows()), "typeName": F("event_type")}
+    columns = {
+        "notifications": notifications_column(),
+        "typeName": F("event_type"),
+        "grouping": NullIf(F("grouping"), Value(Grouping.NONE.value)),
+        "groupWaitSec": Case(When(~Q(grouping=Grouping.NONE.value), then=F("group_wait_sec"))),
+    }
 
-    id = serializers.CharField(read_only=True)
+    # In the order of the contract.
     created = serializers.DateTimeField(read_only=True)
-    updated = serializers.DateTimeField(read_only=True)
     enabled = Flag(required=False)
     eventTypeName = AlertableType(source="event_type", with_global=True)
-    typeName = serializers.CharField(read_only=True, help_text="Deprecated: ignored in requests.")
+    forAllGroups: Any = Flag(source="for_all_groups")
+    groupIds: Any = ListOf(
+        Identifier(),
+        source="group_ids",
+        unique=True,
+        required=False,
+        help_text="At least one if forAllGroups is false.",
+    )
+    groupId: Any = serializers.CharField(source="group_id", read_only=True)
+    grouping = OneOf(
+        [grouping.value for grouping in Grouping],
+        required=False,
+        help_text=(
+            "TOPOLOGY: the alerts of one outage are notified together, as an incident. "
+            "Absent in answers if each alert is notified separately."
+        ),
+    )
+    groupWaitSec = Whole(
+        source="group_wait_sec",
+        max_value=LONGEST_GROUP_WAIT_SEC,
+        required=False,
+        help_text=(
+            "Only with grouping TOPOLOGY: how long messages about an incident wait for more alerts, "
+            f"in seconds; {GROUP_WAIT_SEC} if left out."
+        ),
+    )
+    id = serializers.CharField(read_only=True)
+    links = LinkDocument(many=True, read_only=True)
     matchers = ListOf(MatcherDocument(), max_length=MOST_MATCHERS, required=False)
     metricThreshold = MetricThresholdDocument(source="metric_threshold", required=False)
-    threshold = ThresholdDocument(required=False)
     notifications = Notifications()
-    links = LinkDocument(many=True, read_only=True)
-
-    def get_fields(self) -> JsonObject:
-        """The fields in the order of the contract."""
-        fields = super().get_fields()
-        return {name: fields[name] for name in _ORDER if name in fields}
+    threshold = ThresholdDocument(required=False)
+    tags: Any = ListOf(
+        Text(max_length=100),
+        max_length=_MOST_TAGS,
+        unique=True,
+        required=False,
+        help_text="If forAllGroups is true: only projects with one of these tags.",
+    )
+    typeName = serializers.CharField(read_only=True, help_text="Deprecated: ignored in requests.")
+    updated = serializers.DateTimeField(read_only=True)
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:
         """The configuration, with redacted secrets."""
         facts = super().facts(row)
         category = EVENT_TYPES[EventType(facts["typeName"])].category.value
-        notifications = [_present_notification(fact) for fact in facts["notifications"]]
+        notifications = [_with_fields(fact) for fact in facts["notifications"]]
         return {**facts, "typeName": category, "notifications": notifications}
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
@@ -137,7 +153,7 @@ class AnyAlertConfigDocument(Resource):
         whole = {**kept, **values}
         spec = EVENT_TYPES[EventType(whole["event_type"])]
         matchers = () if "matchers" in bad else _matcher_faults(spec, whole)
-        return [*matchers, *_threshold_faults(spec, values, bad, kept)]
+        return [*matchers, *_threshold_faults(spec, values, bad, kept), *_grouping_faults(values, whole, bad)]
 
     def kept(self) -> Mapping[str, Any]:
         """The stored values of fields that the document leaves out; empty for a whole document."""
@@ -172,7 +188,7 @@ class AlertConfigDocument(AnyAlertConfigDocument):
     }
 
     eventTypeName = AlertableType(source="event_type", with_global=False)
-    groupId = serializers.CharField(source="group_id", read_only=True)
+    forAllGroups = groupIds = tags = None
 
 
 class AlertConfigChange(AlertConfigDocument):
@@ -221,21 +237,7 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
         "links": self_link(f"/globalAlertConfigs/{AN_ID}"),
     }
 
-    forAllGroups = Flag(source="for_all_groups")
-    groupIds = ListOf(
-        Identifier(),
-        source="group_ids",
-        unique=True,
-        required=False,
-        help_text="At least one if forAllGroups is false.",
-    )
-    tags = ListOf(
-        Text(max_length=100),
-        max_length=_MOST_TAGS,
-        unique=True,
-        required=False,
-        help_text="If forAllGroups is true: only projects with one of these tags.",
-    )
+    groupId = None
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Require and refuse fields as the event type and the scope demand."""
@@ -309,18 +311,12 @@ def found_facts(config_id: str, group_id: str | None) -> Facts:
     return config_found(facts, config_id, group_id)
 
 
-def _present_notification(setting: Mapping[str, Any]) -> Facts:
-    return without_nulls(
-        {
-            "id": setting["id"],
-            "typeName": setting["type_name"],
-            "delayMin": setting["delay_min"],
-            "intervalMin": setting["interval_min"],
-            **{name: [] for name in NOTIFICATION_TYPES[setting["type_name"]].arrays},
-            **setting["fields"],
-            "teamName": setting["team_name"],
-        }
-    )
+def _with_fields(notification: Facts) -> Facts:
+    """A notification with the fields of its type next to the common fields."""
+    arrays: Facts = {name: [] for name in NOTIFICATION_TYPES[notification["typeName"]].arrays}
+    shown = {**notification, **arrays, **notification["fields"]}
+    del shown["fields"]
+    return shown
 
 
 def _matcher_faults(spec: EventTypeSpec, values: Mapping[str, Any]) -> list[BadField]:
@@ -339,6 +335,14 @@ def _matcher_faults(spec: EventTypeSpec, values: Mapping[str, Any]) -> list[BadF
         for place, matcher in enumerate(matchers)
         if matcher["fieldName"] not in allowed
     ]
+
+
+def _grouping_faults(
+    values: Mapping[str, Any], whole: Mapping[str, Any], bad: frozenset[str]
+) -> Iterable[BadField]:
+    is_grouped = whole.get("grouping") == Grouping.TOPOLOGY.value
+    if "group_wait_sec" in values and not is_grouped and "grouping" not in bad:
+        yield BadField("groupWaitSec", ErrorCode.INVALID_ATTRIBUTE, "is only allowed if grouping is TOPOLOGY")
 
 
 def _threshold_faults(

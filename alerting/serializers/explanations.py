@@ -15,6 +15,7 @@ from opsapi.clock import wire_time
 from opsapi.wire_json import JsonObject, without_nulls
 
 REASONS = [reason.value for reason in NoAlertReason]
+"""The wire values of the reason why a configuration does not alert."""
 
 
 class ExplainedHost(Document):

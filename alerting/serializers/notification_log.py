@@ -22,7 +22,10 @@ from opsapi.fields import WireTime
 from opsapi.wire_json import JsonObject, without_nulls
 
 KINDS = [kind.value for kind in MessageKind]
+"""The wire values of a notification's `kind`."""
+STATUSES = [status.value for status in NotificationStatus]
 TYPE_NAMES = [*NOTIFICATION_TYPES]
+
 _TIME_HELP = "Absent if the receiver could not be reached."
 
 
@@ -71,10 +74,13 @@ class LoggedNotificationDocument(Resource):
         help_text="Redacted if it contains a secret.",
         example="oncall@example.com",
     )
-    status = ShownChoice(
-        [status.value for status in NotificationStatus], example=NotificationStatus.DELIVERED.value
-    )
+    status = ShownChoice(STATUSES, example=NotificationStatus.DELIVERED.value)
     reason = ShownText(required=False, help_text="Why the notification was not delivered, or not yet.")
+    incidentId = ShownId(
+        source="incident_id",
+        required=False,
+        help_text="The incident that the message is about; absent if the alert is notified separately.",
+    )
     created = ShownTime()
     due = serializers.DateTimeField(required=False, help_text="Time of the next attempt, while PENDING.")
     delivered = ShownTime(required=False)

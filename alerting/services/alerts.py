@@ -14,8 +14,10 @@ from alerting.models import Alert
 from alerting.rules.state import Acknowledgement, acknowledged
 from alerting.rules.transition import ConfigView
 from alerting.selectors.alerts import alert_acknowledgement, current_value
+from alerting.selectors.incidents import messages_about, with_its_incident
 from alerting.selectors.notification_settings import shortest_delays
-from alerting.services.notifications import schedule_acknowledged, schedule_end, schedule_openings
+from alerting.services.incidents import ends_schedule, openings_schedule
+from alerting.services.notifications import schedule_acknowledged
 from events.choices import DiffType, SignalKind, Work
 from events.diffs import diff
 from events.facts import EventFacts
@@ -147,7 +149,7 @@ def _start(starts: Sequence[NewAlert], group_id: str) -> list[_SignalEvent]:
         for start, row in zip(starts, rows, strict=True)
         if row.id in begun and row.status == AlertStatus.OPEN.value
     ]
-    schedule_openings(alerts=[row for _, row in opened])
+    openings_schedule(alerts=[row for _, row in opened])
     return [(signal, _opened_event(row)) for signal, row in opened]
 
 
@@ -187,7 +189,7 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Signa
     for alert in late:
         alert.status, alert.updated = AlertStatus.OPEN.value, alert.opens
         events.append((ends[alert.id].signal.pk, _opened_event(alert)))
-    schedule_openings(alerts=late)
+    openings_schedule(alerts=late)
     for alert in alerts:
         end = ends[alert.id]
         if end.value is not None:
@@ -202,7 +204,8 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Signa
     }
     with connection.cursor() as cursor:
         cursor.execute(_CLOSE, values)
-    schedule_end(ended={alert.id: ends[alert.id].at for alert in alerts}, kind=MessageKind.CLOSE)
+    at = {alert.id: ends[alert.id].at for alert in alerts}
+    ends_schedule(alerts=alerts, at=at, kind=MessageKind.CLOSE)
     return events
 
 
@@ -215,7 +218,7 @@ def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
     opened.update(status=AlertStatus.OPEN.value, updated=now)
     events = [(alert.group_id, _opened_event(alert)) for alert in alerts]
     groups_events_record(events=events, actor=SYSTEM, now=now)
-    schedule_openings(alerts=alerts)
+    openings_schedule(alerts=alerts)
 
 
 @transaction.atomic
@@ -247,7 +250,7 @@ def _cancel(ending: Sequence[Alert], actor: Actor, now: datetime) -> None:
     were_open = [alert for alert in ending if alert.status == AlertStatus.OPEN.value]
     events = [(alert.group_id, _event(alert, EventType.ALERT_CANCELLED_AUDIT)) for alert in were_open]
     groups_events_record(events=events, actor=actor, now=now)
-    schedule_end(ended={alert.id: now for alert in ending}, kind=MessageKind.CANCEL)
+    ends_schedule(alerts=ending, at={alert.id: now for alert in ending}, kind=MessageKind.CANCEL)
 
 
 def _outlasted_its_delay(alert: Alert, end: AlertEnd) -> bool:
@@ -300,7 +303,9 @@ def alert_acknowledge(
     """
     actor_lock_shared(actor)
     # Ending the alert takes this lock too: the acknowledgement comes before the end, or is refused.
-    alert = Alert.objects.select_for_update().filter(id=alert_id, group_id=group_id).first()
+    related = Alert.objects.filter(with_its_incident(alert_id)).order_by("id")
+    locked = list(related.select_for_update())
+    alert = next((one for one in locked if one.id == alert_id and one.group_id == group_id), None)
     # The project is locked after the alert, as in its deletion.
     is_there = group_id in scopes_lock_shared(groups=[group_id]).orgs_of_groups
     alert = get_or_404(alert if is_there else None, ErrorCode.ALERT_NOT_FOUND, alert_id, group_id)
@@ -311,7 +316,7 @@ def alert_acknowledge(
         return
     _keep(alert, after, now)
     _record(alert, before, after, actor, now)
-    schedule_acknowledged(alert=alert, now=now)
+    schedule_acknowledged(alert=messages_about(alert, locked), now=now)
 
 
 def _refuse_when_over(alert: Alert) -> None:

@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef
 
 from accesslist.models import Project
 from accesslist.services.locks import actor_lock_shared, project_lock_shared
-from alerting.choices import ACTIVE, NotificationStatus, PeopleType
+from alerting.choices import ACTIVE, GROUP_WAIT_SEC, Grouping, NotificationStatus, PeopleType
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.rules.presets import Preset
 from alerting.selectors.configs import config_found, configs_of_presets
@@ -30,6 +30,7 @@ from alerting.services.config_coverage import (
     config_evaluate,
     coverage_follow,
 )
+from alerting.services.incidents import incidents_ungroup
 from alerting.services.locks import global_configs_lock, project_lock
 from alerting.services.notification_settings import settings_create, settings_replace
 from events.choices import DiffType
@@ -101,7 +102,15 @@ Values = Mapping[str, Any]
 Read = Callable[[AlertConfig], Values]
 """Validates the request against the stored configuration, which is locked meanwhile."""
 
-_LEFT_OUT: Values = {"group_ids": [], "matchers": [], "metric_threshold": None, "threshold": None, "tags": []}
+_LEFT_OUT: Values = {
+    "group_ids": [],
+    "matchers": [],
+    "metric_threshold": None,
+    "threshold": None,
+    "tags": [],
+    "grouping": Grouping.NONE.value,
+    "group_wait_sec": GROUP_WAIT_SEC,
+}
 """The values of fields that a whole document leaves out; `enabled` stays unchanged."""
 
 
@@ -233,6 +242,8 @@ def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) ->
     if notifications_changed:
         delays = (setting.delay for setting in config.settings.all())
         alerts_delay(config_id=config.id, delay=min(delays, default=timedelta()))
+    if before.grouping != config.grouping == Grouping.NONE.value:
+        incidents_ungroup(config=config, now=now)
 
 
 def _assign(config: AlertConfig, values: Values) -> None:
@@ -246,6 +257,8 @@ def _assign(config: AlertConfig, values: Values) -> None:
         config.metric_threshold = None
     if needs is not Needs.THRESHOLD:
         config.threshold = None
+    if config.grouping == Grouping.NONE.value:
+        config.group_wait_sec = GROUP_WAIT_SEC
 
 
 def _check_room(group_id: str) -> None:

@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils.crypto import salted_hmac
 
 from alerting.choices import ACTIVE, NotificationStatus
-from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
+from alerting.models import Alert, Destination, Incident, Notification, NotificationSetting, UnreachableHost
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.rules.destination_health import (
     PROBE_EVERY,
@@ -37,7 +37,7 @@ from opsapi.encryption import CannotDecryptError, decrypt, encrypt
 from opsapi.fields import Among
 from opsapi.ids import ID_LENGTH
 
-logger = logging.getLogger("opsapi.pipeline")
+logger = logging.getLogger("opsapi.delivery")
 
 CACHED = timedelta(days=1)
 """The time after which an unused destination is deleted."""
@@ -270,8 +270,14 @@ def destinations_trim(*, now: datetime) -> bool:
 def _is_needed(row: Destination) -> bool:
     notified = Notification.objects.filter(alert_id=OuterRef("id"), destination=row.id)
     active = Alert.objects.filter(group_id=row.group_id, status__in=ACTIVE)
+    of_lead = Notification.objects.filter(alert_id=OuterRef("lead_id"), destination=row.id)
+    incidents = Incident.objects.filter(group_id=row.group_id, ended=None)
     # In this order: if an alert ends in between, its end is waiting.
-    return active.filter(Exists(notified)).exists() or _waiting(row.id).exists()
+    return (
+        active.filter(Exists(notified)).exists()
+        or incidents.filter(Exists(of_lead)).exists()
+        or _waiting(row.id).exists()
+    )
 
 
 def _waiting(destination: Any) -> Any:

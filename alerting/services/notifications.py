@@ -46,11 +46,12 @@ def alert_row(
     *,
     due: datetime,
     now: datetime,
-    number: int = 0,
+    number: int | str = 0,
 ) -> Notification:
     """Return a notification of an alert for the setting's recipients; `number` distinguishes reminders."""
     row = _row(setting, kind, group_id=alert.group_id, due=due, now=now)
     row.id = derived_id(alert.id, kind.value, setting.id, str(number))
+    row.incident_id = alert.incident_id
     row.alert, row.subject = alert, alert.target_key
     return row
 
@@ -80,6 +81,7 @@ def notified_row(notified: Notified, kind: MessageKind, now: datetime, *, versio
         kind=kind.value,
         destination=notified.destination,
         subject=notified.subject,
+        incident_id=notified.incident_id,
         recipient=notified.recipient,
         created=now,
         due=now,
@@ -156,6 +158,8 @@ def _same_message(notification: Notification, now: datetime) -> Notification:
     return Notification(
         sequence=notification.sequence,
         subject=notification.subject,
+        incident_id=notification.incident_id,
+        part=notification.part,
         group_id=notification.group_id,
         alert_id=notification.alert_id,
         event_id=notification.event_id,
@@ -167,17 +171,17 @@ def _same_message(notification: Notification, now: datetime) -> Notification:
     )
 
 
+_UNUSED = ("config__matchers", "config__metric_threshold", "config__threshold")
 _PENDING = NotificationStatus.PENDING.value
 
 
-def schedule_openings(*, alerts: Sequence[Alert]) -> None:
+def schedule_openings(
+    *, alerts: Sequence[Alert], settings: Mapping[str, Sequence[NotificationSetting]]
+) -> None:
     """Schedule a notification per opened alert and setting, due after the setting's delay.
 
-    The alerts opened when they were last updated.
+    The alerts opened when they were last updated. `settings` are the settings of their configurations.
     """
-    if not alerts:
-        return
-    settings = _settings_of({alert.config_id for alert in alerts})
     due = [(alert, setting) for alert in alerts for setting in settings.get(alert.config_id, ())]
     destinations = known_destinations(
         (setting, alert.group_id, alert.is_global)
@@ -211,7 +215,7 @@ def schedule_one_shots(notified: Sequence[OneShot]) -> None:
     """Schedule the notifications of events that open no alert."""
     if not notified:
         return
-    settings = _settings_of({event.config_id for event in notified})
+    settings = settings_of_configs({event.config_id for event in notified})
     notifications_insert(
         event_row(
             setting, event.event_id, group_id=event.group_id, due=event.at + setting.delay, now=event.at
@@ -334,10 +338,11 @@ def schedule_reminders(*, notified: Sequence[tuple[NotificationSetting, Alert]],
     )
 
 
-def _settings_of(config_ids: Collection[str]) -> Mapping[str, Sequence[NotificationSetting]]:
-    """The notification settings of configurations, by configuration id."""
+def settings_of_configs(config_ids: Collection[str]) -> Mapping[str, Sequence[NotificationSetting]]:
+    """The notification settings of configurations, with these, by configuration id."""
     settings: dict[str, list[NotificationSetting]] = {}
-    for setting in NotificationSetting.objects.filter(Among("config_id", config_ids)):
+    found = NotificationSetting.objects.filter(Among("config_id", config_ids))
+    for setting in found.select_related("config").defer(*_UNUSED):
         settings.setdefault(setting.config_id, []).append(setting)
     return settings
 
@@ -348,11 +353,11 @@ def _so_far(
     """Return which pairs of alert and setting have a pending notification, and their numbers of reminders.
 
     A notification to a single address of people is not pending in this sense, but it counts as a reminder, so
-    that no number is used twice.
+    that no number is used twice. Changes of an incident are no reminders.
     """
     settings = {setting.id: setting for setting, _ in notified}
     rows = Notification.objects.filter(
-        Among("alert_id", {alert.id for _, alert in notified}), Among("setting_id", settings)
+        Among("alert_id", {alert.id for _, alert in notified}), Among("setting_id", settings), part=None
     )
     waiting: set[tuple[str, str]] = set()
     numbers: Counter[tuple[str, str]] = Counter()
@@ -411,7 +416,7 @@ def _recently_notified(
     muted, would get several reminders at once.
     """
     interval = setting.interval
-    if notification.kind != MessageKind.UPDATE.value or interval is None:
+    if notification.kind != MessageKind.UPDATE.value or notification.part or interval is None:
         return set()
     lately = Q(status=NotificationStatus.PENDING.value) | Q(delivered__gt=now - interval / 2)
     rows = Notification.objects.filter(

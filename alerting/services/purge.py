@@ -20,6 +20,7 @@ from alerting.models import (
     AlertConfig,
     Destination,
     EvaluationTurn,
+    Incident,
     MaintenanceWindow,
     Notification,
     NotificationAttempt,
@@ -153,6 +154,7 @@ def _purge_batch(group_id: str) -> int:
         or delete_batch(Destination.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(EvaluationTurn.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(Alert.objects.filter(**of_group), PURGED_AT_ONCE)
+        or delete_batch(Incident.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(NotificationSetting.with_removed.filter(config__group_id=group_id), PURGED_AT_ONCE)
         or delete_batch(AlertConfig.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(MaintenanceWindow.objects.filter(**of_group), PURGED_AT_ONCE)
@@ -189,7 +191,7 @@ def alerts_trim(*, now: datetime) -> bool:
     if not kept:
         return False
     limit = now - timedelta(days=kept)
-    return _ended_trim(limit) or _one_shots_trim(limit)
+    return _ended_trim(limit) or _one_shots_trim(limit) or _incidents_trim(limit)
 
 
 def failed_signals_trim(*, now: datetime) -> bool:
@@ -207,13 +209,21 @@ def _evaluated_until(limit: datetime) -> datetime:
 
 def _ended_trim(limit: datetime) -> bool:
     pending = Notification.objects.filter(alert_id=OuterRef("id"), status=_PENDING)
-    ended = Alert.objects.filter(~Exists(pending), resolved__lt=limit).order_by("resolved")
+    # The first alert of an incident has its messages, which the end of the incident needs.
+    lasting = Incident.objects.filter(id=OuterRef("incident_id"), ended=None)
+    ended = Alert.objects.filter(~Exists(pending), ~Exists(lasting), resolved__lt=limit).order_by("resolved")
     alerts = list(ended.values_list("id", flat=True)[:ROWS_AT_ONCE])
     if not alerts:
         return False
     if not _log_trim(Notification.objects.filter(alert__in=alerts)):
         delete_batch(Alert.objects.filter(id__in=alerts), ROWS_AT_ONCE)
     return True
+
+
+def _incidents_trim(limit: datetime) -> bool:
+    without_alerts = ~Exists(Alert.objects.filter(incident_id=OuterRef("id")))
+    ended = Incident.objects.filter(without_alerts, ended__lt=limit)
+    return delete_batch(ended, ROWS_AT_ONCE, first=("ended",)) > 0
 
 
 def _one_shots_trim(limit: datetime) -> bool:

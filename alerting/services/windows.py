@@ -39,7 +39,7 @@ def window_create(
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; LIMIT_REACHED.
     """
     actor_lock_shared(actor)
-    _hold(group_id)
+    _lock_project(group_id)
     window = MaintenanceWindow(group_id=group_id, created=now, updated=now, **_columns(values))
     window.last_end = _last_end(window)
     window.save(force_insert=True)
@@ -133,13 +133,13 @@ def _last_end(window: MaintenanceWindow) -> datetime | None:
 
 def _locked(group_id: str, window_id: str) -> MaintenanceWindow:
     """Lock the window against other writes, and read it."""
-    _hold(group_id)
+    _lock_project(group_id)
     window = MaintenanceWindow.objects.select_for_update().filter(group_id=group_id, id=window_id).first()
     return get_or_404(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, group_id)
 
 
-def _hold(group_id: str) -> None:
-    """Lock the project; code that ends its alerts waits before it locks their notifications."""
+def _lock_project(group_id: str) -> None:
+    """Lock the project, so that code that ends its alerts waits before it locks their notifications."""
     project_lock(group_id)
     project_lock_shared(group_id=group_id)
 

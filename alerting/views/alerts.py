@@ -6,10 +6,14 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.models import User
+from accesslist.selectors.organizations import with_id
+from accesslist.selectors.users import sight_of, visible_users
 from accesslist.views.base import KeyViewSet
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.models import Notification
-from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
+from alerting.selectors.alert_explanation import explain_alert
+from alerting.selectors.alerts import AlertRow, AlertRows, alert_row, alert_with_id
 from alerting.selectors.configs import configs_named
 from alerting.selectors.notification_log import (
     alert_notification,
@@ -17,6 +21,7 @@ from alerting.selectors.notification_log import (
     event_notifications,
     notified_event,
 )
+from alerting.serializers.alert_explanations import AlertExplanationDocument, present_alert_explanation
 from alerting.serializers.alerts import (
     GLOBAL_ALERTS,
     STATUSES,
@@ -31,7 +36,8 @@ from alerting.services.resend import notification_resend
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.paging import DeferredRows
-from opsapi.api.query import LISTING, Parameter, read_choice
+from opsapi.api.query import LISTING, Parameter, read_choice, read_identifier
+from opsapi.ids import ID_PATTERN
 from opsapi.roles import INSTALLATION, Role
 
 
@@ -99,7 +105,7 @@ class ResendingViewSet(LogViewSet):
         notification_resend(notification=self.notification, actor=self.actor, now=self.now)
         rows = alert_notifications(self.alert["id"], with_recipients=self.reads_config(self.alert))
         facts = LoggedNotificationDocument.found(
-            rows.filter(id=self.notification.id), ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id
+            with_id(rows, self.notification.id), ErrorCode.NOTIFICATION_NOT_FOUND, self.notification.id
         )
         return self.alone(LoggedNotificationDocument, facts)
 
@@ -114,13 +120,25 @@ STATUS = Parameter(
 )
 
 
-_READING = ("index", "retrieve", "configs", "notifications")
+_USER_ID = Parameter(
+    "userId",
+    read_identifier,
+    None,
+    {"type": "string", "pattern": f"^{ID_PATTERN}$"},
+    "Also explain why this user was, or was not, notified.",
+)
+_READING = ("index", "retrieve", "configs", "notifications", "explanation")
 
 
 class AnyAlertViewSet(LogViewSet):
     """Alerts, their acknowledgement and their notifications. Subclasses define the scope."""
 
-    parameters = {"index": (*LISTING, STATUS), "configs": LISTING, "notifications": LISTING}
+    parameters = {
+        "index": (*LISTING, STATUS),
+        "configs": LISTING,
+        "notifications": LISTING,
+        "explanation": [_USER_ID],
+    }
     bodies = {"acknowledge": AcknowledgementDocument}
     answers = {
         "index": [AlertDocument],
@@ -128,8 +146,12 @@ class AnyAlertViewSet(LogViewSet):
         "acknowledge": AlertDocument,
         "configs": [RaisingConfigDocument],
         "notifications": [LoggedNotificationDocument],
+        "explanation": AlertExplanationDocument,
     }
-    refusals = {"acknowledge": [ErrorCode.INVALID_ALERT_STATUS]}
+    refusals = {
+        "acknowledge": [ErrorCode.INVALID_ALERT_STATUS],
+        "explanation": [ErrorCode.USER_NOT_FOUND],
+    }
     id_name: ClassVar[str]
     among: ClassVar[str | None] = None
 
@@ -173,6 +195,26 @@ class AnyAlertViewSet(LogViewSet):
         return self.list_logged(
             alert_notifications(self.alert["id"], with_recipients=self.reads_config(self.alert))
         )
+
+    def explanation(self, request: Request, **_: str) -> Response:
+        """Explain why the alert opened, and why each of its messages was, or was not, sent."""
+        alert_id = self.alert["id"]
+        alert = get_or_404(alert_with_id(alert_id), ErrorCode.ALERT_NOT_FOUND, alert_id, self.scope or "")
+        found = explain_alert(
+            alert,
+            sees_config=self.reads_config(self.alert),
+            user=self._user(),
+            now=self.now,
+        )
+        return Response(present_alert_explanation(found, alert=self.alert))
+
+    def _user(self) -> User | None:
+        """The user to explain; users that the caller cannot see do not exist for the caller."""
+        user_id = self.query["userId"]
+        if user_id is None:
+            return None
+        user = with_id(visible_users(sight_of(self.caller.grants)), user_id).first()
+        return get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id)
 
     @property
     def scope(self) -> str | None:

@@ -22,6 +22,7 @@ from alerting.selectors.configs import (
     configs_of,
     configs_of_presets,
 )
+from alerting.selectors.noise import noise_of
 from alerting.selectors.recipient_addresses import unreachable
 from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument, present_alert
 from alerting.serializers.configs import (
@@ -42,6 +43,7 @@ from alerting.serializers.dry_runs import (
     present_dry_run,
 )
 from alerting.serializers.explanations import ExplainedHost, ExplanationDocument, present_explanation
+from alerting.serializers.noise import NoiseDocument, present_noise
 from alerting.serializers.notification_log import AlertConfigTestDocument, present_tests
 from alerting.serializers.presets import (
     PresetDocument,
@@ -78,7 +80,7 @@ _NOTIFICATION_ID = Parameter(
 )
 
 
-_READING = ("index", "retrieve", "alerts")
+_READING = ("index", "retrieve", "alerts", "noise")
 _WRITING = ("create", "replace", "update", "destroy", "test")
 
 
@@ -87,6 +89,7 @@ def _answers(document: type[AnyAlertConfigDocument]) -> dict[str, Any]:
         "index": [document],
         **dict.fromkeys(("retrieve", "create", "replace", "update"), document),
         "alerts": [AlertDocument],
+        "noise": NoiseDocument,
         "test": AlertConfigTestDocument,
     }
 
@@ -141,6 +144,11 @@ class AnyConfigViewSet(ApiViewSet):
         """List the open alerts of the configuration, newest first."""
         rows = AlertRows(self.scope, AlertStatus.OPEN.value, self.config["id"])
         return self.list(rows, lambda row: present_alert(row, self.links, now=self.now, among=self.among))
+
+    def noise(self, request: Request, **_: str) -> Response:
+        """Get how noisy the configuration was in the last four weeks."""
+        noise = noise_of([self._stored], now=self.now)[self._stored.id]
+        return Response(present_noise(noise, config_id=self._stored.id))
 
     def test(self, request: Request, **_: str) -> Response:
         """Send the notifications of the configuration, or one of them, as a test. No body is needed."""

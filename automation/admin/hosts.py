@@ -240,10 +240,6 @@ def _change(call: ActionCall) -> None:
     host_change(group_id=host.group_id, host_id=host.id, changes=call.values, actor=call.actor, now=call.now)
 
 
-def _delete(call: ActionCall) -> None:
-    host_delete(group_id=call.row.group_id, host_id=call.row.id, actor=call.actor, now=call.now)
-
-
 class DataFilter(ChoiceFilter):
     """Filter by whether the state is known."""
 
@@ -288,7 +284,9 @@ class HostAdmin(HostColumns, ConsoleAdmin):
             done="Deleted",
             text="Deletes its measurements and cancels its alerts. If an agent reports the host again, "
             "it is added again.",
-            run=_delete,
+            run=lambda call: host_delete(
+                group_id=call.row.group_id, host_id=call.row.id, actor=call.actor, now=call.now
+            ),
             access=WRITE_HOSTS,
             icon="delete",
             danger=True,

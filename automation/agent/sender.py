@@ -102,7 +102,8 @@ class Spool:
             # Numbers increase even if the clock is set back.
             self._last = max(self._last + 1, int(self._clock() * 1000))
             name = f"{self._last:015d}-{uuid.uuid4().hex}.json"
-            self._make_room(len(body))
+            while self._sizes and sum(self._sizes.values()) + len(body) > self._largest:
+                self._drop(min(self._sizes), f"the spool is full ({self._largest} bytes)")
             self._since[name] = self._clock()
             try:
                 self._write(name, body)
@@ -146,10 +147,6 @@ class Spool:
         """Remove a report that was sent or rejected."""
         with self._guard:
             self._forget(waiting.name)
-
-    def _make_room(self, size: int) -> None:
-        while self._sizes and sum(self._sizes.values()) + size > self._largest:
-            self._drop(min(self._sizes), f"the spool is full ({self._largest} bytes)")
 
     def _read(self, name: str) -> bytes | None:
         """The body. A damaged file is dropped, and the result is None. Raises OSError for any other fault."""

@@ -164,7 +164,8 @@ def read_settings(environment: Mapping[str, str], config: Path | None = None) ->
 
     Raises: SettingsError: with a line for each missing or wrong setting, or for a file that is not safe.
     """
-    given = {**(_read_file(config) if config else {}), **_of_environment(environment)}
+    given = _read_file(config) if config else {}
+    given |= {name: environment[name].strip() for name in NAMES if environment.get(name, "").strip()}
     faults: list[str] = []
     values: dict[str, Any] = {}
     for name, setting in _FIELDS.items():
@@ -182,10 +183,6 @@ def read_settings(environment: Mapping[str, str], config: Path | None = None) ->
     if faults:
         raise SettingsError(faults)
     return Settings(**values)
-
-
-def _of_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: environment[name].strip() for name in NAMES if environment.get(name, "").strip()}
 
 
 def _read_file(path: Path) -> dict[str, str]:

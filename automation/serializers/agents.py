@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from django.db.models import Case, Value, When
 from rest_framework import serializers
@@ -24,6 +23,7 @@ class AgentDocument(Resource):
     """An agent, the time of its last report, and whether it has stopped reporting."""
 
     path = "/groups/{group_id}/agents/{agentType}/{hostname}"
+    encoded = ("hostname",)
     relations = {"group": "/groups/{group_id}"}
     columns = {
         "stateName": Case(
@@ -47,12 +47,6 @@ class AgentDocument(Resource):
         example=AgentState.ACTIVE.value,
     )
     links = LinkDocument(many=True)
-
-    @classmethod
-    def present(cls, facts: Facts, links: Links, **options: Any) -> Facts:
-        """Return the document; in its path, the hostname is percent-encoded, because IPv6 has colons."""
-        encoded = {**facts, "hostname": quote(facts["hostname"], safe="")}
-        return {**super().present(encoded, links, **options), "hostname": facts["hostname"]}
 
 
 class WatchedHostDocument(Document):

@@ -1,7 +1,6 @@
 """Hosts, their databases, measurements and clusters as the API shows and accepts them; the set of metrics."""
 
 from collections.abc import Iterable
-from typing import Any
 from urllib.parse import quote
 
 from django.db.models import Case, F, Value, When
@@ -25,8 +24,7 @@ from opsapi.api.fields import (
     ShownText,
     ShownTime,
 )
-from opsapi.api.links import Links
-from opsapi.api.resources import Facts, Resource
+from opsapi.api.resources import Resource
 from opsapi.clock import wire_time
 from opsapi.wire_json import JsonObject
 
@@ -127,6 +125,7 @@ class DatabaseDocument(Resource):
     """A database of a host."""
 
     path = "/groups/{group_id}/hosts/{host_id}/databases/{databaseName}"
+    encoded = ("databaseName",)
     relations = {
         "group": "/groups/{group_id}",
         "host": "/groups/{group_id}/hosts/{host_id}",
@@ -140,12 +139,6 @@ class DatabaseDocument(Resource):
 
     databaseName = ShownText(source="name")
     links = LinkDocument(many=True)
-
-    @classmethod
-    def present(cls, facts: Facts, links: Links, **options: Any) -> Facts:
-        """Return the document; in its paths, the name is percent-encoded."""
-        encoded = {"databaseName": quote(facts["databaseName"], safe="")}
-        return {**super().present(encoded, links, **options), **facts}
 
 
 def database_path(host: Host, name: str) -> str:
@@ -245,16 +238,15 @@ def present_measurements(
         "granularity": query.granularity.value,
         "start": wire_time(query.start),
         "end": wire_time(query.end),
-        "measurements": [_present_series(metric_series) for metric_series in series],
+        "measurements": [
+            {
+                "name": found.metric.value,
+                "units": base_unit(found.metric).value,
+                "dataPoints": [{"timestamp": moment, "value": value} for moment, value in found.points],
+            }
+            for found in series
+        ],
         "links": links,
-    }
-
-
-def _present_series(series: MetricSeries) -> JsonObject:
-    return {
-        "name": series.metric.value,
-        "units": base_unit(series.metric).value,
-        "dataPoints": [{"timestamp": moment, "value": value} for moment, value in series.points],
     }
 
 

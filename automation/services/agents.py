@@ -195,8 +195,10 @@ def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
     if agent_id := _beat_steadily(group_id, report, now):
         return Heartbeat(agent_id, [], compare_versions=False)
     agent = _known(group_id, report)
-    if agent is None or agent.last_report <= now - HEARTBEAT_TIMEOUT:
-        _restart_clocks_after_absence(now)
+    limit = now - HEARTBEAT_TIMEOUT
+    was_timed_out = agent is None or agent.last_report <= limit
+    if was_timed_out and not Agent.objects.filter(last_report__gt=limit).exists():
+        clocks_restart(now=now)  # No agent reported for the timeout: the platform was down.
     if agent is None:
         return _agent_add(group_id, report, now)
     return _beat(agent, report, now)
@@ -218,27 +220,18 @@ def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: 
     agent_deleting.send(sender=Agent, agent=named(), actor=actor, now=now)
     project_lock_exclusive(group_id=group_id)
     agent = named()
+    facts = {"agentType": agent.agent_type, "hostname": agent.hostname, "version": agent.version}
     event_record(
         event_type=EventType.AGENT_DELETED_AUDIT,
         actor=actor,
         now=now,
         group_id=group_id,
         facts=facts_of_agent(agent),
-        diffs=diff(DiffType(f"{agent.agent_type}_AGENT"), agent.id, old=_audit_facts(agent)),
+        diffs=diff(DiffType(f"{agent.agent_type}_AGENT"), agent.id, old=facts),
     )
     Host.with_deleted.filter(group_id=group_id, reported_by=agent).update(reported_by=None)
     agent.delete()
     versions_signal(group_id=group_id, now=now)
-
-
-def _audit_facts(agent: Agent) -> dict[str, str]:
-    return {"agentType": agent.agent_type, "hostname": agent.hostname, "version": agent.version}
-
-
-def _restart_clocks_after_absence(now: datetime) -> None:
-    """Restart the clocks if no agent reported for the timeout: then the platform was down."""
-    if not Agent.objects.filter(last_report__gt=now - HEARTBEAT_TIMEOUT).exists():
-        clocks_restart(now=now)
 
 
 def _beat_steadily(group_id: str, report: Report, now: datetime) -> str | None:

@@ -247,7 +247,8 @@ class Document(serializers.Serializer[Any]):
 
     def _unknown_name(self, name: str) -> BadField:
         message = "is not a field of this document"
-        return BadField(name[:100] or '""', ErrorCode.INVALID_ATTRIBUTE, message, sorted(self._writable()))
+        writable = sorted(known for known, field in self.fields.items() if not field.read_only)
+        return BadField(name[:100] or '""', ErrorCode.INVALID_ATTRIBUTE, message, writable)
 
     def _link_faults(self, data: Mapping[str, Any]) -> Iterable[BadField]:
         links = data.get(LINKS)
@@ -267,9 +268,6 @@ class Document(serializers.Serializer[Any]):
             for old, name in self.older_names.items()
             if old in data and name in data
         ]
-
-    def _writable(self) -> list[str]:
-        return [name for name, field in self.fields.items() if not field.read_only]
 
     def _in_documented_order(self, bad: list[BadField]) -> list[BadField]:
         places = {name: place for place, name in enumerate(self.fields)}

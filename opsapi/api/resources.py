@@ -6,20 +6,19 @@ A resource declares each field once. The declaration is used in two directions:
     request body → `read` → `source` → column: services
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, ClassVar
+from urllib.parse import quote
 
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import F, Func, JSONField, Model, QuerySet
-from django.db.models.functions import JSONObject
+from django.db.models import F, Model, QuerySet
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, LINKS, Document, self_link
 from opsapi.api.errors import get_or_404
 from opsapi.api.links import Links
-from opsapi.fields import WireTime
+from opsapi.fields import JsonRows, WireTime
 from opsapi.wire_json import JsonObject, without_nulls
 
 _NOWHERE: Mapping[str, str] = {}
@@ -32,13 +31,15 @@ class Resource(Document):
 
     `columns`: SQL of the fields that are no column. `nullable`: fields that are null and not left out.
     `path`: where the API has it, as a pattern of fields and of the parameters of the view's path. A resource
-    with an empty path has no links.
+    with an empty path has no links. `encoded`: fields of the path with any characters, such as the colons of
+    IPv6.
     `relations`: paths of related resources, shown with a single document if all fields in the path exist.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {}
     nullable: ClassVar[frozenset[str]] = frozenset()
     path: ClassVar[str]
+    encoded: ClassVar[Collection[str]] = ()
     relations: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
@@ -57,10 +58,9 @@ class Resource(Document):
         return queryset.values_list(*_columns(cls).values())
 
     @classmethod
-    def array(cls, queryset: QuerySet[Any, Any]) -> ArraySubquery:
+    def array(cls, queryset: QuerySet[Any, Any]) -> JsonRows:
         """Return a column of another resource: the facts of the rows, in an array."""
-        facts = Func(JSONObject(**_columns(cls)), function="jsonb_strip_nulls", output_field=JSONField())
-        return ArraySubquery(queryset.values_list(facts))
+        return JsonRows(queryset, **_columns(cls))
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:
@@ -104,7 +104,7 @@ class Resource(Document):
 
         `place`: the parameters of the view's path. `alone`: the document is not in a list.
         """
-        named = {**place, **facts}
+        named = {**place, **facts, **{name: quote(facts[name], safe="") for name in cls.encoded}}
         relations = cls.relations.items() if alone else ()
         found = without_nulls((name, _formatted(path, named)) for name, path in relations)
         return {**facts, LINKS: links.related(cls.path.format_map(named), found) if cls.path else []}

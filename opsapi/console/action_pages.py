@@ -21,6 +21,9 @@ from opsapi.api.links import base_url
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, LinkOfRows, operator_of
 from opsapi.console.forms import ConsoleForm
 
+if TYPE_CHECKING:
+    from opsapi.console.model_admin import ConsoleAdmin
+
 TOKEN_FIELD = "once"  # noqa: S105 - a name
 """The field with the token."""
 MOST_PAGES = 50
@@ -30,6 +33,13 @@ _PAGES = "pages"
 _BYTES = 16
 Pages = dict[str, list[str] | None]
 """The result of each page by token: where it led and the message; None if unused."""
+MOST_ROWS = 500
+"""Maximum number of rows of an action."""
+NONE_LEFT = "None of the selected items exists any more."
+_SAVE = "Save"
+CONFIRMED = "confirmed"
+"""The field that distinguishes the submitted page from the list's request to show it."""
+DoToMany = Callable[["ConsoleAdmin", HttpRequest, "models.QuerySet[Any]"], HttpResponse]
 
 
 @contextmanager
@@ -49,7 +59,7 @@ def pages_of(request: HttpRequest) -> Iterator[Pages]:
     session.modified = False
 
 
-def token_of(request: HttpRequest) -> str:
+def page_token(request: HttpRequest) -> str:
     """The token of the page: the submitted one while it is unused, otherwise a new one."""
     with pages_of(request) as pages:
         sent = sent_token(request)
@@ -70,18 +80,6 @@ def sent_token(request: HttpRequest) -> str:
     return request.POST.get(TOKEN_FIELD, "")
 
 
-if TYPE_CHECKING:
-    from opsapi.console.model_admin import ConsoleAdmin
-
-MOST_ROWS = 500
-"""Maximum number of rows of an action."""
-NONE_LEFT = "None of the selected items exists any more."
-_SAVE = "Save"
-CONFIRMED = "confirmed"
-"""The field that distinguishes the submitted page from the list's request to show it."""
-DoToMany = Callable[["ConsoleAdmin", HttpRequest, "models.QuerySet[Any]"], HttpResponse]
-
-
 class ActionPage:
     """A request for an action. `rows`: the rows of the action, [None] if it creates a row.
 
@@ -95,7 +93,7 @@ class ActionPage:
         self.operator = operator_of(request)
         self.now = clock.now()
         self.is_new = rows == [None]
-        self.is_once = self.is_new or action.makes
+        self.is_once = self.is_new or action.creates
 
     def answer(self) -> HttpResponse:
         """Return the page, or after submission the result.
@@ -122,14 +120,16 @@ class ActionPage:
         """As `_do`, at most once for each displayed page."""
         token = sent_token(self.request)
         with pages_of(self.request) as pages:
-            came = pages.get(token)
+            result = pages.get(token)
             outcomes = self._try(form) if is_unused(pages, token) else None
             if outcomes is not None:
                 pages[token] = [self._leads_to(outcomes), self._messages(outcomes)]
         if outcomes is not None:
             return self._next(outcomes)
-        if came is not None:
-            return self._was_done(*came)
+        if result is not None:
+            url, detail = result
+            messages.warning(self.request, f"This was already done and was not repeated. {detail}")
+            return redirect(url)
         if token not in pages and form.is_valid():
             form.add_error(None, PAGE_FORGOTTEN)
         return None
@@ -145,20 +145,13 @@ class ActionPage:
     def _run(self, form: ConsoleForm) -> list[ActionOutcome]:
         """Run the action on all rows, or change none."""
         with transaction.atomic() if self.action.atomic else nullcontext():
-            return self._run_each(form)
-
-    def _run_each(self, form: ConsoleForm) -> list[ActionOutcome]:
-        if self.is_new:
-            self.action.authorise(self.operator, None, form.scope())
-        return [self.action.run(self._call(row, form)) or ActionOutcome() for row in self.rows]
+            if self.is_new:
+                self.action.authorise(self.operator, None, form.scope())
+            return [self.action.run(self._call(row, form)) or ActionOutcome() for row in self.rows]
 
     def _call(self, row: Any, form: ConsoleForm) -> ActionCall:
         address = base_url(self.request)
         return ActionCall(operator=self.operator, now=self.now, row=row, values=form.values, address=address)
-
-    def _was_done(self, url: str, detail: str) -> HttpResponse:
-        messages.warning(self.request, f"This was already done and was not repeated. {detail}")
-        return redirect(url)
 
     def _try(self, form: ConsoleForm) -> list[ActionOutcome] | None:
         """Run the action. Return None if the input is rejected; the form then shows the reason."""
@@ -205,7 +198,7 @@ class ActionPage:
             "name_of_action": self.name,
             "confirmed": CONFIRMED,
             "once": TOKEN_FIELD,
-            "token": token_of(self.request) if self.is_once else "",
+            "token": page_token(self.request) if self.is_once else "",
             "back": self.admin.list_url() if len(self.rows) > 1 else self.admin.page_url(self.rows[0]),
         }
         return self._answer("console/action.html", context)

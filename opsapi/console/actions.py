@@ -69,7 +69,7 @@ class Action:
     ApiError, which the page shows. `access`: the access of the API's route, or a function of the row that
     returns it. `button`: the page's button, if it is not the usual one. `form`: the input; without it, the
     page only asks for a confirmation. `offered`: whether the action makes sense for a row now. `bulk`: also
-    offered in the list, for all selected rows or none. `makes`: creates something or could be repeated, so
+    offered in the list, for all selected rows or none. `creates`: creates something or could be repeated, so
     that a page runs it once, however often it is submitted. `atomic`: False for actions that wait for other
     servers and must not hold a transaction meanwhile.
     """
@@ -84,7 +84,7 @@ class Action:
     icon: str = "arrow_forward"
     danger: bool = False
     bulk: bool = False
-    makes: bool = False
+    creates: bool = False
     offered: Callable[[Any, datetime], bool] = _always
     atomic: bool = True
 

@@ -39,9 +39,9 @@ def action_url(model: type[Model], pk: str | int, name: str, **typed: str) -> st
     return f"{url}?{urlencode(typed)}" if any(typed.values()) else url
 
 
-def making_url(model: type[Model], name: str, **typed: str) -> str:
+def creation_url(model: type[Model], name: str, **typed: str) -> str:
     """The page that creates rows, with initial form values."""
-    url = reverse(f"admin:{_name(model)}_make", args=[name])
+    url = reverse(f"admin:{_name(model)}_create", args=[name])
     return f"{url}?{urlencode(typed)}" if any(typed.values()) else url
 
 

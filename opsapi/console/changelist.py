@@ -54,7 +54,6 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
         self.model_admin.look_up(request, list(self.result_list))
         if not (self.query or self.has_active_filters):
             self.full_result_count = self.result_count
-        self.model_admin.prepare(list(self.result_list))
 
     def chips(self) -> list[Chip]:
         """The active filters, each with a link that removes it."""

@@ -24,7 +24,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.principal import VisibleScope
 from opsapi.console.action_pages import ActionPage, to_many
 from opsapi.console.actions import Action, operator_of
-from opsapi.console.admin_urls import action_url, list_url, making_url, page_url
+from opsapi.console.admin_urls import action_url, creation_url, list_url, page_url
 from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, is_too_long
 from opsapi.console.display import EMPTY, Context, with_links
 from opsapi.console.error_pages import MissingError, RoleNeededError
@@ -82,9 +82,6 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         if self.group_path is None:
             return rows.none()
         return rows.filter(**{f"{self.group_path}__in": visible_scope.group_ids})
-
-    def prepare(self, rows: Sequence[Any]) -> None:
-        """Load related data of the list columns at once."""
 
     def is_shown_to(self, visible_scope: VisibleScope) -> bool:
         """Whether any rows can be visible to an operator with this scope."""
@@ -160,7 +157,9 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         """Adds a page for each action; removes the history page, which shows Django's own log."""
         pages = [
             path(
-                "do/<slug:name>/", self.admin_site.admin_view(self.list_action_view), name=self._name("make")
+                "do/<slug:name>/",
+                self.admin_site.admin_view(self.list_action_view),
+                name=self._name("create"),
             ),
             path(
                 "<path:object_id>/do/<slug:name>/",
@@ -185,16 +184,16 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         """The page of `add_action`."""
         if self.add_action is None:
             raise PermissionDenied
-        return self._making_page(request, self.add_action)
+        return self._creation_page(request, self.add_action)
 
     def list_action_view(self, request: HttpRequest, name: str) -> HttpResponse:
         """The page of one of `list_actions`."""
         action = self.list_actions.get(name)
         if action is None:
             raise self._missing(name)
-        return self._making_page(request, action)
+        return self._creation_page(request, action)
 
-    def _making_page(self, request: HttpRequest, action: Action) -> HttpResponse:
+    def _creation_page(self, request: HttpRequest, action: Action) -> HttpResponse:
         if not action.is_allowed_somewhere(operator_of(request)):
             raise RoleNeededError(action.access_of(None).roles)
         return self._action_page(request, action, [None])
@@ -253,7 +252,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         """The buttons of the list except `add_action`; they keep the project that the list is filtered by."""
         operator, group = operator_of(request), request.GET.get("group__id__exact", "")
         return [
-            {"action": action, "url": making_url(self.model, name, group=group)}
+            {"action": action, "url": creation_url(self.model, name, group=group)}
             for name, action in self.list_actions.items()
             if action.is_allowed_somewhere(operator)
         ]

@@ -232,7 +232,8 @@ class Server:
         began = logged = time.monotonic()
         while not self._is_ready() and not give_up():
             if self.poll() is not None:
-                raise EmbeddedDatabaseError(f"PostgreSQL stopped while starting: {self._last_words()}")
+                words = self._log.last_words() if self._log else ""
+                raise EmbeddedDatabaseError(f"PostgreSQL stopped while starting: {words}")
             if time.monotonic() - logged >= SAY_EVERY:
                 logged = time.monotonic()
                 log.info("PostgreSQL has been recovering or starting for %d s", logged - began)
@@ -275,9 +276,6 @@ class Server:
     def _hangs(self) -> bool:
         panicked = self._log.panicked if self._log else None
         return panicked is not None and time.monotonic() - panicked > PANIC_PATIENCE
-
-    def _last_words(self) -> str:
-        return self._log.last_words() if self._log else ""
 
     def _prepare_directories(self, owner: Owner) -> None:
         make_private_directory(self.layout.data_dir)

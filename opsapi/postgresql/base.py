@@ -1,4 +1,5 @@
-"""Django's PostgreSQL backend with two changes: it replaces dead connections, and it writes arrays quickly.
+"""Django's PostgreSQL backend with three changes: it replaces dead connections, and it reads times and writes
+arrays quickly.
 
 **Dead connections.** A restarted server or an operator may have ended a kept connection since its last use.
 Django's own health check sends a statement for each request, which costs up to a fifth of the request. This
@@ -8,11 +9,15 @@ a connection ends during a statement, the request can be repeated (`opsapi.api.m
 **Arrays.** Rows are inserted by the thousand, each column as one array of texts (Django's `UNNEST`). In a
 column of JSON every quote is escaped. psycopg escapes with a regular expression, which was more than half of
 the cost of a large report. `bytes.replace` is sixty times faster.
+
+**Times.** Django reads times with a loader that psycopg wrote in Python, for 10 µs each, and a delivery reads
+22 times. `datetime.fromisoformat` is ten times faster.
 """
 
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, cast
 
@@ -21,7 +26,9 @@ from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.db.backends.postgresql import base
 from django.db.backends.utils import CursorWrapper
 from django.db.utils import DatabaseErrorWrapper
+from psycopg.abc import Buffer
 from psycopg.types.array import ListDumper
+from psycopg.types.datetime import TimestamptzLoader
 
 from opsapi.postgresql.faults import GAVE_WAY_STATES
 
@@ -41,6 +48,20 @@ class QuickListDumper(ListDumper):
 
 # Connections get the dumpers that are registered when they open.
 psycopg.adapters.register_dumper(list, QuickListDumper)
+
+
+class QuickTimeLoader(TimestamptzLoader):
+    """Reads a time with its zone; the zone of all connections is UTC."""
+
+    timezone = UTC  # Django replaces a loader with another zone.
+
+    def load(self, data: Buffer) -> datetime:
+        """Return the time. psycopg's loader reads, or refuses, whatever Python cannot read."""
+        try:
+            return datetime.fromisoformat(str(data, "ascii"))
+        except ValueError:
+            return super().load(data).replace(tzinfo=UTC)
+
 
 # SQLSTATE: connection exceptions, and sessions that the server or an operator ended.
 _ENDS = ("08", "57P")
@@ -104,6 +125,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.wrap_database_errors = _Errors(self)
+
+    def get_new_connection(self, conn_params: Any) -> Any:
+        new = super().get_new_connection(conn_params)
+        new.adapters.register_loader("timestamptz", QuickTimeLoader)
+        return new
 
     def forget(self) -> None:
         """Reset `repeats` and `wrote`."""

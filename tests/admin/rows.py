@@ -23,6 +23,7 @@ from accesslist.services.keys import api_key_create
 from alerting.choices import NotificationStatus
 from alerting.models import (
     EvaluationTurn,
+    Incident,
     MaintenanceWindow,
     Notification,
     NotificationAttempt,
@@ -175,6 +176,9 @@ def _fill_alerting(project: Project, host: Host) -> None:
         ended=now,
         status=DeliveryStatus.DELIVERED.value,
         latency_ms=12,
+    )
+    Incident.objects.create(
+        group=project, config_id=alert.config_id, lead_id=alert.id, created=now, grown=now, ended=now
     )
     MaintenanceWindow.objects.create(
         group=project,

@@ -69,7 +69,7 @@ def test_ranges_are_added_to_the_list_of_a_key(console: Client, operator: User, 
 
 
 @each(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"ranges": "", "description": "x"}, "This field is required"),
         ({"ranges": "192.0.2.1/24", "description": "x"}, "must have no host bits set"),
@@ -82,12 +82,12 @@ def test_ranges_are_added_to_the_list_of_a_key(console: Client, operator: User, 
     ],
 )
 def test_an_invalid_entry_is_refused_and_adds_nothing(
-    values: dict[str, str], told: str, console: Client, operator: User
+    values: dict[str, str], message: str, console: Client, operator: User
 ) -> None:
     make_entry("192.0.2.64/26")
     with leaves_events(operator):
         answer = confirm(console, ADD, **values)
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert blocks() == ["192.0.2.64/26"]
 
 
@@ -235,7 +235,7 @@ def test_callers_are_looked_for_among_the_newest_events_only(
 
 
 @each(
-    ("address", "told"),
+    ("address", "message"),
     [
         ("192.0.2.7", "Allowed: "),
         ("198.51.100.1", "the access list of the API key"),
@@ -246,14 +246,14 @@ def test_callers_are_looked_for_among_the_newest_events_only(
         ("", "This field is required"),
     ],
 )
-def test_an_address_is_checked_for_a_key(address: str, told: str, console: Client, operator: User) -> None:
+def test_an_address_is_checked_for_a_key(address: str, message: str, console: Client, operator: User) -> None:
     key = a_key(Role.GLOBAL_READ_ONLY)
     for block in (OWN, "198.51.100.0/24"):
         make_entry(block)
     make_entry(OWN, key.id)
     with leaves_events(operator):
         answer = confirm(console, action_url(key, "check-address"), address=address)
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
 
 
 def test_the_global_list_does_not_apply_to_a_projects_key(console: Client, project: Project) -> None:

@@ -187,7 +187,7 @@ def test_changing_the_password(console: Client, operator: User) -> None:
 
 
 @each(
-    ("typed", "field", "told"),
+    ("typed", "field", "message"),
     [
         ({"oldPassword": "wrong"}, "oldPassword", "Incorrect password."),
         ({"oldPassword": ""}, "oldPassword", "This field is required."),
@@ -200,7 +200,7 @@ def test_changing_the_password(console: Client, operator: User) -> None:
     ids=["old wrong", "old empty", "not the same", "short", "similar", "NUL", "long"],
 )
 def test_a_refused_password_is_explained_next_to_its_field(
-    typed: dict[str, str], field: str, told: str, console: Client, operator: User
+    typed: dict[str, str], field: str, message: str, console: Client, operator: User
 ) -> None:
     values = {"oldPassword": PASSWORD, "password": OTHER, "again": OTHER, **typed}
     with leaves_events(operator):
@@ -209,7 +209,7 @@ def test_a_refused_password_is_explained_next_to_its_field(
         assert "\0" in values["password"]
     else:
         assert answer.status_code == 200
-        assert told in str(errors_of(answer)[field])
+        assert message in str(errors_of(answer)[field])
     assert User.objects.get(id=operator.id).check_password(PASSWORD)
 
 

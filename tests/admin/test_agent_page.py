@@ -19,8 +19,8 @@ pytestmark = pytest.mark.django_db
 def watches(agent: ApiClient, project: Project, *hosts: dict[str, Any], **asked: Any) -> Agent:
     """An agent that watches these hosts, all of which it reports but the last."""
     leases = {"intervalSeconds": 60, "hosts": list(hosts), **asked}
-    told = [bodies.host(hostname=host["hostname"], port=host["port"]) for host in hosts[:-1]]
-    assert agent.report(project.id, bodies.report(*told, leases=leases)).status_code == 202
+    reported = [bodies.host(hostname=host["hostname"], port=host["port"]) for host in hosts[:-1]]
+    assert agent.report(project.id, bodies.report(*reported, leases=leases)).status_code == 202
     return Agent.objects.get()
 
 
@@ -46,8 +46,8 @@ def test_it_shows_hosts_with_their_state_and_metrics_with_the_reason(
     for known in Host.objects.all():
         assert page_url(known) in text
     assert "not reported yet" in text
-    for told in ("refused: needs pg_monitor", "not in this version", "failed", "db0.example.com:5432"):
-        assert told in text
+    for reported in ("refused: needs pg_monitor", "not in this version", "failed", "db0.example.com:5432"):
+        assert reported in text
     missing = text.partition("Missing metrics")[2].partition("</table>")[0]
     assert missing.index("CONNECTIONS") < missing.index("PG_XID_AGE") < missing.index("PG_IO_READS")
     assert "PG_WAL_BYTES" not in missing

@@ -52,7 +52,7 @@ def test_an_alert_is_acknowledged(
 
 
 @each(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({}, "This field is required"),
         ({"until": "forever"}, "not one of the available choices"),
@@ -65,14 +65,14 @@ def test_an_alert_is_acknowledged(
     ],
     ids=["nothing", "unknown", "no time", "no date", "past", "two times", "long comment", "long date"],
 )
-def test_wrong_input_is_told_and_changes_nothing(
-    console: Client, operator: User, project: Project, values: dict[str, str], told: str
+def test_wrong_input_is_reported_and_changes_nothing(
+    console: Client, operator: User, project: Project, values: dict[str, str], message: str
 ) -> None:
     alert = make_alert(project)
     with leaves_events(operator):
         answer = confirm(console, alert_page(alert, "acknowledge"), **values)
     assert answer.status_code == 200
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     alert.refresh_from_db()
     assert alert.acknowledged_until is None
 
@@ -95,7 +95,7 @@ def test_an_acknowledgement_is_taken_back(console: Client, operator: User, proje
     assert alert_page(alert, "unacknowledge") not in shown(console, alert_page(alert))
 
 
-def test_a_comment_that_is_there_stands_in_the_form(console: Client, project: Project) -> None:
+def test_a_comment_that_is_there_is_in_the_form(console: Client, project: Project) -> None:
     alert = make_alert(
         project, acknowledged_until=clock.now() + HOUR, acknowledgement_comment="</textarea>" + HOSTILE
     )

@@ -22,13 +22,13 @@ HOUR = timedelta(hours=1)
 HOSTILE = "<script>alert(1)</script>"
 
 
-def test_a_page_tells_the_story(console: Client, project: Project) -> None:
+def test_a_page_shows_the_timeline(console: Client, project: Project) -> None:
     config = make_config(project, notifications=[EMAIL])
     alert = make_alert(project, config_id=config.id)
-    told = make_notification(project, alert=alert, status="DELIVERED", attempts=1, latency_ms=84)
+    sent = make_notification(project, alert=alert, status="DELIVERED", attempts=1, latency_ms=84)
     now = clock.now()
     attempt = {"status": DeliveryStatus.DELIVERED.value, "latency_ms": 84, "ended": now}
-    NotificationAttempt.objects.create(notification=told, number=1, **attempt)
+    NotificationAttempt.objects.create(notification=sent, number=1, **attempt)
     due = now + HOUR
     make_notification(project, alert=alert, due=due, kind="alert.update", setting_id=config.settings.get().id)
     text = shown(console, alert_page(alert))
@@ -38,13 +38,13 @@ def test_a_page_tells_the_story(console: Client, project: Project) -> None:
     assert ">no</dd>" in text.partition(">Acknowledged<")[2]
 
 
-def test_where_nobody_was_reached_the_console_tells_when_that_began(
+def test_where_nobody_was_reached_the_console_shows_when_that_began(
     console: Client, project: Project
 ) -> None:
     alert = make_alert(project, config_id=make_config(project, notifications=[EMAIL]).id)
-    told = make_notification(project, alert=alert, status="FAILED", attempts=1, reason=UNREACHABLE)
+    sent = make_notification(project, alert=alert, status="FAILED", attempts=1, reason=UNREACHABLE)
     began = datetime(2025, 11, 21, 12, 0, 30, tzinfo=UTC)
-    tried = told.tries.create(number=1, status="retry", ended=began, reason=UNREACHABLE)
+    tried = sent.tries.create(number=1, status="retry", ended=began, reason=UNREACHABLE)
     assert "was not notified that the alert opened: attempt 1." in shown(console, alert_page(alert))
     for path in (
         reverse("admin:alerting_notificationattempt_changelist"),
@@ -91,7 +91,7 @@ def test_hostile_names_are_shown_as_they_are(console: Client, project: Project) 
         assert HOSTILE not in text
 
 
-def test_whom_a_global_configuration_tells_is_not_the_projects_business(
+def test_recipients_of_a_global_configuration_are_hidden_from_readers_of_a_project(
     monitor: Client, console: Client, project: Project
 ) -> None:
     config = make_global_config(notifications=[EMAIL])
@@ -104,7 +104,7 @@ def test_whom_a_global_configuration_tells_is_not_the_projects_business(
     assert "need a global role to see it" in for_them
 
 
-def test_whom_a_global_configuration_tells_of_events_is_not_either(
+def test_recipients_of_a_global_configuration_of_events_are_hidden_too(
     monitor: Client, console: Client, project: Project
 ) -> None:
     own = make_config(project, eventTypeName="NEW_HOST", notifications=[EMAIL])

@@ -1,4 +1,4 @@
-"""A maintenance window made from an alert."""
+"""A maintenance window created from an alert."""
 
 import re
 from datetime import timedelta
@@ -31,7 +31,7 @@ def test_the_form_of_a_window_is_filled_from_the_alert(console: Client, project:
     assert 'value="HOST"' in ticked[0]
 
 
-def test_a_window_is_made_in_its_project(console: Client, operator: User, project: Project) -> None:
+def test_a_window_is_created_in_its_project(console: Client, operator: User, project: Project) -> None:
     alert = make_alert(project)
     with leaves_events(operator, EventType.MAINTENANCE_WINDOW_ADDED_AUDIT):
         answer = confirm(console, alert_page(alert, "window"), **window_values())
@@ -47,7 +47,7 @@ def test_a_window_is_made_in_its_project(console: Client, operator: User, projec
 
 
 @each(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"endDate": "2020-01-01T00:00"}, "must be later than startDate"),
         ({"startDate": ""}, "This field is required"),
@@ -57,10 +57,10 @@ def test_a_window_is_made_in_its_project(console: Client, operator: User, projec
         ({"description": "x" * 1001}, "must have 1 to 1000 characters"),
     ],
 )
-def test_a_wrong_window_is_told_and_not_made(
-    console: Client, operator: User, project: Project, changes: dict[str, Any], told: str
+def test_a_wrong_window_is_reported_and_not_created(
+    console: Client, operator: User, project: Project, changes: dict[str, Any], message: str
 ) -> None:
     with leaves_events(operator):
         answer = confirm(console, alert_page(make_alert(project), "window"), **window_values(**changes))
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert not MaintenanceWindow.objects.exists()

@@ -103,7 +103,7 @@ def test_a_long_name_is_cut_in_the_list(console: Client, project: Project) -> No
     assert f">{'x' * 59}…<" in text
 
 
-def test_an_empty_list_says_what_would_stand_there(console: Client, project: Project) -> None:
+def test_an_empty_list_says_what_it_would_show(console: Client, project: Project) -> None:
     assert "No alerts yet." in shown(console, ALERTS)
 
 

@@ -20,7 +20,7 @@ def compared(revision: AutomationRevision, console: Client) -> str:
     return answer.text.replace("<pre>", "").replace("</pre>", "").replace("&quot;", '"')
 
 
-def test_a_change_outside_processes_stands_beside_what_was_there(console: Client, project: Project) -> None:
+def test_a_change_outside_processes_is_next_to_what_was_there(console: Client, project: Project) -> None:
     publish(project, 0, options={"downloadBase": "/var/lib/old"}, auth={"key": "first secret"})
     page = compared(
         publish(project, 1, options={"downloadBase": "/var/lib/new"}, auth={"key": "second secret"}), console
@@ -44,7 +44,7 @@ def test_no_secret_of_any_kind_is_shown(console: Client, project: Project) -> No
         assert "5822582258" not in page
 
 
-def test_the_first_one_stands_beside_what_a_project_starts_from(console: Client, project: Project) -> None:
+def test_the_first_one_is_next_to_what_a_project_starts_from(console: Client, project: Project) -> None:
     page = compared(publish(project, 0), console)
     assert '<th scope="col">Version 0</th><th scope="col">Version 1</th>' in page
 
@@ -64,7 +64,7 @@ def test_documents_beyond_the_limit_are_not_compared(
     assert 'class="revision-side-by-side"' not in page
 
 
-def test_every_changed_field_stands_as_it_was_and_as_it_became(console: Client, project: Project) -> None:
+def test_every_changed_field_has_its_old_and_new_value(console: Client, project: Project) -> None:
     first = publish(project, 0)
     (process,) = first.diffs
     page = compared(first, console)

@@ -29,7 +29,7 @@ def alert(project: Project) -> Alert:
     return Alert.objects.get(status=AlertStatus.OPEN.value)
 
 
-def _told(answer: Any) -> list[str]:
+def _messages(answer: Any) -> list[str]:
     return [str(message) for message in get_messages(answer.wsgi_request)]
 
 
@@ -47,7 +47,7 @@ def test_deleted_rows_are_reported(
     with leaves_events(operator):
         answer = _acknowledge(console, *ids, **more)
     assert (answer.status_code, answer["Location"]) == (302, ALERTS)
-    assert _told(answer) == [NONE_LEFT]
+    assert _messages(answer) == [NONE_LEFT]
 
 
 @pytest.mark.parametrize("key", ["x", "", "9" * 40, "-1", "1.5"])
@@ -58,7 +58,7 @@ def test_invalid_keys_match_no_row(
     name = next(name for name, action in AgentAdmin.actions_of_row.items() if action.bulk)
     answer = post(console, "/admin/automation/agent/", action=name, _selected_action=[key], **confirmed)
     assert answer.status_code == 302
-    assert _told(answer) == [NONE_LEFT]
+    assert _messages(answer) == [NONE_LEFT]
 
 
 def test_the_page_is_that_of_the_selected_action(console: Client, alert: Alert) -> None:
@@ -80,7 +80,7 @@ def test_single_row_actions_are_not_offered_for_many_rows(
             console, ALERTS, action=actions, index=index, _selected_action=[alert.id], confirmed="yes"
         )
     assert (answer.status_code, answer["Location"]) == (302, ALERTS)
-    assert _told(answer) == ["No action selected."]
+    assert _messages(answer) == ["No action selected."]
 
 
 def test_a_repeated_action_parameter_does_not_change_the_action(console: Client, alert: Alert) -> None:

@@ -31,12 +31,14 @@ class TestChanging:
         self, is_global: bool, console: Client, operator: User, project: Project
     ) -> None:
         team = make_team(project, operator)
-        told = every_type(is_global=is_global, team_id=team.id, username=operator.username)
+        every_notification = every_type(is_global=is_global, team_id=team.id, username=operator.username)
         matchers = [{"fieldName": "HOSTNAME", "operator": "REGEX", "value": HOSTILE}]
         if is_global:
-            config = make_global_config(notifications=told, matchers=matchers, tags=["prod", " eu"])
+            config = make_global_config(
+                notifications=every_notification, matchers=matchers, tags=["prod", " eu"]
+            )
         else:
-            config = make_config(project, notifications=told, matchers=matchers, enabled=False)
+            config = make_config(project, notifications=every_notification, matchers=matchers, enabled=False)
         before, secrets = facts(config), config_secrets(config)
         with leaves_events(operator):
             answer = send(console, do(config, "change"), typed_in(shown(console, do(config, "change"))))
@@ -72,7 +74,7 @@ class TestChanging:
         now = facts(config)
         assert (now["groupIds"], now["notifications"][0]["delayMin"]) == ([], 7)
 
-    def test_a_change_is_made_and_the_secrets_stay(
+    def test_a_change_is_created_and_the_secrets_stay(
         self, console: Client, operator: User, project: Project
     ) -> None:
         config = make_config(project)
@@ -100,7 +102,7 @@ class TestChanging:
         (secrets,) = config_secrets(config).values()
         assert secrets == {"webhookUrl": WEBHOOK["webhookUrl"]}
 
-    def test_a_stored_secret_is_told_beside_its_row_when_new_rows_stand_before_it(
+    def test_a_stored_secret_is_reported_next_to_its_row_when_new_rows_are_before_it(
         self, console: Client, project: Project
     ) -> None:
         config = make_config(project)
@@ -114,7 +116,7 @@ class TestChanging:
         assert 'name="notifications[1].webhookSecret.clear"' in page
         assert 'name="notifications[0].webhookSecret.clear"' not in page
 
-    def test_a_new_url_asks_for_its_secret_anew(
+    def test_a_new_url_asks_for_its_secret_again(
         self, console: Client, operator: User, project: Project
     ) -> None:
         config = make_config(project)
@@ -185,7 +187,7 @@ class TestCopying:
         assert facts(copy)["matchers"] == facts(config)["matchers"]
         assert list(config_secrets(copy).values()) == [{"webhookUrl": "https://copy.example/in"}]
 
-    def test_it_can_be_made_in_another_project(self, project: Project) -> None:
+    def test_it_can_be_created_in_another_project(self, project: Project) -> None:
         other = ProjectFactory.create()
         browser = browser_with(Role.GROUP_MONITORING_ADMIN, project=other)
         User.objects.get().grants.create(role=Role.GROUP_READ_ONLY.value, project=project)

@@ -1,4 +1,4 @@
-"""Alert configurations made in the console, as the API would."""
+"""Alert configurations created in the console, as the API would."""
 
 import pytest
 from django.test import Client
@@ -55,13 +55,13 @@ class TestMaking:
         assert not Event.objects.filter(event_type="ALERT_CONFIG_ADDED_AUDIT").exists()
 
     @each("role", [Role.GLOBAL_OWNER, Role.GLOBAL_MONITORING_ADMIN])
-    def test_a_global_one_is_made_by_who_may(self, role: Role, project: Project) -> None:
+    def test_a_global_one_is_created_by_who_may(self, role: Role, project: Project) -> None:
         answer = send(browser_with(role), ADD, typed_config("global", groupIds=[project.id]))
         assert answer.status_code == 302
         assert facts(AlertConfig.objects.get())["groupIds"] == [project.id]
 
     @each("role", [Role.GLOBAL_READ_ONLY, Role.GLOBAL_AUTOMATION_ADMIN])
-    def test_a_global_one_is_not_made_by_others(self, role: Role, project: Project) -> None:
+    def test_a_global_one_is_not_created_by_others(self, role: Role, project: Project) -> None:
         answer = send(browser_with(role), ADD, typed_config("global", forAllGroups="on"))
         assert answer.status_code == 403
         assert not AlertConfig.objects.exists()
@@ -89,11 +89,11 @@ class TestMaking:
         made = facts(AlertConfig.objects.get())
         assert made["matchers"] == [{"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "db"}]
         assert made["metricThreshold"]["threshold"] == 2.5
-        told = [
+        message = [
             {name: value for name, value in notification.items() if name != "id"}
             for notification in made["notifications"]
         ]
-        assert told == [
+        assert message == [
             {"typeName": "EMAIL", "delayMin": 5, "intervalMin": 60, "emailAddress": "oncall@example.com"},
             {
                 "typeName": "GROUP",
@@ -106,7 +106,7 @@ class TestMaking:
         ]
 
     @each(
-        ("changes", "told"),
+        ("changes", "message"),
         [
             ({"eventTypeName": ""}, "Is required."),
             ({"eventTypeName": "OUTSIDE_METRIC_THRESHOLD"}, "Metric threshold: Is required with OUTSIDE"),
@@ -128,19 +128,19 @@ class TestMaking:
             ({"group": ""}, "Is required."),
         ],
     )
-    def test_what_is_wrong_is_told_and_nothing_happens(
-        self, changes: dict[str, str], told: str, console: Client, operator: User, project: Project
+    def test_what_is_wrong_is_reported_and_nothing_happens(
+        self, changes: dict[str, str], message: str, console: Client, operator: User, project: Project
     ) -> None:
         with leaves_events(operator):
             answer = send(console, ADD, typed_config(project.id, **changes))
         page = answer.content.decode()
-        assert told in page
+        assert message in page
         assert HOSTILE not in page
         assert not AlertConfig.objects.exists()
         typed = typed_in(page)
         assert typed["group"] == [changes.get("group", project.id)]
 
-    def test_a_fault_stands_beside_its_field(self, console: Client, project: Project) -> None:
+    def test_a_fault_is_next_to_its_field(self, console: Client, project: Project) -> None:
         changes = {"notifications[7].typeName": "SMS", "notifications[7].mobileNumber": "12"}
         answer = send(console, ADD, typed_config(project.id, **changes))
         form = answer.context["form"]
@@ -189,7 +189,9 @@ class TestMaking:
         (made,) = facts(AlertConfig.objects.get())["notifications"]
         assert made["typeName"] == type_name
 
-    def test_who_would_tell_nobody_is_warned(self, console: Client, project: Project) -> None:
+    def test_a_configuration_without_recipients_has_a_warning(
+        self, console: Client, project: Project
+    ) -> None:
         changes = {"notifications[0].typeName": "GROUP", "notifications[0].emailAddress": ""}
         answer = send(
             console, ADD, typed_config(project.id, **changes, **{"notifications[0].emailEnabled": "on"})

@@ -31,12 +31,12 @@ pytestmark = pytest.mark.django_db
 class TestTesting:
     """POST …/test."""
 
-    def test_every_outcome_is_told(
+    def test_every_outcome_is_reported(
         self, console: Client, operator: User, project: Project, http_receiver: HttpReceiver
     ) -> None:
         url = f"http://127.0.0.1:{http_receiver.port}/in"
-        told = [{**WEBHOOK, "webhookUrl": url}, {**WEBHOOK, "webhookUrl": "http://nowhere.invalid/"}]
-        config = make_config(project, notifications=told)
+        webhooks = [{**WEBHOOK, "webhookUrl": url}, {**WEBHOOK, "webhookUrl": "http://nowhere.invalid/"}]
+        config = make_config(project, notifications=webhooks)
         with leaves_events(operator, EventType.ALERT_CONFIG_TESTED_AUDIT):
             page = send(console, do(config, "test"), {}).content.decode()
         assert len(http_receiver.requests) == 1
@@ -48,8 +48,8 @@ class TestTesting:
         self, console: Client, operator: User, project: Project, http_receiver: HttpReceiver
     ) -> None:
         url = f"http://127.0.0.1:{http_receiver.port}"
-        told = [{**WEBHOOK, "webhookUrl": f"{url}/{name}"} for name in ("one", "two")]
-        config = make_config(project, notifications=told)
+        webhooks = [{**WEBHOOK, "webhookUrl": f"{url}/{name}"} for name in ("one", "two")]
+        config = make_config(project, notifications=webhooks)
         page = shown(console, f"{CONFIGS}{config.id}/change/")
         for setting in config.settings.all():
             test = f"{do(config, 'test')}?notification={setting.id}"

@@ -197,7 +197,7 @@ def test_an_operator_has_one_at_a_time_however_many_places_there_are(
 
 
 @each(
-    ("most", "taken", "told"),
+    ("most", "taken", "refused_text"),
     [
         (1, "", None),
         (1, "a", Full.OF_ONE),
@@ -209,10 +209,10 @@ def test_an_operator_has_one_at_a_time_however_many_places_there_are(
         (3, "bc", None),
     ],
 )
-def test_who_has_a_place(most: int, taken: str, told: Full | None) -> None:
+def test_who_has_a_place(most: int, taken: str, refused_text: Full | None) -> None:
     places = DownloadSlots(most)
     assert [places.take(place) for place in taken] == [None] * len(taken)
-    assert places.take("a") is told
+    assert places.take("a") is refused_text
 
 
 def test_most_threads_are_for_everybody_else() -> None:

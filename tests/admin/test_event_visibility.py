@@ -16,7 +16,7 @@ from tests.factories.accesslist import ProjectFactory
 pytestmark = pytest.mark.django_db
 
 
-class TestReach:
+class TestVisibleEvents:
     """Who finds which events."""
 
     @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ class TestReach:
         return found
 
     @each("role", [Role.GROUP_READ_ONLY, Role.GROUP_OWNER])
-    def test_a_project_s_reader_finds_those_of_the_project(self, role: Role) -> None:
+    def test_a_projects_reader_finds_events_of_the_project(self, role: Role) -> None:
         assert self.found(browser_with(role, project=self.project)) == {self.mine.id}
 
     def test_a_member_of_an_organization_finds_its_own(self) -> None:
@@ -53,7 +53,7 @@ class TestReach:
         assert self.found(browser_with(role)) == set(Event.objects.values_list("id", flat=True))
 
     @each("name", ["before", "after"])
-    def test_no_page_begins_at_an_event_out_of_reach(self, name: str) -> None:
+    def test_no_page_begins_at_an_invisible_event(self, name: str) -> None:
         reader = browser_with(Role.GROUP_READ_ONLY, project=self.project)
         assert reader.get(LIST, {name: self.mine.id}).status_code == 200
         nothing = reader.get(LIST, {name: "f" * 24})
@@ -63,7 +63,7 @@ class TestReach:
             {name: [f"{name}: this event does not exist or has been deleted. Start with the newest events."]}
         ] * 2
 
-    def test_an_id_out_of_reach_is_as_one_of_nothing(self) -> None:
+    def test_an_invisible_id_is_like_an_unknown_id(self) -> None:
         reader = browser_with(Role.GROUP_READ_ONLY, project=self.project)
         for unknown in (self.other.id, self.theirs.id, "f" * 24):
             assert listed(reader, project=self.project.id, q=unknown) == []

@@ -65,7 +65,7 @@ def test_every_filter_finds_what_it_names_and_nothing_else(console: Client, proj
 
 
 @each(
-    ("query", "told"),
+    ("query", "message"),
     [
         ({"project": "nothing"}, "no project with this name or ID"),
         ({"project": "0" * 24}, "no project with this name or ID"),
@@ -85,15 +85,15 @@ def test_every_filter_finds_what_it_names_and_nothing_else(console: Client, proj
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_a_filter_that_means_nothing_is_told_and_finds_nothing(
-    query: dict[str, str], told: str, console: Client, project: Project
+def test_a_filter_that_means_nothing_is_reported_and_finds_nothing(
+    query: dict[str, str], message: str, console: Client, project: Project
 ) -> None:
     event = record(project)
     for url in (LIST, CSV):
         answer = console.get(url, query)
         page = answer.content.decode()
         assert answer.status_code == 400
-        assert told in page.replace("&#39;", "&#x27;")
+        assert message in page.replace("&#39;", "&#x27;")
         assert event.id not in page
 
 
@@ -107,7 +107,7 @@ def test_a_filter_that_means_nothing_is_told_and_finds_nothing(
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
 )
-def test_a_time_stands_in_its_field_as_the_browser_s_picker_writes_it(
+def test_a_time_is_in_its_field_as_the_browser_s_picker_writes_it(
     typed: dict[str, str], shown: str, console: Client, project: Project
 ) -> None:
     assert f'value="{shown}"' in console.get(LIST, typed).content.decode()

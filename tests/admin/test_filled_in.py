@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accesslist.models import Project, User
-from opsapi.console.admin_urls import making_url
+from opsapi.console.admin_urls import creation_url
 from opsapi.console.forms import ConsoleForm
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.roles import Role
@@ -52,7 +52,7 @@ def _pages(project: Project) -> Iterator[str]:
             continue
         if pages.add_action and pages.add_action.form:
             yield reverse(pages.add_url_name)
-        yield from (making_url(model, name) for name, action in pages.list_actions.items() if action.form)
+        yield from (creation_url(model, name) for name, action in pages.list_actions.items() if action.form)
         row = model._default_manager.first()
         if row is not None:
             yield from (action_url(row, name) for name, action in pages.actions_of_row.items() if action.form)

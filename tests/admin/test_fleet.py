@@ -48,7 +48,7 @@ def test_a_host_is_added_by_hand(console: Client, operator: User, project: Proje
 
 
 @each(
-    ("changes", "told"),
+    ("changes", "messages"),
     [
         ({"hostname": ""}, "This field is required."),
         ({"hostname": "not a host"}, "RFC 1123"),
@@ -59,15 +59,15 @@ def test_a_host_is_added_by_hand(console: Client, operator: User, project: Proje
         ({"hostname": "DB1", "port": "27017"}, "DB1:27017"),
     ],
 )
-def test_a_wrong_host_is_told_and_not_added(
-    changes: dict[str, str], told: str, console: Client, operator: User, project: Project
+def test_a_wrong_host_is_reported_and_not_added(
+    changes: dict[str, str], messages: str, console: Client, operator: User, project: Project
 ) -> None:
     make_host(project, "db1")
     values = {"group": project.id, "hostname": "db2", "port": "27017"}
     with leaves_events(operator):
         answer = confirm(console, ADD, **values | changes)
     assert answer.status_code == 200
-    assert told in answer.content.decode()
+    assert messages in answer.content.decode()
     assert Host.objects.count() == 1
 
 
@@ -128,7 +128,7 @@ def test_who_writes_the_fleet(role: Role, hosts: bool, agents: bool, project: Pr
     assert Agent.objects.exists() is not agents
 
 
-def test_a_list_shows_how_hosts_and_agents_stand(console: Client, project: Project) -> None:
+def test_a_list_shows_how_hosts_and_agents_are(console: Client, project: Project) -> None:
     long_ago = clock.now() - timedelta(hours=3, minutes=21)
     ingest(project, host_report("db1", reachable=False), now=long_ago)
     Agent.objects.update(down=True)
@@ -163,7 +163,7 @@ def test_hosts_are_found(query: dict[str, str], found: set[str], console: Client
     assert {name for name in ("db1", "db2") if f"{name}:27017" in page} == found
 
 
-def test_a_host_s_page_tells_what_is_known_of_it(console: Client, project: Project) -> None:
+def test_a_host_s_page_shows_what_is_known_of_it(console: Client, project: Project) -> None:
     report = host_report(
         "db1", replica_set_name="rs0", databases=["orders"], CONNECTIONS=1234.0, MEMORY_RESIDENT=3.0 * 2**30
     )
@@ -191,7 +191,7 @@ def test_a_host_s_page_shows_the_labels_of_its_agent(console: Client, project: P
     assert "<dt>Labels from its agent</dt><dd>env=production, region=&lt;b&gt;</dd>" in page
 
 
-def test_a_name_stands_above_its_page_as_it_is(console: Client, project: Project) -> None:
+def test_a_name_is_above_its_page_as_it_is(console: Client, project: Project) -> None:
     host = make_host(project, hostname="db1.example.com")
     page = _page(console, page_of(host))
     head = re.search(r"<h1.*?</h1>", page, re.DOTALL)
@@ -243,7 +243,7 @@ def test_a_reader_of_another_project_finds_nothing_of_it(project: Project) -> No
         ([HostType.REPLICA_PRIMARY, HostType.RECOVERING], "members unhealthy"),
     ],
 )
-def test_a_replica_set_says_how_it_stands(
+def test_a_replica_set_says_how_it_is(
     types: list[HostType], state: str, console: Client, project: Project
 ) -> None:
     reports = [
@@ -263,7 +263,7 @@ def test_a_host_s_page_says_that_there_are_more_events_than_it_shows(
 ) -> None:
     host = make_host(project, "db1")
     facts = EventFacts(hostname="db1", port=27017)
-    told = []
+    messages = []
     # Its making is one of the ten that are shown.
     for number in (9, 1):
         for _ in range(number):
@@ -274,8 +274,8 @@ def test_a_host_s_page_says_that_there_are_more_events_than_it_shows(
                 group_id=project.id,
                 facts=facts,
             )
-        told.append("… and at least 1 more" in _page(console, page_of(host)))
-    assert told == [False, True]
+        messages.append("… and at least 1 more" in _page(console, page_of(host)))
+    assert messages == [False, True]
 
 
 def test_a_long_name_does_not_stretch_the_lists(console: Client, project: Project) -> None:

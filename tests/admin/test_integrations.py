@@ -38,7 +38,7 @@ def stored(kind: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", list(INTEGRATION_TYPES))
-def test_an_integration_of_each_type_is_made_with_its_own_fields(
+def test_an_integration_of_each_type_is_created_with_its_own_fields(
     kind: str, console: Client, operator: User, project: Project
 ) -> None:
     first = post(console, ADD, confirmed="yes", group=project.id, type=kind)
@@ -77,7 +77,7 @@ def test_a_wrong_answer_does_not_repeat_the_secret(console: Client, operator: Us
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes", "told"),
+    ("kind", "changes", "message"),
     [
         (HOOK, {"url": ""}, "This field is required."),
         (HOOK, {"url": "https://ada:pw@example.com/"}, "user"),
@@ -88,11 +88,11 @@ def test_a_wrong_answer_does_not_repeat_the_secret(console: Client, operator: Us
         ("CHAT_SERVICE", {"channelName": "x" * 201}, "must have 1 to 200 characters"),
     ],
 )
-def test_a_wrong_integration_is_told_and_not_made(
+def test_a_wrong_integration_is_reported_and_not_created(
     *,
     kind: str,
     changes: dict[str, str],
-    told: str,
+    message: str,
     console: Client,
     operator: User,
     project: Project,
@@ -100,7 +100,7 @@ def test_a_wrong_integration_is_told_and_not_made(
     with leaves_events(operator):
         answer = confirm(console, ADD, **typed(project, kind, **changes))
     assert answer.status_code == 200
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert not Integration.objects.exists()
 
 

@@ -79,7 +79,7 @@ def test_who_lost_every_role_meanwhile_is_led_to_the_login_everywhere(
     assert "Log in" in page.content.decode()
 
 
-def test_a_page_that_refreshes_itself_is_told_that_its_session_ended(console: Client, operator: User) -> None:
+def test_a_page_that_refreshes_itself_learns_that_its_session_ended(console: Client, operator: User) -> None:
     refresh = {"X-Console-Refresh": "1"}
     assert console.get("/admin/overview/", headers=refresh).status_code == 200
     console.logout()
@@ -135,7 +135,7 @@ def test_a_popup_shows_no_more(console: Client, operator: User) -> None:
     assert operator.password not in page.content.decode()
 
 
-def test_nothing_out_of_reach_is_offered_for_choice(project: Project) -> None:
+def test_only_visible_rows_are_offered_for_choice(project: Project) -> None:
     other = ProjectFactory.create(name="elsewhere", org=OrganizationFactory.create(name="elsewhere"))
     UserFactory.create(username="elsewhere").grants.create(role=Role.GROUP_OWNER.value, project=other)
     make_operator(username="elsewhere2")
@@ -153,7 +153,7 @@ def _choices(browser: Client, model: Any, field: str) -> Any:
     return browser.get("/admin/autocomplete/", {**asked, "term": ""})
 
 
-def test_who_logs_in_anew_gets_another_session(operator: User, project: Project) -> None:
+def test_who_logs_in_again_gets_another_session(operator: User, project: Project) -> None:
     browser = Client()
     keys = []
     for _ in range(2):

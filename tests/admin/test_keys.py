@@ -154,8 +154,8 @@ def test_the_last_global_owner_among_keys_is_kept(console: Client, operator: Use
 
 def test_a_key_is_deleted_with_all_its_roles(console: Client, operator: User, project: Project) -> None:
     key = key_with(in_project(project), Grant(Role.ORG_MEMBER, org_id=project.org_id))
-    told = [EventType.API_KEY_DELETED_AUDIT] * 2 + [EventType.ORG_API_KEY_DELETED]
-    with leaves_events(operator, *told):
+    event_types = [EventType.API_KEY_DELETED_AUDIT] * 2 + [EventType.ORG_API_KEY_DELETED]
+    with leaves_events(operator, *event_types):
         answer = confirm(console, action_url(key, "delete"))
     assert answer["Location"] == "/admin/accesslist/apikey/"
     assert not ApiKey.objects.filter(id=key.id).exists()

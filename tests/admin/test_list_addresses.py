@@ -133,8 +133,8 @@ def test_the_filters_still_find(console: Client, project: Project) -> None:
     hosts = console.get(_url("automation.host"), {"down__exact": "1"})
     assert list(hosts.context["cl"].result_list) == [down]
     for value in ("DELIVERED", "FAILED"):
-        told = console.get(_url("alerting.notification"), {"status__exact": value})
-        assert told.context["cl"].result_count == (2 if value == "DELIVERED" else 0)
+        shown = console.get(_url("alerting.notification"), {"status__exact": value})
+        assert shown.context["cl"].result_count == (2 if value == "DELIVERED" else 0)
 
 
 @each("name", BY_PROJECT)
@@ -163,8 +163,8 @@ def test_a_search_has_a_maximum_number_of_words(
 ) -> None:
     answer = console.get(_url(name), {"q": term})
     assert answer.status_code == 200
-    told = [str(message) for message in get_messages(answer.wsgi_request)]
-    assert told == ([] if is_taken else [TOO_LONG])
+    shown = [str(message) for message in get_messages(answer.wsgi_request)]
+    assert shown == ([] if is_taken else [TOO_LONG])
     if not is_taken:
         assert TOO_LONG in text_of(answer)
         assert answer.context["cl"].result_count == 0
@@ -175,5 +175,5 @@ def test_autocomplete_has_a_maximum_number_of_words(term: str, is_taken: bool, c
     asked = {"app_label": "alerting", "model_name": "alert", "field_name": "group", "term": term}
     found = console.get("/admin/autocomplete/", asked)
     assert found.status_code == 200
-    told = [] if is_taken else [{"id": "", "text": TOO_LONG, "disabled": True}]
-    assert found.json() == {"results": told, "pagination": {"more": False}}
+    shown = [] if is_taken else [{"id": "", "text": TOO_LONG, "disabled": True}]
+    assert found.json() == {"results": shown, "pagination": {"more": False}}

@@ -46,8 +46,8 @@ def test_a_successful_log_in_does_not_reset_the_failures(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2
-    told = [_log_in(password) for password in ("wrong", PASSWORD, PASSWORD, "wrong", PASSWORD)]
-    assert told == [403, 302, 302, 403, 429]
+    answers = [_log_in(password) for password in ("wrong", PASSWORD, PASSWORD, "wrong", PASSWORD)]
+    assert answers == [403, 302, 302, 403, 429]
 
 
 def test_a_successful_log_in_allows_no_further_guesses_at_other_names(
@@ -55,12 +55,12 @@ def test_a_successful_log_in_allows_no_further_guesses_at_other_names(
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2
     make_operator(username="mallory")
-    told = [
+    answers = [
         _log_in("wrong"),
         *[_log_in(username="mallory") for _ in range(3)],
         _log_in("wrong", username="grace"),
     ]
-    assert told == [403, 302, 302, 302, 403]
+    assert answers == [403, 302, 302, 302, 403]
     assert _log_in(username="mallory") == 429
 
 
@@ -103,8 +103,8 @@ def test_a_known_browser_has_its_own_counter(
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2
     browser = Client()
-    told = [_log_in(typed, browser) for typed in (PASSWORD, "wrong", PASSWORD, "wrong", PASSWORD)]
-    assert told == [302, 403, 302, 403, 429]
+    answers = [_log_in(typed, browser) for typed in (PASSWORD, "wrong", PASSWORD, "wrong", PASSWORD)]
+    assert answers == [302, 403, 302, 403, 429]
     assert _log_in() == 302
 
 

@@ -67,7 +67,9 @@ def test_every_wrong_log_in_gets_the_same_text(client: Client, operator: User, p
         assert page.context["form"].non_field_errors() == [NEUTRAL]
 
 
-def test_a_refused_log_in_is_told_once_and_aloud(client: Client, operator: User, project: Project) -> None:
+def test_a_refused_log_in_has_one_message_that_is_read_aloud(
+    client: Client, operator: User, project: Project
+) -> None:
     page = _log_in(client, password="wrong").content.decode()
     assert page.count(NEUTRAL) == 1
     assert page.count('role="alert"') == page.count("errornote") == 1
@@ -163,7 +165,7 @@ def test_a_session_ends_with_the_role(console: Client, operator: User) -> None:
     assert answer["Location"].startswith(LOGIN)
 
 
-def test_log_ins_stand_in_the_request_log(
+def test_log_ins_are_in_the_request_log(
     operator: User, project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "opsapi.requests")

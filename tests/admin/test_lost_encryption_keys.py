@@ -55,7 +55,7 @@ def test_a_second_factor_is_removed_with_a_recovery_code(
     assert not has_second_factor(operator.id)
 
 
-def test_one_that_is_being_set_up_is_begun_anew(console: Client, operator: User) -> None:
+def test_one_that_is_being_set_up_is_begun_again(console: Client, operator: User) -> None:
     begin_second_factor(operator, NOON - timedelta(minutes=1))
     lose_key(SecondFactor)
     assert console.get(SETUP)["Location"] == BEGIN
@@ -85,7 +85,7 @@ def test_it_is_not_restored(console: Client, operator: User, project: Project) -
     assert AutomationRevision.objects.count() == 2
 
 
-def test_the_form_of_an_integration_asks_for_its_secret_anew(
+def test_the_form_of_an_integration_asks_for_its_secret_again(
     console: Client, operator: User, project: Project
 ) -> None:
     integration = make_integration(project, "PAGER_SERVICE")

@@ -49,7 +49,7 @@ def test_a_window_of_an_alert_says_first_that_it_is_about_more_than_that(
     assert "not only db1.example.com:27017" in text
 
 
-def test_a_window_of_an_alert_says_so_again_when_it_is_made(
+def test_a_window_of_an_alert_says_so_again_when_it_is_created(
     console: Client, operator: User, project: Project
 ) -> None:
     alert = make_alert(project)

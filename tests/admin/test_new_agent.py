@@ -159,7 +159,7 @@ def test_the_way_from_a_project_chooses_it(console: Client, project: Project) ->
     assert form["group"].value() == project.id
 
 
-def test_where_somebody_makes_no_keys_none_is_made(project: Project, other: Project) -> None:
+def test_where_somebody_makes_no_keys_none_is_created(project: Project, other: Project) -> None:
     user, browser = operator_with(Role.GROUP_OWNER, project=project)
     user.grants.create(role=Role.GROUP_READ_ONLY.value, project=other)
     answer = confirm(browser, ADD, group=other.id, databases="mongodb", desc="on db1")
@@ -185,7 +185,7 @@ def test_it_waits_until_the_first_report_has_come(console: Client, project: Proj
     assert "Check again" not in text
 
 
-def test_an_agent_that_reported_before_is_told_apart(
+def test_an_agent_that_reported_before_is_distinguished(
     console: Client, project: Project, agent: ApiClient
 ) -> None:
     agent.report(project.id, report(hostname="old"))

@@ -67,7 +67,7 @@ def test_a_key_has_the_selected_roles_in_their_scopes(
 
 
 @each(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"desc": "", "global_roles": ["GLOBAL_OWNER"]}, "This field is required."),
         ({"desc": "a\x07b", "global_roles": ["GLOBAL_OWNER"]}, "control characters"),
@@ -78,11 +78,11 @@ def test_a_key_has_the_selected_roles_in_their_scopes(
     ],
 )
 def test_an_invalid_key_is_not_created(
-    values: dict[str, Any], told: str, console: Client, operator: User
+    values: dict[str, Any], message: str, console: Client, operator: User
 ) -> None:
     with leaves_events(operator):
         answer = confirm(console, ADD, **values)
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert not ApiKey.objects.exists()
 
 

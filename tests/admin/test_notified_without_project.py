@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def told(project: Project) -> Notification:
+def notification(project: Project) -> Notification:
     """One that failed, of the organization of the project."""
     cache.clear()
     setting = make_global_config(notifications=[EMAIL]).settings.get()
@@ -29,32 +29,32 @@ def told(project: Project) -> Notification:
 
 @each("page", [LIST, "/admin/"], ids=["list", "start"])
 def test_it_is_listed_without_a_project(
-    console: Client, operator: User, told: Notification, page: str
+    console: Client, operator: User, notification: Notification, page: str
 ) -> None:
     answer = console.get(page)
     assert answer.status_code == 200
     assert "oncall@example.com" in answer.content.decode()
 
 
-def test_it_has_a_page(console: Client, operator: User, told: Notification) -> None:
-    answer = console.get(page_of(told))
+def test_it_has_a_page(console: Client, operator: User, notification: Notification) -> None:
+    answer = console.get(page_of(notification))
     assert answer.status_code == 200
-    assert str(told.event_id) in answer.content.decode()
+    assert str(notification.event_id) in answer.content.decode()
 
 
 @each("role", [Role.ORG_OWNER, Role.GROUP_OWNER])
 def test_who_reads_no_global_configuration_does_not_see_it(
-    project: Project, told: Notification, role: Role
+    project: Project, notification: Notification, role: Role
 ) -> None:
     place = {"org": project.org} if role is Role.ORG_OWNER else {"project": project}
     browser = browser_with(role, **place)
     for page in (LIST, "/admin/"):
         assert "oncall@example.com" not in browser.get(page).content.decode()
-    assert browser.get(page_of(told)).status_code in {302, 404}
+    assert browser.get(page_of(notification)).status_code in {302, 404}
 
 
-def test_it_is_due_again_when_sent_again(console: Client, operator: User, told: Notification) -> None:
+def test_it_is_due_again_when_sent_again(console: Client, operator: User, notification: Notification) -> None:
     with leaves_events(operator, EventType.NOTIFICATION_RESENT_AUDIT):
-        post(console, LIST, action="resend", _selected_action=[told.id], confirmed="yes")
-    told.refresh_from_db()
-    assert told.status == "PENDING"
+        post(console, LIST, action="resend", _selected_action=[notification.id], confirmed="yes")
+    notification.refresh_from_db()
+    assert notification.status == "PENDING"

@@ -57,7 +57,7 @@ def _page_urls(name: str) -> Iterator[str]:
     if admin_of(name).add_action:
         yield reverse(f"{prefix}_add")
     for action in admin_of(name).list_actions:
-        yield reverse(f"{prefix}_make", args=[action])
+        yield reverse(f"{prefix}_create", args=[action])
     for row in admin_of(name).model._default_manager.all():
         yield reverse(f"{prefix}_change", args=[row.pk])
         for action in admin_of(name).actions_of_row:
@@ -137,7 +137,7 @@ def test_an_empty_list_says_something(console: Client) -> None:
 
 
 @each(("moved", "state"), [(-2, "ended"), (0, "active"), (1, "scheduled")])
-def test_a_maintenance_window_says_where_it_stands(
+def test_a_maintenance_window_says_where_it_is(
     console: Client, project: Project, moved: int, state: str
 ) -> None:
     fill(project)
@@ -276,7 +276,7 @@ def test_an_odd_request_is_answered_as_what_it_is(path: str, status: int, consol
 
 
 @each("path", ["/admin/password_change/", "/admin/r/1/1/"])
-def test_pages_that_write_or_log_beside_the_services_are_gone(path: str, console: Client) -> None:
+def test_pages_that_write_or_log_next_to_the_services_are_gone(path: str, console: Client) -> None:
     assert console.get(path).status_code == 404
     assert console.post(path, {"old_password": "x"}).status_code == 404
 

@@ -49,7 +49,7 @@ def test_a_reset_sets_the_password_and_ends_the_sessions(
 
 
 @each(
-    ("typed", "field", "told"),
+    ("typed", "field", "message"),
     [
         ({"password": "short", "again": "short"}, "password", "too short"),
         ({"password": "lovelace", "again": "lovelace"}, "password", "too similar"),
@@ -58,11 +58,11 @@ def test_a_reset_sets_the_password_and_ends_the_sessions(
     ],
 )
 def test_a_refusal_is_shown_next_to_its_field(
-    typed: dict[str, str], field: str, told: str, console: Client, grace: User
+    typed: dict[str, str], field: str, message: str, console: Client, grace: User
 ) -> None:
     with leaves_events(User.objects.get(username="ada")):
         answer = _reset(console, grace, **typed)
-    assert told in str(answer.context["form"].errors[field])
+    assert message in str(answer.context["form"].errors[field])
     assert OTHER not in answer.content.decode()
     assert _has(grace, PASSWORD)
 
@@ -81,8 +81,8 @@ def test_roles_that_reset_passwords(role: Role, may: bool, grace: User, project:
     place = {"project": project} if role.is_group else {"org": project.org} if role.is_org else {}
     user, browser = operator_with(role, **place)
     assert ("Set a new password" in browser.get(page_of(grace)).content.decode()) is may
-    told = [EventType.USER_PASSWORD_RESET_AUDIT] if may else []
-    with leaves_events(user, *told, as_owner=role is Role.GLOBAL_OWNER):
+    message = [EventType.USER_PASSWORD_RESET_AUDIT] if may else []
+    with leaves_events(user, *message, as_owner=role is Role.GLOBAL_OWNER):
         assert _reset(browser, grace).status_code == (302 if may else 403)
     assert _has(grace, OTHER) is may
 

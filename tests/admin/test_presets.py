@@ -61,13 +61,13 @@ def test_nothing_is_listed_before_the_project_is_known(console: Client, project:
     assert not {"presets", "shown"} & set(typed_in(shown(console, PRESETS)))
 
 
-def test_who_writes_one_project_alone_need_not_choose_it(project: Project) -> None:
+def test_a_writer_of_only_one_project_does_not_choose_it(project: Project) -> None:
     page = shown(browser_with(Role.GROUP_MONITORING_ADMIN, project=project), PRESETS)
     assert typed_in(page)["group"] == [project.id]
     assert len(typed_in(page)["presets"]) == len(presets_of(Engine.MONGODB))
 
 
-def test_those_chosen_are_made(console: Client, operator: User, project: Project) -> None:
+def test_chosen_presets_are_created(console: Client, operator: User, project: Project) -> None:
     with leaves_events(operator, MADE, MADE):
         answer = send(console, at(project), typed(project, "NO_PRIMARY", "DIRTY_CACHE"))
     assert answer.headers["Location"] == CONFIGS
@@ -77,7 +77,7 @@ def test_those_chosen_are_made(console: Client, operator: User, project: Project
     assert [config.settings.get().type_name for config in made] == ["GROUP", "GROUP"]
 
 
-def test_what_came_to_exist_meanwhile_is_not_made_twice(
+def test_what_came_to_exist_meanwhile_is_not_created_twice(
     console: Client, operator: User, project: Project
 ) -> None:
     make_config(project)
@@ -99,7 +99,7 @@ def test_what_came_to_exist_meanwhile_is_not_made_twice(
         pytest.param({"group": ""}, id="no project is chosen"),
     ],
 )
-def test_nothing_is_made_unseen(
+def test_nothing_is_created_unseen(
     console: Client, operator: User, project: Project, changes: dict[str, Any]
 ) -> None:
     with leaves_events(operator):
@@ -108,7 +108,7 @@ def test_nothing_is_made_unseen(
     assert not AlertConfig.objects.exists()
 
 
-def test_the_list_of_another_engine_is_shown_anew(console: Client, project: Project) -> None:
+def test_the_list_of_another_engine_is_shown_again(console: Client, project: Project) -> None:
     answer = send(console, at(project), typed(project, "HOST_DOWN", engine="POSTGRESQL", show="yes"))
     page = typed_in(answer.content.decode())
     assert page["shown"] == [f"{project.id} POSTGRESQL"]

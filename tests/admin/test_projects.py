@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 ADD_ORG = "/admin/accesslist/organization/add/"
 ADD_PROJECT = "/admin/accesslist/project/add/"
 NEW_PROJECT = [EventType.GROUP_CREATED, *[EventType.ALERT_CONFIG_ADDED_AUDIT] * 3]
-"""What a project leaves that is made with its default configurations."""
+"""What a project leaves that is created with its default configurations."""
 
 
 def test_an_organization_is_created_renamed_and_deleted(console: Client, operator: User) -> None:
@@ -71,7 +71,7 @@ def test_a_project_is_created_in_an_organization(console: Client, operator: User
 
 
 @each(
-    ("values", "told"),
+    ("values", "recorded"),
     [
         ({"name": "", "tags": ""}, "This field is required."),
         ({"name": "x" * 201, "tags": ""}, "200 characters"),
@@ -82,14 +82,14 @@ def test_a_project_is_created_in_an_organization(console: Client, operator: User
     ],
 )
 def test_an_invalid_project_is_not_created(
-    values: dict[str, str], told: str, console: Client, operator: User
+    values: dict[str, str], recorded: str, console: Client, operator: User
 ) -> None:
     ProjectFactory.create(name="taken")
     before = (Project.objects.count(), Organization.objects.count())
     with leaves_events(operator):
         answer = confirm(console, ADD_PROJECT, **values)
     assert answer.status_code == 200
-    assert told in answer.content.decode()
+    assert recorded in answer.content.decode()
     assert (Project.objects.count(), Organization.objects.count()) == before
 
 
@@ -130,8 +130,8 @@ def test_deleting_asks_for_the_name(console: Client, operator: User, project: Pr
 )
 def test_roles_that_change_and_delete_a_project(role: Role, may: bool, project: Project) -> None:
     user, browser = operator_with(role, project=project)
-    told = [EventType.GROUP_CHANGED_AUDIT] if may else []
-    with leaves_events(user, *told, as_owner=False):
+    recorded = [EventType.GROUP_CHANGED_AUDIT] if may else []
+    with leaves_events(user, *recorded, as_owner=False):
         answer = confirm(browser, action_url(project, "change"), name="new", tags="")
     assert answer.status_code == (302 if may else 403)
     assert browser.get(action_url(project, "delete")).status_code == (200 if may else 403)
@@ -143,8 +143,8 @@ def test_the_creator_of_a_project_in_an_organization_owns_it(role: Role, may: bo
     ProjectFactory.create()
     user, browser = operator_with(role, org=org)
     joined = [EventType.USER_ROLES_CHANGED_AUDIT, EventType.JOINED_GROUP]
-    told = [NEW_PROJECT[0], *joined, *NEW_PROJECT[1:]] if may else []
-    with leaves_events(user, *told, as_owner=False):
+    recorded = [NEW_PROJECT[0], *joined, *NEW_PROJECT[1:]] if may else []
+    with leaves_events(user, *recorded, as_owner=False):
         answer = confirm(browser, ADD_PROJECT, name="mine", orgId=org.id, tags="")
     assert answer.status_code == (302 if may else 403)
     made = Project.objects.filter(name="mine").first()

@@ -85,7 +85,7 @@ def test_targets_are_typed(
 
 
 @each(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"repeat": "WEEKLY", "weekdays": ["MO"]}, "must be the first occurrence"),
         ({"repeat": "RULE", "rrule": "FREQ=HOURLY"}, "FREQ must be one of"),
@@ -101,12 +101,12 @@ def test_targets_are_typed(
     ids=str,
 )
 def test_a_wrong_input_is_shown_and_nothing_is_saved(
-    console: Client, operator: User, project: Project, changes: dict[str, Any], told: str
+    console: Client, operator: User, project: Project, changes: dict[str, Any], message: str
 ) -> None:
     with leaves_events(operator):
         answer = confirm(console, ADD, **typed(project, **{**SUNDAY, **changes}))
     assert answer.status_code == 200
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert not MaintenanceWindow.objects.exists()
 
 

@@ -85,7 +85,7 @@ def test_what_is_so_already_is_not_published(console: Client, operator: User, pr
     assert numbers(project) == [1]
 
 
-def test_what_would_be_refused_is_told_before(console: Client, operator: User, project: Project) -> None:
+def test_what_would_be_refused_is_reported_before(console: Client, operator: User, project: Project) -> None:
     first = publish(project, 0)
     publish(project, 1, databaseVersions=[version(builds=[build(), build(platform="osx", bits=64)])])
     AutomationRevision.objects.filter(group=project).update(created=first.created)

@@ -11,7 +11,8 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from accesslist.models import Project, RoleGrant, User
-from accesslist.services.accounts import traces_trim, user_password_change, user_sessions_end
+from accesslist.services.accounts import user_password_change, user_sessions_end
+from accesslist.services.purge import expired_rows_purge
 from opsapi import clock
 from opsapi.console.sessions import SessionStore
 from opsapi.roles import Role
@@ -116,10 +117,10 @@ def test_logging_in_gives_the_session_another_key(operator: User, project: Proje
 
 def test_the_worker_deletes_ended_sessions(browser: Client, noon: time_machine.Traveller) -> None:
     noon.shift(HOUR)
-    traces_trim(now=clock.now())
+    expired_rows_purge(now=clock.now())
     assert Session.objects.count() == 1
     noon.shift(SECOND)
-    traces_trim(now=clock.now())
+    expired_rows_purge(now=clock.now())
     assert not Session.objects.exists()
 
 
@@ -157,7 +158,7 @@ def test_a_new_log_in_starts_the_time_again(
         assert is_in(browser)
 
 
-class TestRequestsBesideEachOther:
+class TestConcurrentRequests:
     """Each writes what it changed, and undoes nothing of the others."""
 
     @pytest.fixture

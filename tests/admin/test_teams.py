@@ -32,7 +32,7 @@ def test_a_team_is_created(console: Client, operator: User, project: Project) ->
 
 
 @pytest.mark.parametrize(
-    ("values", "field", "told"),
+    ("values", "field", "recorded"),
     [
         ({"name": "", "usernames": "ada"}, "name", "required"),
         ({"name": "x" * 201, "usernames": "ada"}, "name", "must have 1 to 200"),
@@ -43,10 +43,10 @@ def test_a_team_is_created(console: Client, operator: User, project: Project) ->
 )
 @pytest.mark.usefixtures("operator")
 def test_an_invalid_team_is_refused_next_to_the_field(
-    values: dict[str, str], field: str, told: str, console: Client, project: Project
+    values: dict[str, str], field: str, recorded: str, console: Client, project: Project
 ) -> None:
     answer = confirm(console, ADD, org=project.org_id, **values)
-    assert told in str(answer.context["form"].errors[field])
+    assert recorded in str(answer.context["form"].errors[field])
     assert not Team.objects.exists()
 
 
@@ -54,8 +54,8 @@ def test_an_invalid_team_is_refused_next_to_the_field(
 def test_roles_that_write_teams(role: Role, may: bool, project: Project) -> None:
     user, browser = operator_with(role, org=project.org)
     team = Team.objects.create(org_id=project.org_id or "", name="old", created=user.created)
-    told = [EventType.TEAM_CHANGED_AUDIT, EventType.USER_ADDED_TO_TEAM] if may else []
-    with leaves_events(user, *told, as_owner=False):
+    recorded = [EventType.TEAM_CHANGED_AUDIT, EventType.USER_ADDED_TO_TEAM] if may else []
+    with leaves_events(user, *recorded, as_owner=False):
         answer = confirm(
             browser,
             action_url(team, "change"),
@@ -81,8 +81,8 @@ def test_a_team_needs_an_owner_of_its_organization(project: Project) -> None:
 def test_members_are_added_and_removed(console: Client, operator: User, project: Project) -> None:
     grace = UserFactory.create(username="grace")
     team = make_team(project, grace)
-    told = [EventType.TEAM_CHANGED_AUDIT, EventType.USER_REMOVED_FROM_TEAM_AUDIT, *JOINS]
-    with leaves_events(operator, *told):
+    recorded = [EventType.TEAM_CHANGED_AUDIT, EventType.USER_REMOVED_FROM_TEAM_AUDIT, *JOINS]
+    with leaves_events(operator, *recorded):
         confirm(
             console, action_url(team, "change"), name=team.name, usernames="ada", members_then=_members(team)
         )
@@ -126,10 +126,10 @@ def test_a_team_of_another_organization_is_refused_next_to_the_field(
 ) -> None:
     team = make_team(ProjectFactory.create())
     url = action_url(project, "team-roles")
-    for chosen, told in ((["GROUP_READ_ONLY"], "is not a team of the organization"), ([], "No team")):
+    for chosen, recorded in ((["GROUP_READ_ONLY"], "is not a team of the organization"), ([], "No team")):
         with leaves_events(operator):
             answer = confirm(console, url, team=team.id, roles=chosen)
-        assert told in str(answer.context["form"].errors["team"])
+        assert recorded in str(answer.context["form"].errors["team"])
 
 
 @each(("role", "status"), [(Role.GROUP_USER_ADMIN, 200), (Role.GROUP_MONITORING_ADMIN, 403)])

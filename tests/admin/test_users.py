@@ -36,8 +36,8 @@ def roles_of(user: User) -> list[tuple[str, str | None, str | None]]:
 
 
 def test_a_user_is_created_with_roles(console: Client, operator: User, project: Project) -> None:
-    told = [EventType.USER_CREATED_AUDIT, ROLES, EventType.JOINED_GROUP, EventType.INVITED_TO_GROUP]
-    with leaves_events(operator, *told) as events:
+    recorded = [EventType.USER_CREATED_AUDIT, ROLES, EventType.JOINED_GROUP, EventType.INVITED_TO_GROUP]
+    with leaves_events(operator, *recorded) as events:
         answer = confirm(console, ADD, **NEW, project=project.id, project_roles=["GROUP_READ_ONLY"])
     made = User.objects.get(username="grace")
     assert roles_of(made) == [("GROUP_READ_ONLY", None, project.id)]
@@ -48,7 +48,7 @@ def test_a_user_is_created_with_roles(console: Client, operator: User, project: 
 
 
 @each(
-    ("changes", "field", "told"),
+    ("changes", "field", "recorded"),
     [
         ({"username": ""}, "username", "required"),
         ({"username": "ADA"}, "username", "already exists"),
@@ -62,11 +62,11 @@ def test_a_user_is_created_with_roles(console: Client, operator: User, project: 
     ],
 )
 def test_an_invalid_user_is_refused_next_to_the_field(
-    changes: dict[str, Any], field: str, told: str, console: Client, operator: User
+    changes: dict[str, Any], field: str, recorded: str, console: Client, operator: User
 ) -> None:
     with leaves_events(operator):
         answer = confirm(console, ADD, **{**NEW, **changes})
-    assert told in str(answer.context["form"].errors[field])
+    assert recorded in str(answer.context["form"].errors[field])
     assert list(User.objects.all()) == [operator]
     assert PASSWORD not in answer.content.decode()
 
@@ -77,8 +77,13 @@ def test_an_invalid_user_is_refused_next_to_the_field(
 )
 def test_roles_that_create_and_delete_users(role: Role, may: bool, grace: User) -> None:
     user, browser = operator_with(role)
-    told = [EventType.USER_CREATED_AUDIT, ROLES, EventType.REMOVED_FROM_GROUP, EventType.USER_DELETED_AUDIT]
-    with leaves_events(user, *(told if may else []), as_owner=role is Role.GLOBAL_OWNER):
+    recorded = [
+        EventType.USER_CREATED_AUDIT,
+        ROLES,
+        EventType.REMOVED_FROM_GROUP,
+        EventType.USER_DELETED_AUDIT,
+    ]
+    with leaves_events(user, *(recorded if may else []), as_owner=role is Role.GLOBAL_OWNER):
         answers = [
             confirm(browser, ADD, **{**NEW, "username": "joan"}),
             confirm(browser, action_url(grace, "delete")),

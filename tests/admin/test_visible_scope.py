@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from accesslist.models import Project, User
 from alerting.models import Alert, Notification
-from opsapi.console.admin_urls import making_url
+from opsapi.console.admin_urls import creation_url
 from opsapi.roles import Role
 from tests.admin.operators import action_url, browser_with
 from tests.admin.reading import admin_of
@@ -98,14 +98,14 @@ def test_a_reader_is_offered_nothing_to_write(project: Project) -> None:
         if model_admin.add_action:
             assert browser.get(_url(name, "add")).status_code == 403, name
         for action in model_admin.list_actions:
-            assert browser.get(making_url(model_admin.model, action)).status_code == 403, (name, action)
+            assert browser.get(creation_url(model_admin.model, action)).status_code == 403, (name, action)
         for row in model_admin.model._default_manager.all():
             for action in model_admin.actions_of_row:
                 answer = browser.post(action_url(row, action), {"confirmed": "yes"})
                 assert answer.status_code in {403, 404}, (name, action)
 
 
-def test_whom_a_global_configuration_tells_is_shown_to_who_reads_global_ones(
+def test_recipients_of_a_global_configuration_are_shown_to_readers_of_global_configurations(
     project: Project,
 ) -> None:
     fill(project)

@@ -61,7 +61,7 @@ def make_window(project: Project, begins: timedelta = timedelta(), **changes: An
     return window_create(group_id=project.id, values=values, actor=SYSTEM, now=now)
 
 
-def test_a_window_is_made(console: Client, operator: User, project: Project) -> None:
+def test_a_window_is_created(console: Client, operator: User, project: Project) -> None:
     with leaves_events(operator, ADDED) as events:
         answer = confirm(console, ADD, **typed(project))
     window = MaintenanceWindow.objects.get()
@@ -74,7 +74,7 @@ def test_a_window_is_made(console: Client, operator: User, project: Project) -> 
 
 
 @each(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"group": ""}, "This field is required."),
         ({"group": "nothing"}, "Select a valid choice"),
@@ -85,17 +85,17 @@ def test_a_window_is_made(console: Client, operator: User, project: Project) -> 
         ({"description": "x" * 1001}, "must have 1 to 1000 characters"),
     ],
 )
-def test_a_wrong_window_is_told_and_not_made(
-    changes: dict[str, Any], told: str, console: Client, operator: User, project: Project
+def test_a_wrong_window_is_reported_and_not_created(
+    changes: dict[str, Any], message: str, console: Client, operator: User, project: Project
 ) -> None:
     with leaves_events(operator):
         answer = confirm(console, ADD, **typed(project, **changes))
     assert answer.status_code == 200
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert not MaintenanceWindow.objects.exists()
 
 
-def test_an_address_says_what_stands_in_the_form_at_first(console: Client, project: Project) -> None:
+def test_an_address_says_what_is_in_the_form_at_first(console: Client, project: Project) -> None:
     query = {"group": project.id, "alertTypeNames": "HOST,CLUSTER", "description": "<disks>"}
     page = console.get(ADD, query).content.decode()
     form = typed_in(page)
@@ -103,7 +103,7 @@ def test_an_address_says_what_stands_in_the_form_at_first(console: Client, proje
     assert "&lt;disks&gt;" in page
 
 
-def test_a_window_sent_back_as_it_stands_changes_nothing(
+def test_a_window_sent_back_as_it_is_changes_nothing(
     console: Client, operator: User, project: Project
 ) -> None:
     window = make_window(project)
@@ -137,7 +137,7 @@ def test_a_description_of_several_lines_is_kept_as_it_was_typed(console: Client,
     assert MaintenanceWindow.objects.get().description == "one\ntwo"
 
 
-def test_a_change_that_ends_before_it_begins_is_told(
+def test_a_change_that_ends_before_it_begins_is_reported(
     console: Client, operator: User, project: Project
 ) -> None:
     window = make_window(project)

@@ -2,5 +2,5 @@
 
 from datetime import UTC, datetime
 
-# Ahead of the present: nonces from before the database was made are stale.
+# Ahead of the present: nonces from before the database was created are stale.
 NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)

@@ -7,7 +7,7 @@ _UNSENT = frozenset({"submit", "button", "reset"})
 
 
 class _FormReader(HTMLParser):
-    """Collects the inputs of the page's forms; what stands in templates is not part of them."""
+    """Collects the inputs of the page's forms; what is in templates is not part of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class _FormReader(HTMLParser):
 
 
 def typed_in(page: str) -> dict[str, list[str]]:
-    """The inputs of a page as they stand there, by name."""
+    """The inputs of a page as they are there, by name."""
     reader = _FormReader()
     reader.feed(page)
     return reader.values

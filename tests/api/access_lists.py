@@ -24,7 +24,7 @@ def blocks(key: KeyPair | None = None) -> list[str]:
     return list(entries.order_by("created", "id").values_list("cidr_block", flat=True))
 
 
-def told() -> list[tuple[str, Any, Any]]:
+def recorded() -> list[tuple[str, Any, Any]]:
     """Type, entry and key of the events of access lists, oldest first."""
     events = Event.objects.filter(event_type__startswith="ACCESS_LIST").order_by("id")
     return [

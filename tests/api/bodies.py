@@ -1,4 +1,4 @@
-"""Valid bodies, each made from nothing; `changes` replace fields, None takes one away."""
+"""Valid bodies, each created from nothing; `changes` replace fields, None takes one away."""
 
 from typing import Any
 

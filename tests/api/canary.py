@@ -161,7 +161,7 @@ class Witness(ApiClient):
         self.secrets |= {key.private_key, digest.ha1(key.public_key, digest.REALM, key.private_key)}
 
     def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
-        """As any request; a key made by it is a secret from then on, shown this once."""
+        """As any request; a key created by it is a secret from then on, shown this once."""
         answer = super().request(method, path, body, **options)
         text = answer.content.decode()
         for public, private in _keys_in(answer.json() if text else {}):

@@ -41,7 +41,7 @@ def known(project: Project, owner: ApiClient) -> Mapping[str, str]:
 
 @pytest.fixture(scope="module")
 def known_to_all(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Mapping[str, str]]:
-    """The same, made once for a module: what a test of it changes is undone, as the rows stand in a
+    """The same, created once for a module: what a test of it changes is undone, as the rows are in a
     transaction around those of the tests.
     """
     with django_db_blocker.unblock(), transaction.atomic():

@@ -22,7 +22,7 @@ def relations(document: dict[str, Any]) -> dict[str, str]:
 
 
 def made(admin: ApiClient, project: Project, **changes: Any) -> dict[str, Any]:
-    """A host made by hand."""
+    """A host created by hand."""
     answer = admin.post(hosts_of(project), new_host(**changes))
     assert answer.status_code == 201, answer.json()
     document: dict[str, Any] = answer.json()

@@ -103,7 +103,7 @@ def fields_of(type_name: str) -> set[str]:
     return {*SHORTEST[type_name], *OPTIONAL.get(type_name, {}), *DEFAULTS.get(type_name, {})} - {"teamName"}
 
 
-def told(*notifications: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def config_with(*notifications: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A project's configuration with these notifications."""
     return bodies.alert_config(notifications=list(notifications), **changes)
 
@@ -118,7 +118,7 @@ class ConfigPath:
 
     def body(self, *notifications: dict[str, Any]) -> dict[str, Any]:
         """What makes a configuration with these notifications."""
-        return told(*notifications, **({"forAllGroups": True} if self.is_global else {}))
+        return config_with(*notifications, **({"forAllGroups": True} if self.is_global else {}))
 
     def post(self, *notifications: dict[str, Any]) -> Any:
         """Make one."""

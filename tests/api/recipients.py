@@ -68,7 +68,7 @@ def statuses(events: Iterable[Event]) -> list[tuple[str, str]]:
     return [(diff["type"], diff["status"]) for event in events for diff in event.diffs]
 
 
-def told(events: Iterable[Event]) -> list[tuple[str, str | None, str | None]]:
+def recorded(events: Iterable[Event]) -> list[tuple[str, str | None, str | None]]:
     """Type and scope of events."""
     return [(event.event_type, event.group_id, event.org_id) for event in events]
 

@@ -59,7 +59,7 @@ class Route:
 
     @property
     def parameters(self) -> list[str]:
-        """The names of what stands in its path."""
+        """The names of what is in its path."""
         return _PARAMETER.findall(self.template)
 
     @property

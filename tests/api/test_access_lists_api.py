@@ -10,7 +10,7 @@ from events.models import Event
 from opsapi.api.links import PUBLIC
 from opsapi.api.schema import openapi_document
 from tests.api import bodies
-from tests.api.access_lists import NOON, PATH, blocks, refusal, told
+from tests.api.access_lists import NOON, PATH, blocks, recorded, refusal
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import make_entry, make_key
@@ -53,7 +53,7 @@ def test_a_range_is_on_the_list_once(owner: ApiClient, again: str) -> None:
     assert refusal(answer) == (409, "ADDRESS_ALREADY_IN_ACCESS_LIST")
     assert answer.json()["parameters"] == ["192.0.2.7/32", entry.id]
     assert AccessListEntry.objects.get().description == "mine"
-    assert told() == []
+    assert recorded() == []
 
 
 @each(
@@ -77,7 +77,7 @@ def test_a_wrong_field_is_named(owner: ApiClient, change: dict[str, Any], code: 
     answer = owner.post(PATH, bodies.entry() | change)
     assert refusal(answer) == (400, code)
     assert [bad["field"] for bad in answer.json()["badFields"]] == [field]
-    assert (blocks(), told()) == ([], [])
+    assert (blocks(), recorded()) == ([], [])
 
 
 @each("length", [1, 250])
@@ -112,7 +112,7 @@ def test_an_unchanged_entry_can_be_written_back(owner: ApiClient) -> None:
         answer = owner.patch(f"{PATH}/{entry.id}", body)
         assert answer.status_code == 200
         assert answer.json() | {"lastUsed": None} == shown | {"lastUsed": None}
-    assert told() == []
+    assert recorded() == []
 
 
 @each("value", ["yesterday", "", 5, True, {}, [], "2026-13-01T00:00:00Z"], ids=repr)
@@ -122,7 +122,7 @@ def test_a_last_use_that_is_no_time_is_refused(owner: ApiClient, value: Any) -> 
     for answer in (owner.post(PATH, new), owner.patch(f"{PATH}/{entry.id}", {"lastUsed": value})):
         assert refusal(answer) == (400, "INVALID_ATTRIBUTE")
         assert [bad["field"] for bad in answer.json()["badFields"]] == ["lastUsed"]
-    assert (blocks(), told()) == (["127.0.0.0/8"], [])
+    assert (blocks(), recorded()) == (["127.0.0.0/8"], [])
 
 
 @each("value", [None, NOON, "2026-11-21T07:26:14.5+01:00"])
@@ -136,7 +136,7 @@ def test_an_entry_cannot_become_another_one(owner: ApiClient) -> None:
     answer = owner.patch(f"{PATH}/{entry.id}", {"cidrBlock": "10.0.0.0/8", "description": "x"})
     assert refusal(answer) == (409, "ADDRESS_ALREADY_IN_ACCESS_LIST")
     assert answer.json()["parameters"] == ["10.0.0.0/8", there.id]
-    assert (blocks(), told()) == (["10.0.0.0/8", "172.16.0.0/12"], [])
+    assert (blocks(), recorded()) == (["10.0.0.0/8", "172.16.0.0/12"], [])
 
 
 def test_an_entry_is_removed(owner: ApiClient) -> None:
@@ -151,7 +151,7 @@ def test_every_write_is_an_event_with_the_changes(owner: ApiClient) -> None:
     path = f"{PATH}/{owner.post(PATH, bodies.entry()).json()['id']}"
     owner.patch(path, {"cidrBlock": "198.51.100.0/25"})
     owner.delete(path)
-    assert told() == [
+    assert recorded() == [
         ("ACCESS_LIST_ENTRY_ADDED_AUDIT", "198.51.100.0/24", None),
         ("ACCESS_LIST_ENTRY_CHANGED_AUDIT", "198.51.100.0/25", None),
         ("ACCESS_LIST_ENTRY_REMOVED_AUDIT", "198.51.100.0/25", None),

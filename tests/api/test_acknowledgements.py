@@ -77,7 +77,7 @@ class TestGiving:
         (listed,) = keeper.get(f"/groups/{alert.group_id}/alerts").json()["results"]
         assert listed == {**alone, "links": listed["links"]}
 
-    def test_its_event_tells_of_which_alert_and_what_changed(self, keeper: ApiClient, alert: Alert) -> None:
+    def test_its_event_shows_the_alert_and_the_changes(self, keeper: ApiClient, alert: Alert) -> None:
         document = keeper.patch(path_of(alert), asked()).json()
         event = Event.objects.get()
         assert (event.event_type, event.alert_id, event.group_id) == (
@@ -152,7 +152,7 @@ class TestChanging:
         assert document["acknowledgingUsername"] == keeper.key.public_key
         assert document["updated"] > wire_time(BEFORE)
 
-    def test_its_event_tells_the_old_and_the_new(self, keeper: ApiClient, alert: Alert) -> None:
+    def test_its_event_shows_the_old_and_the_new(self, keeper: ApiClient, alert: Alert) -> None:
         keeper.patch(path_of(alert), asked(acknowledgementComment="done by noon"))
         (changed,) = Event.objects.latest("id").diffs
         params = {param["param"]: (param.get("old"), param.get("new")) for param in changed["params"]}

@@ -98,7 +98,7 @@ def test_the_empty_report_of_the_check_leaves_nothing(
     assert not Agent.objects.exists()
 
 
-def test_nobody_needs_a_login_and_all_of_it_is_told(client: Client) -> None:
+def test_it_needs_no_login_and_shows_everything(client: Client) -> None:
     answer = client.get(FILE)
     digest = hashlib.sha256(answer.content).hexdigest()
     assert answer.headers["Content-Length"] == str(len(answer.content))
@@ -131,7 +131,7 @@ def test_it_is_only_read(client: Client, path: str) -> None:
     assert answer.json()["errorCode"] == "METHOD_NOT_ALLOWED"
 
 
-def test_other_paths_beside_it_need_a_key_as_before(client: Client) -> None:
+def test_other_paths_next_to_it_need_a_key_as_before(client: Client) -> None:
     answer = client.get("/agents/v1.0/opsapi-agent.exe")
     assert (answer.status_code, answer.json()["errorCode"]) == (401, "UNAUTHORIZED")
 
@@ -140,7 +140,7 @@ def test_the_unit_is_the_one_of_the_deployment(client: Client) -> None:
     assert client.get("/agents/v1.0/opsapi-agent.service").content == AGENT_UNIT.read_bytes()
 
 
-def test_the_same_octets_are_made_again() -> None:
+def test_the_same_octets_are_created_again() -> None:
     first = agent_file().octets
     agent_file.cache_clear()
     assert agent_file().octets == first

@@ -64,7 +64,7 @@ def test_once_deleted_there_is_none(
     assert listed(reader, path_of(alert)) == []
 
 
-def test_a_global_one_is_listed_in_both_places_for_those_who_may_read_it(
+def test_a_global_alert_is_listed_in_both_places_for_its_readers(
     watcher: ApiClient, project: Project, everywhere: dict[str, Any]
 ) -> None:
     alert = make_alert(project, config_id=everywhere["id"], is_global=True)

@@ -15,7 +15,7 @@ from tests.each import each
 from tests.factories.accesslist import KeyPair, ProjectFactory, make_key
 
 pytestmark = pytest.mark.django_db
-Told = tuple[str, str, dict[str, tuple[Any, Any]]]
+RecordedChange = tuple[str, str, dict[str, tuple[Any, Any]]]
 """Place, event type, and of each changed parameter old and new."""
 
 
@@ -31,9 +31,9 @@ class Installation:
         """A key with these roles, each in the place of that name."""
         return make_key(*(self._grant(role, place) for role, place in roles))
 
-    def told(self) -> list[Told]:
+    def new_events(self) -> list[RecordedChange]:
         """The events since the last call, in the order they were recorded."""
-        found = [self._told(event) for event in Event.objects.order_by("id")]
+        found = [self._recorded(event) for event in Event.objects.order_by("id")]
         Event.objects.all().delete()
         return found
 
@@ -41,7 +41,7 @@ class Installation:
         (found,) = [key for key, name in self.names.items() if name == place] or [None]
         return Grant(role, org_id=found) if role.is_org else Grant(role, group_id=found)
 
-    def _told(self, event: Event) -> Told:
+    def _recorded(self, event: Event) -> RecordedChange:
         assert not (event.group_id and event.org_id)
         place = self.names.get(event.group_id or event.org_id or "", "installation")
         changes = {
@@ -75,7 +75,7 @@ def test_a_new_key_is_recorded_in_each_scope_of_its_roles(installation: Installa
         {"roleName": "GROUP_OWNER", "groupId": installation.project.id},
     ]
     assert installation.owner.post("/admin/apiKeys", bodies.api_key(roles=wanted)).status_code == 201
-    assert installation.told() == [
+    assert installation.new_events() == [
         ("installation", CREATED, {"roles": (None, ["GLOBAL_READ_ONLY"])}),
         ("organization", CREATED, {"roles": (None, ["ORG_MEMBER"])}),
         ("organization", "ORG_API_KEY_ADDED", {}),
@@ -84,7 +84,7 @@ def test_a_new_key_is_recorded_in_each_scope_of_its_roles(installation: Installa
 
 
 @each(
-    ("place", "body", "told"),
+    ("place", "body", "new_events"),
     [
         ("project", {"desc": "test key"}, []),
         ("project", {"roles": ["GROUP_AGENT"]}, []),
@@ -129,20 +129,20 @@ def test_a_new_key_is_recorded_in_each_scope_of_its_roles(installation: Installa
     ],
 )
 def test_a_change_is_recorded_in_the_changed_scopes(
-    installation: Installation, place: str, body: dict[str, Any], told: Sequence[Told]
+    installation: Installation, place: str, body: dict[str, Any], new_events: Sequence[RecordedChange]
 ) -> None:
     key = installation.key((Role.GROUP_AGENT, "project"), (Role.GROUP_OWNER, "sister"))
     base = {"project": f"/groups/{installation.project.id}", "organization": f"/orgs/{installation.org_id}"}
     assert installation.owner.patch(f"{base[place]}/apiKeys/{key.id}", body).status_code == 200
-    assert installation.told() == told
+    assert installation.new_events() == new_events
 
 
 def test_a_key_that_lives_on_elsewhere_is_changed_and_then_deleted(installation: Installation) -> None:
     key = installation.key((Role.GROUP_AGENT, "project"), (Role.ORG_MEMBER, "organization"))
     installation.owner.delete(f"/groups/{installation.project.id}/apiKeys/{key.id}")
-    assert installation.told() == [("project", CHANGED, {"roles": (["GROUP_AGENT"], [])})]
+    assert installation.new_events() == [("project", CHANGED, {"roles": (["GROUP_AGENT"], [])})]
     installation.owner.delete(f"/orgs/{installation.org_id}/apiKeys/{key.id}")
-    assert installation.told() == [
+    assert installation.new_events() == [
         ("organization", DELETED, {"roles": (["ORG_MEMBER"], None)}),
         ("organization", "ORG_API_KEY_DELETED", {}),
     ]
@@ -151,7 +151,7 @@ def test_a_key_that_lives_on_elsewhere_is_changed_and_then_deleted(installation:
 def test_a_deleted_key_is_recorded_in_each_scope_of_its_roles(installation: Installation) -> None:
     key = installation.key((Role.GLOBAL_READ_ONLY, ""), (Role.GROUP_AGENT, "project"))
     installation.owner.delete(f"/admin/apiKeys/{key.id}")
-    assert installation.told() == [
+    assert installation.new_events() == [
         ("installation", DELETED, {"roles": (["GLOBAL_READ_ONLY"], None)}),
         ("project", DELETED, {"roles": (["GROUP_AGENT"], None)}),
     ]
@@ -161,7 +161,7 @@ def test_a_key_without_roles_is_recorded_in_the_installation(installation: Insta
     path = f"/admin/apiKeys/{make_key().id}"
     installation.owner.patch(path, {"desc": "night"})
     installation.owner.delete(path)
-    assert installation.told() == [
+    assert installation.new_events() == [
         ("installation", CHANGED, {"desc": ("test key", "night")}),
         ("installation", DELETED, {"roles": ([], None)}),
     ]

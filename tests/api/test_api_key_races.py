@@ -18,11 +18,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _described() -> None:
-    """The document that answers are held against is made before the threads ask for it."""
+    """The document that answers are held against is created before the threads ask for it."""
     openapi_document()
 
 
-def told(event_type: str) -> int:
+def recorded(event_type: str) -> int:
     """How many events of the type there are."""
     return Event.objects.filter(event_type=event_type).count()
 
@@ -32,7 +32,7 @@ def test_racing_calls_make_a_key_each(owner: ApiClient, project: Project) -> Non
     assert [answer.status_code for answer in answers] == [201] * THREADS
     assert len({answer.json()["publicKey"] for answer in answers}) == THREADS
     assert ApiKey.objects.count() == THREADS + 1
-    assert told("API_KEY_CREATED_AUDIT") == THREADS
+    assert recorded("API_KEY_CREATED_AUDIT") == THREADS
 
 
 def test_a_key_is_deleted_once_and_what_changes_it_comes_before(owner: ApiClient, project: Project) -> None:
@@ -51,8 +51,8 @@ def test_a_key_is_deleted_once_and_what_changes_it_comes_before(owner: ApiClient
     assert statuses[204] == 1
     assert not ApiKey.objects.filter(id=key.id).exists()
     assert not RoleGrant.objects.filter(project=project).exists()
-    assert told("API_KEY_DELETED_AUDIT") == 1
-    assert told("API_KEY_CHANGED_AUDIT") == statuses[200]
+    assert recorded("API_KEY_DELETED_AUDIT") == 1
+    assert recorded("API_KEY_CHANGED_AUDIT") == statuses[200]
 
 
 def test_racing_changes_leave_the_roles_of_one_of_them(owner: ApiClient, project: Project) -> None:
@@ -84,7 +84,7 @@ def test_owners_who_demote_each_other_leave_an_owner(db: None, by_deleting: bool
         (403, "CANNOT_DEMOTE_LAST_OWNER"),
         (404, "API_KEY_NOT_FOUND"),
     }
-    assert told("API_KEY_DELETED_AUDIT" if by_deleting else "API_KEY_CHANGED_AUDIT") == 1
+    assert recorded("API_KEY_DELETED_AUDIT" if by_deleting else "API_KEY_CHANGED_AUDIT") == 1
 
 
 def test_no_role_is_given_in_a_project_that_is_deleted_meanwhile(owner: ApiClient, project: Project) -> None:

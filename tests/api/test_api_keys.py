@@ -23,7 +23,7 @@ def as_client(made: dict[str, Any]) -> ApiClient:
 
 
 def places_of(project: Project) -> dict[str, str]:
-    """Where keys are made, by what the path is about."""
+    """Where keys are created, by what the path is about."""
     return {
         "project": f"/groups/{project.id}/apiKeys",
         "organization": f"/orgs/{project.org_id}/apiKeys",

@@ -186,10 +186,10 @@ class TestPublishing:
         assert published(publisher, path, document(version=0, notes=notes))["notes"] == notes
 
 
-class TestWhatIsTold:
+class TestRecordedChanges:
     """Events, and the hosts a publish brings."""
 
-    def test_a_publish_is_told_with_what_it_does_to_each_process(
+    def test_a_publish_is_recorded_with_its_effect_on_each_process(
         self, publisher: ApiClient, path: str, project: Project
     ) -> None:
         published(publisher, path, named("a", "b", "c", "d"))
@@ -200,24 +200,26 @@ class TestWhatIsTold:
             process(name="e", hostname="a.example.com"),
         ]
         published(publisher, path, document(processes=processes))
-        told = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT").latest("id")
-        assert (told.group_id, told.details["publicKey"]) == (
+        recorded = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT").latest("id")
+        assert (recorded.group_id, recorded.details["publicKey"]) == (
             project.id,
             publisher.key and publisher.key.public_key,
         )
-        assert [(diff["type"], diff["id"], diff["status"]) for diff in told.diffs] == [
+        assert [(diff["type"], diff["id"], diff["status"]) for diff in recorded.diffs] == [
             ("PROCESS", "a", "SHUTDOWN"),
             ("PROCESS", "b", "RESTART"),
             ("PROCESS", "c", "MODIFIED"),
             ("PROCESS", "e", "NEW"),
             ("PROCESS", "d", "REMOVED"),
         ]
-        assert told.diffs[2]["params"] == [{"param": "alias", "display": "alias", "new": "db"}]
+        assert recorded.diffs[2]["params"] == [{"param": "alias", "display": "alias", "new": "db"}]
 
-    def test_one_that_changes_no_process_is_told_all_the_same(self, publisher: ApiClient, path: str) -> None:
+    def test_a_publish_that_changes_no_process_is_recorded_all_the_same(
+        self, publisher: ApiClient, path: str
+    ) -> None:
         published(publisher, path, {**START, "options": {"downloadBase": "/srv"}})
-        (told,) = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT")
-        assert told.diffs == []
+        (recorded,) = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT")
+        assert recorded.diffs == []
 
     def test_it_brings_the_hosts_of_processes_into_the_fleet(
         self, publisher: ApiClient, path: str, project: Project
@@ -256,7 +258,7 @@ class TestWhatIsTold:
 class TestDryRun:
     """`?dryRun=true`."""
 
-    def test_it_tells_what_would_happen_and_writes_nothing(
+    def test_it_reports_what_would_happen_and_writes_nothing(
         self, publisher: ApiClient, path: str, project: Project
     ) -> None:
         sent = document(version=0, processes=[process(lastResync="2099-01-01T00:00:00Z")])
@@ -277,7 +279,9 @@ class TestDryRun:
         spoiled = document(version=0, options={})
         assert refusal(publisher.put(f"{path}?dryRun=true", spoiled))[2] == ["/options/downloadBase"]
 
-    def test_one_that_changes_nothing_has_nothing_to_tell(self, publisher: ApiClient, path: str) -> None:
+    def test_a_publish_that_changes_nothing_has_nothing_to_report(
+        self, publisher: ApiClient, path: str
+    ) -> None:
         empty: dict[str, Any] = {"diffs": [], "effects": [], "warnings": []}
         assert publisher.put(f"{path}?dryRun=true", START).json() == empty
 

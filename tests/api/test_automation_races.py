@@ -24,8 +24,8 @@ def test_of_publishes_that_race_one_wins(publisher: ApiClient, path: str, projec
     (won,) = [answer.json() for answer in answers if answer.status_code == 200]
     assert publisher.get(path).json() == won
     project.refresh_from_db()
-    told = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT")
-    assert (AutomationRevision.objects.count(), told.count()) == (1, 1)
+    recorded = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT")
+    assert (AutomationRevision.objects.count(), recorded.count()) == (1, 1)
     assert Host.objects.count() == project.host_count == 1
 
 

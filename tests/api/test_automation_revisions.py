@@ -65,7 +65,7 @@ class TestRevisions:
         assert refusal(publisher.get(f"{path}/revisions/{number}")) == NOT_FOUND
         assert refusal(publisher.request("POST", f"{path}/revisions/{number}/restore")) == NOT_FOUND
 
-    def test_those_of_another_project_are_not_found(self, owner: ApiClient, path: str) -> None:
+    def test_revisions_of_another_project_are_not_found(self, owner: ApiClient, path: str) -> None:
         published(owner, path, named("a"))
         other = owner.post("/groups", bodies.group()).json()["id"]
         assert refusal(owner.get(f"/groups/{other}/automationConfig/revisions/1")) == NOT_FOUND
@@ -91,8 +91,8 @@ class TestRestoring:
         assert answer.headers["ETag"] == '"3"'
         newest = publisher.get(f"{path}/revisions").json()["results"][0]
         assert (newest["version"], newest["restoredFrom"]) == (3, 1)
-        told = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT").latest("id")
-        assert [(diff["id"], diff["status"]) for diff in told.diffs] == [("a", "NEW"), ("b", "REMOVED")]
+        recorded = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT").latest("id")
+        assert [(diff["id"], diff["status"]) for diff in recorded.diffs] == [("a", "NEW"), ("b", "REMOVED")]
 
     def test_what_a_project_started_from_can_be_restored(
         self, publisher: ApiClient, path: str, first: Any
@@ -136,7 +136,7 @@ class TestRestoring:
         assert (answer.status_code, answer.json()["version"]) == (200, 2)
         assert AutomationRevision.objects.count() == 2
 
-    def test_a_dry_run_tells_what_would_happen(self, publisher: ApiClient, path: str, first: Any) -> None:
+    def test_a_dry_run_reports_what_would_happen(self, publisher: ApiClient, path: str, first: Any) -> None:
         plan = publisher.request("POST", f"{path}/revisions/1/restore?dryRun=true").json()
         assert [(effect["process"], effect["action"]) for effect in plan["effects"]] == [
             ("a", "START"),
@@ -180,13 +180,13 @@ def status_of(path: str) -> str:
 class TestStatus:
     """`GET …/automationStatus`."""
 
-    def test_a_new_project_has_nothing_to_reach(self, reader: ApiClient, path: str) -> None:
+    def test_a_new_project_has_no_goal(self, reader: ApiClient, path: str) -> None:
         shown = reader.get(status_of(path)).json()
         assert (shown["goalVersion"], shown["processes"]) == (0, [])
         relations = {link["rel"]: link["href"] for link in shown["links"]}
         assert relations["urn:opsapi:rel:automationConfig"].endswith(path)
 
-    def test_it_tells_what_agents_report_of_each_process(
+    def test_it_reports_what_agents_report_of_each_process(
         self,
         publisher: ApiClient,
         agent: ApiClient,

@@ -70,9 +70,7 @@ def test_readers_without_the_role_see_none(publisher: ApiClient, path: str, proj
 
 
 @each("role", [Role.GROUP_OWNER, Role.GROUP_AUTOMATION_ADMIN, Role.GROUP_READ_ONLY])
-def test_only_those_who_may_publish_see_them(
-    publisher: ApiClient, path: str, project: Project, role: Role
-) -> None:
+def test_only_publishers_see_them(publisher: ApiClient, path: str, project: Project, role: Role) -> None:
     published(publisher, path, SENT)
     caller = ApiClient(make_key(Grant(role, group_id=project.id)))
     assert (bodies.SECRET in caller.get(path).content.decode()) is (role is not Role.GROUP_READ_ONLY)
@@ -89,7 +87,7 @@ def test_a_redacted_document_can_be_written_back(publisher: ApiClient, reader: A
 
 
 def secret_parts() -> dict[str, Any]:
-    """What stands in the next version although it was redacted."""
+    """What is in the next version although it was redacted."""
     return {"version": 2} | {name: SENT[name] for name in ("agentVersion", "auth", "processes")}
 
 
@@ -115,7 +113,7 @@ def test_a_redacted_url_for_another_host_is_refused_by_its_field(publisher: ApiC
     assert publisher.get(path).json() == {**SENT, "version": 1}
 
 
-def test_no_refusal_and_no_log_line_tells_one(
+def test_no_refusal_and_no_log_line_reports_one(
     publisher: ApiClient, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -125,7 +123,7 @@ def test_no_refusal_and_no_log_line_tells_one(
     assert bodies.SECRET not in "".join(refused) + caplog.text
 
 
-def test_they_are_sealed_at_rest(publisher: ApiClient, path: str) -> None:
+def test_they_are_encrypted_at_rest(publisher: ApiClient, path: str) -> None:
     published(publisher, path, SENT)
     (kept,) = AutomationRevision.objects.values()
     assert bodies.SECRET not in str(kept)

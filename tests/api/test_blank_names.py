@@ -38,8 +38,8 @@ def writes(project: Project, blank: str) -> list[tuple[str, str, Any, str]]:
 def test_a_name_or_description_of_blanks_is_refused(owner: ApiClient, project: Project, blank: str) -> None:
     for method, path, body, field in writes(project, blank):
         answer = owner.request(method, path, body)
-        told = (path, refusal(answer), fields(answer))
-        assert told == (path, (400, "INVALID_ATTRIBUTE"), [field])
+        refused = (path, refusal(answer), fields(answer))
+        assert refused == (path, (400, "INVALID_ATTRIBUTE"), [field])
 
 
 @each("path", ["/unauth/users", "/users"])

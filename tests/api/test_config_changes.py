@@ -66,7 +66,7 @@ def down(owner: ApiClient, project: Project) -> None:
     evaluate()
 
 
-def told_since(count: int) -> list[str]:
+def recorded_since(count: int) -> list[str]:
     """The types of the events since there were so many."""
     return [event.event_type for event in Event.objects.order_by("id")[count:]]
 
@@ -112,7 +112,7 @@ def test_a_threshold_written_otherwise_is_the_same(kind: ConfigKind) -> None:
     made = kind.make(metric_config(threshold=5))
     for same in (5, 5.0):
         assert kind.put(made, metric_config(threshold=same)).json()["updated"] == made["updated"]
-    assert told_since(1) == []
+    assert recorded_since(1) == []
 
 
 def test_other_notifications_leave_the_alerts_alone(kind: ConfigKind, project: Project) -> None:
@@ -141,7 +141,7 @@ def test_other_notifications_leave_the_alerts_alone(kind: ConfigKind, project: P
         (metric_config(), alert_config()),
     ],
 )
-def test_another_meaning_cancels_the_alert_and_looks_anew(
+def test_another_meaning_cancels_the_alert_and_looks_again(
     kind: ConfigKind, project: Project, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     made = kind.make(before)
@@ -149,7 +149,7 @@ def test_another_meaning_cancels_the_alert_and_looks_anew(
     count = Event.objects.count()
     changed = kind.put(made, after)
     assert changed.status_code == 200
-    assert told_since(count) == ["ALERT_CONFIG_CHANGED_AUDIT", "ALERT_CANCELLED_AUDIT"]
+    assert recorded_since(count) == ["ALERT_CONFIG_CHANGED_AUDIT", "ALERT_CANCELLED_AUDIT"]
     evaluate()
     alerts = Alert.objects.order_by("id").values_list("status", "event_type")
     assert list(alerts) == [("CANCELLED", before["eventTypeName"]), ("OPEN", after["eventTypeName"])]
@@ -159,18 +159,18 @@ def test_what_is_left_out_is_taken_away_but_enabled_stays(kind: ConfigKind) -> N
     made = kind.make(alert_config(matchers=[MATCHER], enabled=False))
     changed = kind.put(made, alert_config()).json()
     assert (changed["matchers"], changed["enabled"]) == ([], False)
-    assert told_since(1) == ["ALERT_CONFIG_CHANGED_AUDIT"]
+    assert recorded_since(1) == ["ALERT_CONFIG_CHANGED_AUDIT"]
 
 
 def test_enabling_and_another_meaning_are_two_events(kind: ConfigKind) -> None:
     made = kind.make(alert_config(enabled=False))
     kind.put(made, alert_config(eventTypeName="NEW_HOST", enabled=True))
-    assert told_since(1) == ["ALERT_CONFIG_ENABLED_AUDIT", "ALERT_CONFIG_CHANGED_AUDIT"]
+    assert recorded_since(1) == ["ALERT_CONFIG_ENABLED_AUDIT", "ALERT_CONFIG_CHANGED_AUDIT"]
     assert diff_of("ALERT_CONFIG_ENABLED_AUDIT") == {"enabled": ("false", "true")}
     assert diff_of("ALERT_CONFIG_CHANGED_AUDIT") == {"eventTypeName": ("HOST_DOWN", "NEW_HOST")}
 
 
-def test_disabling_cancels_and_enabling_looks_anew(kind: ConfigKind, project: Project) -> None:
+def test_disabling_cancels_and_enabling_looks_again(kind: ConfigKind, project: Project) -> None:
     made = kind.make(alert_config())
     down(kind.client, project)
     for enabled, statuses in ((False, ["CANCELLED"]), (True, ["CANCELLED", "OPEN"])):
@@ -182,11 +182,11 @@ def test_disabling_cancels_and_enabling_looks_anew(kind: ConfigKind, project: Pr
 
 
 @each("enabled", [True, False])
-def test_a_switch_that_stands_so_already_does_nothing(kind: ConfigKind, enabled: bool) -> None:
+def test_a_switch_that_is_so_already_does_nothing(kind: ConfigKind, enabled: bool) -> None:
     made = kind.make(alert_config(enabled=enabled))
     Signal.objects.all().delete()
     assert kind.client.patch(f"{kind.path}/{made['id']}", {"enabled": enabled}).json() == made
-    assert (told_since(1), Signal.objects.count()) == ([], 0)
+    assert (recorded_since(1), Signal.objects.count()) == ([], 0)
 
 
 def test_its_open_alerts_are_listed_and_no_others(kind: ConfigKind, project: Project) -> None:

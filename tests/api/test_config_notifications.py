@@ -170,7 +170,7 @@ def test_no_roles_are_shown_as_an_empty_array_and_written_back(
     ],
     ids=str,
 )
-def test_people_are_told_by_mail_or_sms(
+def test_people_are_notified_by_mail_or_sms(
     places: dict[str, ConfigPath], name: str, chosen: dict[str, Any]
 ) -> None:
     answer = places["global"].post({**shortest(name), **chosen})
@@ -285,9 +285,7 @@ def test_what_was_read_can_be_written_back(places: dict[str, ConfigPath], kind: 
     assert (list(NotificationSetting.objects.values()), Event.objects.count()) == (rows, events)
 
 
-def test_those_named_need_not_be_there_still_when_it_is_written_back(
-    place: ConfigPath, project: Project
-) -> None:
+def test_deleted_recipients_can_be_written_back(place: ConfigPath, project: Project) -> None:
     made = place.post(shortest("USER"), shortest("TEAM")).json()
     Team.objects.all().delete()
     UserFactory._meta.model.objects.filter(username=bodies.COLLEAGUE).delete()

@@ -35,15 +35,15 @@ T = TypeVar("T")
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def beside(call: Callable[[], T]) -> T:
+def neighbour(call: Callable[[], T]) -> T:
     """What a call answers, in a thread, that waits for nobody."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(on_own_connection, call).result()
 
 
-def evaluated_beside() -> bool:
+def evaluated_meanwhile() -> bool:
     """Whether another evaluates a project now."""
-    return beside(lambda: evaluate_signals(now=clock.now()) > 0)
+    return neighbour(lambda: evaluate_signals(now=clock.now()) > 0)
 
 
 def down(owner: ApiClient, project: Project) -> None:
@@ -66,15 +66,15 @@ def paths(owner: ApiClient, project: Project) -> dict[str, str]:
     return {path: f"{path}/{owner.post(path, body).json()['id']}" for path, body in made.items()}
 
 
-def test_of_puts_that_race_each_is_whole_and_told(owner: ApiClient, project: Project) -> None:
+def test_of_puts_that_race_each_is_whole_and_reported(owner: ApiClient, project: Project) -> None:
     for path in paths(owner, project).values():
         Event.objects.all().delete()
         scope = {"forAllGroups": True} if "global" in path else {}
 
         def put(number: int, path: str = path, scope: dict[str, Any] = scope) -> Any:
             addresses = [f"{number}-{_}@example.com" for _ in range(3)]
-            told = [email(emailAddress=address) for address in addresses]
-            return ApiClient(owner.key).put(path, {**alert_config(notifications=told), **scope})
+            emails = [email(emailAddress=address) for address in addresses]
+            return ApiClient(owner.key).put(path, {**alert_config(notifications=emails), **scope})
 
         answers = at_once(put)
         assert {answer.status_code for answer in answers} == {200}
@@ -131,7 +131,7 @@ def test_no_alert_opens_under_what_is_taken_away_meanwhile(
     values = {"enabled": False} if end is alert_config_set_enabled else {}
     with transaction.atomic():
         end(config=config, actor=SYSTEM, now=clock.now(), **values)
-        assert evaluated_beside() is False
+        assert evaluated_meanwhile() is False
     assert Signal.objects.exists()
     evaluated()
     assert not Alert.objects.filter(config_id=config.id).exists()
@@ -151,14 +151,14 @@ def test_what_is_taken_away_while_it_is_evaluated_cancels_what_that_opened(
     assert list(Alert.objects.values_list("config_id", "status")) == [(config.id, "CANCELLED")]
 
 
-def test_evaluating_stands_still_while_global_configurations_are_written_and_goes_on(
+def test_evaluating_is_still_while_global_configurations_are_written_and_goes_on(
     owner: ApiClient, project: Project
 ) -> None:
     make_config(project)
     down(owner, project)
     with transaction.atomic():
         global_configs_lock()
-        assert evaluated_beside() is False
+        assert evaluated_meanwhile() is False
     evaluated()
     assert Alert.objects.get().status == "OPEN"
 
@@ -170,7 +170,7 @@ def test_projects_are_evaluated_side_by_side(owner: ApiClient, project: Project)
         down(owner, each)
     with transaction.atomic():
         assert evaluate_signals(now=clock.now())
-        assert evaluated_beside() is True
+        assert evaluated_meanwhile() is True
     assert Alert.objects.count() == 2
 
 
@@ -221,7 +221,7 @@ def test_a_configuration_that_comes_to_name_a_project_while_it_is_deleted_raises
     down(owner, project)
     with transaction.atomic():
         project_delete(group_id=project.id, actor=SYSTEM, now=clock.now())
-        assert beside(lambda: owner.post("/globalAlertConfigs", body).status_code) == 201
+        assert neighbour(lambda: owner.post("/globalAlertConfigs", body).status_code) == 201
     evaluated()
     assert (Signal.objects.count(), Alert.objects.count()) == (0, 0)
     assert AlertConfig.objects.get().group_ids == [project.id]

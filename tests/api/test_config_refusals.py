@@ -28,7 +28,7 @@ def paths(project: Project) -> dict[str, str]:
     return {"project": f"/groups/{project.id}/alertConfigs", "global": "/globalAlertConfigs"}
 
 
-def told(*notifications: dict[str, Any]) -> dict[str, Any]:
+def config_with(*notifications: dict[str, Any]) -> dict[str, Any]:
     """A configuration with these notifications."""
     return alert_config(notifications=list(notifications))
 
@@ -49,25 +49,37 @@ REFUSED: list[Fault] = [
     (alert_config(notifications=None), "notifications", "MISSING_NOTIFICATIONS"),
     (alert_config(notifications=[]), "notifications", "MISSING_NOTIFICATIONS"),
     (alert_config(notifications={}), "notifications", "INVALID_ATTRIBUTE"),
-    (told(email(typeName="PIGEON")), "notifications[0].typeName", "INVALID_ENUM_VALUE"),
-    (told(email(typeName=None)), "notifications[0].typeName", "MISSING_ATTRIBUTE"),
-    (told(email(), email(emailAddress=None)), "notifications[1].emailAddress", "MISSING_ATTRIBUTE"),
-    (told(email(emailAddress="ada")), "notifications[0].emailAddress", "INVALID_EMAIL_ADDRESS"),
-    (told(email(webhookSecret="x")), "notifications[0].webhookSecret", "INVALID_ATTRIBUTE"),
-    (told(email(delayMin=-1)), "notifications[0].delayMin", "INVALID_ATTRIBUTE"),
-    (told(email(delayMin=5.0)), "notifications[0].delayMin", "INVALID_ATTRIBUTE"),
-    (told(email(intervalMin=4)), "notifications[0].intervalMin", "NOTIFICATION_INTERVAL_OUT_OF_RANGE"),
-    (told(email(intervalMin="5")), "notifications[0].intervalMin", "INVALID_ATTRIBUTE"),
-    (told(webhook(webhookUrl="ftp://example.com/")), "notifications[0].webhookUrl", "INVALID_ATTRIBUTE"),
+    (config_with(email(typeName="PIGEON")), "notifications[0].typeName", "INVALID_ENUM_VALUE"),
+    (config_with(email(typeName=None)), "notifications[0].typeName", "MISSING_ATTRIBUTE"),
+    (config_with(email(), email(emailAddress=None)), "notifications[1].emailAddress", "MISSING_ATTRIBUTE"),
+    (config_with(email(emailAddress="ada")), "notifications[0].emailAddress", "INVALID_EMAIL_ADDRESS"),
+    (config_with(email(webhookSecret="x")), "notifications[0].webhookSecret", "INVALID_ATTRIBUTE"),
+    (config_with(email(delayMin=-1)), "notifications[0].delayMin", "INVALID_ATTRIBUTE"),
+    (config_with(email(delayMin=5.0)), "notifications[0].delayMin", "INVALID_ATTRIBUTE"),
+    (config_with(email(intervalMin=4)), "notifications[0].intervalMin", "NOTIFICATION_INTERVAL_OUT_OF_RANGE"),
+    (config_with(email(intervalMin="5")), "notifications[0].intervalMin", "INVALID_ATTRIBUTE"),
     (
-        told(webhook(webhookUrl="https://a:b@example.com/")),
+        config_with(webhook(webhookUrl="ftp://example.com/")),
         "notifications[0].webhookUrl",
         "INVALID_ATTRIBUTE",
     ),
-    (told(webhook(webhookSecret="")), "notifications[0].webhookSecret", "INVALID_ATTRIBUTE"),
-    (told(webhook(emailAddress="a@example.com")), "notifications[0].emailAddress", "INVALID_ATTRIBUTE"),
-    (told(webhook(webhookUrl=MASKED)), "notifications[0].webhookUrl", "REDACTED_VALUE_UNKNOWN"),
-    (told(webhook(webhookSecret="******")), "notifications[0].webhookSecret", "REDACTED_VALUE_UNKNOWN"),
+    (
+        config_with(webhook(webhookUrl="https://a:b@example.com/")),
+        "notifications[0].webhookUrl",
+        "INVALID_ATTRIBUTE",
+    ),
+    (config_with(webhook(webhookSecret="")), "notifications[0].webhookSecret", "INVALID_ATTRIBUTE"),
+    (
+        config_with(webhook(emailAddress="a@example.com")),
+        "notifications[0].emailAddress",
+        "INVALID_ATTRIBUTE",
+    ),
+    (config_with(webhook(webhookUrl=MASKED)), "notifications[0].webhookUrl", "REDACTED_VALUE_UNKNOWN"),
+    (
+        config_with(webhook(webhookSecret="******")),
+        "notifications[0].webhookSecret",
+        "REDACTED_VALUE_UNKNOWN",
+    ),
     (matched("BACKUP_AGENT_DOWN"), "matchers", "INVALID_ATTRIBUTE"),
     (matched(fieldName="SHARD_NAME"), "matchers[0].fieldName", "INVALID_ENUM_VALUE"),
     (matched("NO_PRIMARY"), "matchers[0].fieldName", "INVALID_ENUM_VALUE"),
@@ -159,15 +171,30 @@ def test_a_wrong_field_refuses_a_new_configuration(
     assert not any(model.objects.exists() for model in (AlertConfig, NotificationSetting, Event, Signal))
 
 
+@pytest.fixture
+def existing(owner: ApiClient, paths: dict[str, str]) -> dict[str, str]:
+    """The path of a configuration of each kind."""
+    return {kind: f"{paths[kind]}/{owner.post(paths[kind], VALID[kind]).json()['id']}" for kind in KINDS}
+
+
+@pytest.fixture
+def before(owner: ApiClient, existing: dict[str, str]) -> dict[str, Any]:
+    """What is stored of each kind."""
+    return {kind: stored(owner, path) for kind, path in existing.items()}
+
+
+def stored(owner: ApiClient, path: str) -> tuple[Any, int, int]:
+    """A configuration, and the numbers of events and signals."""
+    return owner.get(path).json(), Event.objects.count(), Signal.objects.count()
+
+
 @each(("kind", "fault"), CASES)
 def test_a_wrong_field_leaves_a_configuration_as_it_is(
-    owner: ApiClient, paths: dict[str, str], kind: str, fault: Fault
+    owner: ApiClient, existing: dict[str, str], before: dict[str, Any], kind: str, fault: Fault
 ) -> None:
     body, field, code = fault
-    path = f"{paths[kind]}/{owner.post(paths[kind], VALID[kind]).json()['id']}"
-    before = (owner.get(path).json(), Event.objects.count(), Signal.objects.count())
-    assert_refused(owner.put(path, body), field, code)
-    assert (owner.get(path).json(), Event.objects.count(), Signal.objects.count()) == before
+    assert_refused(owner.put(existing[kind], body), field, code)
+    assert stored(owner, existing[kind]) == before[kind]
 
 
 @each("kind", KINDS)
@@ -182,14 +209,14 @@ def test_a_wrong_field_leaves_a_configuration_as_it_is(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_closed_set_is_named_where_something_else_stands(
+def test_a_closed_set_is_named_where_something_else_is(
     owner: ApiClient, paths: dict[str, str], kind: str, body: dict[str, Any], allowed: str
 ) -> None:
     document = owner.post(paths[kind], globally(body) if kind == "global" else body).json()
     assert allowed in document["badFields"][0]["allowed"]
 
 
-def test_a_projects_configuration_is_told_which_types_it_may_name(
+def test_a_refusal_names_the_types_of_a_projects_configuration(
     owner: ApiClient, paths: dict[str, str]
 ) -> None:
     body = alert_config(eventTypeName="BACKUP_AGENT_CONF_CALL_FAILURE")

@@ -54,7 +54,7 @@ def test_every_notification_has_its_own(owner: ApiClient, project: Project) -> N
     assert made.headers["Warning"] == f"{NOBODY}, {NOBODY.replace('[1]', '[2]')}"
 
 
-def test_a_global_one_is_judged_where_no_project_is_needed(owner: ApiClient) -> None:
+def test_a_global_one_is_evaluated_where_no_project_is_needed(owner: ApiClient) -> None:
     made = owner.post("/globalAlertConfigs", body(GROUP, {"typeName": "ADMIN"}, forAllGroups=True))
     assert made.status_code == 201
     assert made.headers["Warning"] == NOBODY.replace("[1]", "[2]")
@@ -71,7 +71,7 @@ def test_a_type_that_nothing_makes_is_warned_of(owner: ApiClient, project: Proje
     assert second == NOBODY
 
 
-def test_every_other_alertable_type_is_made_by_something(owner: ApiClient) -> None:
+def test_every_other_alertable_type_is_created_by_something(owner: ApiClient) -> None:
     types = owner.get("/eventTypes?itemsPerPage=500").json()["results"]
     unmade = [
         event_type["eventTypeName"]

@@ -1,4 +1,4 @@
-"""The endpoint table of the contract (4.2), a row each; what a row needs more stands in a file of its own."""
+"""The endpoint table of the contract (4.2), a row each; what a row needs more is in a file of its own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -137,7 +137,7 @@ def test_alerts_are_filtered_by_status(
 
 
 @each("status", ["open", "", "ALL", "OPEN,CLOSED"])
-def test_another_status_is_refused_with_those_there_are(
+def test_another_status_is_refused_with_the_allowed_values(
     reader: ApiClient, known: Mapping[str, str], status: str
 ) -> None:
     answer = reader.get(f"/groups/{known['group_id']}/alerts?status={status}")

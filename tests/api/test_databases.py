@@ -88,7 +88,7 @@ def test_a_host_without_databases_lists_none(reader: ApiClient, project: Project
 
 @each("name", ["Orders", "x", "%00", "x" * 5000])
 @each("below", ["", "/measurements"])
-def test_an_unknown_name_is_404_and_told_with_the_host(
+def test_an_unknown_name_is_404_and_reported_with_the_host(
     reader: ApiClient, place: str, name: str, below: str
 ) -> None:
     answer = reader.get(f"{place}/databases/{name}{below}")

@@ -29,16 +29,22 @@ def project(known: Mapping[str, str], db: None) -> Project:
     return Project.objects.get(id=known["group_id"])
 
 
-@each("route", IN_GROUP, ids=str)
-def test_a_deleted_project_answers_like_one_that_never_was(
-    owner: ApiClient, known: Mapping[str, str], project: Project, route: Route
-) -> None:
+@pytest.fixture
+def callers(owner: ApiClient, project: Project) -> list[ApiClient]:
+    """Those who saw it and those who never did, now that it is deleted."""
     stranger = ApiClient(make_key(Grant(Role.GROUP_OWNER, group_id=ProjectFactory.create().id)))
     org_owner = ApiClient(make_key(Grant(Role.ORG_OWNER, org_id=project.org_id)))
     both = Grant(Role.GROUP_OWNER, group_id=project.id), Grant(Role.ORG_OWNER, org_id=project.org_id)
     was_owner = ApiClient(make_key(*both))
     assert owner.delete(f"/groups/{project.id}").status_code == 204
-    for caller in (owner, stranger, org_owner, was_owner):
+    return [owner, stranger, org_owner, was_owner]
+
+
+@each("route", IN_GROUP, ids=str)
+def test_a_deleted_project_answers_like_one_that_never_was(
+    callers: list[ApiClient], known: Mapping[str, str], project: Project, route: Route
+) -> None:
+    for caller in callers:
         answers = []
         for group_id in (project.id, new_id()):
             path = route.path({**known, "group_id": group_id})

@@ -86,7 +86,7 @@ def test_the_exporters_port_is_that_of_the_integration(
     assert targets(read(reader, path).json()) == ["db1:9100"]
 
 
-def test_hosts_that_are_gone_and_those_of_others_are_left_out(
+def test_deleted_hosts_and_hosts_of_other_projects_are_left_out(
     owner: ApiClient, filled: Project, path: str
 ) -> None:
     ingest(ProjectFactory.create(), host_report("other"))
@@ -108,7 +108,7 @@ def test_hosts_that_are_gone_and_those_of_others_are_left_out(
         ("?includeCount=false", slice(None)),
     ],
 )
-def test_the_whole_list_is_told_unless_a_page_is_asked_for(
+def test_the_whole_list_is_reported_unless_a_page_is_asked_for(
     reader: ApiClient, project: Project, path: str, query: str, shown: slice
 ) -> None:
     ingest(project, *(host_report(f"db{number:03}") for number in range(120)))

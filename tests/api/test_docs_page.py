@@ -46,7 +46,7 @@ def test_no_other_host_is_named(browser: Client, path: str) -> None:
     assert not _ELSEWHERE.search(fetched(browser, path))
 
 
-def test_a_browser_is_told_to_load_and_run_nothing_else(browser: Client) -> None:
+def test_headers_keep_browsers_from_loading_and_running_anything_else(browser: Client) -> None:
     answer = browser.get("/api/docs/")
     policy = answer.headers["Content-Security-Policy"]
     assert sorted(policy.split("; ")) == [

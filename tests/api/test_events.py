@@ -139,13 +139,13 @@ def test_before_goes_on_after_an_event_whatever_is_filtered(
     assert document["totalCount"] == len(places)
 
 
-def test_before_tells_events_of_one_moment_apart(owner: ApiClient) -> None:
+def test_before_separates_events_of_one_moment(owner: ApiClient) -> None:
     made = [record(EventType.HOST_DOWN) for _ in range(3)]
     assert shown(owner, f"before={made[1]}") == [made[0]]
 
 
 @each(("page", "places", "rels"), [(1, [1], ["self", "next"]), (2, [0], ["self", "previous"])])
-def test_pages_after_before_are_those_of_the_remainder(
+def test_pages_with_before_are_pages_of_the_remainder(
     owner: ApiClient, three: list[str], page: int, places: list[int], rels: list[str]
 ) -> None:
     document = owner.get(f"/globalEvents?before={three[2]}&itemsPerPage=1&pageNum={page}").json()
@@ -172,7 +172,7 @@ def test_far_down_a_list_is_read_as_at_its_start(
     assert [owner.get(f"/globalEvents?{query}").json() for query in pages] == near
 
 
-def test_an_unknown_type_is_told_all_there_are(owner: ApiClient) -> None:
+def test_a_refused_type_lists_all_types(owner: ApiClient) -> None:
     (bad,) = owner.get("/globalEvents?eventType=NOPE").json()["badFields"]
     types = [row["eventTypeName"] for row in owner.get("/eventTypes?itemsPerPage=500").json()["results"]]
     assert bad["allowed"] == types == [spec.name for spec in EVENT_TYPES.values()]

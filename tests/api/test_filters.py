@@ -100,7 +100,7 @@ class TestHostsOfACluster:
 class TestAgentsOfAType:
     """`/groups/{id}/agents/{agentType}`."""
 
-    def test_it_lists_those_of_the_type(self, agent: ApiClient, reader: ApiClient, project: Project) -> None:
+    def test_it_lists_alerts_of_the_type(self, agent: ApiClient, reader: ApiClient, project: Project) -> None:
         for kind, hostname in (("MONITORING", "a"), ("BACKUP", "b"), ("MONITORING", "c")):
             agent.report(project.id, bodies.report(agentType=kind, hostname=hostname))
         agents = f"/groups/{project.id}/agents"

@@ -92,8 +92,8 @@ def test_the_first_user_fills_the_global_access_list(stranger: ApiClient, parame
     assert stranger.post(f"{PATH}?{query}", bodies.user()).status_code == 201
     entries = AccessListEntry.objects.filter(api_key=None).order_by("id")
     assert [entry.cidr_block for entry in entries] == ["192.0.2.7/32", "198.51.100.0/24", "2001:db8::/32"]
-    told = Event.objects.filter(event_type="ACCESS_LIST_ENTRY_ADDED_AUDIT").count()
-    assert told == 3
+    recorded = Event.objects.filter(event_type="ACCESS_LIST_ENTRY_ADDED_AUDIT").count()
+    assert recorded == 3
 
 
 @each("bad", ["nonsense", "192.0.2.7/33", "192.0.2.7/24", "", "300.1.1.1", "example.com", "fe80::1%25eth0"])
@@ -146,7 +146,7 @@ def test_a_username_is_unique_in_any_case_and_form(stranger: ApiClient, again: s
 
 
 @each(
-    ("password", "told"),
+    ("password", "recorded"),
     [
         ("password", "too common"),
         ("x7", "too short"),
@@ -154,10 +154,10 @@ def test_a_username_is_unique_in_any_case_and_form(stranger: ApiClient, again: s
         ("ada@example.com", "too similar to the username"),
     ],
 )
-def test_a_weak_password_is_explained(stranger: ApiClient, password: str, told: str) -> None:
+def test_a_weak_password_is_explained(stranger: ApiClient, password: str, recorded: str) -> None:
     answer = stranger.post(PATH, bodies.user(password=password))
     assert refused(answer, 400, "WEAK_PASSWORD")
-    assert told in answer.json()["badFields"][0]["message"]
+    assert recorded in answer.json()["badFields"][0]["message"]
     assert answer.json()["badFields"][0]["field"] == "password"
 
 

@@ -71,8 +71,8 @@ def test_every_wrong_value_of_the_query_is_named_before_the_body(
 
 def test_each_wrong_value_is_shown(stranger: ApiClient) -> None:
     answer = stranger.post(f"{PATH}?accessList=bad&accessList=10.0.0.1/8", bodies.user())
-    told = [bad["message"] for bad in answer.json()["badFields"]]
-    assert told == [
+    messages = [bad["message"] for bad in answer.json()["badFields"]]
+    assert messages == [
         "'bad' must be an address or a range in CIDR notation",
         "'10.0.0.1/8' must have no host bits set: 10.0.0.0/8 is the range around it",
     ]

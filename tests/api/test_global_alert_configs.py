@@ -82,7 +82,7 @@ def test_a_put_changes_what_it_says(owner: ApiClient, project: Project) -> None:
     assert changed == {"eventTypeName", "forAllGroups", "groupIds", "notifications"}
 
 
-def test_they_are_listed_in_the_order_they_were_made_and_apart_from_projects(
+def test_they_are_listed_in_the_order_they_were_created_and_apart_from_projects(
     owner: ApiClient, project: Project
 ) -> None:
     made = [owner.post(PATH, global_alert_config(tags=[tag])).json() for tag in ("a", "b")]
@@ -110,7 +110,7 @@ def test_its_links_lead_somewhere(owner: ApiClient) -> None:
     assert listed == {**made, "links": made["links"][:1]}
 
 
-def test_its_events_stand_with_no_project(owner: ApiClient) -> None:
+def test_its_events_are_with_no_project(owner: ApiClient) -> None:
     made = owner.post(PATH, global_alert_config()).json()
     owner.patch(f"{PATH}/{made['id']}", {"enabled": False})
     owner.delete(f"{PATH}/{made['id']}")
@@ -231,8 +231,8 @@ def test_what_was_read_enables_and_disables(owner: ApiClient, body: dict[str, An
     assert off.status_code == 200, off.content
     assert off.json() == {**made, "enabled": False, "updated": off.json()["updated"]}
     events = Event.objects.filter(event_type__startswith="ALERT_CONFIG").order_by("id")
-    told = [event.event_type for event in events]
-    assert told == ["ALERT_CONFIG_ADDED_AUDIT", "ALERT_CONFIG_DISABLED_AUDIT"]
+    recorded = [event.event_type for event in events]
+    assert recorded == ["ALERT_CONFIG_ADDED_AUDIT", "ALERT_CONFIG_DISABLED_AUDIT"]
 
 
 @each(
@@ -298,8 +298,8 @@ def test_a_new_project_has_its_default_configurations(owner: ApiClient) -> None:
     assert [config["eventTypeName"] for config in found] == DEFAULTS
     for config in found:
         (notification,) = config["notifications"]
-        told = ("typeName", "emailEnabled", "smsEnabled", "delayMin", "intervalMin")
-        assert [notification[name] for name in told] == ["GROUP", True, False, 0, 60]
+        recorded = ("typeName", "emailEnabled", "smsEnabled", "delayMin", "intervalMin")
+        assert [notification[name] for name in recorded] == ["GROUP", True, False, 0, 60]
         assert config["enabled"] is True
         assert owner.put(f"{path}/{config['id']}", config).json()["updated"] == config["updated"]
     events = Event.objects.filter(event_type="ALERT_CONFIG_ADDED_AUDIT", group_id=made["id"])

@@ -55,7 +55,7 @@ def links(document: dict[str, Any]) -> dict[str, str]:
 class TestList:
     """GET /globalAlerts."""
 
-    def test_it_has_those_of_every_project_newest_first(self, watcher: ApiClient) -> None:
+    def test_it_has_alerts_of_every_project_newest_first(self, watcher: ApiClient) -> None:
         made = [
             make_alert(ProjectFactory.create(), is_global=True, created=NOON + n * MINUTE) for n in (1, 2)
         ]
@@ -96,7 +96,7 @@ class TestList:
         assert ids(document) == [made[status]] if status in made else not document["results"]
         assert document["totalCount"] == len(document["results"])
 
-    def test_another_status_is_refused_with_those_there_are(self, watcher: ApiClient) -> None:
+    def test_another_status_is_refused_with_the_allowed_values(self, watcher: ApiClient) -> None:
         answer = watcher.get("/globalAlerts?status=open")
         assert refusal(answer) == (400, "INVALID_ALERT_STATUS")
         assert answer.json()["badFields"][0]["allowed"] == ["TRACKING", "OPEN", "CLOSED", "CANCELLED"]
@@ -109,7 +109,7 @@ class TestList:
         assert refusal(owner.patch(path_of(alert), {"acknowledgedUntil": UNTIL})) == (404, "ALERT_NOT_FOUND")
 
 
-def test_it_stands_in_its_projects_list_too(
+def test_it_is_in_its_projects_list_too(
     reader: ApiClient, watcher: ApiClient, project: Project, alert: Alert
 ) -> None:
     (in_project,) = reader.get(f"/groups/{project.id}/alerts").json()["results"]

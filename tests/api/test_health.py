@@ -18,7 +18,7 @@ from opsapi.embedded.layout import Layout
 from opsapi.postgresql.faults import DatabaseFault, database_fault
 from tests.client import ApiClient
 from tests.each import each
-from tests.integration.embedded.sql import tell
+from tests.integration.embedded.sql import run_sql
 from tests.racing import on_own_connection
 from tests.shared import run_directory
 
@@ -133,12 +133,12 @@ def test_a_database_that_does_not_answer_is_reported_in_time(monkeypatch: pytest
 
 
 def test_too_many_connections_differ_from_an_absent_server() -> None:
-    tell(SERVER, "CREATE DATABASE without_connections CONNECTION LIMIT 0")
+    run_sql(SERVER, "CREATE DATABASE without_connections CONNECTION LIMIT 0")
     try:
         other = connection.copy()
         other.settings_dict["NAME"] = "without_connections"
         with pytest.raises(OperationalError) as caught:
             other.ensure_connection()
     finally:
-        tell(SERVER, "DROP DATABASE without_connections")
+        run_sql(SERVER, "DROP DATABASE without_connections")
     assert database_fault(caught.value) is DatabaseFault.TOO_MANY_CONNECTIONS

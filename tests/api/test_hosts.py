@@ -114,7 +114,7 @@ class TestMaking:
             (new_host(labels={"env": "x"}), "labels", "ATTRIBUTE_READ_ONLY"),
         ],
     )
-    def test_a_wrong_field_is_named_and_nothing_made(
+    def test_a_wrong_field_is_named_and_nothing_created(
         self, admin: ApiClient, project: Project, body: dict[str, Any], field: str, code: str
     ) -> None:
         answer = admin.post(hosts_of(project), body)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 PLACE = {"replicaSetName": "rq", "shardName": "s0", "clusterName": "orders"}
 
 
-def test_a_host_that_stands_alone_is_shown_in_nothing(
+def test_a_host_that_is_alone_is_shown_in_nothing(
     agent: ApiClient, reader: ApiClient, project: Project
 ) -> None:
     agent.report(project.id, report(host(typeName="REPLICA_SECONDARY", **PLACE)))

@@ -70,12 +70,12 @@ def test_a_url_whose_host_cannot_exist_is_refused(
     assert not Integration.objects.exists()
 
 
-def test_each_write_is_told_with_what_changed(owner: ApiClient, path: str, project: Project) -> None:
+def test_each_write_is_recorded_with_its_changes(owner: ApiClient, path: str, project: Project) -> None:
     owner.post(f"{path}/CHAT_SERVICE", {"apiToken": "xoxb-token-7890", "channelName": "ops"})
     owner.put(f"{path}/CHAT_SERVICE", {"apiToken": "xoxb-token-1234", "channelName": "ops"})
     owner.delete(f"{path}/CHAT_SERVICE")
-    told = [(event.event_type, event.group_id, *changes(event)) for event in Event.objects.order_by("id")]
-    assert told == [
+    recorded = [(event.event_type, event.group_id, *changes(event)) for event in Event.objects.order_by("id")]
+    assert recorded == [
         (
             "INTEGRATION_ADDED_AUDIT",
             project.id,
@@ -119,7 +119,7 @@ def test_each_write_is_told_with_what_changed(owner: ApiClient, path: str, proje
         ),
     ],
 )
-def test_a_secret_that_looks_the_same_is_told_to_be_another(
+def test_an_event_shows_that_a_secret_with_the_same_end_changed(
     owner: ApiClient, path: str, project: Project, row: tuple[str, str, str, str, str]
 ) -> None:
     name, field, old, new, shown = row
@@ -133,7 +133,7 @@ def test_a_secret_that_looks_the_same_is_told_to_be_another(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("method", ["POST", "PUT"])
-def test_of_those_that_race_one_makes_it(owner: ApiClient, path: str, method: str) -> None:
+def test_only_one_of_two_racing_writes_creates_it(owner: ApiClient, path: str, method: str) -> None:
     def write(number: int) -> int:
         body = {"serviceKey": f"key number {number:02}"}
         status: int = ApiClient(owner.key).request(method, f"{path}/PAGER_SERVICE", body).status_code
@@ -141,7 +141,7 @@ def test_of_those_that_race_one_makes_it(owner: ApiClient, path: str, method: st
 
     statuses = at_once(write)
     assert sorted(statuses) == {"POST": [201] + [409] * (THREADS - 1), "PUT": [200] * THREADS}[method]
-    told = list(Event.objects.order_by("id").values_list("event_type", flat=True))
+    recorded = list(Event.objects.order_by("id").values_list("event_type", flat=True))
     changed = {"POST": 0, "PUT": THREADS - 1}[method]
-    assert told == ["INTEGRATION_ADDED_AUDIT"] + ["INTEGRATION_CHANGED_AUDIT"] * changed
+    assert recorded == ["INTEGRATION_ADDED_AUDIT"] + ["INTEGRATION_CHANGED_AUDIT"] * changed
     assert Integration.objects.count() == 1

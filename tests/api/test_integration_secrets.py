@@ -198,7 +198,7 @@ def _rows() -> list[str]:
         return [row for (row,) in cursor.fetchall()]
 
 
-def test_secrets_are_sealed_and_sealed_anew(project: Project, settings: Settings) -> None:
+def test_secrets_are_encrypted_and_encrypted_again(project: Project, settings: Settings) -> None:
     settings.OPSAPI_ENCRYPTION_KEYS = ["old key"]
     made = make_integration(project, "WEBHOOK", url=HOOK, secret=LONG)
     assert made.fields == {"url": HOOK_SHOWN, "secret": "******"}

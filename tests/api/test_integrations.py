@@ -48,7 +48,7 @@ def refusal(answer: Any) -> tuple[int, str, list[str]]:
 
 @each("name", NAMES)
 @each("method", ["POST", "PUT"])
-def test_an_integration_of_every_type_is_made_read_and_deleted(
+def test_an_integration_of_every_type_is_created_read_and_deleted(
     monitor: ApiClient, reader: ApiClient, path: str, name: str, method: str
 ) -> None:
     made = monitor.request(method, f"{path}/{name}", example(name))

@@ -8,7 +8,17 @@ import time_machine
 from accesslist.models import Project
 from events.models import Event
 from opsapi.roles import Grant, Role
-from tests.api.access_lists import NOON, ON, PLACES, admin_path, blocks, group_path, org_path, refusal, told
+from tests.api.access_lists import (
+    NOON,
+    ON,
+    PLACES,
+    admin_path,
+    blocks,
+    group_path,
+    org_path,
+    recorded,
+    refusal,
+)
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import KeyPair, ProjectFactory, make_entry, make_key
@@ -74,12 +84,12 @@ def test_the_first_and_the_last_entry_change_enforcement(
     entry = owner.post(path_of(project, key), [{"ipAddress": ON}]).json()["results"][0]
     owner.delete(f"{path_of(project, key)}/{entry['id']}")
     events = owner.get(path_of(project, key).partition("/apiKeys")[0] + "/events").json()["results"]
-    told = {event["eventTypeName"]: event["diffs"][-1]["params"][0] for event in events[:2]}
-    assert [(param["param"], param["old"], param["new"]) for param in told.values()] == [
+    recorded = {event["eventTypeName"]: event["diffs"][-1]["params"][0] for event in events[:2]}
+    assert [(param["param"], param["old"], param["new"]) for param in recorded.values()] == [
         ("enforced", "true", "false"),
         ("enforced", "false", "true"),
     ]
-    assert list(told) == ["ACCESS_LIST_ENTRY_REMOVED_AUDIT", "ACCESS_LIST_ENTRY_ADDED_AUDIT"]
+    assert list(recorded) == ["ACCESS_LIST_ENTRY_REMOVED_AUDIT", "ACCESS_LIST_ENTRY_ADDED_AUDIT"]
 
 
 def test_the_events_name_the_key_and_the_place(owner: ApiClient, project: Project, key: KeyPair) -> None:
@@ -124,7 +134,7 @@ def test_one_wrong_item_refuses_them_all(
     code, field = fault
     assert refusal(answer) == (400, code)
     assert [bad["field"] for bad in answer.json()["badFields"]] == [field]
-    assert (blocks(key), told()) == ([], [])
+    assert (blocks(key), recorded()) == ([], [])
 
 
 def test_a_range_is_on_a_keys_list_once_and_on_every_list(

@@ -95,7 +95,7 @@ def handed_over(agents: Agents) -> tuple[str, str]:
     return first, second
 
 
-def test_an_agent_is_told_the_hosts_it_watches_and_until_when(agents: Agents) -> None:
+def test_an_agent_learns_the_hosts_of_its_leases_and_their_ends(agents: Agents) -> None:
     answer = agents.ask("agent1", [{"hostname": "DB1.example.com", "port": 1}, *HOSTS])
     assert [(host["hostname"], host["port"], host["until"]) for host in answer["hosts"]] == [
         (name, port, "2099-11-23T12:02:30Z")
@@ -233,7 +233,7 @@ def test_the_state_that_an_agent_sends_late_changes_nothing(agents: Agents) -> N
     assert not Event.objects.filter(event_type="HOST_DOWN").exists()
 
 
-def test_an_agent_that_slept_through_a_lease_of_another_tells_nothing_of_that_time(agents: Agents) -> None:
+def test_an_agent_that_slept_through_a_lease_of_another_adds_nothing_of_that_time(agents: Agents) -> None:
     """Though it has the host again by now."""
     first, _ = handed_over(agents)
     slept = agents.now + timedelta(seconds=10)

@@ -17,7 +17,7 @@ PARENTS = {
     "/groups/<group_id>/automationConfig/revisions": "/groups/<group_id>",
     "/automationConfig/schema": "/groups/<group_id>",
 }
-"""What stands below a list, or a document without links, as its fields are the client's → what links it."""
+"""What is below a list, or a document without links, as its fields are the client's → what links it."""
 
 
 def template_of(route: Route) -> str:

@@ -68,7 +68,7 @@ def test_a_page_has_its_rows_its_links_and_the_whole_count(
         ("", 0),
     ],
 )
-def test_rows_are_counted_only_when_it_is_shown_and_the_page_does_not_tell(
+def test_rows_are_counted_only_when_it_is_shown_and_the_page_does_not_show(
     seven: ApiClient, query: str, counts: int
 ) -> None:
     with CaptureQueriesContext(connection) as queries:

@@ -10,7 +10,7 @@ from accesslist.models import Project
 from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
-from tests.api.access_lists import OFF, ON, PATH, PLACES, blocks, org_path, refusal, told
+from tests.api.access_lists import OFF, ON, PATH, PLACES, blocks, org_path, recorded, refusal
 from tests.client import ApiClient
 from tests.factories.accesslist import make_entry, make_key
 from tests.racing import THREADS, at_once
@@ -35,7 +35,7 @@ def is_locked_out(answer: Any) -> bool:
     assert refusal(answer) == (400, "CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST")
     assert answer.json()["parameters"] == [ON]
     assert ON in answer.json()["detail"]
-    return told() == []
+    return recorded() == []
 
 
 def test_the_first_entry_has_to_cover_the_caller(held: ApiClient) -> None:
@@ -142,4 +142,4 @@ def test_of_many_writes_to_a_keys_list_each_counts_once(
     answers = at_once(lambda number: send(crowd[number], "POST", org_path(project, key), items))
     assert Counter(answer.status_code for answer in answers) == {201: 1, 409: THREADS - 1}
     assert blocks(key) == ["10.0.0.0/8"]
-    assert len(told()) == 1
+    assert len(recorded()) == 1

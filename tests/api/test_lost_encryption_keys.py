@@ -1,4 +1,4 @@
-"""Secrets whose encryption key is gone: they can be sent anew, and nothing else breaks."""
+"""Secrets whose encryption key is gone: they can be sent again, and nothing else breaks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,7 +45,7 @@ def state() -> list[Any]:
 
 
 def unreadable(answer: Any) -> list[str]:
-    """The fields that have to be sent anew."""
+    """The fields that have to be sent again."""
     assert answer.status_code == 400, answer.content
     assert answer.json()["errorCode"] == "REDACTED_VALUE_UNKNOWN"
     assert {fault["message"] for fault in answer.json()["badFields"]} == {UNREADABLE}
@@ -68,7 +68,7 @@ class TestIntegrations:
         assert "******" in made.content.decode()
 
     @pytest.mark.parametrize("kind", list(INTEGRATION_TYPES), ids=str)
-    def test_one_that_is_kept_by_its_redacted_form_has_to_be_sent_anew(
+    def test_one_that_is_kept_by_its_redacted_form_has_to_be_sent_again(
         self, owner: ApiClient, project: Project, kind: str
     ) -> None:
         where = self.where(project, kind)
@@ -77,7 +77,7 @@ class TestIntegrations:
         assert unreadable(owner.put(where, shown)) == secrets
         assert state() == before
 
-    def test_one_sent_anew_replaces_it_and_the_event_says_so(
+    def test_one_sent_again_replaces_it_and_the_event_says_so(
         self, owner: ApiClient, project: Project
     ) -> None:
         where = self.where(project, SCRAPER)
@@ -94,7 +94,7 @@ class TestIntegrations:
 class TestConfigurations:
     """The secrets of their notifications."""
 
-    def test_one_that_is_kept_by_its_redacted_form_has_to_be_sent_anew(self, place: ConfigPath) -> None:
+    def test_one_that_is_kept_by_its_redacted_form_has_to_be_sent_again(self, place: ConfigPath) -> None:
         made = place.post(longest("EMAIL"), longest("WEBHOOK")).json()
         lose_key(NotificationSetting)
         before = state()
@@ -112,7 +112,7 @@ class TestConfigurations:
         answer = owner.patch(f"{place.path}/{made['id']}", sent)
         assert unreadable(answer) == ["notifications[0].webhookUrl", "notifications[0].webhookSecret"]
 
-    def test_one_sent_anew_replaces_it_in_its_place(self, place: ConfigPath) -> None:
+    def test_one_sent_again_replaces_it_in_its_place(self, place: ConfigPath) -> None:
         made = place.post(longest("WEBHOOK")).json()
         lose_key(NotificationSetting)
         (shown,) = made["notifications"]

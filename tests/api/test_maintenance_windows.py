@@ -185,7 +185,7 @@ class TestMaking:
         ],
         ids=str,
     )
-    def test_a_wrong_field_is_named_and_nothing_made(
+    def test_a_wrong_field_is_named_and_nothing_created(
         self, admin: ApiClient, project: Project, body: dict[str, Any], code: str, fields: list[str]
     ) -> None:
         answer = admin.post(windows_of(project), body)
@@ -194,7 +194,7 @@ class TestMaking:
         assert (rows(), recorded()) == ([], [])
 
     @each("name", ["HOST_DOWN", "host", "", "ALERT_CONFIG", "MAINTENANCE_WINDOW"])
-    def test_an_unknown_category_is_answered_with_those_there_are(
+    def test_an_unknown_category_is_refused_with_the_allowed_values(
         self, admin: ApiClient, project: Project, name: str
     ) -> None:
         answer = admin.post(windows_of(project), bodies.window(alertTypeNames=["HOST", name]))

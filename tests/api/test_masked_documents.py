@@ -100,7 +100,7 @@ def test_what_another_rule_masked_is_never_shown(
     assert reader.get(path).json()["security"] == "hidden"
 
 
-def test_it_is_sealed_as_the_document_is(revision: AutomationRevision) -> None:
+def test_it_is_encrypted_as_the_document_is(revision: AutomationRevision) -> None:
     for encrypted in (revision.document, revision.masked):
         assert encrypted
         assert "bindPassword" not in encrypted

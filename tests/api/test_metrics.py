@@ -168,9 +168,9 @@ def test_shared_counters_are_read_from_files(
     stranger.get("/groups")
     (tmp_path / "counter_1.db").touch()  # of a process that was killed while it began
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    told = samples()
-    assert value(told, "database_up") == 1
-    assert not [name for name, _ in told if "requests" in name]
+    exposed = samples()
+    assert value(exposed, "database_up") == 1
+    assert not [name for name, _ in exposed if "requests" in name]
 
 
 def _count_in(file: Path, count: float) -> None:
@@ -209,7 +209,7 @@ def test_files_removed_before_reading_are_left_out(tmp_path: Path, monkeypatch: 
 
 
 def test_an_idle_installation_has_zero_values() -> None:
-    told = samples()
+    exposed = samples()
     expected = {
         "database_up": 1.0,
         "evaluation_lag_seconds": 0.0,
@@ -218,9 +218,9 @@ def test_an_idle_installation_has_zero_values() -> None:
         "notification_oldest_due_seconds": 0.0,
         "workers": 0.0,
     }
-    assert {name: value(told, name) for name in expected} == expected
+    assert {name: value(exposed, name) for name in expected} == expected
     for status in AlertStatus:
-        assert value(told, "alerts", status=status) == 0.0
+        assert value(exposed, "alerts", status=status) == 0.0
 
 
 def test_the_queue_has_a_length_and_an_age(project: Project) -> None:
@@ -228,9 +228,9 @@ def test_the_queue_has_a_length_and_an_age(project: Project) -> None:
         make_notification(project, due=NOW - timedelta(seconds=seconds))
     make_notification(project, due=NOW - timedelta(hours=1), status=NotificationStatus.FAILED.value)
     with time_machine.travel(NOW, tick=False):
-        told = samples()
-    assert value(told, "notifications_due") == 2
-    assert value(told, "notification_oldest_due_seconds") == 90
+        exposed = samples()
+    assert value(exposed, "notifications_due") == 2
+    assert value(exposed, "notification_oldest_due_seconds") == 90
 
 
 def test_the_lag_is_the_age_of_the_oldest_signal_that_waits(project: Project) -> None:
@@ -238,9 +238,9 @@ def test_the_lag_is_the_age_of_the_oldest_signal_that_waits(project: Project) ->
         created = NOW - timedelta(seconds=seconds)
         Signal.objects.create(created=created, group_id=project.id, kind="EVENT", payload={}, failed=failed)
     with time_machine.travel(NOW, tick=False):
-        told = samples()
-    assert value(told, "evaluation_lag_seconds") == 45
-    assert value(told, "signals_set_aside") == 1
+        exposed = samples()
+    assert value(exposed, "evaluation_lag_seconds") == 45
+    assert value(exposed, "signals_set_aside") == 1
 
 
 def test_alerts_are_counted_by_status_ended_alerts_for_an_hour(project: Project) -> None:
@@ -251,8 +251,8 @@ def test_alerts_are_counted_by_status_ended_alerts_for_an_hour(project: Project)
         make_alert(project, status=AlertStatus.CLOSED.value, resolved=NOW - timedelta(seconds=seconds))
     make_alert(project, status=AlertStatus.CANCELLED.value, resolved=NOW)
     with time_machine.travel(NOW, tick=False):
-        told = samples()
-    counts = {status.value: value(told, "alerts", status=status) for status in AlertStatus}
+        exposed = samples()
+    counts = {status.value: value(exposed, "alerts", status=status) for status in AlertStatus}
     assert counts == {"OPEN": 3, "TRACKING": 2, "CLOSED": 2, "CANCELLED": 1}
 
 
@@ -265,8 +265,8 @@ def test_notifications_of_the_last_hour_are_counted_by_channel_and_status(projec
     made(NOW, channel=None, type_name="GROUP")
     made(NOW - timedelta(minutes=61), status=NotificationStatus.DROPPED.value)
     with time_machine.travel(NOW, tick=False):
-        told = samples()
-    found = {labels: count for (name, labels), count in told.items() if name == "opsapi_notifications"}
+        exposed = samples()
+    found = {labels: count for (name, labels), count in exposed.items() if name == "opsapi_notifications"}
     assert found == {
         frozenset({("channel", "EMAIL"), ("status", "DELIVERED")}): 1,
         frozenset({("channel", "EMAIL"), ("status", "FAILED")}): 2,
@@ -278,8 +278,8 @@ def test_destinations_are_counted_by_state(project: Project) -> None:
     healthy = {"failures": 0, "failing_since": None, "answered": NOW}
     for changes in ({}, {}, healthy, {**healthy, "pace_ms": 100}, {**healthy, "answered": None}):
         make_destination(project, **changes)
-    told = samples()
-    counts = {state.value: value(told, "destinations", state=state) for state in DestinationState}
+    exposed = samples()
+    counts = {state.value: value(exposed, "destinations", state=state) for state in DestinationState}
     assert counts == {"failing": 2, "slowed_down": 1, "healthy": 1, "not_tried": 1}
 
 
@@ -296,11 +296,11 @@ def test_waiting_notifications_are_counted_by_channel(project: Project) -> None:
     make_notification(project, **of_hook, due=NOW - hour, status="DELIVERED")
     make_notification(project, due=NOW - hour)
     with time_machine.travel(NOW, tick=False):
-        told = samples()
+        exposed = samples()
     found = {
         channel: (
-            value(told, "destination_waiting", channel=channel),
-            value(told, "destination_oldest_waiting_seconds", channel=channel),
+            value(exposed, "destination_waiting", channel=channel),
+            value(exposed, "destination_oldest_waiting_seconds", channel=channel),
         )
         for channel in ("CHAT_SERVICE", "WEBHOOK", "SMS")
     }
@@ -323,10 +323,10 @@ def test_counters_are_served_without_the_database(
         raise OperationalError("the connection was lost\nDETAIL: not for everybody")
 
     with connection.execute_wrapper(away):
-        told = samples()
-    assert value(told, "database_up") == 0
-    assert value(told, "http_requests_total", method="GET", status="4xx")
-    assert value(told, "notifications_due") is None
+        exposed = samples()
+    assert value(exposed, "database_up") == 0
+    assert value(exposed, "http_requests_total", method="GET", status="4xx")
+    assert value(exposed, "notifications_due") is None
 
 
 def test_the_statements_of_a_scrape_are_few_bounded_in_time_and_do_not_grow_with_rows(
@@ -337,9 +337,9 @@ def test_the_statements_of_a_scrape_are_few_bounded_in_time_and_do_not_grow_with
         make_alert(project)
     with CaptureQueriesContext(connection) as statements:
         scrape()
-    told = [statement["sql"] for statement in statements]
-    assert any("statement_timeout" in sql for sql in told)
-    assert len([sql for sql in told if "SAVEPOINT" not in sql]) <= 10
+    exposed = [statement["sql"] for statement in statements]
+    assert any("statement_timeout" in sql for sql in exposed)
+    assert len([sql for sql in exposed if "SAVEPOINT" not in sql]) <= 10
 
 
 def test_labels_have_closed_sets_of_values(owner: ApiClient) -> None:

@@ -14,7 +14,7 @@ from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.integrations import make_integration
 
-BESIDE = {
+NEARBY = {
     "CHAT_SERVICE": {"channelName": "at-night"},
     "GROUP_CHAT_SERVICE": {"roomName": "at-night"},
     "OPS_ALERT_SERVICE": {"opsAlertRegion": "EU"},
@@ -65,11 +65,11 @@ def test_an_integration_of_another_project_or_type_does_not_count(
     assert not AlertConfig.objects.exists()
 
 
-@each("name", BESIDE)
+@each("name", NEARBY)
 def test_the_rest_is_the_notifications_own(place: ConfigPath, project: Project, name: str) -> None:
     make_integration(project, name)
-    assert place.post(bare(name, **BESIDE[name])).status_code == 201
-    assert set(fields()) == set(BESIDE[name])
+    assert place.post(bare(name, **NEARBY[name])).status_code == 201
+    assert set(fields()) == set(NEARBY[name])
 
 
 @each("name", ["CHAT_SERVICE", "GROUP_CHAT_SERVICE"])

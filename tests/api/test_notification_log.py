@@ -118,7 +118,7 @@ def test_what_was_delivered_has_its_time_and_every_attempt(
     ]
 
 
-def test_where_nobody_was_reached_no_attempt_tells_how_long_that_took(
+def test_attempts_without_a_recipient_show_no_duration(
     reader: ApiClient, project: Project, alert: Alert
 ) -> None:
     made = make_notification(
@@ -186,14 +186,14 @@ def test_an_alert_has_its_own_log_only(reader: ApiClient, project: Project, aler
     assert reader.get(path_of(alert)).json()["totalCount"] == 0
 
 
-def test_an_event_told_once_has_its_log(reader: ApiClient, project: Project, event: Event) -> None:
+def test_a_one_shot_event_has_its_log(reader: ApiClient, project: Project, event: Event) -> None:
     made = make_notification(project, event_id=event.id, kind="alert.inform")
     make_notification(project, event_id=one_shot(project).id, kind="alert.inform")
     make_notification(ProjectFactory.create(), event_id=event.id, kind="alert.inform")
     assert [entry["id"] for entry in log(reader, path_of_event(event))] == [made.id]
 
 
-def test_an_event_nobody_was_told_of_has_an_empty_log(reader: ApiClient, event: Event) -> None:
+def test_an_event_without_notifications_has_an_empty_log(reader: ApiClient, event: Event) -> None:
     document = reader.get(path_of_event(event)).json()
     assert (document["results"], document["totalCount"]) == ([], 0)
 
@@ -214,22 +214,22 @@ class TestOfAnOrganization:
         path = f"/groups/{project.id}/events/{event.id}/notifications"
         setting = make_config(project, notifications=[EMAIL]).settings.get()
         own = make_notification(project, event_id=event.id, kind="alert.inform", setting_id=setting.id)
-        beside = ProjectFactory.create(org=project.org)
-        make_notification(beside, event_id=event.id, kind="alert.inform")
+        neighbour = ProjectFactory.create(org=project.org)
+        make_notification(neighbour, event_id=event.id, kind="alert.inform")
         make_notification(project, group=None, event_id=event.id, kind="alert.inform")
         assert [(entry["id"], entry["recipient"]) for entry in log(reader, path)] == [
             (own.id, "oncall@example.com")
         ]
 
-    @each("told", ["nobody", "beside", "globally"])
-    def test_one_the_project_was_not_told_of_is_not_found(
-        self, reader: ApiClient, project: Project, told: str
+    @each("is_logged", ["nobody", "neighbour", "globally"])
+    def test_an_event_without_notification_in_the_project_is_not_found(
+        self, reader: ApiClient, project: Project, is_logged: str
     ) -> None:
         event = key_added(project)
-        if told == "beside":
+        if is_logged == "neighbour":
             other = ProjectFactory.create(org=project.org)
             make_notification(other, event_id=event.id, kind="alert.inform")
-        elif told == "globally":
+        elif is_logged == "globally":
             make_notification(project, group=None, event_id=event.id, kind="alert.inform")
         answer = reader.get(f"/groups/{project.id}/events/{event.id}/notifications")
         assert refusal(answer) == (404, "EVENT_NOT_FOUND")
@@ -240,9 +240,7 @@ class TestOfAnOrganization:
         answer = stranger.get(f"/groups/{other.id}/events/{event.id}/notifications")
         assert refusal(answer) == (404, "EVENT_NOT_FOUND")
 
-    def test_what_happened_in_another_of_its_projects_is_not_told(
-        self, reader: ApiClient, project: Project
-    ) -> None:
+    def test_an_event_of_another_project_is_not_shown(self, reader: ApiClient, project: Project) -> None:
         with transaction.atomic():
             event = event_record(
                 event_type=EventType.GROUP_CREATED,

@@ -57,7 +57,7 @@ def test_the_table_has_every_secret_field() -> None:
 
 
 @each("field", SECRETS)
-def test_a_secret_is_shown_redacted_and_kept_sealed(place: ConfigPath, field: str) -> None:
+def test_a_secret_is_shown_redacted_and_kept_encrypted(place: ConfigPath, field: str) -> None:
     name, shown = SECRETS[field]
     made = place.post(longest(name)).json()
     assert made["notifications"][0][field] == shown
@@ -154,13 +154,13 @@ def test_a_webhooks_secret_goes_to_no_other_url(
 
 
 @each("field", SECRETS)
-def test_a_secret_replaced_by_one_that_looks_the_same_is_a_change_the_log_tells(
+def test_a_secret_replaced_by_one_that_looks_the_same_is_a_change_the_log_shows(
     place: ConfigPath, field: str
 ) -> None:
     name, shown = SECRETS[field]
     made = place.post(shortest("EMAIL"), longest(name)).json()
     email, notification = made["notifications"]
-    # A webhook's secret has to be given anew with another URL.
+    # A webhook's secret has to be given again with another URL.
     again = {"webhookSecret": "a webhook secret"} if field == "webhookUrl" else {}
     answer = place.put(made, email, {**notification, **again, field: LOOKS_THE_SAME[shown]})
     assert answer.json()["notifications"] == made["notifications"]
@@ -191,7 +191,7 @@ def test_one_of_another_type_is_another_notification(place: ConfigPath) -> None:
     ]
 
 
-def test_an_unknown_id_is_named_and_so_is_one_that_stands_twice(place: ConfigPath) -> None:
+def test_an_unknown_id_is_named_and_so_is_one_that_is_twice(place: ConfigPath) -> None:
     made = place.post(shortest("EMAIL"), shortest("SMS")).json()
     email, sms = made["notifications"]
     before = state()

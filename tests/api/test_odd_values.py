@@ -42,14 +42,14 @@ def dotted(place: Place) -> str:
 
 
 def value_at(body: Any, place: Place) -> Any:
-    """What stands there."""
+    """What is there."""
     for step in place:
         body = body[step]
     return body
 
 
 def oddities(route: Route) -> Iterator[tuple[str, bytes]]:
-    """Where something odd stands in a body that is good otherwise, and the body."""
+    """Where something odd is in a body that is good otherwise, and the body."""
     body = BODIES[str(route)]
     name = pointer if is_automation(route) else dotted
     for place in places(body):
@@ -114,7 +114,7 @@ class TestEveryRoute:
 class TestAutomation:
     """The automation document."""
 
-    def test_all_that_is_wrong_is_told_at_once(self, publisher: ApiClient, path: str) -> None:
+    def test_all_that_is_wrong_is_reported_at_once(self, publisher: ApiClient, path: str) -> None:
         processes = [process(name="a", alias="\0", numCores="4"), process(name="\ud800", hostname="b")]
         sent = json.dumps(document(version=0, processes=processes, notes={"\0": 1, "of": "\udfff"}))
         answer = publisher.put(path, sent)
@@ -140,7 +140,9 @@ class TestAutomation:
         answer = publisher.put(path, document(version=0, links="x"))
         assert (answer.status_code, answer.json()["links"]) == (200, "x")
 
-    def test_a_closed_set_is_told_to_a_value_of_another_type(self, publisher: ApiClient, path: str) -> None:
+    def test_a_value_of_another_type_is_refused_with_the_allowed_values_of_its_set(
+        self, publisher: ApiClient, path: str
+    ) -> None:
         concern = {"defaultReadConcern": {"level": 5}}
         answer = publisher.put(path, document(version=0, processes=[process(defaultRWConcern=concern)]))
         assert refusal(answer) == (400, "INVALID_ATTRIBUTE")
@@ -160,7 +162,7 @@ class TestAutomation:
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_a_value_of_another_type_is_told_the_closed_set(
+def test_a_refused_value_of_another_type_lists_the_allowed_values(
     admin: ApiClient, project: Project, where: str, body: dict[str, Any], field: str
 ) -> None:
     answer = admin.post(f"/groups/{project.id}/{where}", body)
@@ -209,7 +211,7 @@ READ_ONLY: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
 
 @each("where", READ_ONLY)
 class TestMaking:
-    """What is read-only where a user or a host is made."""
+    """What is read-only where a user or a host is created."""
 
     def test_it_is_refused(self, owner: ApiClient, project: Project, where: str) -> None:
         body, said = READ_ONLY[where]

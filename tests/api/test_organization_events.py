@@ -115,7 +115,7 @@ def test_filters_and_before_work_as_in_every_event_list(member: ApiClient, org: 
 
 
 @each("path", ["", f"/{OF_NOTHING}"])
-def test_a_key_of_a_project_alone_does_not_read_them(org: Organization, path: str) -> None:
+def test_a_key_with_roles_in_one_project_does_not_read_them(org: Organization, path: str) -> None:
     project: Project = ProjectFactory.create(org=org)
     client = ApiClient(make_key(Grant(Role.GROUP_OWNER, group_id=project.id)))
     answer = client.get(f"/orgs/{org.id}/events{path}")

@@ -63,7 +63,7 @@ def test_each_preset_says_what_it_asks_for(admin: ApiClient, path: str) -> None:
 
 
 @each("engine", Engine)
-def test_all_presets_of_an_engine_are_made(
+def test_all_presets_of_an_engine_are_created(
     admin: ApiClient, project: Project, path: str, engine: Engine
 ) -> None:
     answer = admin.post(path, presets(engine=engine.value))
@@ -80,10 +80,10 @@ def test_all_presets_of_an_engine_are_made(
     ]
     assert made["links"][0]["href"].endswith(path)
     for row, preset in zip(made["results"], expected, strict=True):
-        (told,) = row["notifications"]
-        assert told["typeName"] == "GROUP"
-        assert (told["emailEnabled"], told["smsEnabled"]) == (True, False)
-        assert told["delayMin"] == preset.spec.delay_min
+        (notification,) = row["notifications"]
+        assert notification["typeName"] == "GROUP"
+        assert (notification["emailEnabled"], notification["smsEnabled"]) == (True, False)
+        assert notification["delayMin"] == preset.spec.delay_min
         shown = admin.get(f"/groups/{project.id}/alertConfigs/{row['id']}").json()
         assert {name: shown[name] for name in shown if name != "links"} == {
             name: row[name] for name in row if name != "links"
@@ -93,7 +93,7 @@ def test_all_presets_of_an_engine_are_made(
     }
 
 
-def test_some_are_made_in_the_order_of_the_list(admin: ApiClient, path: str) -> None:
+def test_some_are_created_in_the_order_of_the_list(admin: ApiClient, path: str) -> None:
     made = admin.post(path, presets("DIRTY_CACHE", "NO_PRIMARY")).json()
     assert [row["eventTypeName"] for row in made["results"]] == ["NO_PRIMARY", "OUTSIDE_METRIC_THRESHOLD"]
     assert set(existing(admin, path)) == {"NO_PRIMARY", "DIRTY_CACHE"}
@@ -114,7 +114,7 @@ def test_a_second_time_makes_nothing_and_names_what_exists(admin: ApiClient, pat
     assert admin.post(path, presets(engine="POSTGRESQL")).json()["results"] == []
 
 
-def test_what_the_project_made_itself_exists(admin: ApiClient, project: Project, path: str) -> None:
+def test_what_the_project_created_itself_exists(admin: ApiClient, project: Project, path: str) -> None:
     configs = f"/groups/{project.id}/alertConfigs"
     own = alert_config(
         eventTypeName="OUTSIDE_METRIC_THRESHOLD",
@@ -156,7 +156,7 @@ def test_a_condition_that_holds_opens_its_alert_at_once(
     assert Alert.objects.get().event_type == "HOST_DOWN"
 
 
-def test_each_is_recorded_as_one_made_by_hand(admin: ApiClient, project: Project, path: str) -> None:
+def test_each_is_recorded_as_one_created_by_hand(admin: ApiClient, project: Project, path: str) -> None:
     made = admin.post(path, presets("HOST_DOWN", "CONNECTIONS")).json()["results"]
     events = Event.objects.filter(event_type="ALERT_CONFIG_ADDED_AUDIT").order_by("id")
     assert [event.details["alertConfigId"] for event in events] == [config["id"] for config in made]
@@ -177,7 +177,7 @@ def test_each_is_recorded_as_one_made_by_hand(admin: ApiClient, project: Project
         ({"engine": "MONGODB", "all": True}, "all", "INVALID_ATTRIBUTE"),
     ],
 )
-def test_a_wrong_field_is_named_and_nothing_is_made(
+def test_a_wrong_field_is_named_and_nothing_is_created(
     admin: ApiClient, path: str, body: dict[str, Any], field: str, code: str
 ) -> None:
     answer = admin.post(path, body)
@@ -187,12 +187,12 @@ def test_a_wrong_field_is_named_and_nothing_is_made(
     assert not AlertConfig.objects.exists()
 
 
-def test_a_preset_of_the_other_engine_is_refused_with_those_allowed(admin: ApiClient, path: str) -> None:
+def test_a_preset_of_the_other_engine_is_refused_with_the_allowed_values(admin: ApiClient, path: str) -> None:
     (bad,) = admin.post(path, presets("DEADLOCKS")).json()["badFields"]
     assert bad["allowed"] == [preset.value for preset in presets_of(Engine.MONGODB)]
 
 
-def test_all_are_made_or_none(admin: ApiClient, path: str, settings: Settings) -> None:
+def test_all_are_created_or_none(admin: ApiClient, path: str, settings: Settings) -> None:
     settings.OPSAPI_MAX_ALERT_CONFIGS = 3
     answer = admin.post(path, presets())
     assert (answer.status_code, answer.json()["errorCode"]) == (400, "LIMIT_REACHED")

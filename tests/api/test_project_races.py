@@ -43,8 +43,8 @@ def test_of_deletions_that_race_one_deletes(owner: ApiClient, project: Project) 
     make_key(Grant(Role.GROUP_OWNER, group_id=project.id))
     statuses = at_once(lambda _: owner.delete(f"/groups/{project.id}").status_code)
     assert sorted(statuses) == [204] + [404] * (THREADS - 1)
-    told = ("GROUP_DELETED_AUDIT", "ALERT_CANCELLED_AUDIT", "API_KEY_DELETED_AUDIT")
-    assert [counted(event_type) for event_type in told] == [1, 1, 1]
+    event_types = ("GROUP_DELETED_AUDIT", "ALERT_CANCELLED_AUDIT", "API_KEY_DELETED_AUDIT")
+    assert [counted(event_type) for event_type in event_types] == [1, 1, 1]
 
 
 def test_a_report_that_was_first_is_waited_for(owner: ApiClient, project: Project) -> None:
@@ -74,7 +74,7 @@ def test_what_comes_while_it_is_deleted_is_refused(owner: ApiClient, project: Pr
     assert ApiKey.objects.count() == keys
 
 
-def test_a_configuration_made_before_the_deletion_commits_is_deleted_with_the_project(
+def test_a_configuration_created_before_the_deletion_commits_is_deleted_with_the_project(
     owner: ApiClient, project: Project
 ) -> None:
     answer = while_it_waits(lambda: owner.delete(f"/groups/{project.id}"), lambda: make_config(project))
@@ -139,7 +139,7 @@ def test_an_organization_is_deleted_or_gets_its_projects_never_both(owner: ApiCl
     assert Project.objects.count() == made.count(201)
 
 
-def test_a_project_made_while_its_organization_is_deleted_is_refused(owner: ApiClient) -> None:
+def test_a_project_created_while_its_organization_is_deleted_is_refused(owner: ApiClient) -> None:
     org = OrganizationFactory.create()
     answer = while_it_waits(
         lambda: owner.post("/groups", bodies.group(orgId=org.id)),

@@ -43,7 +43,7 @@ def test_whatever_its_name_holds_it_is_found_by_it(owner: ApiClient, name: str, 
     assert (found.status_code, found.json()) == (200, made)
 
 
-def test_the_slash_a_name_ends_with_is_told_from_the_one_of_the_path(owner: ApiClient) -> None:
+def test_the_slash_a_name_ends_with_is_distinguished_from_the_one_of_the_path(owner: ApiClient) -> None:
     made = {name: owner.post("/groups", bodies.group(name=name)).json()["id"] for name in ("a", "a/")}
     sent = {"a": "a", "a/": "a", "a%2F": "a/", "a//": "a/", "a%2F/": "a/"}
     shown = {path: owner.get(f"/groups/byName/{path}").json()["id"] for path in sent}
@@ -199,7 +199,7 @@ def test_the_name_is_free_at_once(owner: ApiClient) -> None:
     assert owner.delete(f"/groups/{second.json()['id']}").status_code == 204
 
 
-def test_the_deletion_is_told_and_what_was_told_before_stays(owner: ApiClient) -> None:
+def test_the_deletion_is_recorded_and_earlier_events_stay(owner: ApiClient) -> None:
     made = owner.post("/groups", bodies.group(tags=["prod"])).json()
     assert owner.delete(f"/groups/{made['id']}").status_code == 204
     event = recorded("GROUP_DELETED_AUDIT")
@@ -277,6 +277,6 @@ def test_a_maker_deleted_meanwhile_makes_nothing(db: None) -> None:
     gone = Actor(ActorKind.KEY, new_id(), "abcdef")
     values = {"name": "payments", "org_id": org.id}
     with pytest.raises(ApiError) as refused:
-        project_create(values=values, owned_by_maker=True, actor=gone, now=clock.now())
+        project_create(values=values, owned_by_creator=True, actor=gone, now=clock.now())
     assert refused.value.code is ErrorCode.API_KEY_NOT_FOUND
     assert not Project.objects.exists()

@@ -111,7 +111,7 @@ def test_without_them_a_window_occurs_once_for_all_targets(
     ],
     ids=str,
 )
-def test_a_wrong_field_is_named_and_nothing_is_made(
+def test_a_wrong_field_is_named_and_nothing_is_created(
     admin: ApiClient, project: Project, changes: dict[str, Any], code: str, fields: list[str]
 ) -> None:
     if changes.get("matchers") == MATCHERS and "alertTypeNames" not in changes:
@@ -213,7 +213,7 @@ def test_recurrence_and_matchers_are_recorded(admin: ApiClient, project: Project
     assert (change["param"], change["old"]) == ("recurrence", said["recurrence"])
 
 
-def test_the_list_has_windows_that_occur_again_and_not_those_that_are_over(
+def test_the_list_has_windows_that_occur_again_and_no_ended_windows(
     admin: ApiClient, project: Project
 ) -> None:
     start = (clock.now() - timedelta(days=100)).astimezone(UTC)

@@ -23,7 +23,7 @@ def matched(field: str, operator: str, value: str) -> dict[str, Any]:
 
 
 class TestQueryParameters:
-    """What was sent stands in the answer."""
+    """What was sent is in the answer."""
 
     def test_an_unknown_metric_is_named(self, owner: ApiClient, project: Project) -> None:
         host = owner.post(f"/groups/{project.id}/hosts", bodies.new_host()).json()["id"]

@@ -33,7 +33,7 @@ def measured(*samples: dict[str, Any]) -> dict[str, Any]:
     return report(host(measurements=list(samples)))
 
 
-def told(*events: dict[str, Any]) -> dict[str, Any]:
+def report_of_events(*events: dict[str, Any]) -> dict[str, Any]:
     """A report of these events."""
     return report(events=list(events))
 
@@ -46,7 +46,10 @@ def told(*events: dict[str, Any]) -> dict[str, Any]:
         (report(host(), host(port=27018), host(hostname="::1")), (3, 0, 0)),
         (measured(sample(), sample(number=-1.5), sample(metricName="SYSTEM_MEMORY_FREE")), (1, 3, 0)),
         (report(host(databases=[{"databaseName": "a", "measurements": [sample()]}])), (1, 1, 0)),
-        (told({"eventTypeName": "PRIMARY_ELECTED"}, {"eventTypeName": "HOST_ROLLBACK"}), (0, 0, 2)),
+        (
+            report_of_events({"eventTypeName": "PRIMARY_ELECTED"}, {"eventTypeName": "HOST_ROLLBACK"}),
+            (0, 0, 2),
+        ),
     ],
 )
 def test_a_report_is_taken_and_counted(
@@ -216,10 +219,18 @@ def test_values_are_kept_in_the_metrics_base_unit(
             "INVALID_ATTRIBUTE",
         ),
         (measured(sample(timestamp="2026-11-21")), "hosts[0].measurements[0].timestamp", "INVALID_ATTRIBUTE"),
-        (told({}), "events[0].eventTypeName", "MISSING_ATTRIBUTE"),
-        (told({"eventTypeName": "NOPE"}), "events[0].eventTypeName", "INVALID_ENUM_VALUE"),
-        (told({"eventTypeName": "SHARD_ADDED", "port": 0}), "events[0].port", "INVALID_ATTRIBUTE"),
-        (told({"eventTypeName": "SHARD_ADDED", "userId": "x"}), "events[0].userId", "INVALID_ATTRIBUTE"),
+        (report_of_events({}), "events[0].eventTypeName", "MISSING_ATTRIBUTE"),
+        (report_of_events({"eventTypeName": "NOPE"}), "events[0].eventTypeName", "INVALID_ENUM_VALUE"),
+        (
+            report_of_events({"eventTypeName": "SHARD_ADDED", "port": 0}),
+            "events[0].port",
+            "INVALID_ATTRIBUTE",
+        ),
+        (
+            report_of_events({"eventTypeName": "SHARD_ADDED", "userId": "x"}),
+            "events[0].userId",
+            "INVALID_ATTRIBUTE",
+        ),
     ],
 )
 def test_a_wrong_field_refuses_the_whole_report(
@@ -274,7 +285,7 @@ def test_a_time_is_at_most_an_hour_old_and_five_minutes_ahead(
 ) -> None:
     moment = (NOW - age).isoformat()
     assert agent.report(project.id, measured(sample(timestamp=moment))).status_code == status
-    body = told({"eventTypeName": "SHARD_ADDED", "created": moment})
+    body = report_of_events({"eventTypeName": "SHARD_ADDED", "created": moment})
     assert agent.report(project.id, body).status_code == status
 
 
@@ -292,7 +303,7 @@ def test_a_reported_event_carries_its_time_its_place_and_the_reporter(
         "opType": "INSERT",
         "created": "2099-11-21T11:30:00Z",
     }
-    assert agent.report(project.id, told(event), REMOTE_ADDR="192.0.2.7").status_code == 202
+    assert agent.report(project.id, report_of_events(event), REMOTE_ADDR="192.0.2.7").status_code == 202
     path = f"/groups/{project.id}/events?eventType=DATA_EXPLORER_CRUD"
     (shown,) = reader.get(path).json()["results"]
     assert {name: shown[name] for name in event} == event
@@ -304,7 +315,7 @@ def test_a_reported_event_carries_its_time_its_place_and_the_reporter(
 @each("name", [spec.name for spec in EVENT_TYPES.values()])
 def test_an_agent_reports_only_what_is_marked_reported(agent: ApiClient, project: Project, name: str) -> None:
     spec = next(spec for spec in EVENT_TYPES.values() if spec.name == name)
-    answer = agent.report(project.id, told({"eventTypeName": name}))
+    answer = agent.report(project.id, report_of_events({"eventTypeName": name}))
     assert answer.status_code == (202 if spec.reported else 400)
     if not spec.reported:
         (bad,) = answer.json()["badFields"]

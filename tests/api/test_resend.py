@@ -80,7 +80,7 @@ def test_an_id_that_leads_nowhere_is_named(
     assert refusal(resend(monitor, make_failed_notification(project), **{part: value})) == (404, expected)
 
 
-def test_it_is_looked_for_among_those_of_its_alert(project: Project, monitor: ApiClient) -> None:
+def test_it_is_looked_for_in_its_alert(project: Project, monitor: ApiClient) -> None:
     notification, other = make_failed_notification(project), make_alert(project)
     assert refusal(resend(monitor, notification, alert=other.id)) == (404, "NOTIFICATION_NOT_FOUND")
     notification.refresh_from_db()
@@ -92,7 +92,7 @@ def test_another_project_s_is_not_found(monitor: ApiClient, project: Project) ->
     assert refusal(resend(monitor, notification, group=project.id)) == (404, "ALERT_NOT_FOUND")
 
 
-def test_whom_a_global_configuration_tells_is_not_told(project: Project, monitor: ApiClient) -> None:
+def test_recipients_of_a_global_configuration_are_not_shown(project: Project, monitor: ApiClient) -> None:
     notification = make_failed_notification(project, make_alert(project, is_global=True))
     document = resend(monitor, notification).json()
     assert document["status"] == "PENDING"

@@ -139,7 +139,7 @@ def test_one_result_goes_into_an_envelope(owner: ApiClient, flag: str) -> None:
     assert owner.get(f"?envelope={flag}").json() == {"status": 200, "content": bare}
 
 
-def test_a_list_gets_the_status_beside_its_results(owner: ApiClient, known: Mapping[str, str]) -> None:
+def test_a_list_gets_the_status_next_to_its_results(owner: ApiClient, known: Mapping[str, str]) -> None:
     shown = owner.get("/groups?envelope=true").json()
     assert set(shown) == {"status", "results", "links", "totalCount"}
     assert (shown["status"], shown["totalCount"]) == (200, len(shown["results"]))
@@ -204,7 +204,7 @@ def test_a_foreign_host_is_refused_before_anything_is_written(owner: ApiClient) 
 
 
 @each("host", ["evil.example", "testserver.evil.example", "a b", "[::1", ""])
-def test_a_foreign_host_is_refused_where_links_are_made(owner: ApiClient, host: str) -> None:
+def test_a_foreign_host_is_refused_where_links_are_created(owner: ApiClient, host: str) -> None:
     answer = owner.get("", HTTP_HOST=host)
     assert answer.status_code == (200 if host == "" else 400)
     assert "evil" not in json.dumps(answer.json().get("links", ""))

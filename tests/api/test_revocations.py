@@ -31,7 +31,7 @@ Revocation = Callable[[ApiClient, Project, KeyPair], object]
 
 @pytest.fixture(autouse=True)
 def _described() -> None:
-    """The document that answers are held against is made before the threads ask for it."""
+    """The document that answers are held against is created before the threads ask for it."""
     openapi_document()
 
 

@@ -120,7 +120,7 @@ def test_another_types_secrets_are_no_credentials(project: Project, path: str) -
     assert ask(path).status_code == 401
 
 
-def test_other_methods_are_405_for_those_who_may_read(scraped: Project, path: str) -> None:
+def test_other_methods_are_405_for_readers(scraped: Project, path: str) -> None:
     answer = ask(path, method="POST", body=b"{}")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
 

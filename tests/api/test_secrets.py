@@ -41,7 +41,7 @@ from tests.integration.alerting.pipeline import deliver_one
 RAN = {"GET": 0, "POST": 1, "PUT": 2, "PATCH": 3, "DELETE": 9}
 WRITES = sorted(
     (route for route in ROUTES if route.method != "GET"),
-    # What is made is made first, what ends something comes last, and what stands on it before it.
+    # What is created is created first, what ends something comes last, and what is on it before it.
     key=lambda route: (RAN[route.method], -len(route.template) if route.method == "DELETE" else 0),
 )
 _EVERYTHING = "includeRaw=true&envelope=true&granularity=PT1M&period=PT1H"
@@ -171,29 +171,31 @@ def test_no_command_prints_a_secret_of_others(
     _assert_nowhere(witness, [(command[0], printed.out + printed.err), ("the log", caplog.text)])
 
 
-_TOLD = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})|password +(\S+)")
+_PRINTED = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})|password +(\S+)")
 
 
 @pytest.mark.parametrize("command", ["demo", "bootstrap"])
-def test_a_command_prints_only_the_secrets_it_tells_of(
+def test_a_command_prints_only_the_secrets_it_announces(
     db: None, command: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     options = {"username": "ada@example.com"} if command == "bootstrap" else {}
     call_command(command, **options)
     printed = capsys.readouterr()
-    told = {secret for found in _TOLD.finditer(printed.out) for secret in found.groups() if secret}
-    assert len(told) > 1
-    for secret in {*kept_secrets(), *told}:
+    printed_secrets = {
+        secret for found in _PRINTED.finditer(printed.out) for secret in found.groups() if secret
+    }
+    assert len(printed_secrets) > 1
+    for secret in {*kept_secrets(), *printed_secrets}:
         assert secret not in caplog.text
         assert secret not in printed.err
     assert not [secret for secret in kept_secrets() if secret in printed.out]
     for table, row in _rows():
-        assert not [secret for secret in told if secret in row], table
+        assert not [secret for secret in printed_secrets if secret in row], table
 
 
 def _records(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
-    """Log records with all they carry beside their message."""
+    """Log records with all they carry next to their message."""
     return [(f"log of {record.name}", str(vars(record))) for record in caplog.records]
 
 

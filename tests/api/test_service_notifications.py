@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 class ServiceCase(NamedTuple):
     """One service: its settings, what a notification and an integration say of it, and what tells them apart.
 
-    `{url}` stands for the receiver's address; `seen` are texts of the request, for a notification's own
+    `{url}` means the receiver's address; `seen` are texts of the request, for a notification's own
     credentials and for the integration's.
     """
 
@@ -70,7 +70,9 @@ def filled(fields: dict[str, str], receiver: HttpReceiver) -> dict[str, str]:
     return {name: value.format(url=receiver.url("")) for name, value in fields.items()}
 
 
-def told(admin: ApiClient, project: Project, receiver: HttpReceiver, **notification: Any) -> ReceivedRequest:
+def request_of_test(
+    admin: ApiClient, project: Project, receiver: HttpReceiver, **notification: Any
+) -> ReceivedRequest:
     """What the receiver gets when a configuration with that notification is tested."""
     path = f"/groups/{project.id}/alertConfigs"
     made = admin.post(path, alert_config(notifications=[notification]))
@@ -87,23 +89,25 @@ def text_of(request: ReceivedRequest) -> str:
 
 
 @SERVICES
-def test_a_service_is_told_with_the_notifications_own_credentials(
+def test_a_service_is_notified_with_the_notifications_own_credentials(
     admin: ApiClient, project: Project, receiver: HttpReceiver, name: str
 ) -> None:
     admin.post(f"/groups/{project.id}/integrations/{name}", filled(CASES[name].integration, receiver))
-    request = told(admin, project, receiver, typeName=name, **filled(CASES[name].notification, receiver))
+    request = request_of_test(
+        admin, project, receiver, typeName=name, **filled(CASES[name].notification, receiver)
+    )
     own, shared = CASES[name].seen
     assert own in text_of(request)
     assert shared not in text_of(request)
 
 
 @SERVICES
-def test_a_service_is_told_with_the_integrations_credentials_where_there_are_no_others(
+def test_a_service_is_notified_with_the_integrations_credentials_where_there_are_no_others(
     admin: ApiClient, project: Project, receiver: HttpReceiver, name: str
 ) -> None:
     made = admin.post(f"/groups/{project.id}/integrations/{name}", filled(CASES[name].integration, receiver))
     assert made.status_code == 201
-    request = told(admin, project, receiver, typeName=name)
+    request = request_of_test(admin, project, receiver, typeName=name)
     own, shared = CASES[name].seen
     assert shared in text_of(request)
     assert own not in text_of(request)

@@ -52,7 +52,7 @@ def test_a_stranger_given_a_role_is_shown(org_owner: ApiClient, stranger: User, 
 
 @each("roles", ["none", "one"])
 @each("field", ["emailAddress", "username", "firstName", "mobileNumber"])
-def test_guessing_what_is_stored_tells_nothing(
+def test_guessing_what_is_stored_shows_nothing(
     org_owner: ApiClient, stranger: User, project: Project, field: str, roles: str
 ) -> None:
     known = {"emailAddress": EMAIL, "username": "Eve", "firstName": "Ada", "mobileNumber": "+1"}

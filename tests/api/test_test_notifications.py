@@ -53,7 +53,7 @@ def try_out(admin: ApiClient, path: str, *notifications: dict[str, Any]) -> list
     return results
 
 
-def told_by(receiver: HttpReceiver, path: str = "/hook") -> dict[str, Any]:
+def config_of_receivers(receiver: HttpReceiver, path: str = "/hook") -> dict[str, Any]:
     """A notification by webhook to the receiver."""
     return webhook(webhookUrl=receiver.url(path))
 
@@ -61,7 +61,7 @@ def told_by(receiver: HttpReceiver, path: str = "/hook") -> dict[str, Any]:
 def test_it_is_delivered_by_every_channel(
     admin: ApiClient, path: str, http_receiver: HttpReceiver, mail_receiver: MailReceiver
 ) -> None:
-    assert try_out(admin, path, email(), told_by(http_receiver)) == [
+    assert try_out(admin, path, email(), config_of_receivers(http_receiver)) == [
         {"typeName": "EMAIL", "status": "DELIVERED"},
         {"typeName": "WEBHOOK", "status": "DELIVERED"},
     ]
@@ -90,7 +90,7 @@ def test_a_mail_says_that_it_is_a_test_and_of_what(
 def test_a_webhook_gets_the_event_that_records_the_test(
     admin: ApiClient, path: str, project: Project, http_receiver: HttpReceiver
 ) -> None:
-    try_out(admin, path, told_by(http_receiver), told_by(http_receiver))
+    try_out(admin, path, config_of_receivers(http_receiver), config_of_receivers(http_receiver))
     first, other = http_receiver.requests
     document = json.loads(first.body)
     event = admin.get(f"/groups/{project.id}/events/{document['id']}").json()
@@ -117,16 +117,18 @@ def test_a_webhook_gets_the_event_that_records_the_test(
         (302, "the receiver answered 302; redirects are not followed"),
     ],
 )
-def test_a_refusal_is_told_without_what_the_receiver_said(
+def test_a_refusal_is_reported_without_what_the_receiver_said(
     admin: ApiClient, path: str, http_receiver: HttpReceiver, status: int, reason: str
 ) -> None:
     http_receiver.answer(status, {"Location": "http://example.com/elsewhere"}, WRONG_DOCUMENT)
     failed = {"typeName": "WEBHOOK", "status": "FAILED", "reason": reason}
-    assert try_out(admin, path, told_by(http_receiver)) == [failed]
+    assert try_out(admin, path, config_of_receivers(http_receiver)) == [failed]
     assert len(http_receiver.requests) == 1
 
 
-def test_a_refusing_mail_server_is_told(admin: ApiClient, path: str, mail_receiver: MailReceiver) -> None:
+def test_the_refusal_of_a_mail_server_is_shown(
+    admin: ApiClient, path: str, mail_receiver: MailReceiver
+) -> None:
     mail_receiver.recipient_answer = "550 what the receiver answered"
     failed = {"typeName": "EMAIL", "status": "FAILED", "reason": "the mail server answered 550"}
     assert try_out(admin, path, email()) == [failed]
@@ -144,7 +146,7 @@ def test_one_that_fails_does_not_keep_the_others(
     admin: ApiClient, path: str, http_receiver: HttpReceiver, mail_receiver: MailReceiver
 ) -> None:
     http_receiver.answer(503)
-    results = try_out(admin, path, told_by(http_receiver), email())
+    results = try_out(admin, path, config_of_receivers(http_receiver), email())
     assert [result["status"] for result in results] == ["FAILED", "DELIVERED"]
 
 
@@ -157,14 +159,14 @@ def test_all_are_sent_at_the_same_time(admin: ApiClient, path: str, http_receive
         handler.end_headers()
 
     http_receiver.behave(behaviour)
-    results = try_out(admin, path, *[told_by(http_receiver)] * 3)
+    results = try_out(admin, path, *[config_of_receivers(http_receiver)] * 3)
     assert [result["status"] for result in results] == ["DELIVERED"] * 3
 
 
 def test_a_disabled_configuration_can_be_tested(
     admin: ApiClient, path: str, http_receiver: HttpReceiver
 ) -> None:
-    made = make(admin, path, told_by(http_receiver), enabled=False)
+    made = make(admin, path, config_of_receivers(http_receiver), enabled=False)
     answer = admin.request("POST", f"{path}/{made['id']}/test")
     assert answer.json()["results"][0]["status"] == "DELIVERED"
     assert admin.get(f"{path}/{made['id']}").json() == made
@@ -173,7 +175,7 @@ def test_a_disabled_configuration_can_be_tested(
 def test_it_leaves_an_event_and_nothing_else(
     admin: ApiClient, path: str, http_receiver: HttpReceiver
 ) -> None:
-    made = make(admin, path, told_by(http_receiver))
+    made = make(admin, path, config_of_receivers(http_receiver))
     Signal.objects.all().delete()
     before = set(Event.objects.values_list("id", flat=True))
     admin.request("POST", f"{path}/{made['id']}/test", REMOTE_ADDR="192.0.2.7")
@@ -189,7 +191,10 @@ def test_no_secret_is_in_answer_event_or_log(
 ) -> None:
     http_receiver.answer(500, {}, WRONG_DOCUMENT)
     made = make(
-        admin, path, told_by(http_receiver, f"/{SECRET}"), webhook(webhookUrl=f"http://[::1]/{SECRET}")
+        admin,
+        path,
+        config_of_receivers(http_receiver, f"/{SECRET}"),
+        webhook(webhookUrl=f"http://[::1]/{SECRET}"),
     )
     with caplog.at_level("DEBUG"):
         answer = admin.request("POST", f"{path}/{made['id']}/test")
@@ -202,7 +207,7 @@ def test_no_secret_is_in_answer_event_or_log(
 def test_secrets_that_cannot_be_opened_fail_with_that_reason(
     admin: ApiClient, path: str, http_receiver: HttpReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = make(admin, path, told_by(http_receiver))
+    made = make(admin, path, config_of_receivers(http_receiver))
     NotificationSetting.objects.update(secrets="not encrypted by us")
     (result,) = admin.request("POST", f"{path}/{made['id']}/test").json()["results"]
     assert result["reason"] == SECRETS_UNREADABLE
@@ -212,7 +217,7 @@ def test_secrets_that_cannot_be_opened_fail_with_that_reason(
 def test_one_notification_is_tested_and_no_other(
     admin: ApiClient, path: str, http_receiver: HttpReceiver, mail_receiver: MailReceiver
 ) -> None:
-    made = make(admin, path, email(), told_by(http_receiver), told_by(http_receiver))
+    made = make(admin, path, email(), config_of_receivers(http_receiver), config_of_receivers(http_receiver))
     chosen = made["notifications"][1]["id"]
     answer = admin.request("POST", f"{path}/{made['id']}/test?notificationId={chosen}")
     assert answer.status_code == 200
@@ -226,7 +231,7 @@ def test_a_notification_the_configuration_has_not_is_not_tested(
     admin: ApiClient, path: str, http_receiver: HttpReceiver, settings: Settings
 ) -> None:
     settings.OPSAPI_RATE_TEST_NOTIFICATIONS = 1
-    made, other = (make(admin, path, told_by(http_receiver)) for _ in range(2))
+    made, other = (make(admin, path, config_of_receivers(http_receiver)) for _ in range(2))
     before = Event.objects.count()
     for wrong, status, code in (
         ("a" * 24, 404, "NOTIFICATION_NOT_FOUND"),
@@ -244,7 +249,7 @@ def test_a_notification_the_configuration_has_not_is_not_tested(
 def test_a_body_is_not_looked_at(
     admin: ApiClient, path: str, http_receiver: HttpReceiver, body: object
 ) -> None:
-    made = make(admin, path, told_by(http_receiver))
+    made = make(admin, path, config_of_receivers(http_receiver))
     answer = admin.request("POST", f"{path}/{made['id']}/test", body, content_type="text/plain")
     assert answer.status_code == 200
     assert admin.get(f"{path}/{made['id']}").json() == made
@@ -253,7 +258,7 @@ def test_a_body_is_not_looked_at(
 def test_a_deleted_configuration_is_not_tested(
     admin: ApiClient, path: str, http_receiver: HttpReceiver
 ) -> None:
-    made = make(admin, path, told_by(http_receiver))
+    made = make(admin, path, config_of_receivers(http_receiver))
     admin.delete(f"{path}/{made['id']}")
     answer = admin.request("POST", f"{path}/{made['id']}/test")
     assert (answer.status_code, answer.json()["errorCode"]) == (404, "ALERT_CONFIG_NOT_FOUND")
@@ -271,7 +276,7 @@ class TestThrottle:
         self, owner: ApiClient, path: str, http_receiver: HttpReceiver
     ) -> None:
         with time_machine.travel(START, tick=False):
-            first, other = (make(owner, path, *[told_by(http_receiver)] * 2) for _ in range(2))
+            first, other = (make(owner, path, *[config_of_receivers(http_receiver)] * 2) for _ in range(2))
             for made in (first, other):
                 assert owner.request("POST", f"{path}/{made['id']}/test").status_code == 200
             before = Event.objects.count()
@@ -286,13 +291,13 @@ class TestThrottle:
     ) -> None:
         for project in ProjectFactory.create_batch(3):
             there = f"/groups/{project.id}/alertConfigs"
-            made = make(owner, there, told_by(http_receiver))
+            made = make(owner, there, config_of_receivers(http_receiver))
             assert owner.request("POST", f"{there}/{made['id']}/test").status_code == 200
 
     def test_what_is_refused_for_another_reason_does_not_count(
         self, admin: ApiClient, reader: ApiClient, path: str, http_receiver: HttpReceiver
     ) -> None:
-        made = make(admin, path, told_by(http_receiver))
+        made = make(admin, path, config_of_receivers(http_receiver))
         test = f"{path}/{made['id']}/test"
         for caller, refused, status in (
             (reader, test, 403),
@@ -307,7 +312,7 @@ class TestThrottle:
         self, admin: ApiClient, path: str, http_receiver: HttpReceiver, settings: Settings
     ) -> None:
         settings.OPSAPI_RATE_TEST_NOTIFICATIONS = 0
-        made = make(admin, path, told_by(http_receiver))
+        made = make(admin, path, config_of_receivers(http_receiver))
         for _ in range(12):
             assert admin.request("POST", f"{path}/{made['id']}/test").status_code == 200
 
@@ -317,7 +322,7 @@ def test_more_tests_than_a_process_takes_at_once_are_refused(
 ) -> None:
     places = BoundedSemaphore(1)
     monkeypatch.setattr(notification_tests, "_places", places)
-    made = make(admin, path, told_by(http_receiver))
+    made = make(admin, path, config_of_receivers(http_receiver))
     with places:
         answer = admin.request("POST", f"{path}/{made['id']}/test")
     assert (answer.status_code, answer.json()["errorCode"]) == (429, "RATE_LIMITED")

@@ -37,7 +37,7 @@ def path(project: Project) -> str:
     return f"/groups/{project.id}/alertConfigs"
 
 
-def test_people_are_told_each_for_themselves(
+def test_each_person_has_a_result(
     project: Project, admin: ApiClient, path: str, mail_receiver: MailReceiver
 ) -> None:
     make_member(project, "ada")
@@ -47,12 +47,12 @@ def test_people_are_told_each_for_themselves(
         {"typeName": "GROUP", "status": "DELIVERED"},
         {"typeName": "EMAIL", "status": "DELIVERED"},
     ]
-    told = sorted(recipient for mail in mail_receiver.mails for recipient in mail.recipients)
-    assert told == ["ada@example.com", "bob@example.com", "oncall@example.com"]
+    addresses = sorted(recipient for mail in mail_receiver.mails for recipient in mail.recipients)
+    assert addresses == ["ada@example.com", "bob@example.com", "oncall@example.com"]
     assert not Notification.objects.exists()
 
 
-def test_one_who_cannot_be_told_is_how_it_ended(
+def test_a_recipient_without_address_is_a_result(
     project: Project, admin: ApiClient, path: str, mail_receiver: MailReceiver
 ) -> None:
     make_member(project, "ada")
@@ -62,13 +62,13 @@ def test_one_who_cannot_be_told_is_how_it_ended(
     assert len(mail_receiver.mails) == 1
 
 
-def test_where_nobody_is_to_be_told_the_answer_says_so(project: Project, admin: ApiClient, path: str) -> None:
+def test_without_recipients_the_answer_says_so(project: Project, admin: ApiClient, path: str) -> None:
     (result,) = try_out(admin, path, alert_config(notifications=[GROUP]))
     assert result["status"] == "FAILED"
     assert result["reason"] == "no recipients: no user has the required role"
 
 
-def test_of_many_people_the_first_are_told(
+def test_only_the_first_of_many_people_are_notified(
     project: Project,
     admin: ApiClient,
     path: str,

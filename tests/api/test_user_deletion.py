@@ -8,7 +8,7 @@ from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.recipients import client as make_client
-from tests.api.recipients import group, make_user, org, refusal, since, statuses, told, wire
+from tests.api.recipients import group, make_user, org, recorded, refusal, since, statuses, wire
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_key, make_team
 from tests.racing import at_once
@@ -29,7 +29,7 @@ class TestDeleting:
         assert not RoleGrant.objects.filter(user__isnull=False).exists()
         assert not team.members.exists()
         events = since(before)
-        assert told(events) == [
+        assert recorded(events) == [
             ("USER_ROLES_CHANGED_AUDIT", project.id, None),
             ("REMOVED_FROM_GROUP", project.id, None),
             ("USER_ROLES_CHANGED_AUDIT", None, project.org_id),

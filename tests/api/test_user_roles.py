@@ -15,7 +15,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.ids import new_id
 from opsapi.roles import INSTALLATION, Grant, Role
-from tests.api.recipients import client, fields, group, held, make_user, org, refusal, since, told, wire
+from tests.api.recipients import client, fields, group, held, make_user, org, recorded, refusal, since, wire
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_team
@@ -196,7 +196,7 @@ class TestRoles:
         )
         assert self.patch(owner, user, *wanted).status_code == 200
         events = since(before)
-        assert told(events) == [
+        assert recorded(events) == [
             ("USER_ROLES_CHANGED_AUDIT", None, None),
             ("USER_ROLES_CHANGED_AUDIT", project.id, None),
             ("USER_ROLES_CHANGED_AUDIT", None, project.org_id),
@@ -239,7 +239,7 @@ class TestRoles:
     ) -> None:
         user, before = make_user(group(Role.GROUP_OWNER, project)), Event.objects.count()
         assert self.patch(owner, user).json()["roles"] == []
-        assert told(since(before)) == [
+        assert recorded(since(before)) == [
             ("USER_ROLES_CHANGED_AUDIT", project.id, None),
             ("REMOVED_FROM_GROUP", project.id, None),
         ]
@@ -300,9 +300,9 @@ def test_own_roles_can_be_written_back_unchanged(operator: tuple[User, Actor]) -
 def test_an_unknown_id_gets_the_same_answer_as_an_invisible_user(project: Project, body: Any) -> None:
     stranger, caller = make_user(username="stranger"), client(group(Role.GROUP_OWNER, project))
     answers = [caller.patch(f"/users/{user_id}", body) for user_id in (stranger.id, NOTHING)]
-    told = [
+    recorded = [
         (answer.status_code, answer.content.decode().replace(user_id, "ID"))
         for answer, user_id in zip(answers, (stranger.id, NOTHING), strict=True)
     ]
-    assert told[0] == told[1]
+    assert recorded[0] == recorded[1]
     assert held(stranger) == set()

@@ -10,7 +10,7 @@ from accesslist.models import Project, User
 from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
-from tests.api.recipients import client, fields, group, held, make_user, org, refusal, since, told, wire
+from tests.api.recipients import client, fields, group, held, make_user, org, recorded, refusal, since, wire
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_team
@@ -200,7 +200,7 @@ class TestMaking:
         assert "password" not in document
         assert owner.get(f"/users/{document['id']}").json() == document
         events = since(before)
-        assert told(events) == [
+        assert recorded(events) == [
             ("USER_CREATED_AUDIT", None, None),
             ("USER_ROLES_CHANGED_AUDIT", None, project.org_id),
             ("JOINED_ORG", None, project.org_id),

@@ -60,7 +60,7 @@ def test_its_command_exists(unit: SystemdUnit) -> None:
 
 
 @each_unit
-def test_its_settings_are_those_of_the_example(unit: SystemdUnit) -> None:
+def test_its_settings_equal_the_example(unit: SystemdUnit) -> None:
     given = _given(unit)
     assert given.keys() <= READ.keys() | {metric_files.VARIABLE}
     assert given["OPSAPI_ENV_FILE"] == unit.value("Unit", "AssertPathExists") == "/etc/opsapi/opsapi.env"

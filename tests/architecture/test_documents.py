@@ -4,12 +4,14 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from django.core.management import get_commands, load_command_class
 
 from automation.agent.settings import NAMES
 from opsapi.environment import READ
+from tests.architecture.test_names import PACKAGES
 from tests.deployment import HOME
 from tests.documents import DEPLOY, ROOT, Block, blocks, documents, name_of, prose, shell_blocks
 from tests.each import each
@@ -30,6 +32,8 @@ MANAGE = re.compile(r"manage\.py ((?:[^\n'`)|]|'[^'\n]*')+)")
 MAKE = re.compile(r"(?:^|[ ;])make(?: -C \S+)? ([a-z][a-z-]*)", re.MULTILINE)
 SETTING = re.compile(r"\b(OPSAPI_[A-Z0-9_]+|PROMETHEUS_MULTIPROC_DIR|DATABASE_URL|SECRET_KEY|EMAIL_URL)=")
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+MODULE = re.compile(r"^(?:[\w-]+/)*\w+\.py$")
+"""A module, by its path or by the end of it."""
 OUR_PATH = re.compile(r"^\.?(?:\w[\w-]*/)+(?:[\w-]+\.[a-z]+)?$")
 MADE_LATER = ("var/",)
 """By the platform itself, and by `make screenshots`."""
@@ -92,6 +96,12 @@ def test_every_file_of_ours_exists(path: Path) -> None:
             assert list(DEPLOY.glob(name)), name
 
 
+@each_document
+def test_every_module_that_is_named_exists(path: Path) -> None:
+    named = {name for text in INLINE.findall(prose(path)) for name in MODULE.findall(text)}
+    assert {name for name in named if not modules_named(name)} == set()
+
+
 def test_every_diagram_has_a_title_and_a_picture_and_every_picture_a_diagram() -> None:
     found = [diagram for path in documents() for diagram in DIAGRAM.findall(path.read_text())]
     assert all(diagram_title(diagram) for diagram in found)
@@ -102,6 +112,15 @@ def test_pictures_have_no_script_and_no_style_which_their_policy_would_refuse() 
     refused = re.compile(r"<script|<style|\s(?:style|href|xlink:href|on\w+)=")
     for path in PICTURES.iterdir():
         assert not refused.search(path.read_text()), path.name
+
+
+@cache
+def modules_named(name: str) -> list[Path]:
+    """The modules with this path, or with a path that ends like this."""
+    return [
+        *ROOT.glob(name),
+        *(path for package in (*PACKAGES, "tests") for path in ROOT.glob(f"{package}/**/{name}")),
+    ]
 
 
 def links(path: Path) -> Iterator[str]:

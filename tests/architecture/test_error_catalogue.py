@@ -45,7 +45,7 @@ def test_an_entry_is_raised_and_rendered(
 
 
 @each("code", [code for code in ErrorCode if code.status == 400])
-def test_a_validation_error_tells_every_field(
+def test_a_validation_error_shows_every_field(
     owner: ApiClient, monkeypatch: pytest.MonkeyPatch, code: ErrorCode
 ) -> None:
     faults = [BadField("a.b[0]", code, "is wrong", ["x", "y"]), BadField("c", code, "is wrong too")]
@@ -57,7 +57,7 @@ def test_a_validation_error_tells_every_field(
     ]
 
 
-def test_what_nobody_foresaw_is_told_without_a_trace(
+def test_an_unforeseen_error_is_answered_without_a_traceback(
     owner: ApiClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = raised(owner, monkeypatch, KeyError("a secret detail"))

@@ -1,4 +1,4 @@
-"""What the OpenAPI document tells beside the shape of answers: refusals, headers, examples, what is old."""
+"""What the OpenAPI document tells next to the shape of answers: refusals, headers, examples, what is old."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ def operation_of(route: Route) -> Mapping[str, Any]:
 
 
 def resolved(reference: str) -> Any:
-    """What a reference within the document stands for."""
+    """What a reference within the document means."""
     found: Any = openapi_document()
     for name in reference.removeprefix("#/").split("/"):
         found = found[name]
@@ -68,7 +68,7 @@ def test_every_reference_leads_somewhere() -> None:
 
 
 @each("route", ROUTES, ids=str)
-def test_an_operation_tells_every_refusal_with_its_codes(route: Route) -> None:
+def test_an_operation_shows_every_refusal_with_its_codes(route: Route) -> None:
     responses = operation_of(route)["responses"]
     expected = {"400", "500", "503"}
     expected |= {"401", "403", "429"} if route.needs_key else set()
@@ -82,7 +82,7 @@ def test_an_operation_tells_every_refusal_with_its_codes(route: Route) -> None:
 
 
 @each("route", ROUTES, ids=str)
-def test_an_operation_tells_the_headers_of_its_answers(route: Route) -> None:
+def test_an_operation_shows_the_headers_of_its_answers(route: Route) -> None:
     for status, response in operation_of(route)["responses"].items():
         whole = resolved(response["$ref"]) if "$ref" in response else response
         assert whole["description"]
@@ -183,7 +183,7 @@ def test_older_paths_and_parameters_are_marked() -> None:
     assert marked == {path for path in paths if path.startswith(f"{PUBLIC}/admin/whitelist")} != set()
 
 
-def test_callers_are_told_how_to_authenticate() -> None:
+def test_operations_name_their_authentication() -> None:
     schemes = openapi_document()["components"]["securitySchemes"]
     assert {name: (scheme["type"], scheme["scheme"]) for name, scheme in schemes.items()} == {
         "digest": ("http", "digest"),
@@ -191,8 +191,10 @@ def test_callers_are_told_how_to_authenticate() -> None:
     }
     for route in ROUTES:
         taken = ["digest", "basic"] if route.template.endswith("/discovery") else ["digest"]
-        told = [name for requirement in operation_of(route).get("security", ()) for name in requirement]
-        assert told == (taken if route.needs_key else []), route
+        named_schemes = [
+            name for requirement in operation_of(route).get("security", ()) for name in requirement
+        ]
+        assert named_schemes == (taken if route.needs_key else []), route
 
 
 def faults(reference: str, document: Any) -> list[str]:

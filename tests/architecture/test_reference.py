@@ -47,7 +47,7 @@ def test_the_documents_name_no_setting_that_is_not_read() -> None:
     assert {name for name in found if not OF_TESTS.fullmatch(name)} <= READ.keys() | NAMES | NAMES
 
 
-def test_the_defaults_in_the_example_are_those_that_count() -> None:
+def test_the_defaults_in_the_example_are_the_real_defaults() -> None:
     written = {
         name: default
         for entry in entries((ROOT / ".env.example").read_text())

@@ -21,7 +21,7 @@ from tests.factories.accesslist import OrganizationFactory
 ADDRESS = "192.0.2.7"
 PUBLIC = "/api/public/v1.0"
 INTEGRATION = "/groups/<group_id>/integrations/<path:integration_type>"
-TOLD: Mapping[str, tuple[Any, Sequence[str]]] = {
+RECORDED: Mapping[str, tuple[Any, Sequence[str]]] = {
     "POST /unauth/users": (bodies.user(), ["USER_CREATED_AUDIT USERS:NEW"]),
     "POST /users": (bodies.user(), ["USER_CREATED_AUDIT USERS:NEW"]),
     "PATCH /users/<user_id>": ({"roles": ["GLOBAL_READ_ONLY"]}, ["USER_ROLES_CHANGED_AUDIT ROLES:NEW"]),
@@ -282,10 +282,10 @@ REFUSED: Mapping[str, tuple[Any, str]] = {
         "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION",
     ),
 }
-"""Route → a body wrong only in what stands in the database already or not at all, and the code."""
+"""Route → a body wrong only in what is in the database already or not at all, and the code."""
 
 UNSIGNED = {"POST /unauth/users"}
-"""Where the event names the user who was made."""
+"""Where the event names the user who was created."""
 
 EMPTY_ONLY = {"DELETE /orgs/<org_id>"}
 """What takes an organization without projects."""
@@ -307,7 +307,7 @@ def row_of(route: Route) -> str:
 
 
 WRITES = [route for route in _WITH_BODIES if row_of(route) not in READS]
-_BY_ROW = {**READS, **{row: body for row, (body, _) in TOLD.items()}}
+_BY_ROW = {**READS, **{row: body for row, (body, _) in RECORDED.items()}}
 BODIES: Mapping[str, Any] = {
     str(route): _BY_ROW[row_of(route)] for route in _WITH_BODIES if row_of(route) in _BY_ROW
 }
@@ -330,7 +330,7 @@ def path_of(route: Route, known: Mapping[str, str]) -> str:
     return route.path({**known, **ANOTHER.get(str(route), {})})
 
 
-def told(event: Event) -> str:
+def words_of(event: Event) -> str:
     """An event as the table names it."""
     return " ".join([event.event_type, *(f"{each['type']}:{each['status']}" for each in event.diffs)])
 
@@ -354,18 +354,18 @@ def assert_says_what_changed(event: Event) -> None:
 
 
 def test_every_write_route_has_a_row() -> None:
-    assert {row_of(route) for route in WRITES} == set(TOLD)
-    assert set(REFUSED) <= set(TOLD)
+    assert {row_of(route) for route in WRITES} == set(RECORDED)
+    assert set(REFUSED) <= set(RECORDED)
 
 
 @each("route", WRITES, ids=str)
 def test_a_write_is_recorded(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
     before = list(Event.objects.values_list("id", flat=True))
-    body, expected = TOLD[row_of(route)]
+    body, expected = RECORDED[row_of(route)]
     answer = owner.request(route.method, path_of(route, known), body, base="", REMOTE_ADDR=ADDRESS)
     assert answer.status_code < 300
     recorded = Event.objects.exclude(id__in=before)
-    assert sorted(told(event) for event in recorded) == expected
+    assert sorted(words_of(event) for event in recorded) == expected
     for event in recorded:
         assert_says_who_and_from_where(event, route, owner)
         assert_says_what_changed(event)
@@ -397,7 +397,7 @@ def test_every_write_is_refused_when_something_of_the_key_was_revoked_since_it_w
     before = Event.objects.count()
     statuses = {
         str(route): owner.request(
-            route.method, path_of(route, known), TOLD[row_of(route)][0], base=""
+            route.method, path_of(route, known), RECORDED[row_of(route)][0], base=""
         ).status_code
         for route in WRITES
         if route.needs_key

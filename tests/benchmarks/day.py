@@ -33,9 +33,10 @@ def day_bytes(hosts: int, metrics: int) -> list[float]:
     """Fills a day that is long after today, measures it and drops it."""
     days_create([_DAY])
     with connection.cursor() as cursor:
-        values = {"begin": begin_of(_DAY), "hosts": hosts, "metrics": metrics}
         for minute in range(_MINUTES):
-            cursor.execute(_FILL, {**values, "minute": minute})
+            cursor.execute(
+                _FILL, {"begin": begin_of(_DAY), "hosts": hosts, "metrics": metrics, "minute": minute}
+            )
         cursor.execute(_SIZES, {"day": partition_name(_DAY)})
         sizes = cursor.fetchone()
         cursor.execute(f"DROP TABLE {partition_name(_DAY)}")

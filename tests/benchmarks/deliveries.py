@@ -20,7 +20,7 @@ from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import held_worker
 from tests.benchmarks.scene import BenchmarkScene
 from tests.eventually import eventually
-from tests.integration.embedded.sql import ask, tell
+from tests.integration.embedded.sql import ask, run_sql
 from tests.processes.platform import ROOT
 from tests.receivers import HttpReceiver
 
@@ -62,7 +62,7 @@ class Received:
         return (len(times) - 1) / (times[-1] - times[0])
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Begin again."""
         self.times.clear()
         for receiver in self._receivers:
             receiver.requests.clear()
@@ -75,16 +75,18 @@ class Received:
 def measure(scene: BenchmarkScene) -> list[Line]:
     """All of it; nothing of it is left to be sent."""
     with ExitStack() as stack:
-        told = Received([stack.enter_context(HttpReceiver(keeps_alive=True).running()) for _ in range(LIVE)])
+        inboxes = Received(
+            [stack.enter_context(HttpReceiver(keeps_alive=True).running()) for _ in range(LIVE)]
+        )
         dead = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1024))
-        bare = _bare_rate(scene, told)
+        bare = _bare_rate(scene, inboxes)
         before = cpu_seconds_by_kind(scene.platform.pid)
-        rate = _rate(scene, told)
+        rate = _rate(scene, inboxes)
         after = cpu_seconds_by_kind(scene.platform.pid)
         with _more_workers(scene, _WORKERS - 1):
-            four = _rate(scene, told)
-        seconds = _one_in_ten_dead(scene, told, f"http://127.0.0.1:{dead.getsockname()[1]}/")
-        tell(Layout(scene.platform.data_dir), _FORGET)
+            four = _rate(scene, inboxes)
+        seconds = _one_in_ten_dead(scene, inboxes, f"http://127.0.0.1:{dead.getsockname()[1]}/")
+        run_sql(Layout(scene.platform.data_dir), _FORGET)
     count = scene.pace.due
     spent = {kind: (after[kind] - before[kind]) / scene.pace.deliveries for kind in _KINDS}
     return [
@@ -105,29 +107,29 @@ def measure(scene: BenchmarkScene) -> list[Line]:
     ]
 
 
-def _rate(scene: BenchmarkScene, told: Received) -> float:
+def _rate(scene: BenchmarkScene, inboxes: Received) -> float:
     """Of as many as are due at once, all receivers alive."""
-    told.forget()
+    inboxes.forget()
     with held_worker(scene):
-        _make_due(scene, told.urls, scene.pace.deliveries)
-    told.wait(scene.pace.deliveries)
-    return told.rate()
+        _make_due(scene, inboxes.urls, scene.pace.deliveries)
+    inboxes.wait(scene.pace.deliveries)
+    return inboxes.rate()
 
 
-def _one_in_ten_dead(scene: BenchmarkScene, told: Received, dead: str) -> float:
-    """Seconds from when all were due until nine tenths were told."""
-    told.forget()
-    due = _make_due(scene, [*told.urls, dead], scene.pace.due)
-    told.wait(scene.pace.due * LIVE // (LIVE + 1))
-    return max(told.times.values()) - due
+def _one_in_ten_dead(scene: BenchmarkScene, inboxes: Received, dead: str) -> float:
+    """Seconds from when all were due until nine tenths were notified."""
+    inboxes.forget()
+    due = _make_due(scene, [*inboxes.urls, dead], scene.pace.due)
+    inboxes.wait(scene.pace.due * LIVE // (LIVE + 1))
+    return max(inboxes.times.values()) - due
 
 
-def _bare_rate(scene: BenchmarkScene, told: Received) -> float:
-    told.forget()
-    arguments = [str(scene.platform.data_dir), str(_THREADS), str(scene.pace.deliveries), *told.urls]
+def _bare_rate(scene: BenchmarkScene, inboxes: Received) -> float:
+    inboxes.forget()
+    arguments = [str(scene.platform.data_dir), str(_THREADS), str(scene.pace.deliveries), *inboxes.urls]
     command = [sys.executable, "-m", "tests.benchmarks.bare_deliveries", *arguments]
     subprocess.run(command, env=scene.platform.environment, cwd=ROOT, check=True)
-    return told.rate()
+    return inboxes.rate()
 
 
 def _make_due(scene: BenchmarkScene, urls: Sequence[str], count: int) -> float:

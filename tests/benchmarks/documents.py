@@ -45,10 +45,10 @@ def _microseconds(stored_text: str, sent_text: str) -> float:
     faults = document_faults(sent, stored)
     put_back, unknown = restored(sent, stored)
     new = completed(put_back, stored)
-    told = len(write(redacted(new))), len(process_changes(stored, new)), len(effects(stored, new, _NOW))
+    sizes = len(write(redacted(new))), len(process_changes(stored, new)), len(effects(stored, new, _NOW))
     took = (time.process_time() - begin) * 1_000_000
-    if faults or unknown or told[1] != len(new["processes"]) or told[2] != len(new["processes"]):
-        raise RuntimeError(f"the benchmark's documents are wrong: {faults[:1]} {unknown[:1]} {told}")
+    if faults or unknown or sizes[1] != len(new["processes"]) or sizes[2] != len(new["processes"]):
+        raise RuntimeError(f"the benchmark's documents are wrong: {faults[:1]} {unknown[:1]} {sizes}")
     return took
 
 

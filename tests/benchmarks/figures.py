@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One measured value beside the value it is compared with; `against` says what that is."""
+    """One measured value next to the value it is compared with; `against` says what that is."""
 
     row: str
     what: str

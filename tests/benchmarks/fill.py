@@ -35,7 +35,7 @@ _TYPES = (*["OUTSIDE_METRIC_THRESHOLD"] * 5, *["HOST_DOWN"] * 3, "NO_PRIMARY", "
 
 
 def main() -> None:
-    """Takes a Size and two receivers' URLs as arguments, writes what was made to stdout, as JSON."""
+    """Takes a Size and two receivers' URLs as arguments, writes what was created to stdout, as JSON."""
     size, receiver, secure = Size(**json.loads(sys.argv[1])), sys.argv[2], sys.argv[3]
     sys.stdout.write(json.dumps(asdict(fill(size, receiver, secure, clock.now()))))
 

@@ -25,7 +25,7 @@ _WAIT_SECONDS = 120.0
 
 
 def measure(scene: BenchmarkScene) -> list[Line]:
-    """Milliseconds a notification beside the promised six."""
+    """Milliseconds a notification next to the promised six."""
     return [
         Line(ROW, f"CPU a notification, {kind}", "ms", _cost(scene, per_report), LIMIT_MS, "promise")
         for kind, per_report in ((f"{_HOSTS} hosts a report", _HOSTS), ("one host a report", 1))
@@ -54,7 +54,7 @@ def _cost(scene: BenchmarkScene, per_report: int) -> float:
             eventually(partial(_has, received, expected), _WAIT_SECONDS, message="all webhooks")
 
     report(reachable=True)
-    down_and_up()  # connections, caches and plans are made
+    down_and_up()  # connections, caches and plans are created
     before = cpu_seconds([scene.platform.pid])
     for _ in range(_ROUNDS):
         down_and_up()

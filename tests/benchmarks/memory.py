@@ -14,7 +14,7 @@ _MIB = 1024
 
 
 def measure(scene: BenchmarkScene) -> list[Line]:
-    """Mebibytes per kind of process and in all; the bare server's beside the web server's."""
+    """Mebibytes per kind of process and in all; the bare server's next to the web server's."""
     found = by_kind(scene.platform.pid)
     bare = sum(by_kind(scene.bare_pid).values())
     lines = [

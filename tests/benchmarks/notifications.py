@@ -69,7 +69,7 @@ def measure(scene: BenchmarkScene) -> list[Line]:
         agent.metrics = _METRICS
         measured = _latencies(scene, agent.send)
         with _busy_processors():
-            beside_busy = _latencies(scene, agent.send)
+            next_to_busy = _latencies(scene, agent.send)
     kinds = (("without measurements", plain), ("with 20 measurements", measured))
     lines = [
         Line(ROW, f"{kind}, at {share:.0%}", "ms", percentile(times, share), percentile(bare, share), AGAINST)
@@ -77,7 +77,7 @@ def measure(scene: BenchmarkScene) -> list[Line]:
         for share in (0.5, 0.95)
     ]
     what = "while other processes use all cores, at 95%"
-    return [*lines, Line(ROW, what, "ms", percentile(beside_busy, 0.95), BUSY_LIMIT_MS, "promise")]
+    return [*lines, Line(ROW, what, "ms", percentile(next_to_busy, 0.95), BUSY_LIMIT_MS, "promise")]
 
 
 @contextmanager

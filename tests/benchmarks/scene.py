@@ -1,4 +1,4 @@
-"""What is measured: the real server on a filled database, the bare limit beside it, a receiver."""
+"""What is measured: the real server on a filled database, the bare limit next to it, a receiver."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Row 6, measured from outside: starts `evaluation` beside the platform, whose worker stands still."""
+"""Row 6, measured from outside: starts `evaluation` next to the platform, whose worker stands still."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ _EVALUATE = "import django; django.setup(); from tests.benchmarks import evaluat
 
 
 def measure(scene: BenchmarkScene) -> list[Line]:
-    """Milliseconds per signal; the limit is the cost beside the fewest configurations."""
+    """Milliseconds per signal; the limit is the cost next to the fewest configurations."""
     with held_worker(scene):
         done = subprocess.run(
             [sys.executable, "-c", _EVALUATE],

@@ -22,7 +22,7 @@ class SigningKey:
 
 
 class Signer:
-    """Signs requests of one key with one nonce, which is fetched when it is made (valid 300 s)."""
+    """Signs requests of one key with one nonce, which is fetched when it is created (valid 300 s)."""
 
     def __init__(self, address: Address, key: SigningKey) -> None:
         self.host = f"{address[0]}:{address[1]}"
@@ -42,7 +42,7 @@ class Signer:
         return request(method, target, self.host, body=body, headers={"Authorization": credentials})
 
     def repeated(self, target: str) -> Iterator[bytes]:
-        """The same GET for ever, each time signed anew."""
+        """The same GET for ever, each time signed again."""
         while True:
             yield self.signed("GET", target)
 

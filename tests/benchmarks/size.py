@@ -41,7 +41,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """Ids and keys (public, private) of what was made."""
+    """Ids and keys (public, private) of what was created."""
 
     group_id: str
     reader: tuple[str, str]

@@ -13,7 +13,7 @@ _AXE = Axe()
 def no_serious_faults(page: Page) -> None:
     """AssertionError with every serious or critical violation: its rule, and what breaks it."""
     found = _AXE.run(page).response["violations"]
-    faults = [_told(violation) for violation in found if violation["impact"] in _SERIOUS]
+    faults = [_described(violation) for violation in found if violation["impact"] in _SERIOUS]
     assert not faults, f"{page.url}:\n" + "\n".join(faults)
 
 
@@ -41,6 +41,6 @@ _SHOWS_FOCUS = """node => {
 }"""
 
 
-def _told(violation: dict[str, Any]) -> str:
+def _described(violation: dict[str, Any]) -> str:
     places = [" ".join(map(str, node["target"])) for node in violation["nodes"]]
     return f"  {violation['impact']} {violation['id']}: {violation['help']}: {'; '.join(places)}"

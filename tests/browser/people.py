@@ -37,6 +37,6 @@ def account_menu(page: Page) -> Locator:
 
 
 def log_out(page: Page) -> None:
-    """By the operator's menu, which stands on every page."""
+    """By the operator's menu, which is on every page."""
     account_menu(page).click()
     page.get_by_role("button", name="Log out").click()

@@ -22,7 +22,7 @@ DIRECTORY = ROOT / "docs" / "screenshots"
 _LIGHT, _DARK = (replace(look, width=1360, height=850) for look in (LIGHT, DARK))
 _METRICS = "OUTSIDE_METRIC_THRESHOLD"
 # Of who may log in, the first may do everything.
-_TOLD = re.compile(r"^  (\S+) +password (\S+)", re.MULTILINE)
+_PRINTED = re.compile(r"^  (\S+) +password (\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,9 @@ def _demonstration() -> Iterator[ScreenshotOperator]:
     with installation(OPSAPI_ENV_FILE=os.devnull) as platform:
         platform.start()
         filled = platform.manage("demo")
-        told = _TOLD.search(filled.stdout)
-        assert told, filled.stderr
-        yield ScreenshotOperator(platform.base_url, *told.groups())
+        printed = _PRINTED.search(filled.stdout)
+        assert printed, filled.stderr
+        yield ScreenshotOperator(platform.base_url, *printed.groups())
 
 
 def _parser() -> argparse.ArgumentParser:

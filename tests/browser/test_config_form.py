@@ -126,8 +126,8 @@ def test_the_keyboard_is_enough_to_make_one(console: Page, project: Project) -> 
     console.keyboard.type("+12025550100")
     console.keyboard.press("Enter")
     expect(console).to_have_url(PAGE)
-    told = config_facts(AlertConfig.objects.get(group=project))["notifications"]
-    assert [notification["typeName"] for notification in told] == ["EMAIL", "SMS"]
+    stored = config_facts(AlertConfig.objects.get(group=project))["notifications"]
+    assert [notification["typeName"] for notification in stored] == ["EMAIL", "SMS"]
 
 
 def test_a_notification_is_taken_out(console: Page, project: Project) -> None:

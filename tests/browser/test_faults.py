@@ -104,7 +104,7 @@ def test_a_page_wider_than_its_window_is_found(page: Page) -> None:
         fits_its_window(page)
 
 
-def test_what_the_keyboard_does_not_reach_is_found(page: Page) -> None:
+def test_elements_outside_of_the_keyboards_order_are_found(page: Page) -> None:
     page.set_content("<a href=#>one</a><button tabindex=-1>two</button>")
     with pytest.raises(AssertionError, match="not reached"):
         tab_to(page.get_by_role("button"))

@@ -7,7 +7,7 @@ from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow
 from opsapi.console.admin_urls import list_url
 from tests.browser.accessibility import fits_its_window, no_serious_faults, tab_to
-from tests.browser.viewports import LIGHT, PHONE, VIEWPORTS
+from tests.browser.viewports import FLOW_VIEWPORTS, LIGHT, PHONE, VIEWPORTS
 from tests.factories.alerting import make_alert
 from tests.factories.automation import make_host
 
@@ -79,7 +79,7 @@ def test_open_filters_and_chips_are_accessible(console: Page, project: Project) 
     fits_its_window(console)
 
 
-@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
+@pytest.mark.parametrize("look", FLOW_VIEWPORTS, ids=str)
 def test_a_new_window_says_what_it_mutes_while_it_is_filled_in(console: Page, project: Project) -> None:
     for name in ("db1", "db2"):
         make_host(project, name)

@@ -23,7 +23,7 @@ _PRESSED_TWICE = """button => {
 }"""
 
 
-def test_a_key_is_made_and_its_private_part_is_shown_once(console: Page, project: Project) -> None:
+def test_a_key_is_created_and_its_private_part_is_shown_once(console: Page, project: Project) -> None:
     console.context.grant_permissions(["clipboard-read", "clipboard-write"])
     console.goto(START)
     console.get_by_role("link", name="API keys").click()
@@ -48,7 +48,7 @@ def test_a_key_is_made_and_its_private_part_is_shown_once(console: Page, project
     assert private not in console.content()
 
 
-def test_a_key_is_made_once_by_an_impatient_operator(console: Page) -> None:
+def test_a_key_is_created_once_by_an_impatient_operator(console: Page) -> None:
     console.goto("/admin/accesslist/apikey/add/")
     console.get_by_label("Description").fill("pipeline")
     console.get_by_label("GLOBAL_READ_ONLY").check()

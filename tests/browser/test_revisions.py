@@ -1,4 +1,4 @@
-"""Two versions of an automation document: beside each other, and on a phone one after the other."""
+"""Two versions of an automation document: next to each other, and on a phone one after the other."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def _line(table: Locator, text: str) -> Any:
 
 
 @pytest.mark.parametrize("look", [LIGHT, DARK], ids=str)
-def test_a_line_stands_beside_what_it_was(look: Viewport, console: Page, project: Project) -> None:
+def test_a_line_is_next_to_what_it_was(look: Viewport, console: Page, project: Project) -> None:
     table = _open(console, project)
     old, new = _line(table, '"a": 1'), _line(table, '"a": 2')
     assert old["y"] == new["y"]

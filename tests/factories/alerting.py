@@ -1,4 +1,4 @@
-"""Alert configurations, made through the service; alerts and notifications as they lie in the database."""
+"""Alert configurations, created through the service; alerts and notifications as they lie in the database."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

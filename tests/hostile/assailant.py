@@ -14,7 +14,7 @@ from tests.client import ApiClient
 OURS = ("accesslist", "alerting", "automation", "events", "integrations")
 COUNTS = "events_eventcount"
 """The numbers of events, which triggers write."""
-BESIDE = frozenset({"accesslist_digestuse", "accesslist_ratewindow", COUNTS})
+IGNORED = frozenset({"accesslist_digestuse", "accesslist_ratewindow", COUNTS})
 """Tables that a refused request may write, used nonces and how often an address failed, and COUNTS."""
 
 ALWAYS = frozenset({"error", "reason", "errorCode", "detail", "parameters"})
@@ -24,7 +24,7 @@ class Assailant:
     """Tries requests, each from the same state, which it leaves as it was."""
 
     def __init__(self, client: ApiClient, known: Mapping[str, str]) -> None:
-        """`known` are the ids that stand for the parameters of paths."""
+        """`known` are the ids that mean the parameters of paths."""
         self.client = client
         self.known = known
         self.tried = 0
@@ -40,12 +40,12 @@ class Assailant:
         with transaction.atomic():
             before = self._counts
             answer = self.client.request(method, target, body, base="", **options)
-            told = f"{method} {target[:300]} {(body or b'')[:300]!r} {str(options)[:300]}"
-            assert answer.status_code < 500, f"{told}: {answer.content[:500]!r}"
+            described = f"{method} {target[:300]} {(body or b'')[:300]!r} {str(options)[:300]}"
+            assert answer.status_code < 500, f"{described}: {answer.content[:500]!r}"
             if answer.status_code >= 400:
-                check_refusal(answer, method, told)
+                check_refusal(answer, method, described)
             if answer.status_code >= 400 or method in {"GET", "HEAD"}:
-                assert counts() == before, f"{told}: {answer.status_code}, but rows changed"
+                assert counts() == before, f"{described}: {answer.status_code}, but rows changed"
             transaction.set_rollback(True)
         return answer
 
@@ -60,7 +60,7 @@ def counts() -> dict[str, int]:
     tables = [
         model._meta.db_table
         for model in apps.get_models()
-        if model.__module__.partition(".")[0] in OURS and model._meta.db_table not in BESIDE
+        if model.__module__.partition(".")[0] in OURS and model._meta.db_table not in IGNORED
     ]
     columns = ", ".join(f'(SELECT count(*) FROM "{table}")' for table in tables)  # noqa: S608 - our own names
     with connection.cursor() as cursor:
@@ -69,18 +69,18 @@ def counts() -> dict[str, int]:
     return dict(zip(tables, row or (), strict=True))
 
 
-def check_refusal(answer: Any, method: str, told: str) -> None:
+def check_refusal(answer: Any, method: str, described: str) -> None:
     """Raise AssertionError when a refusal does not have the one shape of refusals."""
-    assert answer.headers["Content-Type"].startswith("application/json"), told
+    assert answer.headers["Content-Type"].startswith("application/json"), described
     if method == "HEAD":
         return
     document = answer.json()
     if "content" in document:
-        assert document["status"] == answer.status_code, told
+        assert document["status"] == answer.status_code, described
         document = document["content"]
-    assert set(document) - {"badFields"} == ALWAYS, told
-    assert document["error"] == answer.status_code, told
-    assert ErrorCode[document["errorCode"]].status == answer.status_code, told
+    assert set(document) - {"badFields"} == ALWAYS, described
+    assert document["error"] == answer.status_code, described
+    assert ErrorCode[document["errorCode"]].status == answer.status_code, described
     faults = document.get("badFields", [])
-    assert len(faults) <= MOST_FAULTS, told
-    assert all(fault["field"] and fault["message"] for fault in faults), told
+    assert len(faults) <= MOST_FAULTS, described
+    assert all(fault["field"] and fault["message"] for fault in faults), described

@@ -41,7 +41,7 @@ class BarrageTally:
     requests: int = 0
     statuses: Counter[int] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    leaked: list[str] = field(default_factory=list)
     """Answers with a secret."""
     shapeless: list[str] = field(default_factory=list)
     """Refusals that are no error document."""
@@ -66,7 +66,7 @@ class BarrageTally:
             classes[status // 100] += number
         unsupported = sum(self.statuses[status] for status in UNSUPPORTED)
         numbers = [self.requests, classes[2] + classes[3], classes[4], unsupported, classes[0]]
-        found = [len(self.faults), len(self.told)]
+        found = [len(self.faults), len(self.leaked)]
         cells = [kind, *(f"{number:,}" for number in [*numbers, *found])]
         times = [f"{seconds * 1000:.0f} ms" for seconds, _ in (self.slowest_refusal, self.slowest)]
         return f"| {' | '.join([*cells, *times])} |"
@@ -117,7 +117,7 @@ class Barrage:
 
     def send_octets(self, pieces: Sequence[bytes]) -> None:
         """Send anything on a connection of its own."""
-        self._judge(ask_alone(self.target.port, pieces), b"".join(pieces))
+        self._check(ask_alone(self.target.port, pieces), b"".join(pieces))
 
     def values(self, caller: HostileCaller) -> Mapping[str, str]:
         """The values of good credentials."""
@@ -152,18 +152,18 @@ class Barrage:
             answer = ask_alone(self.target.port, [octets])
         else:
             answer = self._connection.ask(octets, method)
-        self._judge(answer, octets, may_publish=may_publish)
+        self._check(answer, octets, may_publish=may_publish)
         if answer.status >= 400 and method != "HEAD" and not is_error_document(answer):
             self.tally.shapeless.append(shown_of(answer, octets))
         return answer
 
-    def _judge(self, answer: TimedAnswer, octets: bytes, *, may_publish: bool = False) -> None:
+    def _check(self, answer: TimedAnswer, octets: bytes, *, may_publish: bool = False) -> None:
         self.tally.add(answer, octets)
         text = answer.text
         self.keys.update(_PRIVATE_KEY.findall(text))
         secrets = self.target.secrets - {bodies.SECRET} if may_publish else self.target.secrets
         if any(secret in text for secret in secrets):
-            self.tally.told.append(shown_of(answer, octets))
+            self.tally.leaked.append(shown_of(answer, octets))
 
     def _keep_up(self) -> None:
         number = self.tally.requests

@@ -52,7 +52,7 @@ def drawn(operation: Operation) -> st.SearchStrategy[Case[Any]]:
 
 
 def attempt_of(case: Case[Any], known: Known) -> Attempt:
-    """The request of a case; well-formed ids stand for things that exist."""
+    """The request of a case; well-formed ids mean things that exist."""
     case.path_parameters = {
         name: _existing(name, value, known) for name, value in (case.path_parameters or {}).items()
     }

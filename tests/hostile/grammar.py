@@ -12,7 +12,7 @@ from tests.hostile.requests import METHODS, odd_headers, odd_path, odd_query
 from tests.hostile.values import mutants
 
 Known = Mapping[str, str]
-"""The ids that stand for the parameters of paths."""
+"""The ids that mean the parameters of paths."""
 Attempt = tuple[str, str, bytes | None, Mapping[str, Any]]
 """Method, target, body, and headers as WSGI names them."""
 

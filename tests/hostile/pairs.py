@@ -90,7 +90,7 @@ class Pairs:
                     yield self._described(pair, first, number, outcome, orders)
             for number in found.after:
                 outcome, _ = self._at_once(pair, first, number)
-                # What the other one changed before the answer was made is told, or no longer found.
+                # What the other one changed before the answer was created is told, or no longer found.
                 if outcome.state != orders[first].state or outcome.is_fault:
                     yield self._described(pair, first, number, outcome, orders)
 

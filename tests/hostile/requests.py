@@ -49,7 +49,7 @@ ODD_SEGMENTS = [
     "192.0.2.0%2F24",
     "2001:db8::%2F32",
 ]
-"""What stands in a path where an id should."""
+"""What is in a path where an id should."""
 
 ODD_TEXTS = [
     "",

@@ -10,7 +10,7 @@ from django.db import connection
 
 from opsapi.encryption import CannotDecryptError, decrypt
 from opsapi.fields import EncryptedField
-from tests.hostile.assailant import BESIDE, COUNTS, OURS
+from tests.hostile.assailant import COUNTS, IGNORED, OURS
 
 State = Mapping[str, list[str]]
 """Table → its rows as text, in the order of their text."""
@@ -20,13 +20,13 @@ _ID = re.compile(r"\b[0-9a-f]{24}\b")
 _TIME = re.compile(r"\b20[0-8]\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
 """Times of this run: those that bodies name are of 2099."""
 _DRAWN = frozenset({"ha1", "public_key", "private_last4", "password"})
-"""Columns of a new row that are drawn or salted anew each time."""
+"""Columns of a new row that are drawn or salted again each time."""
 _PUBLIC_KEY = re.compile(r'("property": "publicKey", "new": |"targetPublicKey": )"\w{6}"')
 """The same in events."""
 
 
 class HostileScene:
-    """The rows that are in the database when it is made."""
+    """The rows that are in the database when it is created."""
 
     def __init__(self) -> None:
         every = connection.introspection.django_table_names(only_existing=True)
@@ -34,9 +34,9 @@ class HostileScene:
         models = [
             model
             for model in apps.get_models(include_auto_created=True)
-            if model.__module__.partition(".")[0] in OURS and model._meta.db_table not in BESIDE
+            if model.__module__.partition(".")[0] in OURS and model._meta.db_table not in IGNORED
         ]
-        self._sealed = {
+        self._encrypted = {
             model._meta.db_table: {
                 each.name for each in model._meta.fields if isinstance(each, EncryptedField)
             }
@@ -74,7 +74,8 @@ class HostileScene:
         return {table: sorted(self._comparable(table, row) for row in rows[table]) for table in rows}
 
     def _rows(self) -> dict[str, list[dict[str, Any]]]:
-        columns = ", ".join(f'\'{name}\', (SELECT json_agg("{name}") FROM "{name}")' for name in self._sealed)  # noqa: S608 - our own names
+        tables = self._encrypted
+        columns = ", ".join(f'\'{name}\', (SELECT json_agg("{name}") FROM "{name}")' for name in tables)  # noqa: S608 - our own names
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT json_build_object({columns})::text")
             rows = json.loads(cursor.fetchone()[0])
@@ -85,7 +86,7 @@ class HostileScene:
         if isinstance(row.get("id"), int):
             left_out.add("id")
         shown = {
-            name: _opened(value, row["id"]) if name in self._sealed[table] else value
+            name: _opened(value, row["id"]) if name in self._encrypted[table] else value
             for name, value in row.items()
             if name not in left_out
         }

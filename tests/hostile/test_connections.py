@@ -74,7 +74,7 @@ def held() -> Iterator[ExitStack]:
 
 
 @pytest.mark.parametrize("start", STALLS.values(), ids=STALLS)
-def test_another_address_is_answered_beside_a_caller_whose_connections_hang(
+def test_another_address_is_answered_next_to_a_caller_whose_connections_hang(
     server: WebServer, held: ExitStack, start: bytes
 ) -> None:
     for _ in range(MANY):
@@ -87,7 +87,7 @@ def test_another_address_is_answered_beside_a_caller_whose_connections_hang(
     [(("127.0.0.1", ""), (INNOCENT, "")), ((PROXY, "192.0.2.1"), (PROXY, "192.0.2.2"))],
     ids=["directly", "behind a proxy"],
 )
-def test_another_address_is_answered_beside_a_caller_whose_requests_take_long(
+def test_another_address_is_answered_next_to_a_caller_whose_requests_take_long(
     server: WebServer, held: ExitStack, theirs: tuple[str, str], other: tuple[str, str]
 ) -> None:
     (address, client), (other_address, other_client) = theirs, other
@@ -117,7 +117,7 @@ def test_connections_that_come_faster_than_they_are_accepted_wait_instead_of_bei
         assert server.answers(INNOCENT)
 
 
-def test_an_address_that_has_too_many_connections_loses_those_that_are_idle_the_longest(
+def test_an_address_with_too_many_connections_loses_the_longest_idle_connections(
     server: WebServer, held: ExitStack
 ) -> None:
     theirs = [held.enter_context(server.connect("127.0.0.4")) for _ in range(MOST + 20)]

@@ -27,7 +27,7 @@ RecordProperty = Callable[[str, object], None]
 SAMPLE = 4
 """So many pairs of the same resource are tried in an ordinary run; in `make faults` all pairs of writes."""
 
-MOST_TOLD = 30
+MOST_SHOWN = 30
 WRITES = writes()
 PAIRS: list[Pair] = list(combinations_with_replacement(WRITES, 2))
 ALONE: dict[str, list[Statement]] = {}
@@ -70,7 +70,7 @@ def pairs(record_property: RecordProperty) -> Iterator[Pairs]:
 def test_two_writes_at_once_end_as_one_after_the_other(pairs: Pairs, about: str) -> None:
     pairs.alone = ALONE
     faults = [fault for pair in TRIED[about] for fault in pairs.faults(pair)]
-    assert not faults, f"{len(faults)} faults\n\n" + "\n\n".join(faults[:MOST_TOLD])
+    assert not faults, f"{len(faults)} faults\n\n" + "\n\n".join(faults[:MOST_SHOWN])
 
 
 def write_of(row: str, body: Any = None) -> Write:

@@ -208,7 +208,7 @@ def test_any_pattern_compiles_or_is_a_value_error(pattern: str, text: str) -> No
 
 @tries(75)
 @given(text=ANY_TEXT | st.builds("{}://{}".format, st.sampled_from(["http", "https", "HTTP"]), ANY_TEXT))
-def test_any_url_is_one_we_call_or_told_why_not(text: str) -> None:
+def test_any_url_is_called_or_refused_with_a_reason(text: str) -> None:
     if url_fault(text) is None:
         shown = redact_url(text)
         assert MASK in shown
@@ -217,7 +217,7 @@ def test_any_url_is_one_we_call_or_told_why_not(text: str) -> None:
 
 @tries(50)
 @given(secret=ANY_TEXT)
-def test_a_shown_token_tells_at_most_its_last_four(secret: str) -> None:
+def test_a_shown_token_shows_at_most_its_last_four(secret: str) -> None:
     shown = redact_token(secret)
     assert shown.startswith(MASK)
     assert len(shown) <= len(MASK) + 4

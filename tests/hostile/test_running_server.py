@@ -131,7 +131,7 @@ def test_every_request_is_answered_without_a_fault_or_a_secret(
         record_property(SUMMARY, f"slowest refusal: {barrage.tally.slowest_refusal}")
         record_property(SUMMARY, f"slowest answer: {barrage.tally.slowest}")
     assert not barrage.tally.faults
-    assert not barrage.tally.told
+    assert not barrage.tally.leaked
     assert not barrage.tally.shapeless
     assert converse(target.port, [GOOD], listens=True) == [200]
 
@@ -142,5 +142,5 @@ def test_nothing_that_was_sent_was_a_fault_of_the_server(
     assert "Traceback" not in running.log
     assert "unexpected error" not in running.log
     assert running.child("gunicorn worker")
-    told = running.log + running.output
-    assert not [secret[:8] for secret in target.secrets | keys if secret in told]
+    printed = running.log + running.output
+    assert not [secret[:8] for secret in target.secrets | keys if secret in printed]

@@ -19,13 +19,13 @@ COVERED, DRAWN = 200, 100
 pytestmark = pytest.mark.django_db
 
 
-def test_they_are_those_of_the_document() -> None:
+def test_they_equal_the_document() -> None:
     assert len(operations()) == NUMBER
     assert {operation.path for operation in operations()} == set(PATHS)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_cases_made_of_the_schema_are_answered(assailant: Assailant, path: str) -> None:
+def test_cases_created_of_the_schema_are_answered(assailant: Assailant, path: str) -> None:
     for operation in (operation for operation in operations() if operation.path == path):
         for case in edges(operation, share(COVERED, NUMBER)):
             send(assailant, case)

@@ -23,7 +23,7 @@ EMPTY = {"org_id": "<empty_org_id>"}
 
 @dataclass(frozen=True)
 class Write:
-    """A request: a route, its body, and what stands in its path in the place of what is known."""
+    """A request: a route, its body, and what is in its path in the place of what is known."""
 
     route: Route
     body: Any

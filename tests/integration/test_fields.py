@@ -12,8 +12,8 @@ pytestmark = pytest.mark.django_db
 
 @each("roles", [["GROUP_OWNER"], []], ids=["looked for", "known to be none"])
 def test_json_rows_of_nothing_are_an_empty_array(project: Project, roles: list[str]) -> None:
-    grants = RoleGrant.objects.filter(project=OuterRef("id"), role__in=roles).values("role")
-    assert Project.objects.values_list(JsonRows(grants), flat=True).get() == []
+    grants = RoleGrant.objects.filter(project=OuterRef("id"), role__in=roles)
+    assert Project.objects.values_list(JsonRows(grants, role="role"), flat=True).get() == []
 
 
 @each("found", [0, 1], ids=["others", "its own"])

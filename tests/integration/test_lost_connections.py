@@ -134,7 +134,7 @@ def test_a_request_that_has_written_is_not_repeated(site: LostSite) -> None:
             end_connection()
         return execute(sql, *arguments)
 
-    # By then the end of the session is due to be written anew, after the page has done its work.
+    # By then the end of the session is due to be written again, after the page has done its work.
     with time_machine.travel(clock.now() + timedelta(minutes=10)), connection.execute_wrapper(end):
         answer = site.browser.post(ADD, form)
     assert answer.status_code == 503

@@ -34,7 +34,7 @@ class RunningAgent:
 
     @property
     def log(self) -> str:
-        """What it wrote since it was made, all its starts."""
+        """What it wrote since it was created, all its starts."""
         return self._log.read_text()
 
     def rounds(self) -> list[str]:

@@ -18,6 +18,15 @@ HARDENED = ("--read-only", "--tmpfs", "/tmp", "--cap-drop", "all", "--security-o
 _BASE = "docker.io/library/debian:bookworm-slim"
 _IN_BASE = () if LONG else ("--include=ca-certificates,postgresql-client-15,python3-venv,tini",)
 """`make faults` has the build install all packages; otherwise the base has those of several stages."""
+_SLIM = (
+    "--dpkgopt=path-exclude=/usr/share/doc/*",
+    "--dpkgopt=path-exclude=/usr/share/locale/*",
+    "--dpkgopt=path-exclude=/usr/share/man/*",
+    '--aptopt=Acquire::Languages "none"',
+)
+"""What Debian's image `bookworm-slim` leaves out."""
+_LAYERS = () if LONG else ("--layers=false",)
+"""`make faults` builds as `make image` does; otherwise no stage is packed but the last one."""
 _CERTIFICATES = "/mnt/certificates.pem"
 _INDEX_SETTINGS = frozenset(
     {"cert", "extra-index-url", "find-links", "index-url", "no-index", "trusted-host"}
@@ -83,13 +92,13 @@ class Podman:
         base = self._directory / "base.tar"
         subprocess.run(
             [
-                *("mmdebstrap", "--variant=minbase", "--quiet", *_IN_BASE),
+                *("mmdebstrap", "--variant=minbase", "--quiet", *_SLIM, *_IN_BASE),
                 *("bookworm", base, "http://deb.debian.org/debian"),
             ],
             check=True,
         )
         self.run("podman", "import", "--quiet", str(base), _BASE)
-        options = ["--isolation=chroot", "--pull=never", *self._indexes()]
+        options = ["--isolation=chroot", "--pull=never", *_LAYERS, *self._indexes()]
         build = self.command("podman", "build", "--format=docker", "--file=deploy/container/Containerfile")
         done = subprocess.run(
             ["make", "image", f"IMAGE_BUILD={' '.join([*build, *options])}"],

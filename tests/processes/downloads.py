@@ -15,7 +15,7 @@ CACHE = Path("~/.cache/opsapi-tests").expanduser()
 
 
 def kept(name: str, make: Callable[[Path], Path]) -> Path:
-    """What is kept under this name; made by `make`, in a directory it is given, when it is not there yet."""
+    """The directory kept under this name; `make` creates it, in a directory it is given, if it is missing."""
     place = CACHE / name
     if not place.exists():
         CACHE.mkdir(parents=True, exist_ok=True)

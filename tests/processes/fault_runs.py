@@ -61,7 +61,7 @@ class FaultySite:
 
     @contextmanager
     def second_worker(self) -> Iterator[Callable[[], None]]:
-        """A worker beside the platform's own; the value kills it and starts the next."""
+        """A worker next to the platform's own; the value kills it and starts the next."""
         command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
 
         def start() -> subprocess.Popen[bytes]:
@@ -85,7 +85,7 @@ class FaultySite:
 
 
 Inject = Callable[[FaultySite], object]
-"""Begins and ends a fault: when it returns, nothing stands in the way of the platform any longer."""
+"""Begins and ends a fault: when it returns, nothing is in the way of the platform any longer."""
 
 
 @dataclass(frozen=True)
@@ -110,15 +110,15 @@ class Row:
     ratio: float
 
     def __str__(self) -> str:
-        told = self.tally
+        counted = self.tally
         cells = (
             self.name,
             self.injected,
-            f"{told.due:,}",
-            f"{told.delivered:,}",
-            told.refused,
-            told.lost,
-            told.second_ids,
+            f"{counted.due:,}",
+            f"{counted.delivered:,}",
+            counted.refused,
+            counted.lost,
+            counted.second_ids,
             f"{self.recovered:.1f} s",
             f"{self.ratio:.0%}",
             self.failed,
@@ -143,7 +143,7 @@ def run_fault(fault: Fault) -> Row:
             fault.inject(made)
             recovered = _wait_recovered(made)
             after = _rate(made.load)
-        made.load.wait_told(RECOVERY_SECONDS)
+        made.load.wait_notified(RECOVERY_SECONDS)
         eventually(made.site.is_idle, RECOVERY_SECONDS, message="nothing waits")
         injected = ", ".join(f"{count} {what}" for what, count in made.injected.items())
         return Row(fault.name, injected, made.load.tally(), made.load.failed, recovered, after / before)
@@ -183,7 +183,7 @@ def _wait_recovered(made: FaultySite) -> float:
     reports = load.reports
 
     def is_recovered() -> bool:
-        settled = (host.due.total() > due_now[host.name] or load.is_told(host) for host in load.hosts)
+        settled = (host.due.total() > due_now[host.name] or load.is_notified(host) for host in load.hosts)
         return load.reports > reports and all(settled)
 
     eventually(is_recovered, RECOVERY_SECONDS, message="everything due is delivered")

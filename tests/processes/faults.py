@@ -17,7 +17,7 @@ from automation.services.repeats import RepeatableReport
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually
 from tests.hostile.budget import LONG
-from tests.integration.embedded.sql import connect, tell
+from tests.integration.embedded.sql import connect, run_sql
 from tests.processes.agent import RunningAgent
 from tests.processes.fault_runs import RECOVERY_SECONDS, SECONDS, Fault, FaultySite, Inject
 from tests.processes.postgresql import separate_servers
@@ -149,7 +149,7 @@ def _restart_database_once(made: FaultySite) -> None:
 def _cut_connections(made: FaultySite) -> None:
     """Two a second."""
     for _ in range(round(SECONDS * 2)):
-        tell(Layout(made.platform.data_dir), _END_ONE)
+        run_sql(Layout(made.platform.data_dir), _END_ONE)
         made.injected["connections ended"] += 1
         time.sleep(0.5)
 
@@ -271,7 +271,7 @@ FAULTS = (
     Fault("repeated kills of one of two workers", _kill_one_of_two_repeatedly),
     Fault("PostgreSQL restarted", _restart_database_once),
     Fault("PostgreSQL's connections cut, two a second", _cut_connections),
-    Fault("PostgreSQL's connections taken by others", _exhaust_connections),
+    Fault("PostgreSQL's connections used by others", _exhaust_connections),
     Fault("PostgreSQL stopped and started, five times", _restart_database),
     Fault("disk full and freed", _fill_disk, small_disk=True),
     Fault("receiver hangs", _misbehaving(_hang)),

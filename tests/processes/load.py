@@ -100,7 +100,7 @@ class MessageTally:
 
 
 class MixedLoad:
-    """Its hosts go down and come up, each time when everybody was told of the last change.
+    """Its hosts go down and come up, each time when everybody was notified of the last change.
 
     So each report makes one message due at each of the two receivers, and no message is outdated. A report
     is repeated with its `Idempotency-Key` until it is accepted, as the agent does.
@@ -138,7 +138,7 @@ class MixedLoad:
         for client in self._clients:
             client.result()
 
-    def is_told(self, host: LoadedHost) -> bool:
+    def is_notified(self, host: LoadedHost) -> bool:
         """Whether both receivers accepted all messages about the host."""
         self.inbox.read()
         return all(
@@ -147,9 +147,9 @@ class MixedLoad:
             for kind, due in list(host.due.items())
         )
 
-    def wait_told(self, deadline: float = DRAIN_SECONDS) -> None:
+    def wait_notified(self, deadline: float = DRAIN_SECONDS) -> None:
         """Until all messages that are due now have been accepted."""
-        eventually(lambda: all(map(self.is_told, self.hosts)), deadline, message="everybody is told")
+        eventually(lambda: all(map(self.is_notified, self.hosts)), deadline, message="everybody is told")
 
     def wait_reports(self, more: int) -> None:
         """Until so many more reports were accepted."""
@@ -185,7 +185,7 @@ class MixedLoad:
     def _report(self) -> None:
         while not self._ended.wait(PAUSE):
             host = self._waiting.popleft()
-            if self.is_told(host):
+            if self.is_notified(host):
                 self._report_change(host)
             self._waiting.append(host)
 

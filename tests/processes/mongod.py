@@ -111,7 +111,7 @@ class Mongod:
         version: str = VERSION,
         client_options: Mapping[str, Any] | None = None,
     ) -> None:
-        """`directory` is made; `options` are of its command line, `client_options` what clients need."""
+        """`directory` is created; `options` are of its command line, `client_options` what clients need."""
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         self._directory = directory

@@ -11,7 +11,7 @@ Call = Callable[[OpsManagerClient, "Scene"], Any]
 
 @dataclass(frozen=True)
 class Scene:
-    """The ids and names of what was made."""
+    """The ids and names of what was created."""
 
     org: str
     group: str
@@ -140,7 +140,7 @@ CALLS: Mapping[str, tuple[Call, str]] = {
     "clusters.list_iter": (lambda c, s: list(c.clusters.list_iter(s.group, 1)), "cluster"),
     "clusters.get": (lambda c, s: c.clusters.get(s.group, s.cluster), "cluster"),
 }
-"""Call → how it is made (with the smallest pages it takes), and which of the scene's ids it has to bring."""
+"""Call → how it is created (with the smallest pages), and which of the ids of the scene it must return."""
 
 OTHERWISE = {
     "projects.get_teams",

@@ -191,7 +191,7 @@ def copy_prepared(data_dir: Path) -> None:
 
 
 def _prepare(template: Path) -> None:
-    """Its database is made and migrated; no web process or worker has ever run."""
+    """Its database is created and migrated; no web process or worker has ever run."""
     with installation() as platform:
         platform.data_dir.mkdir(mode=0o711)
         server = Server(Layout(platform.data_dir))

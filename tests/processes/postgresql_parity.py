@@ -90,7 +90,7 @@ def page(columns: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def columns_written() -> dict[str, dict[str, str]]:
-    """What stands on the page."""
+    """What is on the page."""
     lines = [
         line.strip("| \n").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("|")
     ]

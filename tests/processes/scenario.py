@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opsapi.embedded.layout import Layout
-from tests.integration.embedded.sql import ask, tell
+from tests.integration.embedded.sql import ask, run_sql
 from tests.processes.conftest import ProcessCaller
 from tests.processes.platform import RunningPlatform
 from tests.receivers import HttpReceiver, MailReceiver, ReceivedMail, ReceivedRequest
@@ -50,7 +50,7 @@ class RunningSite:
             f"UPDATE automation_agent SET last_report = {past} WHERE {agent}",  # noqa: S608 - the test's own
             f"UPDATE automation_fleetwatch SET counting_since = {past}, swept = now() - interval '11 s'",  # noqa: S608 - of no input
         ):
-            tell(Layout(self.platform.data_dir), statement)
+            run_sql(Layout(self.platform.data_dir), statement)
 
 
 HOSTS_DOWN: Mapping[str, Any] = {"eventTypeName": "HOST_DOWN"}
@@ -74,7 +74,7 @@ class Scenario:
         self.config = self.configure(condition)
 
     def configure(self, condition: Mapping[str, Any]) -> str:
-        """Both receivers are told of this; answers the id of the configuration."""
+        """Both receivers are notified of this; answers the id of the configuration."""
         config = {**condition, "notifications": self.notifications()}
         made: str = self.owner.post(f"{self.path}/alertConfigs", config)["id"]
         return made
@@ -125,6 +125,6 @@ class Scenario:
             if mail.recipients == (self.address,) and mail.message["Subject"].strip().startswith(f"[{label}]")
         ]
 
-    def is_told(self, kind: str, label: str) -> bool:
+    def is_notified(self, kind: str, label: str) -> bool:
         """Whether both receivers know."""
         return bool(self.webhooks(kind) and self.mails(label))

@@ -53,7 +53,7 @@ def site() -> Iterator[RunningSite]:
 
 
 class MongoWatch:
-    """A project, an agent that watches the replica set, and a receiver that is told of two alerts."""
+    """A project, an agent that watches the replica set, and a receiver that is notified of two alerts."""
 
     def __init__(
         self, site: RunningSite, receiver: HttpReceiver, members: RunningReplicaSet, directory: Path
@@ -91,17 +91,17 @@ class MongoWatch:
         before = len(self.agent.rounds())
         eventually(lambda: len(self.agent.rounds()) >= before + count, message=f"{count} rounds")
 
-    def told(self) -> Counter[tuple[str, str]]:
-        """How often the receiver was told of what."""
+    def notified(self) -> Counter[tuple[str, str]]:
+        """How often the receiver was notified of what."""
         return Counter(
             (request.headers["X-Ops-Event"], json.loads(request.body)["eventTypeName"])
             for request in self.receiver.requests
         )
 
-    def wait_until_told(self, times: int, kind: str, name: str) -> None:
-        """Until the receiver was told so often."""
+    def wait_until_notified(self, times: int, kind: str, name: str) -> None:
+        """Until the receiver was notified so often."""
         try:
-            eventually(lambda: self.told()[kind, name] >= times, message=f"{kind} {name}, {times} times")
+            eventually(lambda: self.notified()[kind, name] >= times, message=f"{kind} {name}, {times} times")
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.scenario.log()}\n{self.agent.log}") from None
 
@@ -161,7 +161,7 @@ def test_every_member_is_reported_with_its_type_and_measurements(
     assert "shop" in {database["databaseName"] for database in databases}
 
 
-def test_a_primary_that_is_killed_is_told_once_until_the_election_and_its_restart(
+def test_a_primary_that_is_killed_is_notified_once_until_the_election_and_its_restart(
     watch: MongoWatch, record_property: Any
 ) -> None:
     delays = []
@@ -170,14 +170,14 @@ def test_a_primary_that_is_killed_is_told_once_until_the_election_and_its_restar
         victim.signal(signal.SIGKILL)
         killed = time.monotonic()
         try:
-            watch.wait_until_told(number, "alert.open", "HOST_DOWN")
-            watch.wait_until_told(number, "alert.open", "NO_PRIMARY")
+            watch.wait_until_notified(number, "alert.open", "HOST_DOWN")
+            watch.wait_until_notified(number, "alert.open", "NO_PRIMARY")
             delays.append(time.monotonic() - killed)
             watch.members.primary()
-            watch.wait_until_told(number, "alert.close", "NO_PRIMARY")
+            watch.wait_until_notified(number, "alert.close", "NO_PRIMARY")
         finally:
             victim.start()
-        watch.wait_until_told(number, "alert.close", "HOST_DOWN")
+        watch.wait_until_notified(number, "alert.close", "HOST_DOWN")
         eventually(partial(_is_secondary, victim), message="it is a secondary again")
     watch.wait_for_rounds(2)
     eventually(watch.site.is_idle)
@@ -189,7 +189,9 @@ def test_a_primary_that_is_killed_is_told_once_until_the_election_and_its_restar
         f"{delays[-1]:.1f} s in all; the agent looks every {watch.agent.interval} s",
     )
     both = ("HOST_DOWN", "NO_PRIMARY")
-    assert watch.told() == {(kind, name): ROUNDS for kind in ("alert.open", "alert.close") for name in both}
+    assert watch.notified() == {
+        (kind, name): ROUNDS for kind in ("alert.open", "alert.close") for name in both
+    }
 
 
 def test_a_member_that_is_stopped_for_three_seconds_is_no_alert(watch: MongoWatch) -> None:
@@ -204,7 +206,7 @@ def test_a_member_that_is_stopped_for_three_seconds_is_no_alert(watch: MongoWatc
     watch.wait_for_rounds(3)
     eventually(watch.site.is_idle)
     assert "HOST_DOWN" not in watch.scenario.log()
-    assert watch.told() == {}
+    assert watch.notified() == {}
 
 
 def test_while_the_platform_is_away_nothing_is_lost_or_stored_twice(watch: MongoWatch) -> None:

@@ -97,7 +97,7 @@ def source(section: str) -> MetricQuery:
     return next(source for source in SOURCES if source.section == section)
 
 
-def test_each_server_is_told_with_its_role_set_version_and_uptime(watch: AnyWatch, pair: Pair) -> None:
+def test_each_server_is_reported_with_its_role_set_version_and_uptime(watch: AnyWatch, pair: Pair) -> None:
     primary, standby = pair
     readings = asked(watch(primary, standby))
     identifier = primary.ask("SELECT system_identifier::text FROM pg_control_system()")
@@ -148,7 +148,7 @@ def test_transactions_and_locks_are_seen_while_they_last(watch: AnyWatch, pair: 
         eventually(lambda: seen() == (0, 0))
 
 
-def test_databases_are_told_with_their_sizes_and_dead_rows(watch: AnyWatch, pair: Pair) -> None:
+def test_databases_are_reported_with_their_sizes_and_dead_rows(watch: AnyWatch, pair: Pair) -> None:
     primary, standby = pair
     primary.ask("CREATE TABLE IF NOT EXISTS emptied WITH (autovacuum_enabled = off) AS SELECT 1 AS number")
     primary.ask("DELETE FROM emptied")
@@ -172,12 +172,12 @@ def test_databases_are_told_with_their_sizes_and_dead_rows(watch: AnyWatch, pair
 def test_databases_are_asked_every_ten_minutes(pair: Pair) -> None:
     primary, _ = pair
     now = [1000.0]
-    told = []
+    shown = []
     with watch_only(primary, clock=lambda: now[0]) as host:
         for _ in range(3):
-            told.append(host.poll().databases is not None)
+            shown.append(host.poll().databases is not None)
             now[0] += 301
-    assert told == [True, False, True]
+    assert shown == [True, False, True]
 
 
 def test_a_role_without_pg_monitor_loses_what_it_may_not_see_and_no_more(
@@ -264,7 +264,7 @@ def test_counters_that_were_reset_lose_their_own_pair_only(watch: AnyWatch, pair
     assert missing(engine, primary, Why.WAITS) == {"PG_ARCHIVE_FAILURES"}
 
 
-def test_a_server_that_was_restarted_is_asked_in_the_same_round_and_begins_anew(
+def test_a_server_that_was_restarted_is_asked_in_the_same_round_and_begins_again(
     watch: AnyWatch, pair: Pair
 ) -> None:
     _, standby = pair
@@ -279,7 +279,7 @@ def test_a_server_that_was_restarted_is_asked_in_the_same_round_and_begins_anew(
     assert "PG_WAL_BYTES" in missing(engine, standby, Why.WAITS)
 
 
-def test_a_server_that_hangs_is_told_as_unreachable_and_goes_on_to_be_asked(
+def test_a_server_that_hangs_is_reported_as_unreachable_and_goes_on_to_be_asked(
     watch: AnyWatch, pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     primary, standby = pair

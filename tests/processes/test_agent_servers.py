@@ -91,7 +91,7 @@ def test_a_server_that_refuses_the_credentials_is_reachable(
     host.close()
 
 
-def test_a_user_without_roles_is_told_which_metrics_are_refused(members: RunningReplicaSet) -> None:
+def test_check_names_the_metrics_refused_to_a_user_without_roles(members: RunningReplicaSet) -> None:
     host = host_of(members.hidden, "nothing", "nothing")
     answer = host.poll()
     assert answer.hello is not None
@@ -126,11 +126,11 @@ def test_check_finds_a_user_with_the_monitoring_role_enough_for_a_replica_set(
 
 
 @pytest.mark.parametrize(
-    ("password", "told"),
+    ("password", "reported"),
     [(PASSWORD, "hosts=4 reachable=4"), (WRONG, "is not measured in full: Authentication failed")],
 )
-def test_while_the_platform_is_away_reports_wait_and_no_secret_is_told(
-    tmp_path: Path, members: RunningReplicaSet, password: str, told: str
+def test_while_the_platform_is_away_reports_wait_and_no_secret_is_reported(
+    tmp_path: Path, members: RunningReplicaSet, password: str, reported: str
 ) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     uri = f"mongodb://{MONITOR}:{quote(password, safe='')}@{members.hidden.address}/"
@@ -139,24 +139,26 @@ def test_while_the_platform_is_away_reports_wait_and_no_secret_is_told(
     spooled = eventually(lambda: list(agent.spool.glob("*.json")))
     assert agent.process is not None
     command = Path(f"/proc/{agent.process.pid}/cmdline").read_text()
-    eventually(lambda: told in agent.log and "the platform does not answer" in agent.log, message=told)
+    eventually(
+        lambda: reported in agent.log and "the platform does not answer" in agent.log, message=reported
+    )
     assert_no_secret(agent.log, command, *(path.read_text() for path in spooled))
     assert agent.stop(signal.SIGINT) == 0
 
 
 @pytest.mark.parametrize(
-    ("password", "told"),
+    ("password", "reported"),
     [
         (quote(WRONG, safe=""), "Authentication failed"),
         # Not encoded it is read as a port and a database, which the driver quotes in its error.
         (WRONG, "connection string 1: is not a connection string"),
     ],
 )
-def test_check_tells_what_is_wrong_and_no_secret(
-    tmp_path: Path, members: RunningReplicaSet, password: str, told: str
+def test_check_reports_what_is_wrong_and_no_secret(
+    tmp_path: Path, members: RunningReplicaSet, password: str, reported: str
 ) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     uri = f"mongodb://{MONITOR}:{password}@{members.hidden.address}/"
     done = RunningAgent(tmp_path, URL=url, MONGODB=uri, **KEYS).run("--check")
-    assert (done.returncode, told in done.stdout) == (1, True)
+    assert (done.returncode, reported in done.stdout) == (1, True)
     assert_no_secret(done.stdout, done.stderr)

@@ -194,7 +194,7 @@ def test_when_an_agent_is_killed_the_other_takes_over_within_a_lease_and_no_host
     assert all(gap <= LEASE + slack for host in lost for gap in gaps(found[host])), site.logs()
 
 
-def test_an_agent_that_sleeps_past_its_lease_tells_nothing_of_hosts_that_another_has(
+def test_an_agent_that_sleeps_past_its_lease_reports_nothing_of_hosts_that_another_has(
     site: SharingSite,
 ) -> None:
     sleeper = site.agents["agent1"].process

@@ -92,9 +92,7 @@ def test_a_connection_without_tls_is_refused(server: Mongod) -> None:
     assert "tls=true" in line
 
 
-def test_a_certificate_stands_for_a_user_with_the_monitoring_role(
-    server: Mongod, authority: Authority
-) -> None:
+def test_a_certificate_is_for_a_user_with_the_monitoring_role(server: Mongod, authority: Authority) -> None:
     text = uri(server, authority, **by_certificate(authority.issue("agent")))
     assert faults(text) == []
     _, reasons = asked(text)
@@ -102,7 +100,9 @@ def test_a_certificate_stands_for_a_user_with_the_monitoring_role(
     assert Why.REFUSED not in reasons
 
 
-def test_a_certificate_of_nobody_is_told_as_a_log_in_that_fails(server: Mongod, authority: Authority) -> None:
+def test_a_certificate_of_nobody_is_reported_as_a_log_in_that_fails(
+    server: Mongod, authority: Authority
+) -> None:
     (line,) = faults(uri(server, authority, **by_certificate(authority.issue("nobody"))))
     assert ": log-in: " in line
 
@@ -123,7 +123,7 @@ def test_srv_records_lead_to_a_server_which_is_reported_by_the_name_they_have_fo
     assert Why.REPORTED in reasons
 
 
-def test_a_name_without_srv_records_is_told_without_secrets() -> None:
+def test_a_name_without_srv_records_is_reported_without_secrets() -> None:
     with name_server({("cluster.test", "A"): "127.0.0.1"}):
         (line,) = faults(f"mongodb+srv://{CREDENTIALS}@cluster.test/")
     assert "does not resolve" in line

@@ -24,7 +24,7 @@ def test_a_member_of_an_older_version_has_what_its_recording_has(version: str) -
     assert (answer.version, answer.problem) == (version, "")
 
 
-def test_a_config_server_of_a_sharded_cluster_is_told_as_one_and_measured() -> None:
+def test_a_config_server_of_a_sharded_cluster_is_reported_as_one_and_measured() -> None:
     with replica_set([PRIMARY], is_config=True) as members:
         reading, reasons = asked(members.seed)
     assert (reading.type_name, reading.replica_set) == ("SHARD_CONFIG", members.name)

@@ -143,7 +143,7 @@ def _is_refused(answer: tuple[int, str], *, stale: bool) -> bool:
     return status == 401 and challenge.endswith(f"stale={str(stale).lower()}")
 
 
-def test_the_requests_made_by_hand_are_right_ones(forger: Forger) -> None:
+def test_the_requests_created_by_hand_are_right_ones(forger: Forger) -> None:
     assert forger.send(forger.header()) == (200, "")
 
 
@@ -162,7 +162,7 @@ def test_of_the_same_request_at_once_one_gets_through(forger: Forger) -> None:
 
 
 @pytest.mark.parametrize("target", [f"{LIST}?pretty=true", f"{LIST}/", f"{PUBLIC}/admin/apiKeys"])
-def test_a_response_made_for_another_target_is_refused(forger: Forger, target: str) -> None:
+def test_a_response_created_for_another_target_is_refused(forger: Forger, target: str) -> None:
     assert _is_refused(forger.send(forger.header(LIST), target), stale=False)
 
 

@@ -54,30 +54,30 @@ def receiver() -> Iterator[HttpReceiver]:
         yield running
 
 
-def _story(site: RunningSite, receiver: HttpReceiver, row: FamilyRow) -> Scenario:
+def _expected_log(site: RunningSite, receiver: HttpReceiver, row: FamilyRow) -> Scenario:
     return Scenario(site, receiver, {"eventTypeName": row.event_type, **row.threshold})
 
 
 @pytest.mark.parametrize("row", OPENING, ids=[row.event_type for row in OPENING])
-def test_what_begins_is_told_and_so_is_its_end(
+def test_the_start_and_the_end_of_a_condition_are_notified(
     site: RunningSite, receiver: HttpReceiver, row: FamilyRow
 ) -> None:
     assert row.end
-    scenario = _story(site, receiver, row)
+    scenario = _expected_log(site, receiver, row)
 
     row.cause(scenario)
-    _eventually_told(site, scenario, ["alert.open"])
+    _eventually_notified(site, scenario, ["alert.open"])
     opened = _alert(scenario)
     assert (opened["status"], opened["eventTypeName"]) == ("OPEN", row.event_type)
     _assert_about(scenario, opened, row.about)
 
     row.end(scenario)
-    _eventually_told(site, scenario, ["alert.open", "alert.close"])
+    _eventually_notified(site, scenario, ["alert.open", "alert.close"])
     closed = _alert(scenario)
     assert (closed["id"], closed["status"]) == (opened["id"], "CLOSED")
     _assert_about(scenario, closed, row.about)
-    told = [json.loads(request.body) for request in receiver.requests]
-    assert [(alert["id"], alert["status"]) for alert in told] == [
+    bodies_sent = [json.loads(request.body) for request in receiver.requests]
+    assert [(alert["id"], alert["status"]) for alert in bodies_sent] == [
         (closed["id"], "OPEN"),
         (closed["id"], "CLOSED"),
     ]
@@ -85,27 +85,29 @@ def test_what_begins_is_told_and_so_is_its_end(
 
 
 @pytest.mark.parametrize("row", ONE_SHOT, ids=[row.event_type for row in ONE_SHOT])
-def test_what_happens_is_told_once(site: RunningSite, receiver: HttpReceiver, row: FamilyRow) -> None:
-    scenario = _story(site, receiver, row)
+def test_an_event_is_notified_once(site: RunningSite, receiver: HttpReceiver, row: FamilyRow) -> None:
+    scenario = _expected_log(site, receiver, row)
     row.cause(scenario)
-    _eventually_told(site, scenario, ["alert.inform"])
-    told = _informed(receiver)
-    assert (told["eventTypeName"], told["groupId"]) == (row.event_type, scenario.group)
-    assert {name: told[name] for name in row.about} == row.about
+    _eventually_notified(site, scenario, ["alert.inform"])
+    bodies_sent = _informed(receiver)
+    assert (bodies_sent["eventTypeName"], bodies_sent["groupId"]) == (row.event_type, scenario.group)
+    assert {name: bodies_sent[name] for name in row.about} == row.about
     assert scenario.log().count(row.event_type) == 1
-    assert scenario.owner.get(f"{scenario.path}/events/{told['id']}")["eventTypeName"] == row.event_type
+    assert (
+        scenario.owner.get(f"{scenario.path}/events/{bodies_sent['id']}")["eventTypeName"] == row.event_type
+    )
     assert scenario.alerts() == []
 
 
 @pytest.mark.parametrize("row", OF_AN_ORGANIZATION, ids=[row.event_type for row in OF_AN_ORGANIZATION])
-def test_what_happens_to_an_organization_is_told_once(
+def test_an_event_of_an_organization_is_notified_once(
     site: RunningSite, receiver: HttpReceiver, row: FamilyRow
 ) -> None:
-    scenario = _story(site, receiver, row)
+    scenario = _expected_log(site, receiver, row)
     beyond = {"eventTypeName": row.event_type, "forAllGroups": False, "groupIds": [scenario.group]}
     _configure_globally(scenario, **beyond)
     row.cause(scenario)
-    _eventually_told(site, scenario, ["alert.inform"] * 2)
+    _eventually_notified(site, scenario, ["alert.inform"] * 2)
     first, second = [json.loads(request.body) for request in receiver.requests]
     assert first == second
     assert (first["eventTypeName"], first["orgId"], "groupId" in first) == (
@@ -120,31 +122,31 @@ def test_what_happens_to_an_organization_is_told_once(
     assert scenario.alerts() == []
 
 
-def test_what_happens_to_the_installation_is_told_by_a_global_configuration(
+def test_events_of_the_installation_are_notified_by_a_global_configuration(
     site: RunningSite, receiver: HttpReceiver
 ) -> None:
     scenario = Scenario(site, receiver, {"eventTypeName": "USER_CREATED_AUDIT"})
     made = _configure_globally(scenario, eventTypeName="USER_CREATED_AUDIT", forAllGroups=True)
     scenario.owner.post("/users", bodies.user(username="somebody@example.com"))
-    _eventually_told(site, scenario, ["alert.inform"])
+    _eventually_notified(site, scenario, ["alert.inform"])
     assert _informed(receiver)["targetUsername"] == "somebody@example.com"
-    # It would be told of everybody the other tests make, where nobody listens any more.
+    # It would be notified of everybody the other tests make, where nobody listens any more.
     scenario.owner.delete(f"/globalAlertConfigs/{made}")
 
 
-def test_everything_agents_may_report_is_told(site: RunningSite, receiver: HttpReceiver) -> None:
+def test_everything_agents_may_report_is_notified(site: RunningSite, receiver: HttpReceiver) -> None:
     scenario = Scenario(site, receiver)
     for event_type in REPORTED:
         scenario.configure({"eventTypeName": event_type})
 
     scenario.send(events=[{"eventTypeName": event_type, **ANYWHERE} for event_type in REPORTED])
     begun = {(each, "OPEN") if each.spec.closed_by else (each, None) for each in REPORTED}
-    _eventually_all_told(site, receiver, begun)
+    _eventually_all_notified(site, receiver, begun)
 
     closing = [each.spec.closed_by for each in REPORTED if each.spec.closed_by]
     scenario.send(events=[{"eventTypeName": event_type, **ANYWHERE} for event_type in closing])
     ended = {(each, "CLOSED") for each in REPORTED if each.spec.closed_by}
-    _eventually_all_told(site, receiver, begun | ended)
+    _eventually_all_notified(site, receiver, begun | ended)
 
 
 def test_a_heartbeat_timeout_and_its_end_are_notified(site: RunningSite, receiver: HttpReceiver) -> None:
@@ -158,32 +160,34 @@ def test_a_heartbeat_timeout_and_its_end_are_notified(site: RunningSite, receive
 
     site.let_agent_time_out(scenario.group, "agent1")
     begun = {(name, "OPEN") for name in names}
-    _eventually_all_told(site, receiver, begun)
+    _eventually_all_notified(site, receiver, begun)
 
     for kind in AgentType:
         agent(1, "1.0", kind.value)(scenario)
-    _eventually_all_told(site, receiver, begun | {(name, "CLOSED") for name in names})
+    _eventually_all_notified(site, receiver, begun | {(name, "CLOSED") for name in names})
     assert {alert["hostnameAndPort"] for alert in scenario.alerts()} == {"agent1"}
 
 
-def test_a_new_project_is_told_by_a_global_configuration(site: RunningSite, receiver: HttpReceiver) -> None:
+def test_a_new_project_is_notified_by_a_global_configuration(
+    site: RunningSite, receiver: HttpReceiver
+) -> None:
     scenario = Scenario(site, receiver)
     _configure_globally(scenario, eventTypeName="GROUP_CREATED", forAllGroups=True, tags=[scenario.group])
     made = scenario.owner.post("/groups", {"name": f"after {scenario.group}", "tags": [scenario.group]})
-    _eventually_told(site, scenario, ["alert.inform"])
-    told = _informed(receiver)
-    assert (told["eventTypeName"], told["groupId"]) == ("GROUP_CREATED", made["id"])
+    _eventually_notified(site, scenario, ["alert.inform"])
+    bodies_sent = _informed(receiver)
+    assert (bodies_sent["eventTypeName"], bodies_sent["groupId"]) == ("GROUP_CREATED", made["id"])
 
 
-def test_what_only_global_configurations_name_is_told_by_one(
+def test_types_of_global_configurations_are_notified_by_a_global_configuration(
     site: RunningSite, receiver: HttpReceiver
 ) -> None:
     scenario, event_type = Scenario(site, receiver), "BACKUP_AGENT_CONF_CALL_FAILURE"
     _configure_globally(scenario, eventTypeName=event_type, forAllGroups=False, groupIds=[scenario.group])
     seen(event_type, {"hostname": "agent1"})(scenario)
-    _eventually_told(site, scenario, ["alert.inform"])
-    told = _informed(receiver)
-    assert (told["eventTypeName"], told["groupId"]) == (event_type, scenario.group)
+    _eventually_notified(site, scenario, ["alert.inform"])
+    bodies_sent = _informed(receiver)
+    assert (bodies_sent["eventTypeName"], bodies_sent["groupId"]) == (event_type, scenario.group)
 
 
 def test_no_event_type_of_configurations_is_forgotten() -> None:
@@ -220,7 +224,7 @@ def _configure_globally(scenario: Scenario, **config: Any) -> str:
     return made
 
 
-def _eventually_told(site: RunningSite, scenario: Scenario, kinds: list[str]) -> None:
+def _eventually_notified(site: RunningSite, scenario: Scenario, kinds: list[str]) -> None:
     """Exactly this is told, and nothing more is to come."""
 
     def done() -> bool:
@@ -230,19 +234,19 @@ def _eventually_told(site: RunningSite, scenario: Scenario, kinds: list[str]) ->
     assert _kinds(scenario) == kinds
 
 
-def _eventually_all_told(
-    site: RunningSite, receiver: HttpReceiver, told: Collection[tuple[EventType, str | None]]
+def _eventually_all_notified(
+    site: RunningSite, receiver: HttpReceiver, bodies_sent: Collection[tuple[EventType, str | None]]
 ) -> None:
     """Each of these types with that status of its alert, exactly once; events have none."""
 
     def done() -> bool:
-        return len(receiver.requests) >= len(told) and site.is_idle()
+        return len(receiver.requests) >= len(bodies_sent) and site.is_idle()
 
-    eventually(done, SWEEP_SECONDS, message=f"{len(told)} told")
+    eventually(done, SWEEP_SECONDS, message=f"{len(bodies_sent)} told")
     documents = [json.loads(request.body) for request in receiver.requests]
     assert sorted(
         (document["eventTypeName"], document.get("status", "")) for document in documents
-    ) == sorted((event_type.value, status or "") for event_type, status in told)
+    ) == sorted((event_type.value, status or "") for event_type, status in bodies_sent)
 
 
 def _kinds(scenario: Scenario) -> list[str]:
@@ -250,8 +254,8 @@ def _kinds(scenario: Scenario) -> list[str]:
 
 
 def _informed(receiver: HttpReceiver) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(receiver.requests[0].body)
-    return told
+    bodies_sent: dict[str, Any] = json.loads(receiver.requests[0].body)
+    return bodies_sent
 
 
 def _assert_about(scenario: Scenario, alert: Mapping[str, Any], about: Mapping[str, Any]) -> None:

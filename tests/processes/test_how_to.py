@@ -14,7 +14,7 @@ from opsapi.api.links import PUBLIC
 from opsapi.embedded.layout import Layout
 from tests.documents import ROOT, shell_blocks
 from tests.hostile.budget import LONG
-from tests.integration.embedded.sql import tell
+from tests.integration.embedded.sql import run_sql
 from tests.processes.conftest import ProcessCaller, make_first_user
 from tests.processes.platform import RunningPlatform, assert_one_line, installation
 from tests.processes.terminal import Terminal
@@ -87,11 +87,11 @@ def test_a_backup_is_restored(
 
 
 def _assert_kept_apart(home: Path) -> None:
-    """The key is not beside the dump, and nobody else reads either."""
-    beside, keys = home / "ops-backup", home / "ops-backup-keys"
+    """The key is not next to the dump, and nobody else reads either."""
+    neighbour, keys = home / "ops-backup", home / "ops-backup-keys"
     assert [path.name for path in keys.iterdir()] == ["encryption_key"]
-    assert {path.name for path in beside.iterdir()} == {"database.dump", "manifest.json"}
-    for path in (beside, keys, *beside.iterdir(), *keys.iterdir()):
+    assert {path.name for path in neighbour.iterdir()} == {"database.dump", "manifest.json"}
+    for path in (neighbour, keys, *neighbour.iterdir(), *keys.iterdir()):
         assert path.stat().st_mode & 0o077 == 0, path
 
 
@@ -107,7 +107,7 @@ def _secret_key(platform: RunningPlatform) -> str:
 
 def _restore_into_own_database(own: RunningPlatform, old: RunningPlatform, saved: Path) -> None:
     name = f"restored_{own.port}"
-    tell(SERVER, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
+    run_sql(SERVER, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
     own.environment["DATABASE_URL"] = f"postgresql://opsapi@/{SERVER.socket_dir}/{name}"
     own.environment["OPSAPI_ENCRYPTION_KEYS"] = (old.data_dir / "encryption_key").read_text().strip()
     restored = own.manage("restore", str(saved))
@@ -118,7 +118,7 @@ def _restore_into_own_database(own: RunningPlatform, old: RunningPlatform, saved
 
 
 def _assert_restored(owner: ProcessCaller, platform: RunningPlatform) -> None:
-    """The old key opens it, so its encrypted private part was opened; what was made later is not there."""
+    """The old key opens it, so its encrypted private part was opened; what was created later is not there."""
     found = ProcessCaller(platform, {"publicKey": owner.public_key, "privateKey": owner.private_key})
     # May be asked for another challenge once, as the guide says, and requests does not take it up.
     requests.get(platform.base_url + PUBLIC, auth=found.auth, timeout=60)
@@ -129,10 +129,10 @@ def _assert_restored(owner: ProcessCaller, platform: RunningPlatform) -> None:
 
 
 def test_keys_are_rotated(owner: ProcessCaller, platform: RunningPlatform, terminal: Terminal) -> None:
-    add, seal, drop, forget, make = _blocks(HOW_TO / "rotate-keys.md", platform)
+    add, encrypt_again, drop, forget, make = _blocks(HOW_TO / "rotate-keys.md", platform)
     terminal.run(add)
     _restart(platform)
-    said = dict(re.findall(r"^(\S+): (\d+) encrypted again$", terminal.run(seal), re.MULTILINE))
+    said = dict(re.findall(r"^(\S+): (\d+) encrypted again$", terminal.run(encrypt_again), re.MULTILINE))
     assert int(said["accesslist.ApiKey.ha1"]) == 1
     assert int(said["alerting.NotificationSetting.secrets"]) == 1
     terminal.run(drop)

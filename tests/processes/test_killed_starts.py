@@ -15,7 +15,7 @@ import pytest
 from opsapi.embedded.layout import Layout
 from tests.eventually import SHORTEST_PAUSE, eventually, is_running
 from tests.hostile.budget import LONG
-from tests.integration.embedded.sql import tell
+from tests.integration.embedded.sql import run_sql
 from tests.processes.platform import READY, ROOT, RunningPlatform, descendants
 from tests.shared import run_directory
 
@@ -74,7 +74,7 @@ def older(platform: RunningPlatform) -> Iterator[tuple[str, int]]:
     Its name, and how many migrations there are in all.
     """
     name = f"older_{platform.port}"
-    tell(SERVER, f"CREATE DATABASE {name}")
+    run_sql(SERVER, f"CREATE DATABASE {name}")
     platform.environment["DATABASE_URL"] = f"postgresql://opsapi@/{SERVER.socket_dir}/{name}"
     for arguments in (("prepare",), ("bootstrap", "ada")):
         assert platform.manage(*arguments).returncode == 0
@@ -85,7 +85,7 @@ def older(platform: RunningPlatform) -> Iterator[tuple[str, int]]:
     assert done.returncode == 0, done.stderr
     assert _recorded(SERVER, name) < migrations
     yield name, migrations
-    tell(SERVER, f"DROP DATABASE {name} WITH (FORCE)")
+    run_sql(SERVER, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.mark.skipif(not LONG, reason="takes minutes: make faults")

@@ -40,7 +40,7 @@ _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class Workers:
-    """One worker at a time beside the platform's own, which stands still: the one it starts is killed."""
+    """One worker at a time next to the platform's own, which stands still: the one it starts is killed."""
 
     def __init__(self, platform: RunningPlatform) -> None:
         self._platform = platform
@@ -119,7 +119,7 @@ def scenario(site: RunningSite) -> Iterator[Scenario]:
 
 @contextmanager
 def _standing_still(site: RunningSite, pid: int) -> Iterator[None]:
-    """The process stands still and has nothing in hand."""
+    """The process stands still and has nothing in progress."""
 
     def is_still() -> bool:
         os.kill(pid, signal.SIGSTOP)
@@ -240,14 +240,14 @@ def test_a_worker_killed_at_a_step_loses_nothing_and_repeats_under_the_same_id(
         scenario.receiver.answer(200)
         hold.release()
     workers.start()
-    _eventually_told(site, scenario, "alert.open", "OPEN")
+    _eventually_notified(site, scenario, "alert.open", "OPEN")
     assert len(scenario.webhooks("alert.open")) == step.sent
     (alert,) = scenario.alerts()
     assert alert["status"] == "OPEN"
     assert scenario.log().count("HOST_DOWN of alert") == 1
 
     scenario.report(reachable=True)
-    _eventually_told(site, scenario, "alert.close", "CLOSED")
+    _eventually_notified(site, scenario, "alert.close", "CLOSED")
     assert len(scenario.webhooks("alert.close")) == 1
     assert [alert["status"] for alert in scenario.alerts()] == ["CLOSED"]
     assert _log_of(scenario, alert["id"]) == {
@@ -257,7 +257,7 @@ def test_a_worker_killed_at_a_step_loses_nothing_and_repeats_under_the_same_id(
 
 
 @pytest.mark.parametrize("beyond", [False, True], ids=["in-its-project", "passing-it-on"])
-def test_an_event_of_an_organization_is_told_once_whatever_worker_is_killed(
+def test_an_event_of_an_organization_is_notified_once_whatever_worker_is_killed(
     site: RunningSite, workers: Workers, scenario: Scenario, beyond: bool
 ) -> None:
     added = {"eventTypeName": "ORG_API_KEY_ADDED"}
@@ -276,9 +276,11 @@ def test_an_event_of_an_organization_is_told_once_whatever_worker_is_killed(
         workers.kill()
         hold.release()
     workers.start()
-    told = 1 + beyond
-    eventually(lambda: len(scenario.webhooks("alert.inform")) >= told and site.is_idle(), SECONDS)
-    assert len(scenario.webhooks("alert.inform")) == told
+    expected_messages = 1 + beyond
+    eventually(
+        lambda: len(scenario.webhooks("alert.inform")) >= expected_messages and site.is_idle(), SECONDS
+    )
+    assert len(scenario.webhooks("alert.inform")) == expected_messages
 
 
 # --- what another worker takes up ---------------------------------------------------------------
@@ -308,10 +310,10 @@ def test_what_a_killed_worker_had_in_hand_another_sends_long_before_the_lease_en
     killed.kill()
     killed.wait()
     eventually(lambda: len(held.webhooks("alert.open")) == 2, LONG_BEFORE_THE_LEASE_ENDS)
-    _eventually_told(site, held, "alert.open", "OPEN")
+    _eventually_notified(site, held, "alert.open", "OPEN")
 
 
-def test_a_worker_that_stands_still_keeps_what_it_has_in_hand_while_a_dead_one_loses_it(
+def test_a_worker_that_is_still_keeps_what_it_has_in_hand_while_a_dead_one_loses_it(
     site: RunningSite, workers: Workers, held: Scenario
 ) -> None:
     lease = _lease(site, held)
@@ -343,7 +345,7 @@ def test_a_worker_ends_while_a_receiver_hangs_and_leaves_the_message_to_another(
 ) -> None:
     workers.end()
     workers.start()
-    _eventually_told(site, held, "alert.open", "OPEN")
+    _eventually_notified(site, held, "alert.open", "OPEN")
     (first,) = site.ask(
         "SELECT array_agg(DISTINCT tried.reason) FROM alerting_notificationattempt AS tried "  # noqa: S608 - as below
         "JOIN alerting_notification AS sent ON sent.id = tried.notification_id "
@@ -353,17 +355,17 @@ def test_a_worker_ends_while_a_receiver_hangs_and_leaves_the_message_to_another(
 
 
 def _lease(site: RunningSite, scenario: Scenario) -> object:
-    """Of the webhook that is in hand."""
+    """Of the webhook that is in progress."""
     return site.ask(
         "SELECT lease_token FROM alerting_notification WHERE channel = 'WEBHOOK' "  # noqa: S608 - the test's own
         f"AND lease_token IS NOT NULL AND group_id = '{scenario.group}'"
     )
 
 
-def _eventually_told(site: RunningSite, scenario: Scenario, kind: str, label: str) -> None:
+def _eventually_notified(site: RunningSite, scenario: Scenario, kind: str, label: str) -> None:
     """Both receivers know, nothing more is to come, and however often it was sent it was one delivery."""
 
-    eventually(lambda: scenario.is_told(kind, label) and site.is_idle(), SECONDS, message=f"{kind} told")
+    eventually(lambda: scenario.is_notified(kind, label) and site.is_idle(), SECONDS, message=f"{kind} told")
     assert len({request.headers["X-Ops-Delivery"] for request in scenario.webhooks(kind)}) == 1
     assert len({mail.message["Message-ID"] for mail in scenario.mails(label)}) == 1
 

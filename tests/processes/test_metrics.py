@@ -38,7 +38,7 @@ def platform(mail_server: MailReceiver) -> Iterator[RunningPlatform]:
         yield made
 
 
-def told(platform: RunningPlatform, name: str, **labels: str) -> float:
+def metric(platform: RunningPlatform, name: str, **labels: str) -> float:
     """One value; 0 while it is not told."""
     answer = platform.get("/metrics")
     assert answer.status_code == 200, answer.text
@@ -58,26 +58,26 @@ def test_what_web_processes_and_worker_count_is_added_up_and_outlives_them(
     with HttpReceiver().running() as receiver:
         scenario = Scenario(site, receiver)
         scenario.report(reachable=False)
-        eventually(lambda: scenario.is_told("alert.open", "OPEN") and site.is_idle())
+        eventually(lambda: scenario.is_notified("alert.open", "OPEN") and site.is_idle())
     for channel in ("WEBHOOK", "EMAIL"):
         labels = {"channel": channel, "outcome": "delivered"}
-        assert eventually(lambda labels=labels: told(platform, "delivery_attempts_total", **labels)) == 1  # type: ignore[misc]  # a default binds the loop's value
-    assert told(platform, "alerts", status="OPEN") == 1
-    assert told(platform, "workers") == 1
+        assert eventually(lambda labels=labels: metric(platform, "delivery_attempts_total", **labels)) == 1  # type: ignore[misc]  # a default binds the loop's value
+    assert metric(platform, "alerts", status="OPEN") == 1
+    assert metric(platform, "workers") == 1
 
     not_found = {"method": "GET", "status": "4xx"}
-    before = told(platform, "http_requests_total", **not_found)
+    before = metric(platform, "http_requests_total", **not_found)
     for _ in range(REQUESTS):
         assert platform.get("/nowhere").status_code == 404
-    assert told(platform, "http_requests_total", **not_found) == before + REQUESTS
+    assert metric(platform, "http_requests_total", **not_found) == before + REQUESTS
 
     os.kill(platform.child("gunicorn worker"), signal.SIGKILL)
     eventually(platform.answers)
-    assert told(platform, "http_requests_total", **not_found) == before + REQUESTS
+    assert metric(platform, "http_requests_total", **not_found) == before + REQUESTS
 
 
 def test_a_new_start_counts_from_the_beginning(platform: RunningPlatform) -> None:
     assert platform.get("/nowhere").status_code == 404
     platform.stop()
     platform.start()
-    assert told(platform, "http_requests_total", method="GET", status="4xx") == 0
+    assert metric(platform, "http_requests_total", method="GET", status="4xx") == 0

@@ -41,7 +41,7 @@ USER = {
 MOST = 256
 """Requests of one address at a time, of the shipped file."""
 CLIENT = "127.0.0.2"
-"""Where our requests come from, beside the proxy's own 127.0.0.1."""
+"""Where our requests come from, next to the proxy's own 127.0.0.1."""
 MANY = 3000 if LONG else 1100
 """More than nginx takes in all as packages set it up."""
 _HEAD = f"HTTP/1.1\r\nHost: {NAME}\r\n"
@@ -198,7 +198,7 @@ def test_one_address_has_so_many_requests_at_a_time_and_others_are_answered(tmp_
 
 
 @pytest.mark.parametrize("start", STALLS.values(), ids=STALLS)
-def test_another_address_is_answered_beside_a_caller_whose_connections_hang(
+def test_another_address_is_answered_next_to_a_caller_whose_connections_hang(
     site: Deployed, client: requests.Session, start: str | None
 ) -> None:
     with many_files(), ExitStack() as held:

@@ -7,7 +7,7 @@ import pytest
 
 from opsapi.embedded.layout import Layout
 from tests.database import copy_migrated
-from tests.integration.embedded.sql import ask, tell
+from tests.integration.embedded.sql import ask, run_sql
 from tests.processes.platform import ROOT, RunningPlatform
 from tests.shared import run_directory
 
@@ -24,7 +24,7 @@ def outside(platform: RunningPlatform, django_db_setup: None) -> RunningPlatform
 
 
 def test_many_machines_may_migrate_at_once(outside: RunningPlatform) -> None:
-    tell(SERVER, f"CREATE DATABASE {_name(outside)}")
+    run_sql(SERVER, f"CREATE DATABASE {_name(outside)}")
     command = [sys.executable, str(ROOT / "manage.py"), "prepare"]
     machines = [
         subprocess.Popen(command, env=outside.environment, stderr=subprocess.PIPE, text=True)

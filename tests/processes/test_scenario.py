@@ -52,22 +52,22 @@ def scenario(site: RunningSite) -> Iterator[Scenario]:
         yield Scenario(site, receiver)
 
 
-def test_a_host_that_goes_down_and_comes_up_is_told_signed_and_logged(scenario: Scenario) -> None:
+def test_a_host_that_goes_down_and_comes_up_is_notified_signed_and_logged(scenario: Scenario) -> None:
     scenario.report(reachable=False)
-    eventually(lambda: scenario.is_told("alert.open", "OPEN"))
+    eventually(lambda: scenario.is_notified("alert.open", "OPEN"))
     (alert,) = scenario.alerts()
     assert (alert["status"], alert["hostnameAndPort"]) == ("OPEN", HOST)
-    _assert_told_once(scenario, "alert.open", "OPEN", alert)
+    _assert_notified_once(scenario, "alert.open", "OPEN", alert)
 
     scenario.report(reachable=True)
-    eventually(lambda: scenario.is_told("alert.close", "CLOSED"))
+    eventually(lambda: scenario.is_notified("alert.close", "CLOSED"))
     (closed,) = scenario.alerts()
     assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
-    _assert_told_once(scenario, "alert.close", "CLOSED", closed)
+    _assert_notified_once(scenario, "alert.close", "CLOSED", closed)
     assert len(scenario.receiver.requests) == 2
 
 
-def test_every_step_stands_in_the_log(site: RunningSite, scenario: Scenario) -> None:
+def test_every_step_is_in_the_log(site: RunningSite, scenario: Scenario) -> None:
     scenario.report(reachable=False)
     scenario.report(reachable=True)
     eventually(site.is_idle)
@@ -80,7 +80,7 @@ def test_every_step_stands_in_the_log(site: RunningSite, scenario: Scenario) -> 
     assert [event["targetUsername"] for event in everywhere] == ["ada@example.com"]
 
 
-def _assert_told_once(scenario: Scenario, kind: str, label: str, alert: dict[str, Any]) -> None:
+def _assert_notified_once(scenario: Scenario, kind: str, label: str, alert: dict[str, Any]) -> None:
     """One signed webhook and one mail, about this alert."""
     (webhook,) = scenario.webhooks(kind)
     _assert_signed(webhook)
@@ -179,22 +179,22 @@ def _is_ready(platform: RunningPlatform) -> bool:
 
 
 def _assert_it_ends_as_if_nothing_had_happened(site: RunningSite, scenario: Scenario) -> None:
-    _eventually_told(site, scenario, "alert.open", "OPEN")
+    _eventually_notified(site, scenario, "alert.open", "OPEN")
     (alert,) = scenario.alerts()
     assert alert["status"] == "OPEN"
     scenario.report(reachable=True)
-    _eventually_told(site, scenario, "alert.close", "CLOSED")
+    _eventually_notified(site, scenario, "alert.close", "CLOSED")
     (closed,) = scenario.alerts()
     assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
     assert [name for name in scenario.log() if name in FLEET] == FLEET
     assert [name for name in scenario.log() if name in ALERT] == ALERT
 
 
-def _eventually_told(site: RunningSite, scenario: Scenario, kind: str, label: str) -> None:
+def _eventually_notified(site: RunningSite, scenario: Scenario, kind: str, label: str) -> None:
     """Both receivers know and nothing more is to come: however often, it was one delivery each."""
 
     def done() -> bool:
-        return scenario.is_told(kind, label) and site.is_idle()
+        return scenario.is_notified(kind, label) and site.is_idle()
 
     eventually(done, LOST_WORK_SECONDS, message=f"{kind} delivered")
     assert len({request.headers["X-Ops-Delivery"] for request in scenario.webhooks(kind)}) == 1

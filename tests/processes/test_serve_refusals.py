@@ -101,6 +101,6 @@ def test_a_database_directory_of_another_owner(platform: RunningPlatform) -> Non
 
 
 @only_root
-def test_a_directory_the_database_cannot_reach(platform: RunningPlatform) -> None:
+def test_a_directory_closed_to_the_database(platform: RunningPlatform) -> None:
     Path(platform.directory).chmod(0o700)
     assert_one_line(platform.fail_to_start(), f"cannot enter {platform.directory} (mode 0700)")

@@ -69,7 +69,7 @@ def test_an_upgrade_from_the_released_version_fails_no_request_and_loses_nothing
         old_web.close()
         load.wait_reports(REPORTS)
         load_ends.close()
-        load.wait_told()
+        load.wait_notified()
         _assert_nothing_failed(load)
     _assert_every_migration_can_be_undone(old, new)
 

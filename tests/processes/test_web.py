@@ -117,7 +117,9 @@ def test_a_large_body_that_was_refused_unread_does_not_end_the_connection(
     assert answer.status == 200
 
 
-def test_a_client_that_waits_to_continue_is_told_once(running: RunningPlatform, connect: ExitStack) -> None:
+def test_a_client_that_waits_to_continue_gets_one_answer(
+    running: RunningPlatform, connect: ExitStack
+) -> None:
     connection = connect.enter_context(_open(running))
     head = POST + JSON + b"Content-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"
     connection.sendall(head)

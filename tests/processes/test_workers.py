@@ -44,7 +44,7 @@ def site() -> Iterator[RunningSite]:
 
 @contextmanager
 def _more_workers(platform: RunningPlatform, count: int) -> Iterator[None]:
-    """Workers beside the platform's own, as on other machines with the same database."""
+    """Workers next to the platform's own, as on other machines with the same database."""
     command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
     log = platform.directory / "more_workers.txt"
     with log.open("wb") as stderr:
@@ -60,28 +60,30 @@ def _more_workers(platform: RunningPlatform, count: int) -> Iterator[None]:
         assert "Traceback" not in log.read_text()
 
 
-def test_many_workers_and_forty_racing_reports_make_one_alert_that_is_told_once(site: RunningSite) -> None:
+def test_many_workers_and_forty_racing_reports_make_one_alert_that_is_notified_once(
+    site: RunningSite,
+) -> None:
     with HttpReceiver().running() as receiver:
         scenario = Scenario(site, receiver)
         _race(scenario, reachable=False)
-        eventually(lambda: scenario.is_told("alert.open", "OPEN") and site.is_idle(), START_SECONDS)
+        eventually(lambda: scenario.is_notified("alert.open", "OPEN") and site.is_idle(), START_SECONDS)
         (alert,) = scenario.alerts()
         assert alert["status"] == "OPEN"
         logged = [name for name in scenario.log() if name.startswith("HOST_")]
         assert logged == ["HOST_DOWN", "HOST_DOWN of alert"]
 
         _race(scenario, reachable=True)
-        eventually(lambda: scenario.is_told("alert.close", "CLOSED") and site.is_idle(), START_SECONDS)
+        eventually(lambda: scenario.is_notified("alert.close", "CLOSED") and site.is_idle(), START_SECONDS)
         (closed,) = scenario.alerts()
         assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
 
-        told = [request.headers["X-Ops-Event"] for request in receiver.requests]
-        assert told == ["alert.open", "alert.close"]
+        received = [request.headers["X-Ops-Event"] for request in receiver.requests]
+        assert received == ["alert.open", "alert.close"]
         assert [len(scenario.mails(label)) for label in ("OPEN", "CLOSED")] == [1, 1]
         assert site.ask("SELECT count(*) FROM events_signal") == 0
 
 
-def test_many_workers_tell_each_event_of_an_organization_once(site: RunningSite) -> None:
+def test_many_workers_notify_each_event_of_an_organization_once(site: RunningSite) -> None:
     with HttpReceiver().running() as receiver:
         scenario = Scenario(site, receiver, {"eventTypeName": "ORG_API_KEY_ADDED"})
         key = {"desc": "one of many", "roles": ["ORG_MEMBER"]}
@@ -92,8 +94,8 @@ def test_many_workers_tell_each_event_of_an_organization_once(site: RunningSite)
                 )
             )
         eventually(lambda: len(receiver.requests) >= REPORTS and site.is_idle(), START_SECONDS)
-        told = [json.loads(request.body)["targetPublicKey"] for request in receiver.requests]
-        assert sorted(told) == sorted(key["publicKey"] for key in made)
+        received = [json.loads(request.body)["targetPublicKey"] for request in receiver.requests]
+        assert sorted(received) == sorted(key["publicKey"] for key in made)
 
 
 def _race(scenario: Scenario, *, reachable: bool) -> None:

@@ -183,8 +183,8 @@ def _the_end_of_a_pause_counts_as_its_pace(patch: Patch) -> None:
 
     def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
         gap = max(destination_health.probe_gap(health.failures), timedelta(milliseconds=health.pace_ms))
-        is_told = health.next_try is not None and health.next_try > now + gap
-        return real(health if is_told else replace(health, paused_until=None), outcome, now)
+        is_notified = health.next_try is not None and health.next_try > now + gap
+        return real(health if is_notified else replace(health, paused_until=None), outcome, now)
 
     patch.setattr(destination_health, "health_after", health_after)
 

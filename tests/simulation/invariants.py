@@ -78,10 +78,13 @@ class Watch:
     def _check_order(self, request: SimulatedRequest) -> None:
         notification = request.notification
         for other in self.world.in_flight:
-            beside = other.notification
-            same = (beside.destination, beside.subject) == (notification.destination, notification.subject)
+            neighbour = other.notification
+            same = (neighbour.destination, neighbour.subject) == (
+                notification.destination,
+                notification.subject,
+            )
             if other is not request and same:
-                self._note(Promise.ORDER, f"{beside.kind} {beside.id} is in hand as well", request)
+                self._note(Promise.ORDER, f"{neighbour.kind} {neighbour.id} is in hand as well", request)
 
     def _check_bounds(self, request: SimulatedRequest) -> None:
         flying = self.world.in_flight
@@ -120,15 +123,15 @@ class Watch:
         host, since = request.receiver.host, self._unreachable.get(request.receiver.host)
         if since is None or request.claimed < since:
             return
-        beside = [
+        neighbour = [
             other_request
             for other_request in self.world.in_flight
             if other_request is not request
             and other_request.receiver.host == host
             and other_request.claimed >= since
         ]
-        if beside:
-            what = f"{len(beside)} more probe {host}, which cannot be connected to"
+        if neighbour:
+            what = f"{len(neighbour)} more probe {host}, which cannot be connected to"
             self._note(Promise.FAULT_IN_ITS_PLACE, what, request)
 
     def _check_back(self, request: SimulatedRequest) -> None:
@@ -175,7 +178,7 @@ class Watch:
     def _expect_the_rest(self, destination: str) -> None:
         """What waits there for another attempt begins soon, at the pace that receiver and slots can take.
 
-        A receiver with a pace has one request in hand: what is on its way to it still comes first. Where few
+        A receiver with a pace has one request in progress: requests on their way come first. Where few
         slots work off what waits for many receivers, each slot takes its share.
         """
         place = self.world.store.place(destination)

@@ -106,7 +106,7 @@ class Plan:
     acts: list[Act] = field(default_factory=list)
     failing_database: list[tuple[float, float]] = field(default_factory=list)
     restore: tuple[float, float] | None = None
-    """When a backup is made, and when it is restored."""
+    """When a backup is created, and when it is restored."""
 
     @property
     def receivers(self) -> list[Receiver]:
@@ -209,7 +209,7 @@ def _restored(plan: Plan, rng: Random, small: bool) -> None:
 
 
 def _asks_to_wait(plan: Plan, rng: Random) -> None:
-    """A receiver with several requests in hand asks to wait, and answers the others after that."""
+    """A receiver with several requests in progress asks to wait, and answers the others after that."""
     project, at = _project(plan), rng.uniform(10, plan.ends / 2)
     receiver = _receiver(plan, rng, "busy.example.com")
     asked = rng.choice([60, rng.randint(3, 12)])

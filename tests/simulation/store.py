@@ -224,7 +224,7 @@ class MemoryStore:
     def _sorted(
         self, now: datetime
     ) -> tuple[list[Notification], list[Notification], dict[str, list[Notification]]]:
-        """What is in hand, what is due and undecided, and what is due for each destination."""
+        """What is in progress, what is due and undecided, and what is due for each destination."""
         held: list[Notification] = []
         undecided: list[Notification] = []
         ready: dict[str, list[Notification]] = {}

@@ -35,7 +35,7 @@ class Store(Protocol):
         """The configuration names another receiver."""
 
     def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
-        """Take in hand."""
+        """Take in progress."""
 
     def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.Job]:
         """Decide."""

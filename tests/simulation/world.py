@@ -219,7 +219,7 @@ class SimulatedWorld:
         if any(start <= self.seconds <= end for start, end in self.plan.failing_database):
             lot = self.rng.random()
             if lot < 0.5:
-                # What was taken in hand, and nobody knows of, waits for its lease to lapse.
+                # Claimed notifications that no process knows of wait for its lease to lapse.
                 self.troubles.append((self.seconds, self.seconds + 32))
                 return "before" if lot < 0.3 else "after"
         return None

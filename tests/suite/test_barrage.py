@@ -55,12 +55,12 @@ def barrage() -> Iterator[Barrage]:
         thread.join()
 
 
-def test_it_tells_faults_secrets_and_refusals_without_a_shape(barrage: Barrage) -> None:
+def test_it_shows_faults_secrets_and_refusals_without_a_shape(barrage: Barrage) -> None:
     for path in ANSWERS:
         barrage.send(("GET", path, None, {}), HostileCaller("nobody"))
     tally = barrage.tally
     assert tally.requests == len(ANSWERS)
-    for found, path in ((tally.faults, "/fault"), (tally.told, "/secret"), (tally.shapeless, "/shapeless")):
+    for found, path in ((tally.faults, "/fault"), (tally.leaked, "/secret"), (tally.shapeless, "/shapeless")):
         (shown,) = found
         assert path in shown
     assert barrage.keys == {"0123abcd-0123-0123-0123456789ab"}

@@ -18,7 +18,7 @@ def test_a_second_client_takes_what_the_first_one_loaded() -> None:
     assert second._view_middleware is first._view_middleware
 
 
-def test_a_changed_setting_has_them_loaded_anew(settings: Settings) -> None:
+def test_a_changed_setting_has_them_loaded_again(settings: Settings) -> None:
     before = _loaded()
     settings.OPSAPI_INVITATION_ONLY = not settings.OPSAPI_INVITATION_ONLY
     changed = _loaded()

@@ -45,7 +45,7 @@ from tools.demo.world import World
 FAILING_RECEIVER = "hooks.brightside.example"
 STUMBLING_RECEIVER = "hooks.harbour.example"
 REFUSING_RECEIVER = "chat.harbour.example"
-_logger = logging.getLogger("opsapi.pipeline")
+_logger = logging.getLogger("opsapi.delivery")
 
 
 def deliver_until(moment: datetime) -> None:

@@ -88,7 +88,7 @@ class World:
         new = api_key_create(values={"desc": desc}, grants=grants, actor=self.owner, now=self.moment)
         key = new.key
         self.actors[desc] = Actor(ActorKind.KEY, key.id, key.public_key, remote_address=address)
-        access_list = AccessList(key_id=key.id, public_key=key.public_key, place=grants[0].scope)
+        access_list = AccessList(key_id=key.id, public_key=key.public_key, scope=grants[0].scope)
         entries = [{"cidr_block": block, "description": text} for block, text in (listed or {}).items()]
         access_list_entries_create(of=access_list, new=entries, by=ListWriter(self.owner), now=self.moment)
         return new
@@ -98,7 +98,7 @@ class World:
         if org not in self.orgs:
             self.orgs[org] = organization_create(values={"name": org}, actor=self.owner, now=self.moment).id
         values = {"name": name, "org_id": self.orgs[org], "tags": list(tags)}
-        project = project_create(values=values, owned_by_maker=False, actor=self.owner, now=self.moment)
+        project = project_create(values=values, owned_by_creator=False, actor=self.owner, now=self.moment)
         self.groups[name] = Group(project.id, name, self.orgs[org])
 
     def add_team(self, name: str, org: str, group: str, role: Role, usernames: Sequence[str]) -> None:

@@ -56,7 +56,7 @@ def _placed(name: str, group_id: str | None, org_id: str | None) -> dict[str, st
     role = Role(name)
     if not (role.is_group or role.is_org):
         return {"roleName": name}
-    option, field, place = ("--group", "groupId", group_id) if role.is_group else ("--org", "orgId", org_id)
-    if place is None:
+    option, field, target = ("--group", "groupId", group_id) if role.is_group else ("--org", "orgId", org_id)
+    if target is None:
         raise CommandError(f"{name} needs {option} with an ID")
-    return {"roleName": name, field: place}
+    return {"roleName": name, field: target}

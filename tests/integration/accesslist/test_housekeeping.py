@@ -6,7 +6,7 @@ import pytest
 
 from accesslist.attempts import LOGIN_WINDOW
 from accesslist.models import RateWindow
-from accesslist.services.accounts import traces_trim
+from accesslist.services.purge import expired_rows_purge
 from accesslist.throttles import RATE_WINDOW
 from opsapi import clock
 from tests.each import each
@@ -31,5 +31,5 @@ INSTANT = timedelta(microseconds=1)
 def test_a_rate_window_is_kept_until_it_is_certainly_over(age: timedelta, kept: bool) -> None:
     now = clock.now()
     RateWindow.objects.create(bucket="some", started=now - age, count=1)
-    traces_trim(now=now)
+    expired_rows_purge(now=now)
     assert RateWindow.objects.exists() is kept

@@ -109,9 +109,9 @@ def test_administrators_of_a_project_or_organization_cannot_reset_passwords(
 def test_it_refuses_a_weak_password_and_the_callers_own(
     changes: dict[str, Any], code: str, ada: User
 ) -> None:
-    told = {**changes, "actor": acting(ada)} if "actor" in changes else changes
+    arguments = {**changes, "actor": acting(ada)} if "actor" in changes else changes
     with pytest.raises(ApiError, match=code):
-        _reset(ada, **told)
+        _reset(ada, **arguments)
     assert _stored(ada).check_password(PASSWORD)
     assert not Event.objects.exists()
 

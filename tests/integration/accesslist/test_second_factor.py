@@ -51,7 +51,7 @@ def _fault(call: Callable[..., Any], **arguments: Any) -> tuple[str, str]:
     return bad.field, bad.message
 
 
-def _told() -> list[str]:
+def _recorded() -> list[str]:
     return list(Event.objects.order_by("id").values_list("event_type", flat=True))
 
 
@@ -81,7 +81,7 @@ def test_the_secret_is_encrypted_and_recovery_codes_are_hashed(ada: User) -> Non
 
 def test_setting_up_leaves_its_events(ada: User) -> None:
     make_second_factor(ada, NOW)
-    assert _told() == ["USER_SECOND_FACTOR_BEGUN_AUDIT", "USER_SECOND_FACTOR_ADDED_AUDIT"]
+    assert _recorded() == ["USER_SECOND_FACTOR_BEGUN_AUDIT", "USER_SECOND_FACTOR_ADDED_AUDIT"]
     added = Event.objects.latest("id")
     assert added.details == {
         "userId": ada.id,
@@ -108,7 +108,7 @@ def test_the_setup_needs_the_password(ada: User) -> None:
     refused = _fault(second_factor_begin, password="wrong", actor=acting(ada), now=NOW)
     assert refused == ("password", "Incorrect password.")
     assert not SecondFactor.objects.exists()
-    assert _told() == []
+    assert _recorded() == []
 
 
 def test_the_setup_refuses_to_replace_a_second_factor(ada: User) -> None:
@@ -119,10 +119,10 @@ def test_the_setup_refuses_to_replace_a_second_factor(ada: User) -> None:
 
 def test_a_wrong_first_code_changes_nothing(ada: User) -> None:
     begin_second_factor(ada, NOW)
-    told = _told()
+    recorded = _recorded()
     assert _fault(second_factor_confirm, code="000000", actor=acting(ada), now=NOW)[0] == "code"
     assert not has_second_factor(ada.id)
-    assert _told() == told
+    assert _recorded() == recorded
 
 
 def test_confirmation_needs_a_setup(ada: User) -> None:
@@ -200,7 +200,7 @@ def test_new_recovery_codes_replace_the_old_ones(ada: User) -> None:
     secret, old = make_second_factor(ada, NOW)
     new = recovery_codes_renew(code=code_at(secret, LATER), actor=acting(ada), now=LATER)
     assert not {*old} & {*new}
-    assert _told()[-1] == "USER_RECOVERY_CODES_MADE_AUDIT"
+    assert _recorded()[-1] == "USER_RECOVERY_CODES_MADE_AUDIT"
     assert _fault(second_factor_use, user_id=ada.id, code=old[0], actor=acting(ada), now=LATER)[0] == "code"
     _use(ada, new[0])
 
@@ -208,17 +208,17 @@ def test_new_recovery_codes_replace_the_old_ones(ada: User) -> None:
 @each("service", [recovery_codes_renew, second_factor_remove])
 def test_a_wrong_code_neither_removes_nor_renews(service: Callable[..., Any], ada: User) -> None:
     make_second_factor(ada, NOW)
-    before, told = SecondFactor.objects.values().get(), _told()
+    before, recorded = SecondFactor.objects.values().get(), _recorded()
     assert _fault(service, code="nonsense", actor=acting(ada), now=LATER)[0] == "code"
     assert SecondFactor.objects.values().get() == before
-    assert _told() == told
+    assert _recorded() == recorded
 
 
 def test_it_is_removed_with_a_code(ada: User) -> None:
     secret, _ = make_second_factor(ada, NOW)
     second_factor_remove(code=code_at(secret, LATER), actor=acting(ada), now=LATER)
     assert not SecondFactor.objects.exists()
-    assert _told()[-1] == "USER_SECOND_FACTOR_REMOVED_AUDIT"
+    assert _recorded()[-1] == "USER_SECOND_FACTOR_REMOVED_AUDIT"
     make_second_factor(ada, LATER)
 
 
@@ -239,13 +239,13 @@ def test_user_admins_reset_it_and_owners_that_of_global_roles(
         ada.grants.create(role=held.value)
     make_second_factor(ada, NOW)
     admin = acting(UserFactory.create(username="grace"))
-    told = _told()
+    recorded = _recorded()
     reset: dict[str, Any] = {"user_id": ada.id, "by": [Grant(by)], "actor": admin, "now": LATER}
     if not allowed:
         with pytest.raises(ApiError, match="USER_UNAUTHORIZED"):
             second_factor_reset(**reset)
         assert has_second_factor(ada.id)
-        assert _told() == told
+        assert _recorded() == recorded
         return
     second_factor_reset(**reset)
     assert not has_second_factor(ada.id)

@@ -34,7 +34,7 @@ class Outside:
 
     @property
     def kinds(self) -> list[MessageKind]:
-        """What was told, in order."""
+        """What was notified, in order."""
         return [message.kind for _, _, message in self.sent]
 
 

@@ -1,4 +1,4 @@
-"""People who are told, and whom they were told by."""
+"""People who are told, and whom they were notified by."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def make_member(project: Project, name: str, role: Role = Role.GROUP_READ_ONLY, 
     return user
 
 
-def told(outside: Outside) -> list[tuple[MessageKind, str]]:
+def messages_of(outside: Outside) -> list[tuple[MessageKind, str]]:
     """What was told to which address, the addresses of one message kind in a row in alphabetical order."""
     sent = [(message.kind, next(iter(config.values()))) for _, config, message in outside.sent]
     places = {kind: place for place, (kind, _) in reversed(list(enumerate(sent)))}

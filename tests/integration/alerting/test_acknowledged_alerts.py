@@ -118,7 +118,7 @@ def test_another_time_counts_for_what_was_put_off(
     assert outside.kinds == [OPEN, UPDATE]
 
 
-def test_the_end_is_told_all_the_same(project: Project, outside: Outside) -> None:
+def test_the_end_is_notified_all_the_same(project: Project, outside: Outside) -> None:
     open_alert(project, EMAIL)
     acknowledge(project, LAPSE, now=START + MINUTE)
     close_alert(project, now=START + 2 * MINUTE)
@@ -126,14 +126,14 @@ def test_the_end_is_told_all_the_same(project: Project, outside: Outside) -> Non
     assert outside.kinds == [OPEN, CLOSE]
 
 
-def test_an_opening_that_is_due_later_is_told_all_the_same(project: Project, outside: Outside) -> None:
+def test_an_opening_that_is_due_later_is_notified_all_the_same(project: Project, outside: Outside) -> None:
     open_alert(project, {**EMAIL, "delayMin": 10}, EMAIL)
     acknowledge(project, LAPSE, now=START + MINUTE)
     deliver_all(START + 10 * MINUTE)
     assert outside.kinds == [OPEN, OPEN]
 
 
-def test_services_with_state_and_webhooks_are_told_of_it(project: Project, outside: Outside) -> None:
+def test_services_with_state_and_webhooks_are_notified_of_it(project: Project, outside: Outside) -> None:
     open_alert(project, EMAIL, WEBHOOK, PAGER)
     outside.sent = []
     acknowledge(project, LAPSE, now=START + MINUTE)
@@ -144,14 +144,14 @@ def test_services_with_state_and_webhooks_are_told_of_it(project: Project, outsi
     assert {document["acknowledgedUntil"] for document in documents} == {wire_time(LAPSE)}
 
 
-def test_being_told_of_it_brings_no_repeat(project: Project, outside: Outside) -> None:
+def test_a_message_of_the_acknowledgement_starts_no_reminders(project: Project, outside: Outside) -> None:
     open_alert(project, PAGER)
     acknowledge(project, LAPSE, now=START + MINUTE)
     assert deliver_all(LAPSE - SECOND) == 1
     assert not Notification.objects.filter(status="PENDING").exists()
 
 
-def test_who_was_not_told_of_the_opening_is_not_told_of_it(project: Project, outside: Outside) -> None:
+def test_a_recipient_without_the_opening_gets_no_acknowledgement(project: Project, outside: Outside) -> None:
     open_alert(project, {**WEBHOOK, "delayMin": 10}, EMAIL)
     acknowledge(project, LAPSE, now=START + MINUTE)
     deliver_all(START + MINUTE)
@@ -159,7 +159,7 @@ def test_who_was_not_told_of_the_opening_is_not_told_of_it(project: Project, out
 
 
 def acknowledge_in_vain(project: Project, outside: Outside) -> None:
-    """The webhook is away when it is to be told of the acknowledgement."""
+    """The webhook is away when it is to be notified of the acknowledgement."""
     open_alert(project, WEBHOOK)
     outside.outcome = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5)
     acknowledge(project, START + 10 * MINUTE, now=START + MINUTE)

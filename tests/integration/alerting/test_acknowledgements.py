@@ -22,8 +22,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def told(project: Project) -> Alert:
-    """An alert that a webhook and an address were told of."""
+def notified_alert(project: Project) -> Alert:
+    """An alert that a webhook and an address were notified of."""
     config = make_config(project, notifications=[WEBHOOK, EMAIL])
     alert = make_alert(project, config_id=config.id)
     for setting in config.settings.all():
@@ -45,29 +45,29 @@ def acknowledge(alert: Alert, until: datetime, *, group_id: str | None = None) -
 
 
 def acknowledging() -> list[str]:
-    """The kinds of receivers who are to be told of it."""
+    """The kinds of receivers who are to be notified of it."""
     found = Notification.objects.filter(kind="alert.acknowledge")
     return list(found.values_list("type_name", flat=True))
 
 
-def test_a_webhook_is_told_and_mail_is_not(told: Alert) -> None:
-    acknowledge(told, NOON + HOUR)
+def test_a_webhook_is_notified_and_mail_is_not(notified_alert: Alert) -> None:
+    acknowledge(notified_alert, NOON + HOUR)
     assert acknowledging() == ["WEBHOOK"]
 
 
-def test_a_user_is_named_by_their_name(told: Alert) -> None:
-    acknowledge(told, NOON + HOUR)
+def test_a_user_is_named_by_their_name(notified_alert: Alert) -> None:
+    acknowledge(notified_alert, NOON + HOUR)
     assert Alert.objects.get().acknowledging_username == "ada@example.com"
 
 
 @each("until", [NOON, NOON - HOUR], ids=str)
-def test_nobody_is_told_where_nothing_changes(told: Alert, until: datetime) -> None:
-    acknowledge(told, until)
+def test_nobody_is_notified_where_nothing_changes(notified_alert: Alert, until: datetime) -> None:
+    acknowledge(notified_alert, until)
     assert acknowledging() == []
 
 
-def test_an_alert_is_found_in_its_project_only(told: Alert) -> None:
+def test_an_alert_is_found_in_its_project_only(notified_alert: Alert) -> None:
     with pytest.raises(ApiError) as raised:
-        acknowledge(told, NOON + HOUR, group_id=ProjectFactory.create().id)
+        acknowledge(notified_alert, NOON + HOUR, group_id=ProjectFactory.create().id)
     assert raised.value.code is ErrorCode.ALERT_NOT_FOUND
     assert Alert.objects.get().acknowledged_until is None

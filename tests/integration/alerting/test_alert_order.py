@@ -59,7 +59,7 @@ def test_the_first_active_ones_are_in_the_same_order(in_order: list[str]) -> Non
     assert (names(list(found.rows)), found.count) == (in_order[:8], 8)
 
 
-def test_of_the_same_moment_the_later_made_comes_first(project: Project) -> None:
+def test_of_the_same_moment_the_later_created_comes_first(project: Project) -> None:
     made = [aged(project, HOUR).id for _ in range(3)]
     assert [alert.id for alert in urgent_first(Alert.objects.all(), 0, 9, now=NOW)] == sorted(
         made, reverse=True

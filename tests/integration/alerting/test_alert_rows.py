@@ -33,7 +33,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def filled(project: Project) -> None:
-    """Nine alerts, some made in the same second, with and without what they may have; others elsewhere."""
+    """Nine alerts, some created in the same second, with and without what they may have; others elsewhere."""
     for number in range(9):
         make(project, number)
     make(ProjectFactory.create(), 0)
@@ -148,7 +148,7 @@ class TestGlobal:
         assert not any(alert_row(row["id"], group_id=None) for row in by_orm(group_id=project.id))
 
 
-def test_those_of_one_configuration_are_found(project: Project) -> None:
+def test_alerts_of_one_configuration_are_found(project: Project) -> None:
     for row in by_orm(group_id=project.id):
         of_config = {"config_id": row["config_id"]}
         assert AlertRows(project.id, **of_config)[0:100] == [row]

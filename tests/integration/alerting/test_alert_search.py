@@ -101,7 +101,7 @@ def test_an_id_is_an_alerts_else_a_configurations_else_a_projects(several: list[
         (Age.OLDER_THAN_WEEK, ["over week"]),
     ],
 )
-def test_it_tells_the_young_from_the_old(project: Project, age: Age, kept: list[str]) -> None:
+def test_it_separates_young_from_old(project: Project, age: Age, kept: list[str]) -> None:
     ages = {
         "now": timedelta(),
         "hour": HOUR,

@@ -49,9 +49,11 @@ def lapse(times: int) -> None:
         assert begin(START + number * (LEASE + SECOND))
 
 
-def lapse_for_good() -> None:
-    """As many attempts as are made at most."""
-    lapse(LAPSES_AT_MOST)
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many attempts are made at most: a few, so that a test that gives up needs no hundred."""
+    monkeypatch.setattr("alerting.delivery.LAPSES_AT_MOST", 3)
+    return 3
 
 
 def attempts() -> list[tuple[Any, ...]]:
@@ -165,7 +167,7 @@ def test_the_next_repeat_follows_what_was_given_up(
 ) -> None:
     make_member(project, "ada")
     open_alert(project, notification)
-    lapse_for_good()
+    lapse(LAPSES_AT_MOST)
     deliver_all(START + 2 * HOUR)
     assert outside.sent == []
     deliver_all(START + 3 * HOUR)
@@ -173,8 +175,8 @@ def test_the_next_repeat_follows_what_was_given_up(
 
 
 @pytest.mark.usefixtures("due")
-def test_the_end_follows_an_opening_that_was_given_up(project: Project, outside: Outside) -> None:
-    lapse_for_good()
+def test_the_end_follows_an_opening_that_was_given_up(project: Project, outside: Outside, few: int) -> None:
+    lapse(few)
     ingest(project, host_report(reachable=True), now=START + HOUR)
     evaluate(START + HOUR)
     deliver_all(START + 2 * HOUR)
@@ -190,8 +192,8 @@ def test_only_many_attempts_that_lapsed_are_given_up(outside: Outside, lapsed: i
 
 
 @pytest.mark.usefixtures("due")
-def test_what_is_sent_once_more_has_its_attempts_anew(outside: Outside) -> None:
-    lapse_for_good()
+def test_what_is_sent_once_more_has_its_attempts_again(outside: Outside, few: int) -> None:
+    lapse(few)
     now = START + 2 * HOUR
     deliver_all(now)
     notification_resend(notification=Notification.objects.get(kind="alert.open"), actor=SYSTEM, now=now)

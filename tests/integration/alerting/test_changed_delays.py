@@ -29,8 +29,8 @@ def delayed(setting: Any, minutes: int) -> dict[str, Any]:
     return {**setting, "delayMin": minutes}
 
 
-def tell(config: AlertConfig, *notifications: dict[str, Any]) -> None:
-    """Change whom it tells, and when."""
+def set_notifications(config: AlertConfig, *notifications: dict[str, Any]) -> None:
+    """Change its recipients, and when."""
     values = {"notifications": list(notifications)}
     alert_config_update(config=config, read=lambda _: values, actor=SYSTEM, now=clock.now())
 
@@ -60,7 +60,7 @@ def test_a_tracked_alert_opens_by_the_smallest_delay_there_is_now(
 ) -> None:
     config = make_config(project, notifications=[delayed(WEBHOOK, 10)])
     alert = tracked(project)
-    tell(config, *notifications)
+    set_notifications(config, *notifications)
     opens = alert.created + minutes * MINUTE
     assert not open_tracked(now=opens - timedelta(microseconds=1))
     assert statuses(config) == ["TRACKING"]
@@ -70,16 +70,16 @@ def test_a_tracked_alert_opens_by_the_smallest_delay_there_is_now(
     assert due == {alert.created + notification["delayMin"] * MINUTE for notification in notifications}
 
 
-def test_an_open_alert_stays_open_and_keeps_what_it_was_to_tell(project: Project) -> None:
+def test_an_open_alert_stays_open_and_keeps_what_it_was_to_notify(project: Project) -> None:
     config = make_config(project, notifications=[delayed(WEBHOOK, 0), delayed(EMAIL, 5)])
     ingest(project, host_report(reachable=False))
     evaluate()
-    before, told = Alert.objects.values().get(), list(Notification.objects.order_by("due").values())
+    before, scheduled = Alert.objects.values().get(), list(Notification.objects.order_by("due").values())
     assert before["status"] == "OPEN"
-    tell(config, delayed(WEBHOOK, 30), delayed(EMAIL, 5))
+    set_notifications(config, delayed(WEBHOOK, 30), delayed(EMAIL, 5))
     assert Alert.objects.values().get() == before
-    assert len(told) == 2
-    assert Notification.objects.filter(status="PENDING", due=told[1]["due"]).exists()
+    assert len(scheduled) == 2
+    assert Notification.objects.filter(status="PENDING", due=scheduled[1]["due"]).exists()
 
 
 def test_alerts_of_other_configurations_open_as_they_were_to(project: Project) -> None:
@@ -87,7 +87,7 @@ def test_alerts_of_other_configurations_open_as_they_were_to(project: Project) -
     config = make_config(project, notifications=[delayed(WEBHOOK, 10)])
     ingest(project, host_report(reachable=False))
     evaluate()
-    tell(config, delayed(WEBHOOK, 1))
+    set_notifications(config, delayed(WEBHOOK, 1))
     for alert_config, minutes in ((other, 10), (config, 1)):
         alert = Alert.objects.get(config_id=alert_config.id)
         assert alert.opens == alert.created + minutes * MINUTE
@@ -96,14 +96,14 @@ def test_alerts_of_other_configurations_open_as_they_were_to(project: Project) -
 def test_it_reaches_the_alerts_of_a_global_configuration_in_every_project(project: Project) -> None:
     config = make_global_config(notifications=[delayed(WEBHOOK, 10)])
     alert = tracked(project)
-    tell(config, delayed(WEBHOOK, 2))
+    set_notifications(config, delayed(WEBHOOK, 2))
     assert Alert.objects.get().opens == alert.created + 2 * MINUTE
 
 
 def test_what_changes_no_delay_leaves_them(project: Project) -> None:
     config = make_config(project, notifications=[delayed(WEBHOOK, 10)])
     alert = tracked(project)
-    tell(config, {**delayed(WEBHOOK, 10), "intervalMin": 7})
+    set_notifications(config, {**delayed(WEBHOOK, 10), "intervalMin": 7})
     assert Alert.objects.get().opens == alert.opens
 
 
@@ -114,5 +114,5 @@ def test_the_workers_are_woken_where_something_opens_at_another_time(project: Pr
     with closing(connection.copy()) as listening:
         listening.ensure_connection()
         listening.cursor().execute(f"LISTEN {WAKE_CHANNEL}")
-        tell(config, delayed(WEBHOOK, 1))
+        set_notifications(config, delayed(WEBHOOK, 1))
         eventually(lambda: list(listening.connection.notifies(timeout=0)), message="a wake-up")

@@ -34,7 +34,7 @@ def test_a_notification_written_before_the_step_is_sent_now_and_a_delayed_one_ke
     assert delayed.due == delayed.created + timedelta(minutes=30)
 
 
-def test_a_retry_of_an_attempt_before_the_step_is_made_now(project: Project, outside: Outside) -> None:
+def test_a_retry_of_an_attempt_before_the_step_is_created_now(project: Project, outside: Outside) -> None:
     now = clock.now()
     make_config(project, notifications=[EMAIL])
     ingest(project, host_report(reachable=False), now=now + STEP)

@@ -42,7 +42,7 @@ def has_secrets(config: AlertConfig) -> bool:
     return NotificationSetting.objects.filter(config=config).exclude(secrets=None).exists()
 
 
-def test_those_of_a_deleted_configuration_are_removed_and_what_is_shown_stays(project: Project) -> None:
+def test_secrets_of_a_deleted_configuration_are_removed_and_shown_values_stay(project: Project) -> None:
     config = make_config(project, notifications=[WEBHOOK, EMAIL])
     shown = list(NotificationSetting.objects.values_list("fields", flat=True))
     delete(config)
@@ -53,7 +53,7 @@ def test_those_of_a_deleted_configuration_are_removed_and_what_is_shown_stays(pr
 
 
 @each("enabled", [True, False])
-def test_those_of_any_other_configuration_stay(project: Project, enabled: bool) -> None:
+def test_secrets_of_any_other_configuration_stay(project: Project, enabled: bool) -> None:
     delete(make_config(project))
     config = make_config(project, enabled=enabled)
     assert purge()
@@ -68,7 +68,9 @@ def test_one_deleted_after_that_moment_waits(project: Project) -> None:
     assert has_secrets(config)
 
 
-def test_who_was_told_is_told_the_end_before_they_go(project: Project, outside: Outside) -> None:
+def test_notified_recipients_get_the_end_before_their_row_is_removed(
+    project: Project, outside: Outside
+) -> None:
     config = make_config(project)
     ingest(project, host_report(reachable=False))
     evaluate()
@@ -96,7 +98,7 @@ def test_what_is_tried_again_still_needs_them(project: Project, outside: Outside
     assert purge()
 
 
-def test_a_notification_of_one_setting_does_not_keep_those_of_another(
+def test_a_notification_of_one_setting_does_not_keep_secrets_of_another(
     project: Project, outside: Outside
 ) -> None:
     config = make_config(project, notifications=[WEBHOOK, {**WEBHOOK, "delayMin": 5}])
@@ -120,7 +122,7 @@ def test_an_active_alert_keeps_them(project: Project) -> None:
     assert purge()
 
 
-def test_what_is_told_once_and_not_sent_any_more_keeps_nothing(project: Project, outside: Outside) -> None:
+def test_a_dropped_one_shot_notification_keeps_no_secret(project: Project, outside: Outside) -> None:
     config = make_config(project, eventTypeName="NEW_HOST", notifications=[{**WEBHOOK, "delayMin": 60}])
     ingest(project, host_report())
     evaluate()

@@ -28,7 +28,7 @@ URL, SECRET = "https://hooks.example.com/in/0123456789", "a long enough secret"
 KEY = "0123456789abcdef0123456789abcdef"
 
 
-def tell(project: Project, *notifications: Mapping[str, Any]) -> AlertConfig:
+def notified_config(project: Project, *notifications: Mapping[str, Any]) -> AlertConfig:
     """An alert of a configuration with these notifications, told."""
     config = make_config(
         project, notifications=[{"delayMin": 0, **notification} for notification in notifications]
@@ -54,15 +54,15 @@ def test_a_webhook_is_its_own_or_the_integrations_but_never_half(
     project: Project, outside: Outside, notification: dict[str, Any], expected: dict[str, str]
 ) -> None:
     make_integration(project, "WEBHOOK")
-    tell(project, notification)
+    notified_config(project, notification)
     assert channels(outside) == [("WEBHOOK", expected)]
 
 
-def test_what_a_notification_says_itself_counts_beside_the_integration(
+def test_credentials_of_a_notification_are_combined_with_the_integration(
     project: Project, outside: Outside
 ) -> None:
     make_integration(project, "CHAT_SERVICE")
-    tell(project, {"typeName": "CHAT_SERVICE", "channelName": "#dba"})
+    notified_config(project, {"typeName": "CHAT_SERVICE", "channelName": "#dba"})
     ((_, config),) = channels(outside)
     assert config["channelName"] == "#dba"
     assert config["apiToken"]
@@ -70,7 +70,7 @@ def test_what_a_notification_says_itself_counts_beside_the_integration(
 
 def test_the_log_names_the_integrations_receiver_redacted(project: Project, outside: Outside) -> None:
     make_integration(project, "PAGER_SERVICE")
-    tell(project, {"typeName": "PAGER_SERVICE"})
+    notified_config(project, {"typeName": "PAGER_SERVICE"})
     assert channels(outside) == [("PAGER_SERVICE", {"serviceKey": KEY})]
     assert Notification.objects.get().recipient == f"******{KEY[-4:]}"
 
@@ -79,15 +79,17 @@ def test_without_an_integration_it_is_not_sent_and_the_log_says_why(
     project: Project, outside: Outside
 ) -> None:
     make_integration(ProjectFactory.create(), "PAGER_SERVICE")
-    tell(project, {"typeName": "PAGER_SERVICE"})
+    notified_config(project, {"typeName": "PAGER_SERVICE"})
     row = Notification.objects.get()
     assert (row.status, row.reason) == ("FAILED", "the project has no PagerDuty (PAGER_SERVICE) integration")
     assert outside.sent == []
 
 
-def test_a_deleted_projects_integration_still_tells_the_end(project: Project, outside: Outside) -> None:
+def test_the_end_is_sent_with_the_integration_of_a_deleted_project(
+    project: Project, outside: Outside
+) -> None:
     make_integration(project, "PAGER_SERVICE")
-    tell(project, {"typeName": "PAGER_SERVICE"})
+    notified_config(project, {"typeName": "PAGER_SERVICE"})
     project_delete(group_id=project.id, actor=SYSTEM, now=clock.now())
     deliver_all()
     assert Integration.objects.filter(group_id=project.id).exists()
@@ -96,7 +98,7 @@ def test_a_deleted_projects_integration_still_tells_the_end(project: Project, ou
 
 
 def test_the_end_of_a_mail_goes_where_the_opening_went(project: Project, outside: Outside) -> None:
-    config = tell(project, EMAIL)
+    config = notified_config(project, EMAIL)
     setting = config.settings.get()
     changed = {**EMAIL, "id": setting.id, "emailAddress": "new@example.com"}
     settings_replace(config=config, notifications=[changed])
@@ -106,10 +108,10 @@ def test_the_end_of_a_mail_goes_where_the_opening_went(project: Project, outside
     assert [config["emailAddress"] for _, config in channels(outside)] == ["oncall@example.com"] * 2
 
 
-def test_what_was_taken_out_of_its_configuration_is_still_told_the_end(
+def test_the_end_is_sent_to_a_notification_removed_from_its_configuration(
     project: Project, outside: Outside
 ) -> None:
-    config = tell(project, WEBHOOK, EMAIL)
+    config = notified_config(project, WEBHOOK, EMAIL)
     settings_replace(config=config, notifications=[EMAIL])
     ingest(project, host_report(reachable=True))
     evaluate()
@@ -121,7 +123,7 @@ def test_what_was_taken_out_of_its_configuration_is_still_told_the_end(
 def test_a_notification_that_became_one_of_another_type_is_another(
     project: Project, outside: Outside
 ) -> None:
-    config = tell(project, {**EMAIL, "intervalMin": 5})
+    config = notified_config(project, {**EMAIL, "intervalMin": 5})
     setting = config.settings.get()
     settings_replace(config=config, notifications=[{**WEBHOOK, "id": setting.id}])
     deliver_all(clock.now() + timedelta(minutes=5))

@@ -91,7 +91,7 @@ KINDS: dict[str, Broken] = {
 @pytest.mark.parametrize("started", [False, True], ids=["warm", "just-started"])
 @pytest.mark.parametrize("count", [0, 10, 100, 1000])
 @pytest.mark.parametrize("kind", KINDS)
-def test_how_long_a_message_waits_beside_broken_receivers_of_others(
+def test_how_long_a_message_waits_next_to_broken_receivers_of_others(
     kind: str, count: int, started: bool, project: Project, settings: Settings
 ) -> None:
     settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]

@@ -24,7 +24,7 @@ def delete(project: Project, agent_type: AgentType = AgentType.MONITORING) -> No
     agent_delete(group_id=project.id, agent_type=agent_type, hostname="AGENT1", actor=SYSTEM, now=LATER)
 
 
-def test_they_are_cancelled_and_those_about_others_stay(project: Project) -> None:
+def test_they_are_cancelled_and_alerts_about_others_stay(project: Project) -> None:
     monitoring, backup = (
         make_config(project, eventTypeName=f"{kind.value}_AGENT_DOWN")
         for kind in (AgentType.MONITORING, AgentType.BACKUP)
@@ -52,7 +52,7 @@ def test_what_still_waits_to_be_evaluated_begins_none(project: Project) -> None:
     assert statuses(config) == []
 
 
-def test_what_is_told_once_is_told_all_the_same(project: Project) -> None:
+def test_one_shot_notifications_are_sent_all_the_same(project: Project) -> None:
     make_config(project, eventTypeName="NEW_AGENT")
     evaluate(START)
     ingest(project, now=START)

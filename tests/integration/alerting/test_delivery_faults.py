@@ -62,7 +62,7 @@ def fail_for(notification: Notification, error: Exception) -> Callable[..., Any]
     return decide
 
 
-def test_a_destination_whose_configuration_was_encrypted_with_a_lost_key_is_stored_anew(
+def test_a_destination_whose_configuration_was_encrypted_with_a_lost_key_is_stored_again(
     project: Project, outside: Outside
 ) -> None:
     make_config(project, notifications=[webhook(A)])

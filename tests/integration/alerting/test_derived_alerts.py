@@ -178,7 +178,7 @@ def test_an_agent_with_a_heartbeat_timeout_has_one_alert_and_its_hosts_none(proj
         ("HOST_DOWNGRADED", {"version": "7.0.0"}),
     ],
 )
-def test_what_is_told_once_opens_nothing(project: Project, name: str, change: dict[str, Any]) -> None:
+def test_a_one_shot_notification_opens_nothing(project: Project, name: str, change: dict[str, Any]) -> None:
     config = make_config(project, eventTypeName=name)
     before: dict[str, Any] = {"type_name": SECONDARY, "uptime_seconds": 100, "version": "7.0.1"}
     ingest(project, host_report("a", **before))
@@ -201,7 +201,7 @@ def test_two_primaries_after_none_close_nothing(project: Project) -> None:
     assert (statuses(none), statuses(many)) == (["CLOSED"], ["CLOSED"])
 
 
-def test_a_shard_name_told_later_is_no_other_target(project: Project) -> None:
+def test_a_shard_name_reported_later_is_the_same_target(project: Project) -> None:
     config = make_config(project, eventTypeName="NO_PRIMARY")
     ingest(project, member("a"))
     evaluate()
@@ -263,7 +263,7 @@ class TestSetsThatGo:
         assert statuses(config) == []
 
 
-def test_who_is_behind_is_told_without_a_further_report(project: Project) -> None:
+def test_an_agent_with_an_old_version_is_notified_without_a_further_report(project: Project) -> None:
     config = make_config(project, eventTypeName="VERSION_BEHIND")
     ingest(project, host_report("a", version="7.0.1"))
     evaluate()

@@ -21,8 +21,8 @@ from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import CACHED, CHECKED_EVERY, destinations_trim
+from alerting.services.incidents import openings_schedule
 from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, leases_release
-from alerting.services.notifications import schedule_openings
 from alerting.services.windows import window_create
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
@@ -348,7 +348,7 @@ class TestFaults:
         assert not UnreachableHost.objects.exists()
 
     @pytest.mark.parametrize("outcome", [TAKEN, NO_ANSWER], ids=["taken", "hung"])
-    def test_only_a_connection_made_since_then_says_that_a_host_is_back(
+    def test_only_a_connection_created_since_then_says_that_a_host_is_back(
         self, outcome: Outcome, project: Project, outside: Outside
     ) -> None:
         set_up(project, A, B)
@@ -492,7 +492,7 @@ class TestWhoGetsTheEnd:
 class TestSecrets:
     """A destination's configuration is kept encrypted, and no longer than a message may need it."""
 
-    def test_it_is_sealed_and_kept_while_its_alert_is_active(
+    def test_it_is_encrypted_and_kept_while_its_alert_is_active(
         self, project: Project, outside: Outside
     ) -> None:
         set_up(project, A)
@@ -526,25 +526,23 @@ class TestSecrets:
         assert [kind for _, kind in outside.said].count("OPEN") == 2
 
 
-def test_the_ids_of_notifications_follow_from_what_is_said_and_to_whom(
-    project: Project, outside: Outside
-) -> None:
+def test_ids_of_notifications_follow_from_content_and_recipient(project: Project, outside: Outside) -> None:
     set_up(project, A, B)
     down(project)
     before = set(Notification.objects.values_list("id", flat=True))
     alert = Notification.objects.first().alert  # type: ignore[union-attr]
     Notification.objects.all().delete()
     assert alert is not None
-    schedule_openings(alerts=[alert])
+    openings_schedule(alerts=[alert])
     assert set(Notification.objects.values_list("id", flat=True)) == before
-    schedule_openings(alerts=[alert])
+    openings_schedule(alerts=[alert])
     assert Notification.objects.count() == len(before)
 
 
 def test_the_log_says_once_that_a_destination_fails_and_once_that_it_is_back(
     project: Project, outside: Outside, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", logger="opsapi.pipeline")
+    caplog.set_level("INFO", logger="opsapi.delivery")
     url = f"{A}?token=a-secret-of-the-receiver"
     set_up(project, url)
     outside.outcomes = {url: BROKEN}
@@ -579,8 +577,8 @@ def test_the_log_of_notifications_says_sent_no_answer(project: Project, outside:
     assert logged["reason"] == SENT_NO_ANSWER
     assert [attempt["reason"] for attempt in logged["attempts"]] == [SENT_NO_ANSWER]
     assert opening.alert is not None
-    told = alert_timeline(opening.alert, sees_config=True, now=START + SECOND).notifications
-    assert SENT_NO_ANSWER in [notification.reason for notification in told]
+    described = alert_timeline(opening.alert, sees_config=True, now=START + SECOND).notifications
+    assert SENT_NO_ANSWER in [notification.reason for notification in described]
 
 
 def test_a_scrape_and_a_page_read_what_waits_and_not_the_log(project: Project) -> None:
@@ -647,7 +645,7 @@ def test_a_claim_finds_its_messages_by_index_however_cheap_a_scan_seems(project:
     assert scans() - before < 10
 
 
-def test_postgresql_ends_a_claim_that_stands_still_because_all_workers_wait_for_it(project: Project) -> None:
+def test_postgresql_ends_a_claim_that_is_still_because_all_workers_wait_for_it(project: Project) -> None:
     claim(worker=1, slots=4, clock=lambda: START)
     with connection.cursor() as cursor:
         cursor.execute("SHOW idle_in_transaction_session_timeout")

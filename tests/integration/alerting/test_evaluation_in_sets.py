@@ -96,8 +96,8 @@ class EvaluationScene:
         kind = random.choice(kinds)
         if "HOST" in kind["eventTypeName"] and random.random() < 0.3:
             kind["matchers"] = [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db1"}]
-        told = random.choice(([WEBHOOK], [_LATER], [WEBHOOK, EMAIL]))
-        make_config(self.project, notifications=told, **kind)
+        chosen_notifications = random.choice(([WEBHOOK], [_LATER], [WEBHOOK, EMAIL]))
+        make_config(self.project, notifications=chosen_notifications, **kind)
 
     def _signals(self) -> None:
         at, rows = START, []
@@ -164,9 +164,10 @@ class EvaluationScene:
     def _found(self) -> Iterator[Any]:
         yield from Alert.objects.order_by("id").values()
         # What is about one target is heard in this order.
-        told = Notification.objects.order_by("subject", "sequence").values()
+        chosen_notifications = Notification.objects.order_by("subject", "sequence").values()
         yield from (
-            {name: value for name, value in message.items() if name != "sequence"} for message in told
+            {name: value for name, value in message.items() if name != "sequence"}
+            for message in chosen_notifications
         )
         kept = ("created", "event_type", "alert_id", "details", "raw")
         yield from Event.objects.order_by("created", "id").values(*kept)

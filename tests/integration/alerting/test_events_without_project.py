@@ -19,16 +19,16 @@ from tests.factories.accesslist import ProjectFactory, UserFactory
 from tests.factories.alerting import EMAIL, make_config, make_global_config
 from tests.factories.events import happened, key_added
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
-from tests.integration.alerting.without_project import KEY_ADDED, USER_CREATED, told_in
+from tests.integration.alerting.without_project import KEY_ADDED, USER_CREATED, projects_of_events
 from tests.racing import THREADS, at_once
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def beside(project: Project) -> Project:
+def neighbour(project: Project) -> Project:
     """Another project of the organization."""
-    made: Project = ProjectFactory.create(org=project.org, tags=["beside"])
+    made: Project = ProjectFactory.create(org=project.org, tags=["neighbour"])
     return made
 
 
@@ -42,7 +42,7 @@ def elsewhere(db: None) -> Project:
 class TestOfAnOrganization:
     """Its projects' configurations, and global ones."""
 
-    def test_a_project_is_told_once_and_opens_nothing(self, project: Project, outside: Outside) -> None:
+    def test_a_project_is_notified_once_and_opens_nothing(self, project: Project, outside: Outside) -> None:
         make_config(project, **KEY_ADDED)
         event = key_added(project)
         evaluate()
@@ -51,21 +51,21 @@ class TestOfAnOrganization:
         deliver_all()
         assert outside.kinds == [MessageKind.INFORM]
         assert outside.sent[0][2].document["id"] == event.id
-        assert told_in() == [project.id]
+        assert projects_of_events() == [project.id]
         assert project.alerts.count() == 0
         assert not Signal.objects.exists()
 
     def test_each_configuration_of_each_of_its_projects_is(
-        self, project: Project, beside: Project, elsewhere: Project
+        self, project: Project, neighbour: Project, elsewhere: Project
     ) -> None:
-        for a_project in (project, project, beside, elsewhere):
+        for a_project in (project, project, neighbour, elsewhere):
             make_config(a_project, **KEY_ADDED)
         key_added(project)
         evaluate()
-        assert sorted(map(str, told_in())) == sorted([project.id, project.id, beside.id])
+        assert sorted(map(str, projects_of_events())) == sorted([project.id, project.id, neighbour.id])
 
     def test_what_asks_for_something_else_or_for_nothing_is_not(
-        self, project: Project, beside: Project
+        self, project: Project, neighbour: Project
     ) -> None:
         make_config(project, eventTypeName="ORG_API_KEY_DELETED")
         make_global_config(eventTypeName="ORG_API_KEY_DELETED")
@@ -73,14 +73,16 @@ class TestOfAnOrganization:
             alert_config_set_enabled(config=off, enabled=False, actor=SYSTEM, now=clock.now())
         for gone in (make_config(project, **KEY_ADDED), make_global_config(**KEY_ADDED)):
             alert_config_delete(config=gone, actor=SYSTEM, now=clock.now())
-        make_config(beside, **KEY_ADDED)
-        project_delete(group_id=beside.id, actor=SYSTEM, now=clock.now())
+        make_config(neighbour, **KEY_ADDED)
+        project_delete(group_id=neighbour.id, actor=SYSTEM, now=clock.now())
         Signal.objects.all().delete()
         key_added(project)
         evaluate()
-        assert told_in() == []
+        assert projects_of_events() == []
 
-    def test_a_project_deleted_after_it_is_told_nothing(self, project: Project, outside: Outside) -> None:
+    def test_a_project_deleted_afterwards_gets_no_notification(
+        self, project: Project, outside: Outside
+    ) -> None:
         make_config(project, **KEY_ADDED)
         key_added(project)
         assert evaluate_signals(now=clock.now())
@@ -93,44 +95,48 @@ class TestOfAnOrganization:
         ("scope", "expected"),
         [
             pytest.param({"forAllGroups": True}, [None], id="everywhere"),
-            pytest.param({"forAllGroups": True, "tags": ["beside"]}, [None], id="tag-of-one"),
+            pytest.param({"forAllGroups": True, "tags": ["neighbour"]}, [None], id="tag-of-one"),
             pytest.param({"forAllGroups": True, "tags": ["elsewhere"]}, [], id="tag-of-none"),
-            pytest.param({"forAllGroups": False, "groupIds": ["project", "beside"]}, [None], id="both"),
-            pytest.param({"forAllGroups": False, "groupIds": ["beside", "elsewhere"]}, [None], id="one"),
+            pytest.param({"forAllGroups": False, "groupIds": ["project", "neighbour"]}, [None], id="both"),
+            pytest.param({"forAllGroups": False, "groupIds": ["neighbour", "elsewhere"]}, [None], id="one"),
             pytest.param({"forAllGroups": False, "groupIds": ["elsewhere"]}, [], id="none"),
         ],
     )
-    def test_a_global_configuration_that_covers_any_of_its_projects_is_told_once(
+    def test_a_global_configuration_that_covers_any_of_its_projects_is_notified_once(
         self,
         request: pytest.FixtureRequest,
         project: Project,
         scope: dict[str, Any],
         expected: list[str | None],
     ) -> None:
-        ids = {name: request.getfixturevalue(name).id for name in ("project", "beside", "elsewhere")}
+        ids = {name: request.getfixturevalue(name).id for name in ("project", "neighbour", "elsewhere")}
         named = {"groupIds": [ids[name] for name in scope["groupIds"]]} if "groupIds" in scope else {}
         make_global_config(**KEY_ADDED, **{**scope, **named})
         make_config(project, eventTypeName="ORG_RENAMED")
         key_added(project)
         evaluate()
-        assert told_in() == expected
+        assert projects_of_events() == expected
 
-    def test_a_global_one_is_not_told_again_for_projects_that_have_their_own(self, project: Project) -> None:
+    def test_a_global_one_is_not_notified_again_for_projects_that_have_their_own(
+        self, project: Project
+    ) -> None:
         make_config(project, **KEY_ADDED)
         make_global_config(**KEY_ADDED)
         key_added(project)
         evaluate()
-        assert sorted(told_in(), key=str) == sorted([None, project.id], key=str)
+        assert sorted(projects_of_events(), key=str) == sorted([None, project.id], key=str)
 
-    def test_a_deleted_project_is_none_a_global_one_covers(self, project: Project, beside: Project) -> None:
-        make_global_config(**KEY_ADDED, tags=["beside"])
-        project_delete(group_id=beside.id, actor=SYSTEM, now=clock.now())
+    def test_a_deleted_project_is_none_a_global_one_covers(
+        self, project: Project, neighbour: Project
+    ) -> None:
+        make_global_config(**KEY_ADDED, tags=["neighbour"])
+        project_delete(group_id=neighbour.id, actor=SYSTEM, now=clock.now())
         Signal.objects.all().delete()
         key_added(project)
         evaluate()
-        assert told_in() == []
+        assert projects_of_events() == []
 
-    def test_thousands_of_projects_are_told_a_few_in_each_transaction(
+    def test_thousands_of_projects_are_notified_a_few_in_each_transaction(
         self, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("alerting.fan_out.PROJECTS_AT_ONCE", 2)
@@ -144,9 +150,11 @@ class TestOfAnOrganization:
         Signal.objects.exclude(kind="event").delete()
         assert evaluate_signals(now=clock.now())
         assert Signal.objects.exclude(group_id=None).count() == 2
-        assert told_in() == [None]
+        assert projects_of_events() == [None]
         evaluate()
-        assert sorted(told_in(), key=str) == sorted([None, *(project.id for project in projects)], key=str)
+        assert sorted(projects_of_events(), key=str) == sorted(
+            [None, *(project.id for project in projects)], key=str
+        )
         assert not Signal.objects.exists()
 
     def test_one_that_cannot_be_evaluated_is_set_aside(
@@ -184,14 +192,14 @@ class TestOfAnOrganization:
 class TestOfTheInstallation:
     """Global configurations for all projects alone."""
 
-    def test_a_global_configuration_for_all_projects_is_told_once(
+    def test_a_global_configuration_for_all_projects_is_notified_once(
         self, project: Project, outside: Outside
     ) -> None:
         make_global_config(**USER_CREATED)
         event = happened(EventType.USER_CREATED_AUDIT)
         evaluate()
         deliver_all()
-        assert told_in() == [None]
+        assert projects_of_events() == [None]
         ((_, _, message),) = outside.sent
         assert str(message.link).endswith(f"/admin/events/event/{event.id}/change/")
         assert (message.kind, message.project_name) == (MessageKind.INFORM, None)
@@ -214,13 +222,13 @@ class TestOfTheInstallation:
             assert "evil" not in text
             assert "xxx" not in text
 
-    def test_nobody_else_is(self, project: Project, beside: Project) -> None:
+    def test_nobody_else_is(self, project: Project, neighbour: Project) -> None:
         make_config(project, **USER_CREATED)
-        make_global_config(**USER_CREATED, tags=["beside"])
+        make_global_config(**USER_CREATED, tags=["neighbour"])
         make_global_config(**USER_CREATED, forAllGroups=False, groupIds=[project.id])
         happened(EventType.USER_CREATED_AUDIT)
         evaluate()
-        assert told_in() == []
+        assert projects_of_events() == []
         assert not Signal.objects.exists()
 
     def test_what_a_configuration_cannot_name_leaves_no_signal(self) -> None:
@@ -229,7 +237,7 @@ class TestOfTheInstallation:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_ten_workers_tell_it_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ten_workers_notify_it_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("alerting.fan_out.PROJECTS_AT_ONCE", 1)
     projects = [project, *ProjectFactory.create_batch(2, org=project.org)]
     for a_project in projects:
@@ -241,4 +249,4 @@ def test_ten_workers_tell_it_once(project: Project, monkeypatch: pytest.MonkeyPa
         assert len(at_once(lambda _: evaluate_signals(now=clock.now()))) == THREADS
     assert not Signal.objects.exists()
     expected = [None, *(project.id for project in projects)] * 2
-    assert sorted(told_in(), key=str) == sorted(expected, key=str)
+    assert sorted(projects_of_events(), key=str) == sorted(expected, key=str)

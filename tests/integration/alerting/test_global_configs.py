@@ -87,7 +87,9 @@ def test_a_projects_own_and_a_global_one_are_two_alerts(prod: Project) -> None:
     assert (states(own), states(over_all)) == ({prod.id: ["OPEN"]}, {prod.id: ["OPEN"]})
 
 
-def test_what_is_told_once_is_told_once_per_project(prod: Project, dev: Project, outside: Outside) -> None:
+def test_a_one_shot_notification_is_sent_once_per_project(
+    prod: Project, dev: Project, outside: Outside
+) -> None:
     make_global_config(eventTypeName="HOST_ROLLBACK", tags=["prod"])
     for project in (prod, dev):
         event = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
@@ -136,14 +138,14 @@ def test_another_scope_cancels_only_where_it_leaves(prod: Project, dev: Project)
     assert states(config) == {prod.id: ["CANCELLED", "OPEN"], dev.id: ["OPEN"]}
 
 
-def test_a_wider_scope_looks_only_at_those_it_gains(prod: Project, dev: Project) -> None:
+def test_a_wider_scope_looks_only_at_projects_it_gains(prod: Project, dev: Project) -> None:
     config = make_global_config(tags=["prod"])
     evaluate()
     alert_config_update(config=config, read=lambda _: {"tags": []}, actor=SYSTEM, now=clock.now())
     assert list(Signal.objects.values_list("group_id", "payload")) == [(dev.id, {"alertConfigId": config.id})]
 
 
-def test_another_meaning_cancels_everywhere_and_looks_anew(prod: Project, dev: Project) -> None:
+def test_another_meaning_cancels_everywhere_and_looks_again(prod: Project, dev: Project) -> None:
     config = make_global_config()
     evaluate()
     matcher = {"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db1"}
@@ -208,14 +210,14 @@ def test_a_deleted_project_stays_named(prod: Project, dev: Project) -> None:
     assert list(AlertConfig.objects.filter(group=None).order_by("id").values()) == before
     assert states(both) == {prod.id: ["CANCELLED"], dev.id: ["OPEN"]}
     assert states(alone) == {prod.id: ["CANCELLED"]}
-    told = Event.objects.filter(event_type__startswith="ALERT_CONFIG", group_id=None)
-    assert {event.event_type for event in told} == {"ALERT_CONFIG_ADDED_AUDIT"}
+    recorded = Event.objects.filter(event_type__startswith="ALERT_CONFIG", group_id=None)
+    assert {event.event_type for event in recorded} == {"ALERT_CONFIG_ADDED_AUDIT"}
 
 
 def test_a_new_project_is_covered_from_its_first_report(db: None) -> None:
     config = make_global_config(tags=["prod"])
     values = {"name": "payments", "tags": ["prod"]}
-    project = project_create(values=values, owned_by_maker=False, actor=SYSTEM, now=clock.now())
+    project = project_create(values=values, owned_by_creator=False, actor=SYSTEM, now=clock.now())
     ingest(project, host_report(reachable=False))
     evaluate()
     assert states(config) == {project.id: ["OPEN"]}

@@ -55,7 +55,7 @@ def close_alert(project: Project, *, now: datetime) -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "told"),
+    ("window", "is_notified"),
     [
         pytest.param((START, END, "HOST"), 0, id="from its start"),
         pytest.param((START + SECOND, END, "HOST"), 1, id="not before"),
@@ -65,12 +65,12 @@ def close_alert(project: Project, *, now: datetime) -> None:
     ],
 )
 def test_a_window_mutes_its_types_from_start_to_end(
-    project: Project, outside: Outside, window: tuple[datetime, datetime, str], told: int
+    project: Project, outside: Outside, window: tuple[datetime, datetime, str], is_notified: int
 ) -> None:
     make_window(project, *window)
     open_alert(project)
     deliver_all(START)
-    assert len(outside.sent) == told
+    assert len(outside.sent) == is_notified
     assert Alert.objects.get().status == "OPEN"
 
 
@@ -90,7 +90,7 @@ def test_what_is_held_back_says_by_what_and_until_when(project: Project, outside
     assert row.reason == f"silenced by maintenance window {window_id}"
 
 
-def test_an_alert_still_open_when_the_window_ends_is_told(project: Project, outside: Outside) -> None:
+def test_an_alert_still_open_when_the_window_ends_is_notified(project: Project, outside: Outside) -> None:
     make_window(project)
     open_alert(project, WEBHOOK, EMAIL)
     deliver_all(START)
@@ -140,7 +140,9 @@ def test_windows_that_mute_nothing_now_are_neither_read_nor_locked(
     assert outside.kinds == [OPEN]
 
 
-def test_what_was_never_told_and_is_over_is_told_to_nobody(project: Project, outside: Outside) -> None:
+def test_an_alert_that_ended_before_its_opening_was_sent_notifies_nobody(
+    project: Project, outside: Outside
+) -> None:
     make_window(project)
     open_alert(project)
     deliver_all(START)
@@ -150,7 +152,7 @@ def test_what_was_never_told_and_is_over_is_told_to_nobody(project: Project, out
     assert Notification.objects.get().reason == DropReason.ALERT_OVER.value
 
 
-def test_an_end_inside_the_window_is_told_after_it_to_those_told_before(
+def test_an_end_inside_the_window_is_sent_after_it_to_recipients_notified_before(
     project: Project, outside: Outside
 ) -> None:
     before = START - MINUTE
@@ -201,7 +203,7 @@ def test_people_hear_of_it_once_when_the_window_ends(project: Project, outside: 
     assert outside.kinds == [OPEN, UPDATE]
 
 
-def test_what_is_told_once_is_dropped_with_the_window_named(project: Project, outside: Outside) -> None:
+def test_a_one_shot_notification_is_dropped_with_the_window_named(project: Project, outside: Outside) -> None:
     window_id = make_window(project)
     make_config(project, eventTypeName="HOST_ROLLBACK")
     ingest(project, host_report(), events=(ROLLBACK,), now=START)
@@ -230,7 +232,7 @@ def delete(project: Project, window_id: str, now: datetime) -> None:
 
 
 @pytest.mark.parametrize("end", [shorten, turn_elsewhere, delete])
-def test_what_a_window_does_not_hold_back_any_more_is_told_at_once(
+def test_a_notification_that_a_window_no_longer_mutes_is_sent_at_once(
     project: Project, outside: Outside, end: Callable[[Project, str, datetime], None]
 ) -> None:
     window_id = make_window(project)

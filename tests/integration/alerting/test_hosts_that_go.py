@@ -31,7 +31,7 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
 
 @pytest.fixture
 def config(project: Project, outside: Outside) -> AlertConfig:
-    """Two hosts are down, and the webhook was told of both."""
+    """Two hosts are down, and the webhook was notified of both."""
     made = make_config(project)
     ingest(project, host_report("db1", reachable=False), host_report("db2", reachable=False))
     evaluate()
@@ -52,7 +52,7 @@ def move(name: str, **changes: object) -> None:
     host_change(group_id=host.group_id, host_id=host.id, changes=changes, actor=SYSTEM, now=clock.now())
 
 
-def test_its_alerts_are_cancelled_and_told_so_and_no_others(config: AlertConfig, outside: Outside) -> None:
+def test_its_alerts_are_cancelled_and_notified_and_no_others(config: AlertConfig, outside: Outside) -> None:
     delete("db1")
     deliver_all()
     assert sorted(statuses(config)) == ["CANCELLED", "OPEN"]

@@ -77,7 +77,7 @@ def test_the_alerts_of_a_set_its_last_member_left_are_cancelled(
     assert members() == (0, 0, 0)
 
 
-def test_a_set_with_members_left_is_judged_anew(project: Project, configs: list[AlertConfig]) -> None:
+def test_a_set_with_members_left_is_evaluated_again(project: Project, configs: list[AlertConfig]) -> None:
     ingest(project, member("a", PRIMARY), member("b"), member("c"))
     evaluate()
     assert [statuses(config) for config in configs] == [[], [], []]

@@ -169,7 +169,7 @@ def test_another_shortest_delay_is_seen(tagged: Project) -> None:
     assert statuses(config) == ["TRACKING"]
 
 
-def test_updates_of_one_transaction_are_told_apart(tagged: Project) -> None:
+def test_updates_of_one_transaction_are_distinguished(tagged: Project) -> None:
     config = make_config(tagged)
     row = AlertConfig.objects.filter(id=config.id)
     with transaction.atomic():  # all have the same number of a transaction

@@ -39,7 +39,7 @@ def up(created: datetime | None = None) -> EventReport:
     return bi_connector(EventType.BI_CONNECTOR_UP, created)
 
 
-def told() -> list[tuple[str, datetime]]:
+def recorded() -> list[tuple[str, datetime]]:
     """The events of alerts, oldest first."""
     events = Event.objects.filter(alert_id__isnull=False).order_by("created", "id")
     return list(events.values_list("event_type", "created"))
@@ -59,8 +59,8 @@ def test_a_condition_that_outlasted_its_delay_was_an_alert(
     evaluate(START + 40 * MINUTE)
     assert statuses(config) == ["CLOSED"]
     over = [("HOST_DOWN", START + 5 * MINUTE), ("HOST_UP", START + lasted)]
-    assert told() == (over if opened else [])
-    # Nobody is told of what is over.
+    assert recorded() == (over if opened else [])
+    # Nobody is notified of what is over.
     assert [notification.status for notification in Notification.objects.all()] == (
         ["DROPPED"] if opened else []
     )
@@ -78,7 +78,7 @@ def test_a_changed_configuration_does_not_open_what_ended_in_time(project: Proje
     signal.save()
     ingest(project, host_report(reachable=True), now=START + 2 * MINUTE)
     evaluate(START + 40 * MINUTE)
-    assert (statuses(config), told()) == (["CLOSED"], [])
+    assert (statuses(config), recorded()) == (["CLOSED"], [])
 
 
 def test_no_alert_ends_before_it_began(project: Project) -> None:
@@ -97,7 +97,7 @@ def test_a_configuration_disabled_opens_nothing_of_what_it_tracked(project: Proj
     ingest(project, host_report(reachable=False), now=START)
     evaluate(START)
     alert_config_set_enabled(config=config, enabled=False, actor=SYSTEM, now=START + 30 * MINUTE)
-    assert (statuses(config), told()) == (["CANCELLED"], [])
+    assert (statuses(config), recorded()) == (["CANCELLED"], [])
 
 
 def test_what_ended_earlier_does_not_close_what_began_later(project: Project) -> None:

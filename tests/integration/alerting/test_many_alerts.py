@@ -56,11 +56,11 @@ def test_many_begin_and_end_with_as_many_statements_as_one(project: Project, out
     deliver_all(START + 4 * MINUTE)
     assert outside.kinds == [MessageKind.OPEN] * 21 + [MessageKind.CLOSE] * 21
     for event_type in ("HOST_DOWN", "HOST_UP"):
-        told = Event.objects.filter(event_type=event_type, alert_id__isnull=False)
-        assert {(event.alert_id, event.details["hostname"]) for event in told} == {
+        recorded = Event.objects.filter(event_type=event_type, alert_id__isnull=False)
+        assert {(event.alert_id, event.details["hostname"]) for event in recorded} == {
             (alert.id, alert.facts["hostname"]) for alert in Alert.objects.all()
         }
-        assert told.count() == 21
+        assert recorded.count() == 21
 
 
 def test_more_than_a_statement_takes_begin_and_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def cancelled(config_id: str) -> int:
 
 def test_many_of_many_projects_are_cancelled_with_as_many_statements_as_one() -> None:
     def raised(projects: int) -> str:
-        """Two open alerts whose openings were told, and one that is not open yet, in each project."""
+        """Two open alerts whose openings were notified, and one that is not open yet, in each project."""
         config_id, by_webhook = new_id(), {"type_name": "WEBHOOK", "channel": "WEBHOOK"}
         for project in ProjectFactory.create_batch(projects):
             for _ in range(2):
@@ -111,8 +111,8 @@ def test_many_of_many_projects_are_cancelled_with_as_many_statements_as_one() ->
     assert cancelled(few) == cancelled(many)
     assert set(Alert.objects.values_list("status", "resolved")) == {("CANCELLED", START)}
     was_open = Alert.objects.filter(notifications__kind=MessageKind.OPEN.value)
-    told = Event.objects.filter(event_type="ALERT_CANCELLED_AUDIT")
-    for rows in (told, Notification.objects.filter(kind=MessageKind.CANCEL.value)):
+    recorded = Event.objects.filter(event_type="ALERT_CANCELLED_AUDIT")
+    for rows in (recorded, Notification.objects.filter(kind=MessageKind.CANCEL.value)):
         assert sorted(rows.values_list("group_id", "alert_id")) == sorted(
             was_open.values_list("group_id", "id")
         )

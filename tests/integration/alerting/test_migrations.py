@@ -57,9 +57,9 @@ def test_what_has_no_project_goes_and_the_rest_stays(project: Project) -> None:
 def test_of_attempts_that_reached_nobody_the_beginning_is_left(project: Project) -> None:
     now, latency = clock.now(), timedelta(milliseconds=1_500)
     for reasons in [(UNREACHABLE, "the receiver answered 503"), (None, UNREACHABLE)]:
-        told = make_notification(project, status="DROPPED", reason="CONFIG_OFF", latency_ms=1_500)
+        dropped = make_notification(project, status="DROPPED", reason="CONFIG_OFF", latency_ms=1_500)
         for number, reason in enumerate(reasons, 1):
-            told.tries.create(number=number, ended=now, status="retry", reason=reason, latency_ms=1_500)
+            dropped.tries.create(number=number, ended=now, status="retry", reason=reason, latency_ms=1_500)
     migrate(AFTER)
     migrate(TIMES_WITHHELD)
     assert list(Notification.objects.order_by("id").values_list("latency_ms", flat=True)) == [1_500, None]

@@ -41,7 +41,7 @@ def test_the_webhook_gets_the_alert_document_and_its_opened_secret(
     assert message.delivery_id == Notification.objects.get(kind=MessageKind.OPEN.value).id
 
 
-def test_what_is_told_once_names_its_host_as_an_alert_does(project: Project, outside: Outside) -> None:
+def test_a_one_shot_notification_names_its_host_as_an_alert_does(project: Project, outside: Outside) -> None:
     make_config(project, eventTypeName="HOST_ROLLBACK")
     ingest(
         project, events=(EventReport(event_type=EventType.HOST_ROLLBACK, hostname="2001:db8::1", port=27017),)
@@ -51,7 +51,7 @@ def test_what_is_told_once_names_its_host_as_an_alert_does(project: Project, out
     assert outside.sent[0][2].target == "[2001:db8::1]:27017"
 
 
-def test_deleting_a_config_cancels_its_alerts_and_tells_the_webhook(
+def test_deleting_a_config_cancels_its_alerts_and_notifies_the_webhook(
     project: Project, outside: Outside
 ) -> None:
     config = make_config(project, notifications=[WEBHOOK, EMAIL])
@@ -119,7 +119,7 @@ def test_a_permanent_failure_is_kept_with_its_reason(project: Project, outside: 
     assert (notification.status, notification.reason) == ("FAILED", "the receiver answered 404")
 
 
-def test_a_receiver_that_could_not_be_told_is_told_at_the_next_repeat(
+def test_a_receiver_that_could_not_be_notified_is_notified_at_the_next_repeat(
     project: Project, outside: Outside
 ) -> None:
     make_config(project, notifications=[{**WEBHOOK, "intervalMin": 5}])
@@ -133,7 +133,7 @@ def test_a_receiver_that_could_not_be_told_is_told_at_the_next_repeat(
     assert outside.kinds == [MessageKind.OPEN, MessageKind.UPDATE]
 
 
-def test_a_message_that_cannot_be_made_is_given_up_with_a_reason(
+def test_a_message_that_cannot_be_created_is_given_up_with_a_reason(
     project: Project, outside: Outside, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     make_config(project)
@@ -176,7 +176,9 @@ def test_an_update_perhaps_sent_does_not_follow_the_close(project: Project, outs
     assert outside.kinds == [MessageKind.OPEN, MessageKind.CLOSE]
 
 
-def test_what_is_told_once_is_not_told_after_its_config_is_gone(project: Project, outside: Outside) -> None:
+def test_a_one_shot_notification_is_not_sent_after_its_config_is_deleted(
+    project: Project, outside: Outside
+) -> None:
     config = make_config(project, eventTypeName="HOST_ROLLBACK", notifications=[{**WEBHOOK, "delayMin": 10}])
     event = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
     ingest(project, host_report(), events=(event,))
@@ -187,7 +189,7 @@ def test_what_is_told_once_is_not_told_after_its_config_is_gone(project: Project
     assert Notification.objects.get().reason == "the alert configuration was deleted or disabled"
 
 
-def test_after_a_crash_while_sending_the_receiver_is_told_again_and_then_told_the_end(
+def test_after_a_crash_while_sending_the_receiver_gets_the_message_again_and_then_the_end(
     project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_config(project)

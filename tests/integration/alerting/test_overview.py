@@ -105,7 +105,7 @@ class TestNotifications:
     def failing(self) -> list[str]:
         return ids(notifications_failing(visible_scope=ALL, now=NOW).rows)
 
-    def test_those_that_failed_and_those_that_wait_for_another_try_are_shown(self, project: Project) -> None:
+    def test_failed_and_retried_notifications_are_shown(self, project: Project) -> None:
         failed = NotificationStatus.FAILED.value
         waits = make_notification(project, due=NOW + HOUR, attempts=3, reason="timed out")
         recent = make_notification(project, status=failed, due=NOW - HOUR, attempts=1, reason="refused")
@@ -129,7 +129,7 @@ class TestNotifications:
         make_notification(project, **{"created": NOW - HOUR, "due": NOW, **changes})
         assert self.failing() == []
 
-    def test_whom_a_global_configuration_tells_is_shown_to_who_reads_global_ones(
+    def test_recipients_of_a_global_configuration_are_shown_to_readers_of_global_configurations(
         self, project: Project
     ) -> None:
         failed = {"status": "FAILED", "due": NOW, "attempts": 1, "reason": "refused"}
@@ -174,7 +174,7 @@ class TestWindows:
         ],
         ids=["over", "ends now", "ends soon", "begins now", "within the week", "in a week"],
     )
-    def test_those_in_effect_and_of_the_next_week_are_shown(
+    def test_windows_in_effect_and_of_the_next_week_are_shown(
         self, project: Project, start: timedelta, end: timedelta, is_shown: bool
     ) -> None:
         window = make_window(project, start, end)

@@ -59,14 +59,14 @@ LISTS: dict[str, Callable[[VisibleScope], Any]] = {
 
 
 @pytest.mark.parametrize("name", LISTS)
-class TestReach:
+class TestVisibleRows:
     """Nobody is shown, or told the number of, what they may not read."""
 
     def found(self, name: str, visible_scope: VisibleScope) -> tuple[set[str], int]:
         found = LISTS[name](visible_scope)
         return {row.group_id for row in found.rows}, found.count
 
-    def test_a_reader_of_projects_is_shown_those(self, project: Project, name: str) -> None:
+    def test_a_reader_of_projects_sees_their_rows(self, project: Project, name: str) -> None:
         mine, other = ProjectFactory.create_batch(2)
         for a_project in (project, mine, other):
             fill(a_project)

@@ -92,7 +92,7 @@ def test_a_delayed_alert_is_tracked_and_opens_when_its_delay_has_passed(
     assert deliver_all(started + timedelta(minutes=10)) == 1
 
 
-def test_what_ends_while_tracked_is_told_to_nobody(project: Project, outside: Outside) -> None:
+def test_an_alert_that_ends_while_tracked_notifies_nobody(project: Project, outside: Outside) -> None:
     config = make_config(project, notifications=[{**WEBHOOK, "delayMin": 5}])
     ingest(project, host_report(reachable=False))
     ingest(project, host_report(reachable=True))
@@ -153,7 +153,7 @@ def test_other_projects_configs_see_nothing(project: Project) -> None:
     assert statuses(from_elsewhere) == []
 
 
-def test_what_is_told_once_opens_nothing(project: Project, outside: Outside) -> None:
+def test_a_one_shot_notification_opens_nothing(project: Project, outside: Outside) -> None:
     make_config(project, eventTypeName="HOST_ROLLBACK")
     ingest(
         project,
@@ -244,7 +244,7 @@ def test_the_debug_log_says_what_was_decided_and_why(
 ) -> None:
     config = make_config(project)
     ingest(project, host_report(reachable=False))
-    with caplog.at_level(logging.DEBUG, "opsapi.pipeline"):
+    with caplog.at_level(logging.DEBUG, "opsapi.evaluation"):
         evaluate()
     assert f"START for configuration {config.id}: the condition is met" in caplog.messages
 

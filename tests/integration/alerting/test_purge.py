@@ -92,8 +92,8 @@ def rows_of(project: Project) -> Mapping[str, int]:
     }
 
 
-def told(project: Project) -> None:
-    """A host is down, and the webhook was told."""
+def notified_alert(project: Project) -> None:
+    """A host is down, and the webhook was notified."""
     make_config(project)
     ingest(project, host_report(reachable=False))
     evaluate()
@@ -151,10 +151,10 @@ def test_a_role_given_too_late_goes_with_the_row(project: Project) -> None:
     assert not Project.with_deleted.exists()
 
 
-def test_who_was_told_is_told_that_it_is_cancelled_before_it_is_forgotten(
+def test_notified_recipients_get_the_cancellation_before_the_alert_is_deleted(
     project: Project, outside: Outside
 ) -> None:
-    told(project)
+    notified_alert(project)
     delete(project)
     assert deleted_project_purge(now=clock.now()) is False
     assert Alert.objects.exists()
@@ -169,7 +169,7 @@ def test_who_was_told_is_told_that_it_is_cancelled_before_it_is_forgotten(
 def test_a_cancel_that_cannot_be_sent_is_waited_for_as_long_as_it_is_tried(
     project: Project, outside: Outside
 ) -> None:
-    told(project)
+    notified_alert(project)
     delete(project)
     outside.outcome = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5)
     now = clock.now()
@@ -241,7 +241,7 @@ def test_signals_of_a_deleted_project_are_dropped(project: Project) -> None:
     config = make_config(project)
     ingest(project, host_report(reachable=False))
     delete(project)
-    # As when a configuration was made the moment its project was deleted.
+    # As when a configuration was created the moment its project was deleted.
     AlertConfig.objects.filter(id=config.id).update(deleted=None, enabled=True)
     evaluate()
     assert not Signal.objects.exists()

@@ -120,7 +120,7 @@ def let_retries_come(count: int | None = None) -> None:
 
 
 def words(receiver: HttpReceiver, host: str = HOSTS[0]) -> list[str]:
-    """What the receiver was told of a host, in order."""
+    """What the receiver was notified of a host, in order."""
     about = [
         request
         for request in receiver.requests
@@ -258,7 +258,7 @@ def test_an_opening_whose_answer_was_lost_is_followed_by_the_close(
 # --- a worker that ends ---------------------------------------------------------------------------
 
 
-def test_a_worker_that_is_told_to_stop_is_there_until_its_last_delivery_ended(
+def test_a_worker_that_stops_is_present_until_its_last_delivery_ended(
     project: Project, receiver: HttpReceiver
 ) -> None:
     answering = threading.Event()
@@ -289,7 +289,7 @@ def test_a_worker_that_is_told_to_stop_is_there_until_its_last_delivery_ended(
 # --- fair -----------------------------------------------------------------------------------------
 
 
-def test_a_receiver_heard_of_for_the_first_time_is_notified_beside_many_that_hang(
+def test_a_new_receiver_is_notified_while_many_others_hang(
     project: Project, other: Project, receiver: HttpReceiver
 ) -> None:
     with working(), hanging() as urls:

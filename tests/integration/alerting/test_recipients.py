@@ -21,7 +21,7 @@ from tests.factories.accesslist import make_team
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import WORKER, Outside, deliver_all, deliver_one, evaluate
-from tests.integration.alerting.recipients import GROUP, channels, make_member, told
+from tests.integration.alerting.recipients import GROUP, channels, make_member, messages_of
 
 pytestmark = pytest.mark.django_db
 
@@ -49,7 +49,7 @@ def reasons() -> list[str | None]:
     return list(Notification.objects.filter(status="DROPPED").values_list("reason", flat=True))
 
 
-def test_everybody_in_the_project_is_told_of_the_opening_and_of_the_end(
+def test_everybody_in_the_project_is_notified_of_the_opening_and_of_the_end(
     project: Project, outside: Outside
 ) -> None:
     make_member(project, "ada")
@@ -59,7 +59,7 @@ def test_everybody_in_the_project_is_told_of_the_opening_and_of_the_end(
     close_alert(project)
     deliver_all()
     ada, bob = "ada@example.com", "bob@example.com"
-    assert told(outside) == [(OPEN, ada), (OPEN, bob), (CLOSE, ada), (CLOSE, bob)]
+    assert messages_of(outside) == [(OPEN, ada), (OPEN, bob), (CLOSE, ada), (CLOSE, bob)]
     assert len({message.delivery_id for _, _, message in outside.sent}) == 4
     rows = Notification.objects.filter(status="DELIVERED")
     assert {(row.type_name, row.channel) for row in rows} == {("GROUP", "EMAIL")}
@@ -83,7 +83,7 @@ def test_everybody_in_the_project_is_told_of_the_opening_and_of_the_end(
         ),
     ],
 )
-def test_people_are_told_by_the_channels_chosen(
+def test_people_are_notified_by_the_channels_chosen(
     project: Project, outside: Outside, chosen: dict[str, Any], expected: set[tuple[str, str, str]]
 ) -> None:
     make_member(project, "ada", mobile_number="+12025550100")
@@ -92,12 +92,12 @@ def test_people_are_told_by_the_channels_chosen(
     assert {(channel, *next(iter(config.items()))) for channel, config in channels(outside)} == expected
 
 
-def test_an_address_two_people_share_is_told_once(project: Project, outside: Outside) -> None:
+def test_an_address_two_people_share_is_notified_once(project: Project, outside: Outside) -> None:
     make_member(project, "ada", email_address="Oncall@example.com")
     make_member(project, "bob", email_address="oncall@example.com")
     open_alert(project, GROUP)
     deliver_all()
-    assert told(outside) == [(OPEN, "Oncall@example.com")]
+    assert messages_of(outside) == [(OPEN, "Oncall@example.com")]
 
 
 def test_who_comes_and_goes_is_seen_when_it_is_due(project: Project, outside: Outside) -> None:
@@ -108,20 +108,20 @@ def test_who_comes_and_goes_is_seen_when_it_is_due(project: Project, outside: Ou
     ada.delete()
     make_member(project, "bob")
     deliver_all(start + timedelta(minutes=5))
-    assert told(outside) == [(OPEN, "ada@example.com"), (UPDATE, "bob@example.com")]
+    assert messages_of(outside) == [(OPEN, "ada@example.com"), (UPDATE, "bob@example.com")]
     close_alert(project)
     deliver_all(start + timedelta(minutes=6))
-    assert told(outside)[2:] == [(CLOSE, "ada@example.com"), (CLOSE, "bob@example.com")]
+    assert messages_of(outside)[2:] == [(CLOSE, "ada@example.com"), (CLOSE, "bob@example.com")]
 
 
-def test_the_end_goes_to_the_address_that_was_told(project: Project, outside: Outside) -> None:
+def test_the_end_goes_to_the_address_that_was_notified(project: Project, outside: Outside) -> None:
     ada = make_member(project, "ada")
     open_alert(project, GROUP)
     deliver_all()
     User.objects.filter(id=ada.id).update(email_address="new@example.com")
     close_alert(project)
     deliver_all()
-    assert told(outside) == [(OPEN, "ada@example.com"), (CLOSE, "ada@example.com")]
+    assert messages_of(outside) == [(OPEN, "ada@example.com"), (CLOSE, "ada@example.com")]
 
 
 def test_repeats_keep_their_gap_and_come_once_to_each(project: Project, outside: Outside) -> None:
@@ -134,7 +134,7 @@ def test_repeats_keep_their_gap_and_come_once_to_each(project: Project, outside:
     assert deliver_all(start + timedelta(minutes=4, seconds=59)) == 0
     deliver_all(start + timedelta(minutes=5))
     deliver_all(start + timedelta(minutes=10))
-    assert [kind for kind, _ in told(outside)] == [OPEN] * 2 + [UPDATE] * 4
+    assert [kind for kind, _ in messages_of(outside)] == [OPEN] * 2 + [UPDATE] * 4
 
 
 def test_an_outage_of_the_mail_server_is_not_followed_by_a_burst(project: Project, outside: Outside) -> None:
@@ -147,10 +147,10 @@ def test_an_outage_of_the_mail_server_is_not_followed_by_a_burst(project: Projec
     outside.outcome, outside.sent = TAKEN, []
     back = start + timedelta(minutes=36)
     deliver_all(back)
-    assert [kind for kind, _ in told(outside)] == [OPEN]
+    assert [kind for kind, _ in messages_of(outside)] == [OPEN]
     assert set(reasons()) == {DropReason.JUST_NOTIFIED.value}
     deliver_all(back + timedelta(minutes=5))
-    assert [kind for kind, _ in told(outside)] == [OPEN, UPDATE]
+    assert [kind for kind, _ in messages_of(outside)] == [OPEN, UPDATE]
 
 
 def test_an_outage_of_the_worker_is_followed_by_one_repeat(project: Project, outside: Outside) -> None:
@@ -161,7 +161,7 @@ def test_an_outage_of_the_worker_is_followed_by_one_repeat(project: Project, out
     back = start + timedelta(hours=3)
     deliver_all(back)
     assert deliver_all(back + timedelta(minutes=4, seconds=59)) == 0
-    assert [kind for kind, _ in told(outside)] == [OPEN, UPDATE]
+    assert [kind for kind, _ in messages_of(outside)] == [OPEN, UPDATE]
 
 
 def test_what_is_over_before_it_is_due_looks_nobody_up(project: Project, outside: Outside) -> None:
@@ -173,13 +173,13 @@ def test_what_is_over_before_it_is_due_looks_nobody_up(project: Project, outside
     assert reasons() == [DropReason.ALERT_OVER.value]
 
 
-def test_people_are_told_once_of_what_opens_nothing(project: Project, outside: Outside) -> None:
+def test_people_get_a_one_shot_notification_once(project: Project, outside: Outside) -> None:
     make_member(project, "ada")
     make_config(project, eventTypeName="HOST_ROLLBACK", notifications=[GROUP])
     ingest(project, host_report(), events=(ROLLBACK,))
     evaluate()
     deliver_all()
-    assert told(outside) == [(MessageKind.INFORM, "ada@example.com")]
+    assert messages_of(outside) == [(MessageKind.INFORM, "ada@example.com")]
     assert Notification.objects.count() == 1
 
 
@@ -193,7 +193,7 @@ def test_people_are_told_once_of_what_opens_nothing(project: Project, outside: O
         pytest.param({**GROUP, "typeName": "TEAM", "teamId": "0" * 24}, DropReason.NO_MEMBER, id="no team"),
     ],
 )
-def test_where_nobody_is_to_be_told_the_log_says_so(
+def test_without_recipients_the_log_says_so(
     project: Project, outside: Outside, notification: dict[str, Any], reason: DropReason
 ) -> None:
     open_alert(project, notification)
@@ -202,7 +202,7 @@ def test_where_nobody_is_to_be_told_the_log_says_so(
     assert reasons() == [reason.value]
 
 
-def test_who_has_no_address_is_not_told(project: Project, outside: Outside) -> None:
+def test_who_has_no_address_is_not_notified(project: Project, outside: Outside) -> None:
     make_member(project, "ada", email_address=None)
     open_alert(project, {**GROUP, "intervalMin": 5})
     start = clock.now()
@@ -210,7 +210,7 @@ def test_who_has_no_address_is_not_told(project: Project, outside: Outside) -> N
     assert reasons() == [DropReason.NO_ADDRESS.value]
     User.objects.update(email_address="ada@example.com")
     deliver_all(start + timedelta(minutes=5))
-    assert told(outside) == [(UPDATE, "ada@example.com")]
+    assert messages_of(outside) == [(UPDATE, "ada@example.com")]
 
 
 @pytest.mark.parametrize("type_name", ["ORG", "ADMIN", "USER", "TEAM"])
@@ -221,10 +221,10 @@ def test_every_kind_of_people_is_reached(project: Project, outside: Outside, typ
     named = {"USER": {"username": "ada"}, "TEAM": {"teamId": make_team(project, ada).id}}
     open_alert(project, {**GROUP, "typeName": type_name, **named.get(type_name, {})})
     deliver_all()
-    assert told(outside) == [(OPEN, "ada@example.com")]
+    assert messages_of(outside) == [(OPEN, "ada@example.com")]
 
 
-def test_only_so_many_are_told_and_the_log_says_that_there_are_more(
+def test_only_so_many_are_notified_and_the_log_says_that_there_are_more(
     project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recipient_addresses, "MOST_RECIPIENTS_OF_ONE", 2)
@@ -232,11 +232,11 @@ def test_only_so_many_are_told_and_the_log_says_that_there_are_more(
         make_member(project, name)
     open_alert(project, GROUP)
     deliver_all()
-    assert told(outside) == [(OPEN, "ada@example.com"), (OPEN, "bob@example.com")]
+    assert messages_of(outside) == [(OPEN, "ada@example.com"), (OPEN, "bob@example.com")]
     assert reasons() == [DropReason.REST_LEFT_OUT.value]
 
 
-def test_a_crash_while_people_are_looked_up_tells_each_once(
+def test_a_crash_while_people_are_looked_up_notifies_each_once(
     project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_member(project, "ada")
@@ -254,7 +254,7 @@ def test_a_crash_while_people_are_looked_up_tells_each_once(
     deliver_all(start + timedelta(seconds=31))
     close_alert(project)
     deliver_all(start + timedelta(seconds=32))
-    assert told(outside) == [(OPEN, "ada@example.com"), (CLOSE, "ada@example.com")]
+    assert messages_of(outside) == [(OPEN, "ada@example.com"), (CLOSE, "ada@example.com")]
 
 
 def test_two_workers_never_look_the_same_people_up(project: Project, outside: Outside) -> None:
@@ -265,11 +265,11 @@ def test_two_workers_never_look_the_same_people_up(project: Project, outside: Ou
     assert late
     deliver_all(start + timedelta(seconds=31))
     assert list(decide(late, now=start + timedelta(seconds=32))) == []
-    assert told(outside) == [(OPEN, "ada@example.com")]
+    assert messages_of(outside) == [(OPEN, "ada@example.com")]
     assert Notification.objects.filter(kind=OPEN.value).count() == 1
 
 
-def test_a_crash_before_people_were_looked_up_tells_nobody_of_what_is_over(
+def test_after_a_crash_before_people_were_looked_up_an_ended_alert_notifies_nobody(
     project: Project, outside: Outside
 ) -> None:
     make_member(project, "ada")

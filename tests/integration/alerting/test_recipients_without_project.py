@@ -19,7 +19,7 @@ from tests.factories.accesslist import ProjectFactory, UserFactory
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config, make_global_config
 from tests.factories.events import happened, key_added
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
-from tests.integration.alerting.recipients import GROUP, make_member, told
+from tests.integration.alerting.recipients import GROUP, make_member, messages_of
 from tests.integration.alerting.without_project import KEY_ADDED, USER_CREATED
 
 ADMIN: dict[str, Any] = {**GROUP, "typeName": "ADMIN"}
@@ -34,7 +34,7 @@ def outcomes() -> dict[str, tuple[str, str | None]]:
     return {name: (status, reason) for name, status, reason in rows}
 
 
-def tell() -> None:
+def notify_all() -> None:
     """Everything there is to be told."""
     evaluate()
     deliver_all()
@@ -46,11 +46,13 @@ def member_of(project: Project, name: str) -> RoleGrant:
     return RoleGrant.objects.create(role=Role.ORG_MEMBER.value, user=user, org=project.org)
 
 
-def test_people_of_a_project_are_not_told_and_the_log_says_why(project: Project, outside: Outside) -> None:
+def test_people_of_a_project_are_not_notified_and_the_log_says_why(
+    project: Project, outside: Outside
+) -> None:
     make_member(project, "reader")
     make_global_config(**KEY_ADDED, notifications=[GROUP])
     key_added(project)
-    tell()
+    notify_all()
     assert outside.sent == []
     reason = "no recipients: an event without a project has no project members"
     assert outcomes() == {"GROUP": ("DROPPED", reason)}
@@ -59,7 +61,7 @@ def test_people_of_a_project_are_not_told_and_the_log_says_why(project: Project,
 def test_a_service_without_credentials_of_its_own_is_not(project: Project, outside: Outside) -> None:
     make_global_config(**KEY_ADDED, notifications=[{"typeName": "WEBHOOK", "delayMin": 0}])
     key_added(project)
-    tell()
+    notify_all()
     assert outside.sent == []
     assert outcomes() == {"WEBHOOK": ("FAILED", "without a project there is no Webhook integration")}
 
@@ -69,31 +71,31 @@ def test_administrators_are(outside: Outside) -> None:
     RoleGrant.objects.create(role=Role.GLOBAL_READ_ONLY.value, user=admin)
     make_global_config(**USER_CREATED, notifications=[ADMIN])
     happened(EventType.USER_CREATED_AUDIT)
-    tell()
-    assert told(outside) == [(MessageKind.INFORM, "admin@example.com")]
+    notify_all()
+    assert messages_of(outside) == [(MessageKind.INFORM, "admin@example.com")]
 
 
-def test_people_of_the_organization_are_told_of_its_events(project: Project, outside: Outside) -> None:
+def test_people_of_the_organization_are_notified_of_its_events(project: Project, outside: Outside) -> None:
     member_of(project, "ours")
     member_of(ProjectFactory.create(), "theirs")
     make_global_config(**KEY_ADDED, notifications=[ORG])
     key_added(project)
-    tell()
-    assert told(outside) == [(MessageKind.INFORM, "ours@example.com")]
+    notify_all()
+    assert messages_of(outside) == [(MessageKind.INFORM, "ours@example.com")]
 
 
 @pytest.mark.parametrize(("role", "expected"), [("ORG_OWNER", []), ("ORG_MEMBER", ["ours@example.com"])])
-def test_of_them_those_with_the_roles_named(
+def test_only_users_with_the_named_roles(
     project: Project, outside: Outside, role: str, expected: list[str]
 ) -> None:
     member_of(project, "ours")
     make_global_config(**KEY_ADDED, notifications=[{**ORG, "roles": [role]}])
     key_added(project)
-    tell()
-    assert [address for _, address in told(outside)] == expected
+    notify_all()
+    assert [address for _, address in messages_of(outside)] == expected
 
 
-def test_they_are_told_on_another_try_as_long_as_they_are_its_people(
+def test_people_are_notified_on_another_try_while_they_are_recipients(
     project: Project, outside: Outside
 ) -> None:
     role = member_of(project, "ada")
@@ -115,7 +117,7 @@ def test_of_the_installations_events_no_organization_is(project: Project, outsid
     member_of(project, "ada")
     make_global_config(**USER_CREATED, notifications=[ORG])
     happened(EventType.USER_CREATED_AUDIT)
-    tell()
+    notify_all()
     assert outside.sent == []
     assert outcomes()["ORG"][0] == "DROPPED"
 
@@ -128,13 +130,13 @@ def test_a_window_mutes_only_configurations_of_its_project(project: Project, out
     make_global_config(**KEY_ADDED)
     window = window_create(group_id=project.id, values=values, actor=SYSTEM, now=now)
     key_added(project)
-    tell()
+    notify_all()
     dropped = Notification.objects.get(status="DROPPED")
     assert (dropped.group_id, dropped.reason) == (project.id, f"silenced by maintenance window {window.id}")
     assert len(outside.sent) == 2
 
 
-def test_a_global_configuration_deleted_meanwhile_tells_nobody(outside: Outside) -> None:
+def test_a_global_configuration_deleted_meanwhile_notifies_nobody(outside: Outside) -> None:
     config = make_global_config(**USER_CREATED, notifications=[WEBHOOK, EMAIL])
     happened(EventType.USER_CREATED_AUDIT)
     evaluate()

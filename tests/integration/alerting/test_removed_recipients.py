@@ -21,7 +21,7 @@ from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting import pipeline
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
-from tests.integration.alerting.recipients import GROUP, make_member, told
+from tests.integration.alerting.recipients import GROUP, make_member, messages_of
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,7 @@ ADA, BOB = "ada@example.com", "bob@example.com"
 
 
 def begin(project: Project, outside: Outside, outcome: Outcome) -> User:
-    """An alert that ada and bob are told of, with that outcome; ada."""
+    """An alert that ada and bob are notified of, with that outcome; ada."""
     ada = make_member(project, "ada")
     make_member(project, "bob")
     make_config(project, notifications=[GROUP])
@@ -75,24 +75,24 @@ def opening(recipient: str) -> Notification:
 
 
 @LEAVING
-def test_a_retry_does_not_reach_who_left(
+def test_a_retry_is_not_sent_to_a_person_who_left(
     project: Project, outside: Outside, leave: Callable[[User], None]
 ) -> None:
     leave(begin(project, outside, AWAY))
     deliver_all(clock.now() + LATER)
-    assert ADA not in {address for _, address in told(outside)}
+    assert ADA not in {address for _, address in messages_of(outside)}
     row = opening(ADA)
     assert (row.status, row.reason) == (NotificationStatus.DROPPED, DropReason.NOT_AMONG_THEM)
 
 
-def test_those_who_stay_are_told(project: Project, outside: Outside) -> None:
+def test_remaining_recipients_are_notified(project: Project, outside: Outside) -> None:
     ada = begin(project, outside, AWAY)
     User.objects.filter(id=ada.id).update(email_address="ADA@example.com")
     deliver_all(clock.now() + LATER)
-    assert told(outside) == [(OPEN, ADA), (OPEN, BOB)]
+    assert messages_of(outside) == [(OPEN, ADA), (OPEN, BOB)]
 
 
-def test_what_a_window_held_back_does_not_reach_who_left(project: Project, outside: Outside) -> None:
+def test_a_muted_notification_is_not_sent_to_a_person_who_left(project: Project, outside: Outside) -> None:
     ada, now = begin(project, outside, AWAY), clock.now()
     end = now + timedelta(hours=1)
     values = {"alert_types": ["HOST"], "start": now, "end": end}
@@ -101,8 +101,8 @@ def test_what_a_window_held_back_does_not_reach_who_left(project: Project, outsi
     assert outside.sent == []
     go(ada)
     deliver_all(now + timedelta(hours=1))
-    assert told(outside)[:1] == [(OPEN, BOB)]
-    assert ADA not in {address for _, address in told(outside)}
+    assert messages_of(outside)[:1] == [(OPEN, BOB)]
+    assert ADA not in {address for _, address in messages_of(outside)}
 
 
 @LEAVING
@@ -117,7 +117,7 @@ def test_what_failed_is_not_sent_to_who_left_again(
     assert opening(ADA).status == NotificationStatus.FAILED
 
 
-def test_who_left_after_being_told_is_told_the_end(project: Project, outside: Outside) -> None:
+def test_a_person_who_left_after_the_opening_gets_the_end(project: Project, outside: Outside) -> None:
     go(begin(project, outside, TAKEN))
     ingest(project, host_report())
     evaluate()
@@ -125,7 +125,7 @@ def test_who_left_after_being_told_is_told_the_end(project: Project, outside: Ou
     deliver_all()
     outside.outcome, outside.sent = TAKEN, []
     deliver_all(clock.now() + LATER)
-    assert told(outside) == [(CLOSE, ADA), (CLOSE, BOB)]
+    assert messages_of(outside) == [(CLOSE, ADA), (CLOSE, BOB)]
 
 
 def test_a_person_who_left_and_was_perhaps_notified_gets_the_end(project: Project, outside: Outside) -> None:
@@ -137,4 +137,4 @@ def test_a_person_who_left_and_was_perhaps_notified_gets_the_end(project: Projec
     ingest(project, host_report(reachable=True))
     evaluate()
     deliver_all(now + LEASE + timedelta(seconds=2))
-    assert told(outside) == [(CLOSE, ADA)]
+    assert messages_of(outside) == [(CLOSE, ADA)]

@@ -94,7 +94,7 @@ def test_their_order_is_kept(config: AlertConfig) -> None:
     assert ids(config) == [sms, webhook, email]
 
 
-def test_those_that_are_alike_are_told_apart(project: Project) -> None:
+def test_notifications_that_are_alike_are_distinguished(project: Project) -> None:
     config = make_config(project, notifications=[EMAIL, EMAIL, EMAIL])
     first, second, third = ids(config)
     assert not replace(config, EMAIL, EMAIL, EMAIL)
@@ -125,7 +125,7 @@ def test_one_taken_out_is_seen_no_more(config: AlertConfig) -> None:
     assert ids(config)[2] not in {webhook, email, sms}
 
 
-def test_what_it_was_still_to_tell_is_dropped_with_the_reason(
+def test_its_waiting_notifications_are_dropped_with_the_reason(
     project: Project, config: AlertConfig, outside: Outside
 ) -> None:
     ingest(project, host_report(reachable=False))
@@ -133,10 +133,10 @@ def test_what_it_was_still_to_tell_is_dropped_with_the_reason(
     webhook, email, sms = ids(config)
     Notification.objects.filter(setting_id=sms).update(lease_token="a" * 32)
     replace(config, WEBHOOK)
-    told = {
+    results = {
         row.setting_id: (row.status, row.reason) for row in Notification.objects.filter(kind="alert.open")
     }
-    assert told == {webhook: ("PENDING", None), email: ("DROPPED", REMOVED), sms: ("PENDING", None)}
+    assert results == {webhook: ("PENDING", None), email: ("DROPPED", REMOVED), sms: ("PENDING", None)}
     # What was being sent when it was taken out: nobody knows whether it arrived.
     Notification.objects.filter(setting_id=sms).update(lease_until=clock.now() - timedelta(seconds=1))
     deliver_all()
@@ -144,7 +144,7 @@ def test_what_it_was_still_to_tell_is_dropped_with_the_reason(
     assert not Notification.objects.filter(setting_id=email).exclude(status="DROPPED").exists()
 
 
-def test_who_was_told_is_told_the_end_and_nothing_before_it(
+def test_a_notified_recipient_gets_the_end_and_nothing_before_it(
     project: Project, config: AlertConfig, outside: Outside
 ) -> None:
     ingest(project, host_report(reachable=False))
@@ -169,7 +169,7 @@ def test_who_was_told_is_told_the_end_and_nothing_before_it(
     }
 
 
-def test_its_row_goes_when_nobody_is_to_be_told_by_it_any_more(
+def test_its_row_is_deleted_when_it_has_no_recipient_left(
     project: Project, config: AlertConfig, outside: Outside
 ) -> None:
     ingest(project, host_report(reachable=False))
@@ -193,7 +193,7 @@ def test_its_row_goes_when_nobody_is_to_be_told_by_it_any_more(
     assert not removed_settings_purge()
 
 
-def test_a_new_key_seals_those_taken_out_too(config: AlertConfig, settings: Settings) -> None:
+def test_a_new_key_encrypts_removed_notifications_too(config: AlertConfig, settings: Settings) -> None:
     (webhook, *_) = ids(config)
     replace(config, EMAIL)
     settings.OPSAPI_ENCRYPTION_KEYS = ["new key", *settings.OPSAPI_ENCRYPTION_KEYS]

@@ -94,7 +94,7 @@ def test_a_receiver_that_is_still_away_has_another_hour(project: Project, outsid
     assert notification.first_attempt == later
 
 
-def test_the_end_is_told_to_whom_it_reached(project: Project, outside: Outside) -> None:
+def test_the_end_is_sent_to_recipients_that_got_the_opening(project: Project, outside: Outside) -> None:
     resend(failed(project, outside))
     deliver_all()
     ingest(project, host_report())
@@ -112,7 +112,7 @@ def test_repeats_go_on_as_one_row_of_them(project: Project, outside: Outside) ->
     assert of(MessageKind.UPDATE, status=NotificationStatus.PENDING.value)
 
 
-def test_what_is_told_once_can_be_sent_again(project: Project, outside: Outside) -> None:
+def test_a_one_shot_notification_can_be_sent_again(project: Project, outside: Outside) -> None:
     make_config(project, eventTypeName="HOST_ROLLBACK")
     ingest(project, host_report(), events=(ROLLBACK,))
     evaluate()
@@ -152,7 +152,7 @@ def test_it_refuses_what_would_be_dropped_at_once(project: Project, outside: Out
     assert reason == "the alert was over before it was delivered"
 
 
-def test_it_refuses_what_nobody_wants_to_be_told_any_more(project: Project, outside: Outside) -> None:
+def test_it_refuses_a_notification_that_has_no_recipient_left(project: Project, outside: Outside) -> None:
     config = make_config(project, eventTypeName="HOST_ROLLBACK")
     ingest(project, host_report(), events=(ROLLBACK,))
     evaluate()

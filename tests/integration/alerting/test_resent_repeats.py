@@ -1,4 +1,4 @@
-"""However a notification is sent again, each receiver is told of a running alert in one row of repeats."""
+"""However often a notification is sent again, each receiver has one row of reminders of a running alert."""
 
 import uuid
 from collections.abc import Mapping
@@ -165,7 +165,7 @@ def test_word_of_an_acknowledgement_is_sent_again_while_a_repeat_is_being_sent(
     assert Notification.objects.get(kind=MessageKind.ACKNOWLEDGE.value).status == NotificationStatus.PENDING
 
 
-def test_people_one_of_whom_is_told_again_have_one_row_of_repeats(project: Project, outside: Outside) -> None:
+def test_resending_to_one_person_keeps_one_row_of_reminders(project: Project, outside: Outside) -> None:
     make_member(project, "ada")
     make_member(project, "bob")
     begin(project, outside, GROUP, REFUSED)

@@ -43,7 +43,7 @@ def make_signal(created: datetime, failed: datetime | None = None) -> Signal:
 
 
 def make_ended(project: Project, ended: datetime, *, notifications: int = 2, **changes: str) -> Alert:
-    """An alert that was told, in two attempts each time, before it ended."""
+    """An alert that was notified, in two attempts each time, before it ended."""
     values = {"status": "CLOSED", "resolved": ended, "created": ended - DAY, "updated": ended} | changes
     alert = make_alert(project, **values)
     for _ in range(notifications):
@@ -94,13 +94,13 @@ class TestEvents:
             left.append([age for age in ages if made[age] in Event.objects.all()])
         assert left == [[33, 31, 32, 30], [31, 30], [30]]
 
-    def test_an_event_stays_until_it_was_told(self, project: Project) -> None:
-        untold, told, dropped = [make_event(NOW - 40 * DAY) for _ in range(3)]
-        pending = make_notification(project, event_id=untold.id, kind="alert.inform")
-        make_notification(project, event_id=told.id, kind="alert.inform", status="DELIVERED")
+    def test_an_event_stays_until_it_was_notified(self, project: Project) -> None:
+        unnotified, notified, dropped = [make_event(NOW - 40 * DAY) for _ in range(3)]
+        pending = make_notification(project, event_id=unnotified.id, kind="alert.inform")
+        make_notification(project, event_id=notified.id, kind="alert.inform", status="DELIVERED")
         make_notification(project, event_id=dropped.id, kind="alert.inform", status="DROPPED")
         assert events_trim(now=NOW)
-        assert list(Event.objects.all()) == [untold]
+        assert list(Event.objects.all()) == [unnotified]
         assert not events_trim(now=NOW)
         Notification.objects.filter(id=pending.id).update(status="FAILED")
         assert events_trim(now=NOW)
@@ -152,7 +152,7 @@ class TestAlerts:
         assert trim_all() == []
         assert (Alert.objects.count(), NotificationAttempt.objects.count()) == (1, 2)
 
-    def test_what_somebody_is_still_to_be_told_of_stays(self, project: Project) -> None:
+    def test_an_alert_with_a_waiting_notification_stays(self, project: Project) -> None:
         alert = make_ended(project, NOW - 40 * DAY)
         pending = make_notification(project, alert=alert, kind="alert.close")
         gone = make_ended(project, NOW - 35 * DAY)
@@ -180,15 +180,15 @@ class TestAlerts:
         alerts_trim(now=NOW)
         assert set(Alert.objects.all()) == {made[35]}
 
-    def test_the_log_of_events_told_once_goes_at_the_same_age(self, project: Project) -> None:
-        def told(age: timedelta, **changes: str) -> Notification:
+    def test_the_log_of_one_shot_events_goes_at_the_same_age(self, project: Project) -> None:
+        def notified(age: timedelta, **changes: str) -> Notification:
             event_id = first_id(NOW - age)
             values = {"event_id": event_id, "kind": "alert.inform", "status": "DELIVERED"} | changes
             return add_attempts(make_notification(project, **values))
 
-        kept = [told(30 * DAY), told(29 * DAY), told(40 * DAY, status="PENDING")]
+        kept = [notified(30 * DAY), notified(29 * DAY), notified(40 * DAY, status="PENDING")]
         for age, status in ((30 * DAY + SECOND, "DELIVERED"), (50 * DAY, "DROPPED"), (60 * DAY, "FAILED")):
-            told(age, status=status)
+            notified(age, status=status)
         trim_all()
         assert set(Notification.objects.all()) == set(kept)
         assert NotificationAttempt.objects.count() == 6

@@ -37,7 +37,7 @@ delete = partial(alert_config_delete, actor=SYSTEM)
 disable = partial(alert_config_set_enabled, enabled=False, actor=SYSTEM)
 
 
-def test_what_is_told_once_is_due_when_its_delay_has_passed_since_it_happened(project: Project) -> None:
+def test_a_one_shot_notification_is_due_when_its_delay_has_passed_since_it_happened(project: Project) -> None:
     make_config(project, eventTypeName="HOST_ROLLBACK", notifications=[{**WEBHOOK, "delayMin": 5}])
     happened = clock.now() - timedelta(hours=1)
     ingest(project, events=(ROLLBACK,), now=happened)
@@ -61,14 +61,14 @@ def test_the_last_of_many_signals_counts(project: Project, reports: int, expecte
         ingest(project, host_report(reachable=number % 2 == 1))
     first, *others = Signal.objects.order_by("id")
     assert len(others) == reports - 1
-    # Written anew the first is read last where nothing orders them, and by its time it is the last.
+    # Written again the first is read last where nothing orders them, and by its time it is the last.
     Signal.objects.filter(id=first.pk).update(created=clock.now())
     _without_indexes()
     evaluate()
     assert sorted(statuses(config)) == expected
 
 
-def test_what_held_before_a_config_was_made_counts_its_delay_from_the_evaluation(project: Project) -> None:
+def test_what_held_before_a_config_was_created_counts_its_delay_from_the_evaluation(project: Project) -> None:
     ingest(project, host_report(reachable=False))
     evaluate()
     config = make_config(project, notifications=[{**WEBHOOK, "delayMin": 5}])
@@ -125,9 +125,9 @@ def test_email_enabled_is_kept_and_read_back(project: Project, owner: ApiClient,
     path = f"/groups/{project.id}/alertConfigs"
     wanted = bodies.alert_config(notifications=[bodies.email(emailEnabled=enabled), bodies.email()])
     made = owner.post(path, wanted).json()
-    told, untold = owner.get(f"{path}/{made['id']}").json()["notifications"]
-    assert told["emailEnabled"] is enabled
-    assert "emailEnabled" not in untold
+    notified, unnotified = owner.get(f"{path}/{made['id']}").json()["notifications"]
+    assert notified["emailEnabled"] is enabled
+    assert "emailEnabled" not in unnotified
 
 
 @pytest.mark.django_db(transaction=True)

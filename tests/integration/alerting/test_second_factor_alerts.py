@@ -54,8 +54,8 @@ def test_an_alert_opens_and_closes_with_what_users_have(
     secure(user)
     evaluated()
     assert statuses(event_type) == ["CLOSED"]
-    told = Event.objects.filter(event_type__in=[event_type, ended], group_id=project.id)
-    assert list(told.order_by("id").values_list("event_type", flat=True)) == [event_type, ended]
+    recorded = Event.objects.filter(event_type__in=[event_type, ended], group_id=project.id)
+    assert list(recorded.order_by("id").values_list("event_type", flat=True)) == [event_type, ended]
 
 
 def test_a_new_configuration_sees_it_at_once(owner: ApiClient, project: Project) -> None:

@@ -26,30 +26,30 @@ from tests.integration.alerting.timelines import (
 pytestmark = pytest.mark.django_db
 
 
-def test_it_tells_from_the_signal_to_the_end(project: Project, outside: Outside) -> None:
+def test_it_shows_everything_from_the_signal_to_the_end(project: Project, outside: Outside) -> None:
     make_config(project, notifications=[EMAIL])
     goes_down(project)
     deliver_all(NOW + MINUTE)
     ingest(project, host_report(), now=NOW + HOUR)
     evaluate(NOW + HOUR)
     deliver_all(NOW + HOUR + MINUTE)
-    told = timeline(now=NOW + 2 * HOUR)
-    assert kinds(told) == [
+    shown = timeline(now=NOW + 2 * HOUR)
+    assert kinds(shown) == [
         TimelineEntryKind.BEGAN,
         TimelineEntryKind.OPENED,
         TimelineEntryKind.NOTIFIED,
         TimelineEntryKind.CLOSED,
         TimelineEntryKind.NOTIFIED,
     ]
-    assert [entry.at for entry in told.entries] == [
+    assert [entry.at for entry in shown.entries] == [
         NOW,
         NOW,
         NOW + MINUTE,
         NOW + HOUR,
         NOW + HOUR + MINUTE,
     ]
-    assert told.coming == ()
-    assert told.nobody is None
+    assert shown.coming == ()
+    assert shown.nobody is None
 
 
 def test_it_names_the_event_that_began_it_and_the_condition(project: Project) -> None:
@@ -57,11 +57,11 @@ def test_it_names_the_event_that_began_it_and_the_condition(project: Project) ->
         project, matchers=[{"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "db"}]
     )
     goes_down(project)
-    told = timeline()
-    assert told.entries[0].text == "HOST_DOWN of db1:27017 was recorded."
-    assert told.entries[0].event_id is not None
-    assert (told.config.id, told.config.words) == (config.id, "HOST_DOWN, where HOSTNAME starts with “db”")
-    assert (told.config.is_there, told.config.changed_since) == (True, False)
+    shown = timeline()
+    assert shown.entries[0].text == "HOST_DOWN of db1:27017 was recorded."
+    assert shown.entries[0].event_id is not None
+    assert (shown.config.id, shown.config.words) == (config.id, "HOST_DOWN, where HOSTNAME starts with “db”")
+    assert (shown.config.is_there, shown.config.changed_since) == (True, False)
 
 
 def test_an_event_of_another_host_did_not_begin_it(project: Project) -> None:
@@ -78,8 +78,8 @@ def test_it_holds_the_value_against_the_threshold(project: Project) -> None:
     host = make_host(project)
     ingest(project, host_report(CONNECTIONS=1650), now=NOW)
     evaluate(NOW)
-    told = timeline()
-    assert (told.entries[0].text, told.entries[0].reason) == (
+    shown = timeline()
+    assert (shown.entries[0].text, shown.entries[0].reason) == (
         f"{host.hostname}:27017 crossed its threshold.",
         "CONNECTIONS was 1,650: above 900",
     )
@@ -95,7 +95,7 @@ def test_a_changed_configuration_begins_it_with_what_was_reported_before(project
     )
 
 
-def test_a_value_that_is_not_kept_any_more_is_not_made_up(project: Project) -> None:
+def test_a_value_that_is_not_kept_any_more_is_not_created_up(project: Project) -> None:
     config = metric_config(project)
     alert = metric_alert(project, make_host(project), config_id=config.id)
     assert timeline(alert).entries[0].reason == "CONNECTIONS was above 900; the value is no longer stored"
@@ -112,7 +112,7 @@ def test_it_says_who_acknowledged_it_until_when_and_why(project: Project) -> Non
     ]
 
 
-def test_an_acknowledgement_that_lapsed_is_told(project: Project) -> None:
+def test_a_lapsed_acknowledgement_is_shown(project: Project) -> None:
     alert = make_alert(project, created=NOW, opens=NOW)
     acknowledge(alert, until=NOW + HOUR, now=NOW + MINUTE)
     assert TimelineEntryKind.LAPSED not in kinds(timeline(alert, now=NOW + HOUR))
@@ -123,38 +123,38 @@ def test_an_acknowledgement_that_lapsed_is_told(project: Project) -> None:
 
 def test_one_that_was_tracked_only_ended_before_it_opened(project: Project) -> None:
     alert = make_alert(project, created=NOW, opens=NOW + HOUR, resolved=NOW + MINUTE, status="CLOSED")
-    told = timeline(alert, now=NOW + HOUR)
-    assert kinds(told) == [TimelineEntryKind.BEGAN, TimelineEntryKind.CLOSED]
-    assert told.entries[-1].text == "The condition ended before it opened."
-    assert told.nobody is not None
+    shown = timeline(alert, now=NOW + HOUR)
+    assert kinds(shown) == [TimelineEntryKind.BEGAN, TimelineEntryKind.CLOSED]
+    assert shown.entries[-1].text == "The condition ended before it opened."
+    assert shown.nobody is not None
 
 
 def test_a_deleted_configuration_cancels_it_and_is_still_known(project: Project) -> None:
     config = make_config(project, notifications=[EMAIL])
     goes_down(project)
     alert_config_delete(config=config, actor=ADA, now=NOW + HOUR)
-    told = timeline(now=NOW + 2 * HOUR)
-    assert (told.entries[-1].kind, told.entries[-1].reason) == (
+    shown = timeline(now=NOW + 2 * HOUR)
+    assert (shown.entries[-1].kind, shown.entries[-1].reason) == (
         TimelineEntryKind.NOT_NOTIFIED,
         DropReason.ALERT_OVER.value,
     )
-    assert told.entries[-2].kind is TimelineEntryKind.CANCELLED
-    assert told.entries[-2].who == "ada"
-    assert (told.config.is_there, told.config.changed_since) == (False, False)
+    assert shown.entries[-2].kind is TimelineEntryKind.CANCELLED
+    assert shown.entries[-2].who == "ada"
+    assert (shown.config.is_there, shown.config.changed_since) == (False, False)
 
 
-def test_a_configuration_that_says_something_else_by_now_is_told(project: Project) -> None:
+def test_a_configuration_that_changed_since_is_shown(project: Project) -> None:
     config = make_config(project)
     goes_down(project)
     changed = [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "other"}]
     alert_config_update(config=config, read=lambda _: {"matchers": changed}, actor=ADA, now=NOW + HOUR)
-    told = timeline(now=NOW + 2 * HOUR)
-    assert (told.config.is_there, told.config.changed_since) == (True, True)
+    shown = timeline(now=NOW + 2 * HOUR)
+    assert (shown.config.is_there, shown.config.changed_since) == (True, True)
 
 
 def test_a_window_that_held_notifications_back_is_part_of_it(project: Project) -> None:
     window(project, NOW - HOUR, NOW + HOUR)
     alert = make_alert(project, created=NOW, opens=NOW)
-    told = timeline(alert, now=NOW + 2 * HOUR)
-    seen = [(entry.kind, entry.at) for entry in told.entries if "“new disks”" in entry.text]
+    shown = timeline(alert, now=NOW + 2 * HOUR)
+    seen = [(entry.kind, entry.at) for entry in shown.entries if "“new disks”" in entry.text]
     assert seen == [(TimelineEntryKind.MUTED, NOW), (TimelineEntryKind.UNMUTED, NOW + HOUR)]

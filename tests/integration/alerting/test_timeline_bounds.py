@@ -34,11 +34,11 @@ def test_of_many_notifications_the_first_the_newest_and_the_pending_are_shown(pr
         NotificationAttempt.objects.create(notification=row, number=1, **attempt)
     pending = Notification.objects.filter(alert=alert).order_by("created")[FIRST + 3]
     Notification.objects.filter(id=pending.id).update(status="PENDING")
-    told = timeline(alert, now=NOW + 9 * HOUR)
-    assert len(told.notifications) == FIRST + NEWEST + 1
-    assert told.more_notifications == 6
-    assert len(told.coming) == 1
-    created = [notification.created for notification in told.notifications]
+    shown = timeline(alert, now=NOW + 9 * HOUR)
+    assert len(shown.notifications) == FIRST + NEWEST + 1
+    assert shown.more_notifications == 6
+    assert len(shown.coming) == 1
+    created = [notification.created for notification in shown.notifications]
     assert created == sorted(created, reverse=True)
     assert (created[-1], created[0]) == (NOW, NOW + (number - 1) * MINUTE)
 
@@ -47,9 +47,9 @@ def test_of_many_events_the_first_and_the_newest_are_shown(project: Project) -> 
     alert = make_alert(project, created=NOW, opens=NOW)
     for minute in range(1, 110):
         acknowledge(alert, until=NOW + 9 * HOUR, now=NOW + minute * MINUTE, comment=f"look {minute}")
-    told = timeline(alert, now=NOW + 3 * HOUR)
-    comments = [entry.reason for entry in told.entries if entry.kind is TimelineEntryKind.ACKNOWLEDGED]
-    assert (len(comments), told.more_events, told.entries_left_out) == (100, 9, 0)
+    shown = timeline(alert, now=NOW + 3 * HOUR)
+    comments = [entry.reason for entry in shown.entries if entry.kind is TimelineEntryKind.ACKNOWLEDGED]
+    assert (len(comments), shown.more_events, shown.entries_left_out) == (100, 9, 0)
     assert (comments[0], comments[19], comments[20], comments[-1]) == (
         "look 1",
         "look 20",

@@ -22,7 +22,7 @@ from tests.integration.alerting.timelines import (
 pytestmark = pytest.mark.django_db
 
 
-def test_measurements_reach_from_before_the_alert_to_after_it(project: Project) -> None:
+def test_measurements_begin_before_the_alert_and_end_after_it(project: Project) -> None:
     config = metric_config(project)
     host = make_host(project)
     alert = metric_alert(project, host, config_id=config.id, status="CLOSED", resolved=NOW - HOUR / 2)

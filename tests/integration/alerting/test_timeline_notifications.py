@@ -1,4 +1,4 @@
-"""Who was told of an alert, who was not and why, and what is to come."""
+"""Who was notified of an alert, who was not and why, and what is to come."""
 
 import pytest
 
@@ -25,7 +25,7 @@ from tests.integration.alerting.timelines import (
 pytestmark = pytest.mark.django_db
 
 
-def test_each_attempt_is_told_with_its_reason(project: Project, outside: Outside) -> None:
+def test_each_attempt_is_shown_with_its_reason(project: Project, outside: Outside) -> None:
     make_config(project, notifications=[EMAIL])
     goes_down(project)
     outside.outcome = Outcome(DeliveryStatus.RETRY, "the mail server is away", 2500)
@@ -39,7 +39,7 @@ def test_each_attempt_is_told_with_its_reason(project: Project, outside: Outside
     assert "oncall@example.com was notified that the alert opened: attempt 2, 7 ms" in second.text
 
 
-def test_nobody_to_tell_is_told(project: Project, outside: Outside) -> None:
+def test_a_notification_without_recipients_is_shown(project: Project, outside: Outside) -> None:
     make_config(project, notifications=[{"typeName": "GROUP", "emailEnabled": True, "delayMin": 0}])
     goes_down(project)
     deliver_all(NOW)
@@ -47,7 +47,7 @@ def test_nobody_to_tell_is_told(project: Project, outside: Outside) -> None:
     assert (last.kind, last.reason) == (TimelineEntryKind.NOT_NOTIFIED, DropReason.NO_HOLDER.value)
 
 
-def test_a_notification_that_came_later_had_nothing_to_tell(project: Project) -> None:
+def test_a_notification_added_later_had_nothing_to_send(project: Project) -> None:
     config = make_config(project, notifications=[EMAIL])
     goes_down(project)
     assert timeline().not_notified == ()
@@ -67,9 +67,11 @@ def test_recipients_and_condition_of_a_global_configuration_are_not_everybodys(p
 
 def test_a_tracked_alert_is_to_open(project: Project) -> None:
     alert = make_alert(project, status="TRACKING", created=NOW, opens=NOW + HOUR)
-    told = timeline(alert)
-    assert [(entry.kind, entry.at) for entry in told.coming] == [(TimelineEntryKind.OPENED, NOW + HOUR)]
-    assert told.nobody == "Nobody was notified yet: the alert has not opened."
+    timeline_shown = timeline(alert)
+    assert [(entry.kind, entry.at) for entry in timeline_shown.coming] == [
+        (TimelineEntryKind.OPENED, NOW + HOUR)
+    ]
+    assert timeline_shown.nobody == "Nobody was notified yet: the alert has not opened."
 
 
 def test_it_says_when_the_next_repeat_is(project: Project, outside: Outside) -> None:
@@ -101,7 +103,7 @@ def test_a_window_to_come_holds_it_back_until_its_end(project: Project, outside:
     assert "silenced by maintenance window" in str(repeat.reason)
 
 
-def test_what_was_taken_out_of_the_configuration_will_not_be_told(project: Project) -> None:
+def test_a_removed_notification_will_not_be_sent(project: Project) -> None:
     config = make_config(project, notifications=[EMAIL])
     goes_down(project)
     NotificationSetting.objects.filter(config=config).update(removed=True)

@@ -59,7 +59,7 @@ def delete(window: MaintenanceWindow) -> None:
 
 
 @each("write", [shorten, delete])
-def test_what_it_held_back_is_looked_at_anew(
+def test_notifications_it_muted_are_decided_again(
     window: MaintenanceWindow, held_back: Notification, write: Callable[[MaintenanceWindow], None]
 ) -> None:
     write(window)
@@ -90,7 +90,7 @@ def test_what_another_window_holds_back_goes_on_waiting(
     [{"start": NOW + SECOND}, {"end": NOW + SECOND}, {"alert_types": ["CLUSTER"]}],
     ids=lambda changes: next(iter(changes)),
 )
-def test_what_it_may_not_hold_back_any_more_is_looked_at_anew(
+def test_notifications_it_no_longer_mutes_are_decided_again(
     window: MaintenanceWindow, held_back: Notification, changes: dict[str, Any]
 ) -> None:
     shorten(window, **changes)
@@ -98,7 +98,7 @@ def test_what_it_may_not_hold_back_any_more_is_looked_at_anew(
     assert held_back.due == NOW
 
 
-def test_nothing_is_looked_at_anew_where_nothing_changes(
+def test_nothing_is_looked_at_again_where_nothing_changes(
     window: MaintenanceWindow, held_back: Notification
 ) -> None:
     events = Event.objects.count()
@@ -167,7 +167,7 @@ def test_another_projects_window_is_not_found(
     assert MaintenanceWindow.objects.filter(id=window.id, end=window.end).exists()
 
 
-def test_in_a_project_deleted_in_the_meantime_none_is_made(project: Project) -> None:
+def test_in_a_project_deleted_in_the_meantime_none_is_created(project: Project) -> None:
     Project.objects.filter(id=project.id).update(deleted=NOW, org=None)
     with pytest.raises(ApiError) as refusal:
         make_window(project, NOW, NOW + HOUR)

@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from accesslist.digest import NONCE_LIFETIME
 from accesslist.models import DigestEpoch, DigestUse, Project, RateWindow
-from accesslist.services.accounts import traces_trim
+from accesslist.services.purge import expired_rows_purge
 from alerting import worker as worker_module
 from alerting.models import Alert, NotificationSetting, WorkerHeartbeat
 from alerting.services.configs import alert_config_delete
@@ -61,7 +61,7 @@ def test_a_wake_up_ends_the_wait() -> None:
     ("work", "signals", "messages"),
     [(Work.SIGNALS, 1, 0), (Work.MESSAGES, 0, 1), ("", 1, 1), ("of a later version", 1, 1)],
 )
-def test_a_notice_wakes_those_whose_work_it_names(work: str, signals: int, messages: int) -> None:
+def test_a_notice_wakes_the_threads_whose_work_it_names(work: str, signals: int, messages: int) -> None:
     worker = Worker("test")
     worker._wake(work)
     assert (worker._signals.count, worker._messages.count) == (signals, messages)
@@ -214,7 +214,7 @@ def test_used_nonces_are_kept_as_long_as_they_could_be_replayed() -> None:
         DigestUse.objects.create(nonce=f"nonce{number}", nc="00000001", used=now - age)
     RateWindow.objects.create(bucket="old", started=now - timedelta(hours=2), count=1)
     RateWindow.objects.create(bucket="new", started=now, count=1)
-    traces_trim(now=now)
+    expired_rows_purge(now=now)
     assert set(DigestUse.objects.values_list("nonce", flat=True)) == {"nonce0", "nonce1"}
     assert RateWindow.objects.get().bucket == "new"
 
@@ -266,11 +266,11 @@ def test_it_finds_agents_with_a_heartbeat_timeout(project: Project) -> None:
 
 
 @pytest.mark.django_db
-def test_ended_sessions_are_forgotten_and_an_emptied_epoch_begins_anew() -> None:
+def test_ended_sessions_are_forgotten_and_an_emptied_epoch_begins_again() -> None:
     now = clock.now()
     for name, ends in (("old", now - timedelta(seconds=1)), ("new", now + timedelta(hours=1))):
         Session.objects.create(session_key=name, session_data="", expire_date=ends)
     DigestEpoch.objects.all().delete()
-    traces_trim(now=now)
+    expired_rows_purge(now=now)
     assert Session.objects.get().session_key == "new"
     assert DigestEpoch.objects.get().started == now

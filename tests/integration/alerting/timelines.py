@@ -29,9 +29,9 @@ def timeline(alert: Alert | None = None, *, now: datetime = NOW, sees_config: bo
     return alert_timeline(found, sees_config=sees_config, now=now)
 
 
-def kinds(told: AlertTimeline) -> list[TimelineEntryKind]:
+def kinds(timeline_read: AlertTimeline) -> list[TimelineEntryKind]:
     """What happened, in order."""
-    return [entry.kind for entry in told.entries]
+    return [entry.kind for entry in timeline_read.entries]
 
 
 def acknowledge(alert: Alert, *, until: datetime, now: datetime, comment: str | None = None) -> None:

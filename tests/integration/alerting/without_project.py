@@ -1,4 +1,4 @@
-"""Who asks for what happens to an organization or to the installation, and what is told of it."""
+"""Who asks for what happens to an organization or to the installation, and what is notified of it."""
 
 from typing import Any
 
@@ -8,6 +8,6 @@ KEY_ADDED: dict[str, Any] = {"eventTypeName": "ORG_API_KEY_ADDED"}
 USER_CREATED: dict[str, Any] = {"eventTypeName": "USER_CREATED_AUDIT"}
 
 
-def told_in() -> list[str | None]:
+def projects_of_events() -> list[str | None]:
     """The projects of what is to be told, or was; None for global configurations."""
     return list(Notification.objects.order_by("id").values_list("group_id", flat=True))

@@ -90,7 +90,7 @@ def test_its_hosts_keep_their_state(project: Project) -> None:
     assert not hosts.exclude(reported_by=None).exists()
 
 
-def test_its_next_report_adds_it_anew(project: Project) -> None:
+def test_its_next_report_adds_it_again(project: Project) -> None:
     ingest(project)
     before = Agent.objects.get().id
     delete(project)

@@ -43,10 +43,12 @@ def test_a_revision_keeps_who_published_what(project: Project) -> None:
     assert '"db1.example.com"' in decrypt(kept.document or "", owner=kept.id)
 
 
-def test_a_publish_and_the_hosts_it_adds_are_told_to_alerting(project: Project) -> None:
+def test_a_publish_and_the_hosts_it_adds_are_reported_to_alerting(project: Project) -> None:
     publish(project)
-    told = [signal.payload["eventTypeName"] for signal in Signal.objects.filter(kind="event").order_by("id")]
-    assert told == ["AUTOMATION_CONFIG_PUBLISHED_AUDIT", "ADD_HOST_AUDIT"]
+    event_types = [
+        signal.payload["eventTypeName"] for signal in Signal.objects.filter(kind="event").order_by("id")
+    ]
+    assert event_types == ["AUTOMATION_CONFIG_PUBLISHED_AUDIT", "ADD_HOST_AUDIT"]
 
 
 def test_a_dry_run_leaves_no_trace(project: Project) -> None:

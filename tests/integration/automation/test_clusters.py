@@ -57,7 +57,7 @@ class TestClusters:
             ),
         ],
     )
-    def test_a_cluster_is_what_its_hosts_tell(
+    def test_a_cluster_is_what_its_hosts_report(
         self,
         agent: ApiClient,
         reader: ApiClient,
@@ -65,8 +65,8 @@ class TestClusters:
         hosts: list[dict[str, Any]],
         shown: dict[str, Any],
     ) -> None:
-        told = [bodies.host(port=port + 1, clusterName="c", **host) for port, host in enumerate(hosts)]
-        agent.report(project.id, report(*told))
+        reported = [bodies.host(port=port + 1, clusterName="c", **host) for port, host in enumerate(hosts)]
+        agent.report(project.id, report(*reported))
         cluster = Cluster.objects.get()
         path = f"/groups/{project.id}/clusters/{cluster.id}"
         document = reader.get(path).json()

@@ -1,4 +1,4 @@
-"""The partitions of days: made ahead, made when a report needs one, dropped without holding anybody up."""
+"""The partitions of days: made ahead, created when a report needs one, dropped without holding anybody up."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -51,7 +51,7 @@ class TestMade:
         today = datetime.now(UTC).date()
         assert {today, today + DAY} <= set(existing_days())
 
-    def test_a_worker_makes_those_of_the_days_to_come_once(self) -> None:
+    def test_a_worker_creates_partitions_of_coming_days_once(self) -> None:
         days_prepare(now=NOW)
         made = {TODAY + ahead * DAY for ahead in range(4)}
         assert made <= set(existing_days())
@@ -99,7 +99,7 @@ class TestMade:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestBesideOthers:
+class TestDaysWithOthers:
     """Nobody waits for who makes or drops a day, and nobody keeps them waiting."""
 
     @pytest.fixture(autouse=True)
@@ -120,7 +120,7 @@ class TestBesideOthers:
         assert Reading.objects.count() == Host.objects.count() == 10
         assert existing_days().count(TODAY) == 1
 
-    def test_a_day_is_made_while_others_read_and_write(self, project: Project) -> None:
+    def test_a_day_is_created_while_others_read_and_write(self, project: Project) -> None:
         host = make_host(project)
         measure(host, NOW, CONNECTIONS=1.0)
 

@@ -21,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 PRIMARY, SECONDARY = HostType.REPLICA_PRIMARY, HostType.REPLICA_SECONDARY
 
 
-def told(*names: str) -> list[str]:
+def recorded(*names: str) -> list[str]:
     """Which of these events there are, oldest first."""
     return list(
         Event.objects.filter(event_type__in=names).order_by("id").values_list("event_type", flat=True)
@@ -41,36 +41,36 @@ def versions_signals() -> int:
 class TestHosts:
     """Each host against what was said of it before."""
 
-    def test_a_new_role_a_restart_and_an_upgrade_are_told_once_with_the_new_state(
+    def test_a_new_role_a_restart_and_an_upgrade_are_reported_once_with_the_new_state(
         self, project: Project
     ) -> None:
         ingest(project, host_report("a", type_name=SECONDARY, version="7.0.1", uptime_seconds=100))
         ingest(project, host_report("a", type_name=PRIMARY, version="7.0.2", uptime_seconds=1))
         ingest(project, host_report("a", type_name=PRIMARY, version="7.0.2", uptime_seconds=61))
         names = ("HOST_NOW_PRIMARY", "HOST_RESTARTED", "HOST_UPGRADED")
-        assert sorted(told(*names)) == sorted(names)
+        assert sorted(recorded(*names)) == sorted(names)
         for name in names:
             (signal,) = signalled(name)
             assert (signal.payload["typeName"], signal.payload["hostname"]) == ("REPLICA_PRIMARY", "a")
 
-    def test_a_first_report_tells_neither_role_nor_upgrade(self, project: Project) -> None:
+    def test_a_first_report_records_neither_role_nor_upgrade(self, project: Project) -> None:
         make_host(project, "a")
         ingest(project, host_report("a", type_name=PRIMARY, version="7.0.1", uptime_seconds=1))
-        assert told("HOST_NOW_PRIMARY", "HOST_UPGRADED", "HOST_RESTARTED", "NO_PRIMARY") == []
+        assert recorded("HOST_NOW_PRIMARY", "HOST_UPGRADED", "HOST_RESTARTED", "NO_PRIMARY") == []
 
     def test_recovering_is_left_to_the_signal_of_the_report(self, project: Project) -> None:
         ingest(project, host_report("a", type_name=HostType.RECOVERING))
         ingest(project, host_report("a", type_name=HostType.RECOVERING))
         ingest(project, host_report("a", type_name=SECONDARY))
-        assert told("HOST_RECOVERING", "HOST_RECOVERED") == ["HOST_RECOVERING", "HOST_RECOVERED"]
+        assert recorded("HOST_RECOVERING", "HOST_RECOVERED") == ["HOST_RECOVERING", "HOST_RECOVERED"]
         assert not signalled("HOST_RECOVERING") + signalled("HOST_RECOVERED")
 
-    def test_what_a_report_leaves_out_tells_nothing(self, project: Project) -> None:
+    def test_a_field_that_a_report_leaves_out_records_nothing(self, project: Project) -> None:
         ingest(project, host_report("a", version="7.0.1", uptime_seconds=100))
         ingest(project, host_report("a"))
         host = Host.objects.get()
         assert (host.version, host.uptime_seconds) == ("7.0.1", 100)
-        assert told("HOST_DOWNGRADED", "HOST_RESTARTED") == []
+        assert recorded("HOST_DOWNGRADED", "HOST_RESTARTED") == []
 
 
 class TestVersions:
@@ -90,7 +90,7 @@ class TestVersions:
         ingest(project, version="1.1")
         assert versions_signals() == 4
 
-    def test_who_is_behind_is_told_and_signalled_with_the_state(self, project: Project) -> None:
+    def test_an_agent_with_an_old_version_has_an_event_and_a_signal(self, project: Project) -> None:
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"))
         ingest(project, host_report("c", version="6.0.15"), host_report("d"))
         versions_weigh(group_id=project.id, now=clock.now())
@@ -99,10 +99,10 @@ class TestVersions:
         assert [(host["hostname"], host["versionBehind"]) for host in newest.payload["hosts"]] == [
             ("a", True)
         ]
-        assert told("VERSION_BEHIND") == ["VERSION_BEHIND"]
+        assert recorded("VERSION_BEHIND") == ["VERSION_BEHIND"]
         assert not signalled("VERSION_BEHIND")
 
-    def test_weighing_again_tells_nothing_new(self, project: Project) -> None:
+    def test_evaluating_again_records_nothing_new(self, project: Project) -> None:
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"))
         versions_weigh(group_id=project.id, now=clock.now())
         before = (Event.objects.count(), Signal.objects.count())
@@ -118,7 +118,7 @@ class TestVersions:
         assert versions_signals() == weighed + 1
         versions_weigh(group_id=project.id, now=clock.now())
         assert not Host.objects.filter(version_behind=True).exists()
-        assert told("VERSION_CURRENT") == ["VERSION_CURRENT"]
+        assert recorded("VERSION_CURRENT") == ["VERSION_CURRENT"]
 
     def test_more_than_go_at_once_are_weighed_in_turn(
         self, project: Project, monkeypatch: pytest.MonkeyPatch
@@ -180,7 +180,7 @@ class TestVersions:
         ingest(project, agent="ahead", version="1.0", now=START + 5 * MINUTE)
         versions_weigh(group_id=project.id, now=START + 5 * MINUTE)
         assert Agent.objects.get(version_behind=True).hostname == "behind"
-        assert told("MONITORING_AGENT_VERSION_CURRENT") == []
+        assert recorded("MONITORING_AGENT_VERSION_CURRENT") == []
 
     def test_agents_of_another_type_or_project_count_for_nothing(
         self, project: Project, other_project: Project
@@ -192,7 +192,7 @@ class TestVersions:
         versions_weigh(group_id=project.id, now=clock.now())
         assert not Event.objects.filter(event_type__contains="BEHIND").exists()
 
-    def test_those_of_another_project_are_left_alone(self, project: Project, other_project: Project) -> None:
+    def test_agents_of_another_project_stay_unchanged(self, project: Project, other_project: Project) -> None:
         ingest(other_project, host_report("a", version="7.0.1"), version="1.0")
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"), version="1.0")
         ingest(project, agent="agent2", version="1.1")

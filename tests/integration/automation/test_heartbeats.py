@@ -20,7 +20,7 @@ SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
 
 
-def told(*names: str) -> list[str]:
+def recorded(*names: str) -> list[str]:
     """Which of these events there are, oldest first."""
     return list(
         Event.objects.filter(event_type__in=names).order_by("id").values_list("event_type", flat=True)
@@ -52,10 +52,10 @@ class TestHosts:
         ingest(project, host_report("a"), now=START + 3 * MINUTE)
         sweep(START + later)
         assert down() == expected
-        assert told("HOST_DOWN") == ["HOST_DOWN"] * len(expected)
+        assert recorded("HOST_DOWN") == ["HOST_DOWN"] * len(expected)
         assert timed_out() == set()
 
-    def test_it_is_told_once_with_its_state_and_comes_back_with_a_report(self, project: Project) -> None:
+    def test_it_is_reported_once_with_its_state_and_comes_back_with_a_report(self, project: Project) -> None:
         ingest(project, host_report("a"), host_report("b"), now=START)
         ingest(project, host_report("a"), now=START + 3 * MINUTE)
         Signal.objects.all().delete()
@@ -66,7 +66,7 @@ class TestHosts:
         event = Event.objects.get(event_type="HOST_DOWN")
         assert (event.details["hostname"], event.created) == ("b", START + 4 * MINUTE)
         ingest(project, host_report("b"), now=START + 5 * MINUTE)
-        assert told("HOST_DOWN", "HOST_UP") == ["HOST_DOWN", "HOST_UP"]
+        assert recorded("HOST_DOWN", "HOST_UP") == ["HOST_DOWN", "HOST_UP"]
         assert down() == set()
 
     def test_a_host_that_another_agent_reports_meanwhile_has_no_timeout(self, project: Project) -> None:
@@ -88,7 +88,7 @@ class TestHosts:
         ingest(project, now=START + 4 * MINUTE)
         sweep(START + 5 * MINUTE)
         assert down() == {"b"}
-        assert told("HOST_DOWN") == ["HOST_DOWN"]
+        assert recorded("HOST_DOWN") == ["HOST_DOWN"]
 
     def test_an_agent_that_returns_has_four_minutes_to_speak_of_its_hosts(self, project: Project) -> None:
         ingest(project, host_report("a"), host_report("b"), now=START)
@@ -111,16 +111,16 @@ class TestHosts:
         ingest(project, host_report("a"), now=START + away)
         sweep(START + away + 15 * SECOND)
         assert down() == (set() if spared else {"b"})
-        assert told("MONITORING_AGENT_DOWN", "MONITORING_AGENT_UP") == []
+        assert recorded("MONITORING_AGENT_DOWN", "MONITORING_AGENT_UP") == []
 
-    def test_its_replica_set_is_counted_anew(self, project: Project) -> None:
+    def test_its_replica_set_is_counted_again(self, project: Project) -> None:
         primary = host_report("b", type_name=HostType.REPLICA_PRIMARY, replica_set_name="rs0")
         ingest(project, host_report("a"), primary, now=START)
         ingest(project, host_report("a"), now=START + 3 * MINUTE)
         sweep(START + 4 * MINUTE)
         replica_set = ReplicaSet.objects.get()
         assert (replica_set.primaries, replica_set.healthy, replica_set.unhealthy) == (0, 0, 1)
-        assert told("NO_PRIMARY") == ["NO_PRIMARY"]
+        assert recorded("NO_PRIMARY") == ["NO_PRIMARY"]
         states = Signal.objects.filter(kind="hosts").latest("id").payload["replicaSets"]
         assert [state["primaries"] for state in states] == [0]
 
@@ -136,29 +136,29 @@ class TestAgents:
         ingest(project, host_report("a"), agent_type=agent_type, now=START)
         sweep(START + later)
         name = f"{agent_type.value}_AGENT_DOWN"
-        assert told(name) == [name] * is_down
+        assert recorded(name) == [name] * is_down
         assert Signal.objects.filter(payload__eventTypeName=name).count() == int(is_down)
         assert timed_out() == ({"agent1"} if is_down else set())
-        assert (down(), told("HOST_DOWN")) == (set(), [])
+        assert (down(), recorded("HOST_DOWN")) == (set(), [])
 
-    def test_it_is_told_once_and_is_up_with_its_next_report(self, project: Project) -> None:
+    def test_it_is_reported_once_and_is_up_with_its_next_report(self, project: Project) -> None:
         ingest(project, now=START)
         for minutes in (4, 5, 6):
             sweep(START + minutes * MINUTE)
         ingest(project, now=START + 7 * MINUTE)
         ingest(project, now=START + 8 * MINUTE)
         names = ("MONITORING_AGENT_DOWN", "MONITORING_AGENT_UP")
-        assert told(*names) == list(names)
+        assert recorded(*names) == list(names)
         for event in Event.objects.filter(event_type__in=names):
             assert (event.details["hostname"], event.details["sourceTypeName"]) == ("agent1", "MONITORING")
         assert Signal.objects.filter(payload__eventTypeName="MONITORING_AGENT_UP").count() == 1
 
-    def test_the_last_one_of_the_installation_is_told_too(self, project: Project) -> None:
+    def test_the_last_one_of_the_installation_is_reported_too(self, project: Project) -> None:
         ingest(project, now=START)
         sweep(START + 4 * MINUTE)
         assert timed_out() == {"agent1"}
 
-    def test_one_of_a_deleted_project_is_told_to_nobody_and_hides_no_other(
+    def test_an_agent_of_a_deleted_project_has_no_event_and_hides_no_other(
         self, project: Project, other_project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("automation.services.agents.PROJECTS_AT_ONCE", 1)
@@ -181,7 +181,7 @@ class TestAgents:
 class TestAbsence:
     """After a time in which no agent could report, none has a timeout."""
 
-    def test_a_first_report_after_four_minutes_without_any_starts_the_clocks_anew(
+    def test_a_first_report_after_four_minutes_without_any_starts_the_clocks_again(
         self, project: Project
     ) -> None:
         ingest(project, host_report("a"), host_report("b"), agent="one", now=START)
@@ -203,7 +203,7 @@ class TestAbsence:
         assert FleetWatch.objects.get().counting_since == START
 
     @each(("pause", "starts_anew"), [(60 * SECOND, False), (61 * SECOND, True)], ids=["sixty", "more"])
-    def test_clocks_start_anew_when_nothing_ran(
+    def test_clocks_start_again_when_nothing_ran(
         self, project: Project, pause: timedelta, starts_anew: bool
     ) -> None:
         ingest(project, now=START)

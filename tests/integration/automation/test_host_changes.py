@@ -112,7 +112,7 @@ class TestDeleting:
         (change,) = event.diffs
         assert (change["id"], change["status"]) == (host["id"], "REMOVED")
 
-    def test_a_report_that_names_it_again_adds_it_anew(
+    def test_a_report_that_names_it_again_adds_it_again(
         self, owner: ApiClient, agent: ApiClient, project: Project
     ) -> None:
         agent.report(project.id, report(bodies.host(version="8.0")))

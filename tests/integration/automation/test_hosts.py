@@ -22,15 +22,15 @@ from opsapi.api.principal import SYSTEM
 from tests.factories.automation import host_report, ingest, make_host
 from tests.racing import THREADS, at_once, while_it_waits
 
-Told = list[tuple[Signal, str]]
+HeardHooks = list[tuple[Signal, str]]
 MORE_THAN_PARAMETERS = 65_536
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def told() -> Iterator[Told]:
+def heard_hooks() -> Iterator[HeardHooks]:
     """What the hooks say: which, and the address of the host as it was."""
-    heard: Told = []
+    heard: HeardHooks = []
 
     def listen(signal: Signal, host: Host, **_: Any) -> None:
         assert transaction.get_connection().in_atomic_block
@@ -53,9 +53,9 @@ def change(host: Host, **changes: Any) -> None:
     host_change(group_id=host.group_id, host_id=host.id, changes=changes, actor=SYSTEM, now=clock.now())
 
 
-def test_who_reacts_is_told_of_a_host_that_is_deleted(project: Project, told: Told) -> None:
+def test_hooks_are_called_for_a_host_that_is_deleted(project: Project, heard_hooks: HeardHooks) -> None:
     delete(make_host(project))
-    assert told == [(host_deleting, "db1:27017")]
+    assert heard_hooks == [(host_deleting, "db1:27017")]
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ def test_who_reacts_is_told_of_a_host_that_is_deleted(project: Project, told: To
         ({}, False),
     ],
 )
-def test_who_reacts_is_told_of_a_host_that_moves(
-    project: Project, told: Told, changes: dict[str, Any], moves: bool
+def test_hooks_are_called_for_a_host_that_moves(
+    project: Project, heard_hooks: HeardHooks, changes: dict[str, Any], moves: bool
 ) -> None:
     change(make_host(project), **changes)
-    assert told == ([(host_moving, "db1:27017")] if moves else [])
+    assert heard_hooks == ([(host_moving, "db1:27017")] if moves else [])
 
 
 def test_what_was_measured_goes_a_batch_at_a_time_and_the_host_last(
@@ -147,17 +147,19 @@ class TestRaces:
         assert self.counts(project) == (0, 0)
         assert Event.objects.filter(event_type="DELETE_HOST_AUDIT").count() == 1
 
-    def test_of_two_changes_at_once_none_is_lost(self, project: Project, told: Told) -> None:
+    def test_of_two_changes_at_once_none_is_lost(self, project: Project, heard_hooks: HeardHooks) -> None:
         host = make_host(project)
         while_it_waits(lambda: change(host, hostname="db2"), lambda: change(host, port=27018))
         assert str(Host.objects.get()) == "db2:27018"
-        assert told == [(host_moving, "db1:27017"), (host_moving, "db1:27018")]
+        assert heard_hooks == [(host_moving, "db1:27017"), (host_moving, "db1:27018")]
 
-    def test_one_that_moves_meanwhile_is_deleted_from_where_it_is(self, project: Project, told: Told) -> None:
+    def test_one_that_moves_meanwhile_is_deleted_from_where_it_is(
+        self, project: Project, heard_hooks: HeardHooks
+    ) -> None:
         host = make_host(project)
         while_it_waits(lambda: delete(host), lambda: change(host, port=27018))
         assert not Host.objects.exists()
-        assert told == [(host_moving, "db1:27017"), (host_deleting, "db1:27018")]
+        assert heard_hooks == [(host_moving, "db1:27017"), (host_deleting, "db1:27018")]
 
     def test_an_address_is_given_once(self, project: Project) -> None:
         values = {"hostname": "db1", "port": 27017}

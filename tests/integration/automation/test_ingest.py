@@ -110,7 +110,7 @@ def test_databases_replaced_on_one_host_stay_on_another(project: Project) -> Non
     assert Database.objects.get(name="y").pk == kept
 
 
-def test_labels_of_hosts_are_those_of_the_last_report_that_has_labels(project: Project) -> None:
+def test_labels_of_hosts_come_from_the_last_report_with_labels(project: Project) -> None:
     first, second = host_report("a"), host_report("b")
 
     def stored() -> list[Any]:
@@ -291,11 +291,11 @@ class TestEvents:
     def test_they_carry_who_reported_and_signal_what_is_alertable(self, project: Project) -> None:
         now = datetime(2099, 1, 1, tzinfo=UTC)
         earlier = now - MINUTE
-        told = [
+        reported_events = [
             EventReport(event_type=EventType.HOST_ROLLBACK, hostname="A", port=27017, created=earlier),
             EventReport(event_type=EventType.SHARD_ADDED, created=now + MINUTE),
         ]
-        ingest(project, host_report("a"), events=told, now=now)
+        ingest(project, host_report("a"), events=reported_events, now=now)
         rollback = Event.objects.get(event_type="HOST_ROLLBACK")
         assert rollback.created == earlier
         assert rollback.details["hostId"] == Host.objects.get().id
@@ -311,7 +311,7 @@ class TestEvents:
         # A reporter's clock is ahead of ours.
         assert signals["SHARD_ADDED"].created == now
 
-    def test_a_new_host_is_told_with_what_its_first_report_says(self, project: Project) -> None:
+    def test_a_new_host_is_reported_with_what_its_first_report_says(self, project: Project) -> None:
         ingest(project, host_report("a", type_name=HostType.REPLICA_PRIMARY, cluster_name="c"))
         signal = Signal.objects.get(kind="event", payload__eventTypeName="NEW_HOST")
         assert (signal.payload["clusterName"], signal.payload["typeName"]) == ("c", "REPLICA_PRIMARY")

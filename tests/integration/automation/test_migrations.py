@@ -37,7 +37,7 @@ class TestReplicaSets:
         Host.with_deleted.update(replica_set=None)
         ReplicaSet.objects.all().delete()
 
-    def test_a_report_of_some_members_tells_no_primary_lost(self, project: Project) -> None:
+    def test_a_report_of_some_members_records_no_lost_primary(self, project: Project) -> None:
         primary = host_report("a", type_name=HostType.REPLICA_PRIMARY, replica_set_name="rs0")
         secondary = host_report("b", type_name=HostType.REPLICA_SECONDARY, replica_set_name="rs0")
         ingest(project, primary, agent="one")
@@ -47,7 +47,7 @@ class TestReplicaSets:
         ingest(project, secondary, agent="two")
         assert not Event.objects.filter(event_type="NO_PRIMARY").exists()
 
-    def test_sets_are_those_reports_would_have_made(self, project: Project, other_project: Project) -> None:
+    def test_sets_equal_the_sets_that_reports_create(self, project: Project, other_project: Project) -> None:
         types = [*HostType]
         for number, type_name in enumerate(types):
             said = {"type_name": type_name, "replica_set_name": "rs0"}

@@ -176,7 +176,7 @@ def test_what_is_read_is_the_same_before_during_and_after(
     assert not Measurement.objects.exists()
 
 
-def test_new_measurements_stand_beside_those_not_moved_yet(project: Project) -> None:
+def test_new_measurements_are_read_together_with_unmoved_measurements(project: Project) -> None:
     host = make_host(project)
     old(host, NOW - HOUR, CONNECTIONS=1.0)
     measure(host, NOW, CONNECTIONS=3.0)
@@ -228,7 +228,7 @@ class killed_at:  # noqa: N801 - reads as a sentence
         return kind is InterruptedError
 
 
-def test_those_of_a_deleted_host_are_not_moved_and_go(project: Project) -> None:
+def test_measurements_of_a_deleted_host_are_deleted_instead_of_moved(project: Project) -> None:
     host, other = make_host(project), make_host(project, "db2")
     for a_host in (host, other):
         old(a_host, NOW, CONNECTIONS=1.0)
@@ -243,7 +243,9 @@ def test_those_of_a_deleted_host_are_not_moved_and_go(project: Project) -> None:
     assert Reading.objects.count() == 2
 
 
-def test_those_too_old_go_without_being_moved(project: Project, settings: Settings) -> None:
+def test_measurements_past_retention_are_deleted_instead_of_moved(
+    project: Project, settings: Settings
+) -> None:
     settings.OPSAPI_MEASUREMENT_RETENTION_DAYS = 7
     host = make_host(project)
     old(host, NOW - 169 * HOUR, CONNECTIONS=1.0)
@@ -260,7 +262,7 @@ def test_what_was_stored_without_any_sample_becomes_no_row(project: Project) -> 
     assert not Reading.objects.exists()
 
 
-def test_that_all_is_moved_is_told_once(project: Project, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_end_of_the_move_is_logged_once(project: Project, caplog: pytest.LogCaptureFixture) -> None:
     old(make_host(project), NOW, CONNECTIONS=1.0)
     with caplog.at_level(logging.INFO, "opsapi.worker"):
         for _ in range(3):
@@ -297,7 +299,7 @@ def on_other(call: Callable[[], int]) -> int:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestBesideOthers:
+class TestMovesWithOthers:
     """Who moves, who reports and who takes away."""
 
     def test_one_process_moves_at_a_time(self, project: Project) -> None:

@@ -28,7 +28,7 @@ def standing(name: str = "rs0", **where: Any) -> tuple[int, int, int]:
     return replica_set.primaries, replica_set.healthy, replica_set.unhealthy
 
 
-def told() -> list[str]:
+def recorded() -> list[str]:
     """The events about primaries, oldest first."""
     names = ("NO_PRIMARY", "MULTIPLE_PRIMARIES", "ONE_PRIMARY")
     return list(
@@ -64,7 +64,7 @@ def test_reports_of_different_members_are_one_set(project: Project) -> None:
         "healthy": 3,
         "unhealthy": 0,
     }
-    assert told() == []
+    assert recorded() == []
 
 
 def test_the_same_name_in_another_cluster_or_project_is_another_set(
@@ -74,10 +74,10 @@ def test_the_same_name_in_another_cluster_or_project_is_another_set(
     ingest(project, member("c", PRIMARY))
     ingest(other_project, member("a", PRIMARY))
     assert ReplicaSet.objects.count() == 4
-    assert told() == []
+    assert recorded() == []
 
 
-def test_a_primary_that_goes_and_comes_is_told_at_the_edges_alone(project: Project) -> None:
+def test_a_primary_that_goes_and_comes_is_reported_at_the_edges_alone(project: Project) -> None:
     ingest(project, member("a", PRIMARY), member("b"))
     for _ in range(2):
         ingest(project, member("a", PRIMARY, reachable=False))
@@ -89,7 +89,7 @@ def test_a_primary_that_goes_and_comes_is_told_at_the_edges_alone(project: Proje
         ingest(project, member("a", PRIMARY))
     assert standing() == (2, 2, 0)
     ingest(project, member("a"))
-    assert told() == ["NO_PRIMARY", "ONE_PRIMARY", "MULTIPLE_PRIMARIES", "ONE_PRIMARY"]
+    assert recorded() == ["NO_PRIMARY", "ONE_PRIMARY", "MULTIPLE_PRIMARIES", "ONE_PRIMARY"]
     assert {event.details["replicaSetName"] for event in Event.objects.filter(event_type="NO_PRIMARY")} == {
         "rs0"
     }
@@ -103,7 +103,7 @@ def test_a_host_that_changes_its_set_leaves_the_old_one(project: Project) -> Non
     ingest(project, member("a", PRIMARY, replica_set_name="rs1"))
     assert (standing("rs0"), standing("rs1")) == ((0, 1, 0), (1, 1, 0))
     assert [state["replicaSetName"] for state in last_states()] == ["rs0", "rs1"]
-    assert told() == ["NO_PRIMARY"]
+    assert recorded() == ["NO_PRIMARY"]
 
 
 def test_a_host_whose_cluster_becomes_known_leaves_the_old_one(project: Project) -> None:
@@ -111,7 +111,7 @@ def test_a_host_whose_cluster_becomes_known_leaves_the_old_one(project: Project)
     ingest(project, member("a", PRIMARY, cluster_name="c"))
     assert standing(cluster=None) == (0, 0, 0)
     assert standing(cluster__name="c") == (1, 1, 0)
-    assert told() == []
+    assert recorded() == []
 
 
 def test_a_set_without_members_says_so_and_comes_back_as_itself(project: Project) -> None:
@@ -122,14 +122,14 @@ def test_a_set_without_members_says_so_and_comes_back_as_itself(project: Project
     assert [(state["healthy"], state["unhealthy"]) for state in last_states()] == [(0, 0)]
     ingest(project, member("b"))
     assert ReplicaSet.objects.get().id == before
-    assert told() == ["NO_PRIMARY"]
+    assert recorded() == ["NO_PRIMARY"]
 
 
 def test_a_deleted_member_counts_no_more(project: Project) -> None:
     ingest(project, member("a", PRIMARY), member("b"), member("c"))
     delete("a")
     assert standing() == (0, 2, 0)
-    assert told() == ["NO_PRIMARY"]
+    assert recorded() == ["NO_PRIMARY"]
     (event,) = Event.objects.filter(event_type="NO_PRIMARY")
     # The platform concludes it; who deleted the host is told by another event.
     assert "publicKey" not in event.details

@@ -32,7 +32,7 @@ def written() -> list[dict[str, Any]]:
         (0, 0, STATES_AT_ONCE + 1, 2),
     ],
 )
-def test_each_is_told_once_in_order_a_few_in_a_signal(
+def test_each_is_reported_once_in_order_a_few_in_a_signal(
     project: Project, hosts: int, sets: int, clusters: int, signals: int
 ) -> None:
     states = [{"hostId": str(number)} for number in range(hosts)]

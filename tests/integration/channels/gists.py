@@ -1,4 +1,4 @@
-"""Every channel in front of one receiver, and in a word what the receiver was told.
+"""Every channel in front of one receiver, and in a word what the receiver was notified.
 
 `GISTS` is decisions 6 "told of what" and decisions 7 "which protocol each speaks", written out: a word for
 each kind of message, None for what a channel is not told of.
@@ -71,7 +71,7 @@ _READ: Mapping[str, Callable[[ReceivedRequest], str]] = {
 
 
 class Service:
-    """The outside of one channel: it answers as told, and says in a word each what it was told."""
+    """The outside of one channel: it answers as told, and says in a word each what it was notified."""
 
     def __init__(self, name: str, http: HttpReceiver, mail: MailReceiver) -> None:
         self.name, self._http, self._mail = name, http, mail
@@ -110,12 +110,12 @@ class Service:
         return "the mail server answered 550" if self.name == "EMAIL" else "the receiver answered 400"
 
     def forget(self) -> None:
-        """What it was told so far does not count."""
+        """What it was notified so far does not count."""
         self._http.requests.clear()
         self._mail.offered.clear()
 
     @property
-    def told(self) -> list[str]:
+    def received(self) -> list[str]:
         """A word each for what reached it, taken or refused, in order."""
         if self.name == "EMAIL":
             return [_label(mail.message["Subject"]) for mail in self._mail.offered]

@@ -9,10 +9,10 @@ from jsonschema import Draft202012Validator
 
 from tests.receivers import HttpReceiver, ReceivedRequest
 
-Judge = Callable[[ReceivedRequest], tuple[int, Mapping[str, Any]]]
+Verifier = Callable[[ReceivedRequest], tuple[int, Mapping[str, Any]]]
 
 
-def provide(receiver: HttpReceiver, respond: Judge) -> None:
+def provide(receiver: HttpReceiver, respond: Verifier) -> None:
     """From now on the receiver answers with the status and JSON document that `respond` gives a request."""
 
     def behaviour(handler: BaseHTTPRequestHandler) -> None:

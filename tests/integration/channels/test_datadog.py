@@ -89,7 +89,7 @@ def test_a_wrong_key_fails_for_good() -> None:
     assert (failure.reason, failure.retryable) == ("the receiver answered 403", False)
 
 
-def test_neither_reason_nor_log_tells_the_key(
+def test_neither_reason_nor_log_shows_the_key(
     service: HttpReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")

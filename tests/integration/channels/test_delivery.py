@@ -65,7 +65,7 @@ def test_a_request_without_an_answer_was_perhaps_received(http_receiver: HttpRec
     assert (outcome.fault, outcome.perhaps_received) == (DeliveryFault.DESTINATION, True)
 
 
-def test_where_no_connection_is_made_nothing_left_and_the_host_is_at_fault(settings: Settings) -> None:
+def test_where_no_connection_is_created_nothing_left_and_the_host_is_at_fault(settings: Settings) -> None:
     settings.OPSAPI_OUTBOUND_ALLOW = [ip_network("127.0.0.0/8")]
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

@@ -107,7 +107,7 @@ def test_an_unknown_room_fails_for_good() -> None:
     assert (failure.reason, failure.retryable) == ("the receiver answered 404", False)
 
 
-def test_neither_reason_nor_log_tells_the_token(
+def test_neither_reason_nor_log_shows_the_token(
     service: HttpReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")

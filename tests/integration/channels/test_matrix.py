@@ -41,8 +41,8 @@ pytestmark = pytest.mark.django_db
 
 ROLLBACK = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
 GAP = timedelta(minutes=5, seconds=1)
-TOLD = [(name, kind) for name, gists in GISTS.items() for kind in KINDS if gists[kind]]
-UNTOLD = [(name, kind) for name, gists in GISTS.items() for kind in KINDS if not gists[kind]]
+SENT = [(name, kind) for name, gists in GISTS.items() for kind in KINDS if gists[kind]]
+NOT_SENT = [(name, kind) for name, gists in GISTS.items() for kind in KINDS if not gists[kind]]
 WITH_DELIVERY_ID = {"EMAIL", "WEBHOOK"}
 
 
@@ -130,23 +130,23 @@ def outcomes(entry: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     return [(attempt["status"], attempt.get("reason")) for attempt in entry["attempts"]]
 
 
-@pytest.mark.parametrize(("name", "kind"), TOLD)
+@pytest.mark.parametrize(("name", "kind"), SENT)
 def test_what_was_delivered_is_seen_once_and_logged(case: Case, name: str, kind: str) -> None:
     due = case.visible_scope(kind)
     deliver_all(due)
-    assert case.service.told == [GISTS[name][kind]]
+    assert case.service.received == [GISTS[name][kind]]
     (entry,) = [logged for logged in case.log(kind) if logged["status"] != "PENDING"]
     assert (entry["status"], entry["typeName"], entry["channel"]) == ("DELIVERED", name, name)
     assert outcomes(entry) == [("DELIVERED", None)]
     assert "reason" not in entry
 
 
-@pytest.mark.parametrize(("name", "kind"), TOLD)
+@pytest.mark.parametrize(("name", "kind"), SENT)
 def test_what_was_refused_for_now_comes_again_under_the_same_id(case: Case, name: str, kind: str) -> None:
     due = case.visible_scope(kind)
     reason = case.service.refuse_for_now()
     deliver_all(due)
-    assert case.service.told == [GISTS[name][kind]]
+    assert case.service.received == [GISTS[name][kind]]
     (entry,) = case.log(kind)
     assert (entry["status"], entry["reason"]) == ("PENDING", reason)
     assert outcomes(entry) == [("RETRY", reason)]
@@ -156,17 +156,17 @@ def test_what_was_refused_for_now_comes_again_under_the_same_id(case: Case, name
     again = Notification.objects.get(id=entry["id"]).due
     assert timedelta(seconds=4) <= again - due <= timedelta(seconds=6)
     deliver_all(again)
-    assert case.service.told == [GISTS[name][kind]] * 2
+    assert case.service.received == [GISTS[name][kind]] * 2
     if name in WITH_DELIVERY_ID:
         first, second = case.service.delivery_ids
         assert first == second
         assert entry["id"] in first
-    (told,) = [logged for logged in case.log(kind) if logged["id"] == entry["id"]]
-    assert told["status"] == "DELIVERED"
-    assert outcomes(told) == [("RETRY", reason), ("DELIVERED", None)]
+    (received,) = [logged for logged in case.log(kind) if logged["id"] == entry["id"]]
+    assert received["status"] == "DELIVERED"
+    assert outcomes(received) == [("RETRY", reason), ("DELIVERED", None)]
 
 
-@pytest.mark.parametrize(("name", "kind"), TOLD)
+@pytest.mark.parametrize(("name", "kind"), SENT)
 def test_what_was_refused_for_good_is_logged_and_does_not_come_again(
     case: Case, name: str, kind: str
 ) -> None:
@@ -179,13 +179,15 @@ def test_what_was_refused_for_good_is_logged_and_does_not_come_again(
 
     case.service.take()
     deliver_all(due + timedelta(minutes=4))
-    assert case.service.told == [GISTS[name][kind]]
+    assert case.service.received == [GISTS[name][kind]]
 
 
-@pytest.mark.parametrize(("name", "kind"), UNTOLD)
-def test_what_a_channel_is_not_told_of_is_neither_sent_nor_logged(case: Case, name: str, kind: str) -> None:
+@pytest.mark.parametrize(("name", "kind"), NOT_SENT)
+def test_a_kind_that_a_channel_does_not_send_is_neither_sent_nor_logged(
+    case: Case, name: str, kind: str
+) -> None:
     deliver_all(case.visible_scope(kind))
-    assert case.service.told == []
+    assert case.service.received == []
     assert case.log(kind) == []
 
 

@@ -102,7 +102,7 @@ def test_a_wrong_url_fails_for_good(service: HttpReceiver, path: str, status: in
     assert (failure.reason, failure.retryable) == (f"the receiver answered {status}", False)
 
 
-def test_neither_reason_nor_log_tells_the_url(
+def test_neither_reason_nor_log_shows_the_url(
     service: HttpReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")

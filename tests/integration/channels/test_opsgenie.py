@@ -90,7 +90,7 @@ def service(http_receiver: HttpReceiver, settings: Settings) -> OpsAlerts:
     return OpsAlerts(http_receiver)
 
 
-def tell(message: Message, **config: str) -> None:
+def send_message(message: Message, **config: str) -> None:
     """Send it."""
     OPSGENIE.send({"apiKey": KEY, **config}, message, now=NOW)
 
@@ -98,7 +98,7 @@ def tell(message: Message, **config: str) -> None:
 def failure_of(message: Message, **config: str) -> DeliveryError:
     """Why sending it fails."""
     with pytest.raises(DeliveryError) as caught:
-        tell(message, **config)
+        send_message(message, **config)
     return caught.value
 
 
@@ -106,7 +106,7 @@ def test_one_alert_is_one_alert_from_its_opening_to_its_end(service: OpsAlerts) 
     alias = make_message().thread_key
     states = []
     for kind in (MessageKind.OPEN, MessageKind.UPDATE, MessageKind.ACKNOWLEDGE, MessageKind.CLOSE):
-        tell(make_message(kind=kind))
+        send_message(make_message(kind=kind))
         states.append(dict(service.alerts))
     assert states == [{alias: "open"}, {alias: "open"}, {alias: "acknowledged"}, {alias: "closed"}]
     assert service.counts == {alias: 2}
@@ -114,25 +114,25 @@ def test_one_alert_is_one_alert_from_its_opening_to_its_end(service: OpsAlerts) 
 
 
 def test_a_cancelled_alert_is_closed(service: OpsAlerts) -> None:
-    tell(make_message())
-    tell(make_message(kind=MessageKind.CANCEL))
+    send_message(make_message())
+    send_message(make_message(kind=MessageKind.CANCEL))
     assert list(service.alerts.values()) == ["closed"]
 
 
-def test_acknowledging_tells_who_did_and_why(service: OpsAlerts) -> None:
-    tell(make_message())
+def test_an_acknowledgement_names_the_user_and_the_reason(service: OpsAlerts) -> None:
+    send_message(make_message())
     document = {"acknowledgingUsername": "jane", "acknowledgementComment": "x" * 500}
-    tell(make_message(kind=MessageKind.ACKNOWLEDGE, document=document))
+    send_message(make_message(kind=MessageKind.ACKNOWLEDGE, document=document))
     assert service.actions == [{"source": "Ops API", "user": "jane", "note": "x" * 500}]
 
 
-def test_what_is_told_once_has_the_lowest_priority(service: OpsAlerts) -> None:
-    tell(make_message(kind=MessageKind.INFORM))
+def test_a_one_shot_notification_has_the_lowest_priority(service: OpsAlerts) -> None:
+    send_message(make_message(kind=MessageKind.INFORM))
     assert (list(service.alerts.values()), service.priorities) == (["open"], ["P5"])
 
 
 def test_a_test_leaves_nothing_open(service: OpsAlerts) -> None:
-    tell(make_message(kind=MessageKind.INFORM, is_test=True))
+    send_message(make_message(kind=MessageKind.INFORM, is_test=True))
     assert (list(service.alerts.values()), service.priorities) == (["closed"], ["P5"])
 
 
@@ -141,7 +141,7 @@ def test_long_and_odd_names_are_taken(service: OpsAlerts, kind: MessageKind) -> 
     hostile = 'x\r\n\u0000\ud800\u2028"\\' + "é" * 50_000
     names = {"target": hostile, "project_name": hostile, "event_type_name": hostile}
     document = {"acknowledgingUsername": hostile, "acknowledgementComment": hostile}
-    tell(make_message(kind=kind, document=document, link="https://ops.example/alerts/1", **names))
+    send_message(make_message(kind=kind, document=document, link="https://ops.example/alerts/1", **names))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_it_goes_to_the_region_of_the_account(
 ) -> None:
     settings.OPSAPI_OPS_ALERT_US_BASE_URL = http_receiver.url("/us")
     settings.OPSAPI_OPS_ALERT_EU_BASE_URL = http_receiver.url("/eu")
-    tell(make_message(), **config)
+    send_message(make_message(), **config)
     assert [request.path for request in http_receiver.requests] == [f"/{asked}/v2/alerts"]
 
 

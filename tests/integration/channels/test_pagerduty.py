@@ -93,7 +93,7 @@ def pager(http_receiver: HttpReceiver, settings: Settings) -> Pager:
     return Pager(http_receiver)
 
 
-def tell(message: Message, key: str = KEY) -> None:
+def send_message(message: Message, key: str = KEY) -> None:
     """Send it."""
     PAGERDUTY.send({"serviceKey": key}, message, now=NOW)
 
@@ -101,7 +101,7 @@ def tell(message: Message, key: str = KEY) -> None:
 def failure_of(message: Message, key: str = KEY) -> DeliveryError:
     """Why sending it fails."""
     with pytest.raises(DeliveryError) as caught:
-        tell(message, key)
+        send_message(message, key)
     return caught.value
 
 
@@ -109,32 +109,32 @@ def test_one_alert_is_one_incident_from_its_opening_to_its_end(pager: Pager) -> 
     key = make_message().thread_key
     states = []
     for kind in (MessageKind.OPEN, MessageKind.UPDATE, MessageKind.ACKNOWLEDGE, MessageKind.CLOSE):
-        tell(make_message(kind=kind))
+        send_message(make_message(kind=kind))
         states.append(dict(pager.alerts))
     assert states == [{key: "triggered"}, {key: "triggered"}, {key: "acknowledged"}, {key: "resolved"}]
     assert pager.severities == ["critical", "critical"]
 
 
 def test_a_cancelled_alert_is_resolved(pager: Pager) -> None:
-    tell(make_message())
-    tell(make_message(kind=MessageKind.CANCEL))
+    send_message(make_message())
+    send_message(make_message(kind=MessageKind.CANCEL))
     assert list(pager.alerts.values()) == ["resolved"]
 
 
-def test_what_is_told_once_is_an_information(pager: Pager) -> None:
-    tell(make_message(kind=MessageKind.INFORM))
+def test_a_one_shot_notification_has_the_severity_info(pager: Pager) -> None:
+    send_message(make_message(kind=MessageKind.INFORM))
     assert (list(pager.alerts.values()), pager.severities) == (["triggered"], ["info"])
 
 
 def test_a_test_leaves_nothing_open(pager: Pager, http_receiver: HttpReceiver) -> None:
-    tell(make_message(kind=MessageKind.INFORM, is_test=True))
+    send_message(make_message(kind=MessageKind.INFORM, is_test=True))
     assert (list(pager.alerts.values()), pager.severities) == (["resolved"], ["info"])
     assert len(http_receiver.requests) == 2
 
 
 def test_a_retry_is_the_same_event(pager: Pager, http_receiver: HttpReceiver) -> None:
-    tell(make_message())
-    tell(make_message())
+    send_message(make_message())
+    send_message(make_message())
     first, second = http_receiver.requests
     assert first.body == second.body
     assert len(pager.alerts) == 1
@@ -143,7 +143,7 @@ def test_a_retry_is_the_same_event(pager: Pager, http_receiver: HttpReceiver) ->
 @pytest.mark.parametrize("kind", list(MessageKind))
 def test_long_and_odd_names_are_taken(pager: Pager, kind: MessageKind) -> None:
     hostile = 'x\r\n\u0000\ud800\u2028"\\' + "é" * 5000
-    tell(
+    send_message(
         make_message(
             kind=kind, target=hostile, project_name=hostile, event_type_name=hostile, link="https://o"
         )
@@ -151,7 +151,7 @@ def test_long_and_odd_names_are_taken(pager: Pager, kind: MessageKind) -> None:
 
 
 def test_a_key_of_the_first_version_goes_the_same_way(pager: Pager) -> None:
-    tell(make_message(), "e93facc04764012d7bfb002500d5d1a6")
+    send_message(make_message(), "e93facc04764012d7bfb002500d5d1a6")
     assert list(pager.alerts.values()) == ["triggered"]
 
 

@@ -149,7 +149,7 @@ def test_what_a_changed_configuration_asks_for_by_now_is_not_said_of_an_earlier_
 
 
 @pytest.mark.parametrize("name", ["CHAT_SERVICE"])
-def test_a_global_configuration_says_its_threshold_and_not_whom_it_matches(
+def test_messages_of_a_global_configuration_have_its_threshold_and_no_matchers(
     project: Project, receivers: Receivers
 ) -> None:
     make_global_config(

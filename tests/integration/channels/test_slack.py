@@ -87,7 +87,7 @@ def test_the_service_takes_whatever_names_there_are(service: HttpReceiver, name:
     assert len(service.requests) == 1
 
 
-def test_a_private_installation_may_stand_below_a_path(service: HttpReceiver, settings: Settings) -> None:
+def test_a_private_installation_may_be_below_a_path(service: HttpReceiver, settings: Settings) -> None:
     settings.OPSAPI_CHAT_BASE_URL = service.url("/chat")
     service.answer(200, body=b'{"ok":true}')
     send(CONFIG, make_message(), now=NOW)
@@ -181,7 +181,7 @@ def test_an_answer_that_is_none_of_the_services_is_tried_again(service: HttpRece
     assert (failure.fault, failure.perhaps_received) == (DeliveryFault.DESTINATION, True)
 
 
-def test_neither_reason_nor_log_tells_the_token(
+def test_neither_reason_nor_log_shows_the_token(
     service: HttpReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")

@@ -53,7 +53,7 @@ def test_it_keeps_the_delivery_id_and_renews_the_signature_on_a_retry() -> None:
     assert second["X-Ops-Signature"] != first["X-Ops-Signature"]
 
 
-def test_a_number_however_large_is_told() -> None:
+def test_a_number_of_any_size_is_sent() -> None:
     message = make_message(document={"currentValue": {"number": 10**22}})
     body, _ = build_request({}, message, now=NOW)
     assert body == b'{"currentValue":{"number":1e+22}}'

@@ -57,9 +57,9 @@ def test_it_changes_one_list_and_records_it() -> None:
     assert AccessListEntry.objects.get(api_key_id=key.id).description == "home"
     assert run("--key", key.public_key, "clear") == "Removed 1 entry. Keys can call from every address.\n"
     assert (blocks(), blocks(key.id)) == (["192.0.2.0/24"], [])
-    told = Event.objects.order_by("id").values_list("event_type", "details", "raw__actor")
+    recorded = Event.objects.order_by("id").values_list("event_type", "details", "raw__actor")
     details = {"accessListEntry": f"{ADDRESS}/32", "targetPublicKey": key.public_key}
-    assert list(told) == [
+    assert list(recorded) == [
         ("ACCESS_LIST_ENTRY_ADDED_AUDIT", details, "system"),
         ("ACCESS_LIST_ENTRY_REMOVED_AUDIT", details, "system"),
     ]
@@ -69,15 +69,15 @@ def test_the_event_of_the_last_entry_ends_enforcement() -> None:
     for block in ("192.0.2.0/24", "198.51.100.0/24"):
         make_entry(block)
     run("clear")
-    told = Event.objects.order_by("id").values_list("diffs", flat=True)
-    assert [[diff["params"][0]["param"] for diff in diffs] for diffs in told] == [
+    recorded = Event.objects.order_by("id").values_list("diffs", flat=True)
+    assert [[diff["params"][0]["param"] for diff in diffs] for diffs in recorded] == [
         ["cidrBlock"],
         ["cidrBlock", "enforced"],
     ]
 
 
 @each(
-    ("arguments", "told"),
+    ("arguments", "recorded"),
     [
         (["add", "nonsense"], "CIDR"),
         (["add", "192.0.2.7/24"], "192.0.2.0/24 is the range around it"),
@@ -89,9 +89,9 @@ def test_the_event_of_the_last_entry_ends_enforcement() -> None:
         (["remove"], "invalid choice"),
     ],
 )
-def test_an_error_is_one_line_and_changes_nothing(arguments: list[str], told: str) -> None:
+def test_an_error_is_one_line_and_changes_nothing(arguments: list[str], recorded: str) -> None:
     make_entry("192.0.2.0/24")
-    with pytest.raises(CommandError, match=told):
+    with pytest.raises(CommandError, match=recorded):
         run(*arguments)
     assert blocks() == ["192.0.2.0/24"]
     assert not Event.objects.exists()

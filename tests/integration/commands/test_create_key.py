@@ -63,7 +63,7 @@ def test_the_event_names_the_key_and_no_actor() -> None:
 
 
 @each(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--role", "GROUP_KING"], "GROUP_KING is not a role; allowed: GLOBAL_OWNER, "),
         (["--role", "GROUP_OWNER"], "GROUP_OWNER needs --group"),
@@ -82,8 +82,8 @@ def test_the_event_names_the_key_and_no_actor() -> None:
         (["--desc", "a\nb"], "desc is invalid: must not contain control characters"),
     ],
 )
-def test_an_error_is_one_line_and_creates_nothing(arguments: list[str], told: str) -> None:
-    with pytest.raises(CommandError, match=told):
+def test_an_error_is_one_line_and_creates_nothing(arguments: list[str], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
         run(*arguments)
     assert not ApiKey.objects.exists()
     assert not Event.objects.exists()

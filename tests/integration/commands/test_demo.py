@@ -157,9 +157,9 @@ def test_the_demo_looks_the_same_while_a_worker_runs() -> None:
 
 
 def test_it_contains_no_reachable_addresses() -> None:
-    told = Notification.objects.exclude(channel=None).values_list("recipient", flat=True)
-    assert told
-    assert [recipient for recipient in told if not re.search(r"\.example(/|$)", recipient)] == []
+    addresses = Notification.objects.exclude(channel=None).values_list("recipient", flat=True)
+    assert addresses
+    assert [recipient for recipient in addresses if not re.search(r"\.example(/|$)", recipient)] == []
     assert all(name.endswith(".example") for name in Host.objects.values_list("hostname", flat=True))
     mails = User.objects.exclude(email_address=None).values_list("email_address", flat=True)
     assert all(str(mail).endswith(".example") for mail in mails)

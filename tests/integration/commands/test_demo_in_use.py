@@ -29,7 +29,8 @@ def run() -> str:
     return printed.getvalue()
 
 
-def test_it_adds_demo_data_to_existing_data() -> None:
+def test_it_adds_demo_data_to_existing_data_and_blocks_no_key_that_was_admitted_before() -> None:
+    owner = make_key(Role.GLOBAL_OWNER)
     call_command("bootstrap", "ada", stdout=io.StringIO())
     mine, now = ProjectFactory.create(name="first-project"), clock.now()
     alert = make_alert(mine)
@@ -43,11 +44,6 @@ def test_it_adds_demo_data_to_existing_data() -> None:
     ada = User.objects.get(username="ada")
     assert list(ada.grants.values_list("role", flat=True)) == [Role.GLOBAL_OWNER]
     assert ApiClient(KeyPair("", public, private)).get("/globalEvents").status_code == 200
-
-
-def test_it_blocks_no_key_that_was_admitted_before() -> None:
-    owner = make_key(Role.GLOBAL_OWNER)
-    run()
     assert not AccessListEntry.objects.filter(api_key=None).exists()
     assert ApiClient(owner).get("/orgs", REMOTE_ADDR="203.0.113.200").status_code == 200
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class KilledError(OperationalError):
-    """Stands for the end of the process: the connection is gone, and the transaction in hand rolled back."""
+    """As if the process ended: the connection is gone, and the transaction in progress is rolled back."""
 
 
 class KillAt:

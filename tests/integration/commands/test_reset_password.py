@@ -54,13 +54,15 @@ def test_it_does_not_print_a_typed_password(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("username", "typed", "told"),
+    ("username", "typed", "message"),
     [("nobody", OTHER, "no user has the username nobody"), ("ada", "short", "too short")],
 )
-def test_an_error_is_one_line(username: str, typed: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_is_one_line(
+    username: str, typed: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ada = UserFactory.create(username="ada")
     type_at_terminal(monkeypatch, typed)
-    with pytest.raises(CommandError, match=told):
+    with pytest.raises(CommandError, match=message):
         run(username)
     assert User.objects.get(id=ada.id).check_password(PASSWORD)
     assert not Event.objects.exists()

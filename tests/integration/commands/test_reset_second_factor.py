@@ -37,10 +37,11 @@ def test_it_takes_the_second_factor_also_of_a_global_owner() -> None:
 
 
 @each(
-    ("username", "told"), [("nobody", "no user has the username nobody"), ("ada", "ada has no second factor")]
+    ("username", "message"),
+    [("nobody", "no user has the username nobody"), ("ada", "ada has no second factor")],
 )
-def test_an_error_is_one_line(username: str, told: str) -> None:
+def test_an_error_is_one_line(username: str, message: str) -> None:
     UserFactory.create(username="ada")
-    with pytest.raises(CommandError, match=told):
+    with pytest.raises(CommandError, match=message):
         run(username)
     assert not Event.objects.exists()

@@ -64,7 +64,7 @@ def make_server(parent: Path) -> Iterator[MakeServer]:
 
 @pytest.fixture(scope="session")
 def template() -> Path:
-    """The home of a server that was started once; making one anew takes a second each time."""
+    """The home of a server that was started once; making one again takes a second each time."""
     return Layout(made_once("embedded", _start_once) / "var").home
 
 
@@ -76,7 +76,7 @@ def _start_once(directory: Path) -> None:
 
 @pytest.fixture
 def server(parent: Path, template: Path, make_server: MakeServer) -> Server:
-    """A server whose cluster is made, not started."""
+    """A server whose cluster is created, not started."""
     server = make_server(parent / "var")
     _copy(template, server.layout)
     return server

@@ -22,7 +22,7 @@ def ask(layout: Layout, statement: str) -> Any:
     return row[0] if row else None
 
 
-def tell(layout: Layout, statement: str) -> None:
+def run_sql(layout: Layout, statement: str) -> None:
     """Runs a statement that returns nothing."""
     with connect(layout) as connection:
         connection.execute(statement)

@@ -17,7 +17,7 @@ from opsapi.supervisor import StartError
 from opsapi.supervisor.platform import DirectoryLock
 from tests.eventually import eventually, is_running
 from tests.hostile.budget import LONG
-from tests.integration.embedded.sql import ask, connect, tell
+from tests.integration.embedded.sql import ask, connect, run_sql
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_broken_pid_file_is_no_obstacle(server: Server, content: bytes) -> Non
 def test_a_killed_server_recovers_what_was_committed(server: Server) -> None:
     server.start()
     server.wait_ready()
-    tell(server.layout, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
+    run_sql(server.layout, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
     _kill(server.pid)
     eventually(lambda: server.poll() is not None)
 
@@ -94,7 +94,7 @@ def test_orphans_of_a_killed_server_are_ended_first(server: Server) -> None:
 @pytest.mark.parametrize("round_", range(3 if LONG else 1))
 def test_a_start_right_after_its_holder_was_killed_works(server: Server, round_: int) -> None:
     holder, pid = _hold(server)
-    tell(server.layout, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
+    run_sql(server.layout, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
     holder.kill()
 
     lock = DirectoryLock(server.layout.data_dir)
@@ -137,7 +137,7 @@ def test_a_server_that_panics_while_it_recovers_ends_and_recovers_when_the_cause
 ) -> None:
     server.start()
     server.wait_ready()
-    tell(server.layout, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
+    run_sql(server.layout, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
     _kill(server.pid)
     eventually(lambda: server.poll() is not None)
     obstacle.mkdir()

@@ -63,7 +63,7 @@ def test_a_directory_of_another_owner_is_refused(parent: Path, make_server: Make
 
 
 @only_root
-def test_a_directory_the_server_cannot_reach_is_named_with_its_mode(
+def test_a_directory_closed_to_the_server_is_named_with_its_mode(
     parent: Path, make_server: MakeServer
 ) -> None:
     closed = parent / "closed"

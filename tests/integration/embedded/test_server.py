@@ -12,7 +12,7 @@ from opsapi.embedded import server as server_module
 from opsapi.embedded.layout import LONGEST_SOCKET_PATH, Layout
 from opsapi.embedded.server import Server
 from tests.integration.embedded.conftest import MakeServer
-from tests.integration.embedded.sql import ask, connect, tell
+from tests.integration.embedded.sql import ask, connect, run_sql
 
 
 def _start(server: Server) -> None:
@@ -79,8 +79,8 @@ def test_it_keeps_its_data_over_a_restart(server: Server) -> None:
     for _ in range(2):
         server.start()
         server.wait_ready()
-        tell(server.layout, "CREATE TABLE IF NOT EXISTS kept (at timestamptz DEFAULT now())")
-        tell(server.layout, "INSERT INTO kept DEFAULT VALUES")
+        run_sql(server.layout, "CREATE TABLE IF NOT EXISTS kept (at timestamptz DEFAULT now())")
+        run_sql(server.layout, "INSERT INTO kept DEFAULT VALUES")
         server.stop()
     server.start()
     server.wait_ready()
@@ -154,10 +154,10 @@ def test_the_log_contains_no_values_of_failed_statements(
     with caplog.at_level(logging.DEBUG, logger="postgres"):
         server.start()
         server.wait_ready()
-        tell(server.layout, "CREATE TABLE secrets (value text PRIMARY KEY)")
-        tell(server.layout, "INSERT INTO secrets VALUES ('hunter2')")
+        run_sql(server.layout, "CREATE TABLE secrets (value text PRIMARY KEY)")
+        run_sql(server.layout, "INSERT INTO secrets VALUES ('hunter2')")
         with pytest.raises(psycopg.errors.UniqueViolation):
-            tell(server.layout, "INSERT INTO secrets VALUES ('hunter2')")
+            run_sql(server.layout, "INSERT INTO secrets VALUES ('hunter2')")
         server.stop()
     assert "duplicate key" in caplog.text
     assert "hunter2" not in caplog.text

@@ -18,7 +18,7 @@ from opsapi.embedded.upgrade import upgrade
 from tests.each import each
 from tests.hostile.budget import LONG
 from tests.integration.embedded.conftest import MakeServer, only_root
-from tests.integration.embedded.sql import ask, tell
+from tests.integration.embedded.sql import ask, run_sql
 from tests.shared import made_once
 
 OLD = 15
@@ -52,7 +52,7 @@ def _fill(directory: Path) -> None:
         patched.setattr(cluster_module, "INITDB", _INITDB)
         server.start()
         server.wait_ready()
-    tell(layout, _FILLED)
+    run_sql(layout, _FILLED)
     server.stop()
 
 
@@ -123,7 +123,7 @@ def test_a_dump_that_fails_leaves_the_old_files_as_they_are(
 
 
 @each("wrong", ["missing", "of another version", "broken"])
-def test_programs_other_than_those_of_the_old_version_are_refused(
+def test_programs_of_another_version_than_the_old_are_refused(
     old: Layout, settings: Settings, parent: Path, wrong: str
 ) -> None:
     directory = find_binaries() if wrong == "of another version" else parent / wrong

@@ -86,14 +86,14 @@ def test_an_event_counts_in_its_hour(created: datetime, start: datetime | None) 
     assert found() == ({(start, EventGroup.FLEET): 1} if start else {})
 
 
-def test_hours_are_those_of_utc_whatever_the_clock_says() -> None:
+def test_hours_are_in_utc_in_any_time_zone() -> None:
     make_event(NOON)
     assert found(now=NOW.astimezone(timezone(timedelta(hours=5, minutes=30)))) == {
         (NOON, EventGroup.FLEET): 1
     }
 
 
-def test_categories_are_told_apart_by_their_groups() -> None:
+def test_categories_are_distinguished_by_their_groups() -> None:
     for event_type in ("HOST_DOWN", "NO_PRIMARY", "NEW_AGENT", "OPLOG_BEHIND", "ALERT_ACKNOWLEDGED_AUDIT"):
         make_event(event_type=event_type)
     make_event(event_type="USER_CREATED_AUDIT")
@@ -106,7 +106,7 @@ def test_categories_are_told_apart_by_their_groups() -> None:
     }
 
 
-def test_who_may_read_some_is_told_the_number_of_those(project: Project) -> None:
+def test_a_reader_of_some_projects_gets_their_number_of_events(project: Project) -> None:
     mine, other = ProjectFactory.create_batch(2)
     for a_project in (project, mine, other):
         make_event(group_id=a_project.id)

@@ -22,7 +22,7 @@ def recorded(now: datetime) -> Event:
         return event_record(event_type=EventType.USER_CREATED_AUDIT, actor=AGENT, now=now)
 
 
-def test_within_a_second_the_ids_tell_the_order() -> None:
+def test_within_a_second_the_ids_show_the_order() -> None:
     """Who waited for a lock is recorded after, with a moment before."""
     first = recorded(SECOND + timedelta(milliseconds=900))
     second = recorded(SECOND + timedelta(milliseconds=100))

@@ -87,5 +87,5 @@ def test_ranges_that_are_asked_for_are_read_in_their_canonical_form() -> None:
 def test_every_invalid_range_is_named() -> None:
     with pytest.raises(ApiError) as refused:
         read_asked_ranges(["bad", "192.0.2.7", "10.0.0.1/8", "x" * 60])
-    told = [fault.message.partition(" ")[0] for fault in refused.value.bad_fields]
-    assert told == ["'bad'", "'10.0.0.1/8'", repr("x" * 50)]
+    ranges = [fault.message.partition(" ")[0] for fault in refused.value.bad_fields]
+    assert ranges == ["'bad'", "'10.0.0.1/8'", repr("x" * 50)]

@@ -19,7 +19,7 @@ from tests.each import each
 ORG, OTHER_ORG, NO_ORG = "a" * 24, "b" * 24, "0" * 24
 GROUP, SISTER, OTHER_GROUP, NO_GROUP = "c" * 24, "d" * 24, "e" * 24, "1" * 24
 ORGS_OF_GROUPS = {GROUP: ORG, SISTER: ORG, OTHER_GROUP: OTHER_ORG}
-PLACES = ExistingScopes(ORGS_OF_GROUPS, {ORG, OTHER_ORG})
+EXISTING = ExistingScopes(ORGS_OF_GROUPS, {ORG, OTHER_ORG})
 IN_GROUP, IN_ORG = Scope(org_id=ORG, group_id=GROUP), Scope(org_id=ORG)
 
 GLOBAL_ROLES = [role for role in Role if role.is_global]
@@ -98,8 +98,8 @@ def test_a_role_gets_the_scope_of_path_and_body_or_names_the_wrong_field(
         assert grants_asked(wanted, here=here) == [Grant(role, expected.org_id, expected.group_id)]
         return
     field, code = expected
-    told, (bad,) = refused(lambda: grants_asked(wanted, here=here))
-    assert (bad.field, bad.code.value, told) == (f"roles[0].{field}", code, code)
+    refusal_text, (bad,) = refused(lambda: grants_asked(wanted, here=here))
+    assert (bad.field, bad.code.value, refusal_text) == (f"roles[0].{field}", code, code)
     assert bool(bad.allowed) is (field == "roleName")
     assert role.value not in bad.allowed
 
@@ -138,12 +138,12 @@ def refusal_of_giving(wanted: Grant, mine: Grant) -> str | None:
 @each("mine", Role)
 @each("wanted", Role)
 def test_a_role_is_granted_only_by_callers_who_have_it(mine: Role, wanted: Role) -> None:
-    told = refusal_of_giving(held(wanted), held(mine))
+    refusal_text = refusal_of_giving(held(wanted), held(mine))
     if wanted.is_global:
-        assert told == (None if mine is Role.GLOBAL_OWNER else "CANNOT_ADD_GLOBAL_ROLE")
+        assert refusal_text == (None if mine is Role.GLOBAL_OWNER else "CANNOT_ADD_GLOBAL_ROLE")
     else:
         reaches_it = wanted.is_group or not mine.is_group
-        assert told == (None if wanted in IMPLIED[mine] and reaches_it else "ROLE_NOT_HELD")
+        assert refusal_text == (None if wanted in IMPLIED[mine] and reaches_it else "ROLE_NOT_HELD")
 
 
 @each("mine", [role for role in Role if not role.is_global])
@@ -191,9 +191,9 @@ def test_a_place_that_is_named_exists_and_is_of_the_path(
 ) -> None:
     wanted = asked_roles([asked(Role.GROUP_OWNER, groupId=GROUP), asked(role, **place)])
     if message is None:
-        refuse_unknown_scopes(wanted, places=PLACES, here=here)
+        refuse_unknown_scopes(wanted, existing=EXISTING, here=here)
     else:
-        code, (bad,) = refused(lambda: refuse_unknown_scopes(wanted, places=PLACES, here=here))
+        code, (bad,) = refused(lambda: refuse_unknown_scopes(wanted, existing=EXISTING, here=here))
         assert (code, bad.field, bad.message) == (
             "INVALID_ATTRIBUTE",
             f"roles[1].{next(iter(place))}",

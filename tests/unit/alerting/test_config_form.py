@@ -37,14 +37,14 @@ COUNT = {"operator": "LESS_THAN", "threshold": 2.0, "units": "RAW"}
 def stored_notification(type_name: str, **changes: Any) -> dict[str, Any]:
     """A notification as answers show it."""
     kind = NOTIFICATION_TYPES[type_name]
-    beside = {"id": new_id(), "typeName": type_name, "delayMin": 5, "intervalMin": 30}
-    return {**beside, **kind.shown(kind.example), **changes}
+    neighbour = {"id": new_id(), "typeName": type_name, "delayMin": 5, "intervalMin": 30}
+    return {**neighbour, **kind.shown(kind.example), **changes}
 
 
 def stored_config(*notifications: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A project's configuration as answers show it."""
-    beside = {"eventTypeName": "HOST_DOWN", "enabled": True, "matchers": []}
-    return {**beside, "notifications": list(notifications), **changes}
+    neighbour = {"eventTypeName": "HOST_DOWN", "enabled": True, "matchers": []}
+    return {**neighbour, "notifications": list(notifications), **changes}
 
 
 def typed_email(place: int = 0, **texts: str) -> dict[str, list[str]]:
@@ -105,13 +105,20 @@ def test_the_inputs_of_the_condition_are_the_fields_of_the_api() -> None:
         "metricThreshold": ["metricName", "mode", "operator", "threshold", "units"],
         "threshold": ["operator", "threshold", "units"],
     }
-    assert [field.name for field in config_inputs(is_global=False)] == ["enabled", "eventTypeName"]
+    assert [field.name for field in config_inputs(is_global=False)] == [
+        "enabled",
+        "eventTypeName",
+        "grouping",
+        "groupWaitSec",
+    ]
     assert {field.name: field.kind for field in config_inputs(is_global=True)} == {
         "enabled": InputKind.FLAG,
         "eventTypeName": InputKind.CHOICE,
         "forAllGroups": InputKind.FLAG,
         "groupIds": InputKind.CHOICES,
         "tags": InputKind.LINES,
+        "grouping": InputKind.CHOICE,
+        "groupWaitSec": InputKind.WHOLE,
     }
 
 
@@ -157,7 +164,7 @@ def test_the_scope_of_a_global_configuration_is_sent_back_as_it_is(scope: dict[s
 
 
 @each("type_name", [name for name in TYPES if NOTIFICATION_TYPES[name].integration])
-def test_no_secret_stands_in_the_form(type_name: str) -> None:
+def test_no_secret_is_in_the_form(type_name: str) -> None:
     stored = stored_config(stored_notification(type_name))
     typed = typed_of(stored, is_global=False)
     shown = stored_secrets([("notifications[0]", stored["notifications"][0])])

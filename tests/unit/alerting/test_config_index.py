@@ -63,7 +63,7 @@ def test_where_it_finds_none_there_is_nothing_to_do(
     configs: list[ConfigView], observation: Observation
 ) -> None:
     configs = [config for config in configs if config.event_type is observation.event_type]
-    found = [config.id for config in ConfigIndex(configs).beginning(observation)]
+    found = [config.id for config in ConfigIndex(configs).candidates(observation)]
     assert len(found) == len(set(found))
     for config in configs:
         if config.id not in found:
@@ -84,7 +84,7 @@ def test_thresholds_that_a_value_does_not_cross_are_not_tried() -> None:
     seen = Observation(
         EventType.OUTSIDE_METRIC_THRESHOLD, Condition.MEASURED, FACTS, {"CONNECTIONS": [1.0, 3.0]}
     )
-    found = {config.id for config in ConfigIndex(configs).beginning(seen)}
+    found = {config.id for config in ConfigIndex(configs).candidates(seen)}
     over = {f"{ThresholdOperator.GREATER_THAN}{limit}" for limit in limits if limit < 2}
     under = {f"{ThresholdOperator.LESS_THAN}{limit}" for limit in limits if limit > 2}
     assert found == over | under

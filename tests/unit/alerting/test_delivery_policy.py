@@ -146,7 +146,7 @@ LEFT = DeliveryVerdict(DeliveryStep.DROP, DropReason.NOT_AMONG_THEM.value)
     ],
     ids=lambda value: value.name if isinstance(value, MessageKind) else str(value is True),
 )
-def test_who_left_is_told_nothing_but_the_end(
+def test_a_person_who_left_gets_only_the_end(
     kind: MessageKind, status: AlertStatus | None, perhaps_received: bool, wanted: DeliveryVerdict
 ) -> None:
     due = DueNotification(kind=kind, status=status, perhaps_received=perhaps_received, recipient_counts=False)

@@ -54,13 +54,13 @@ def test_its_buckets_are_few_enough(length: timedelta) -> None:
         (None, [], None),
     ],
 )
-def test_it_takes_the_alerts_metric_or_one_that_tells_of_load(
+def test_it_takes_the_alerts_metric_or_a_metric_of_load(
     alert_metric: str | None, measured: list[str], shown: Metric | None
 ) -> None:
     assert metric_shown(alert_metric, measured) == shown
 
 
-def test_points_stand_in_the_units_of_the_threshold() -> None:
+def test_points_are_in_the_units_of_the_threshold() -> None:
     threshold = MetricThreshold(Metric.MEMORY_RESIDENT, ThresholdOperator.GREATER_THAN, 2, Unit.GIGABYTES)
     found = in_units(Metric.MEMORY_RESIDENT, Span(NOW, NOW), [(NOW, 2**30), (NOW + SECOND, 2**32)], threshold)
     assert found.points == ((NOW, 1.0), (NOW + SECOND, 4.0))
@@ -76,7 +76,7 @@ def test_shares_stay_in_percent() -> None:
     )
 
 
-def test_without_a_threshold_they_stand_as_they_were_stored() -> None:
+def test_without_a_threshold_they_are_as_they_were_stored() -> None:
     found = in_units(Metric.CONNECTIONS, Span(NOW, NOW), [(NOW, 5.0)], None)
     assert (found.units, found.threshold) == (Unit.RAW, None)
     assert found.words == "CONNECTIONS: lowest 5, highest 5, last 5."

@@ -30,12 +30,12 @@ def integration_of(kind: NotificationType) -> FieldSet:
     return INTEGRATION_TYPES[kind.integration]
 
 
-def test_every_type_stands_in_the_table_under_its_name() -> None:
+def test_every_type_is_in_the_table_under_its_name() -> None:
     assert [kind.type for kind in NOTIFICATION_TYPES.values()] == list(NOTIFICATION_TYPES)
     assert set(NOTIFICATION_TYPES) == {*PeopleType, *CHANNELS}
 
 
-def test_some_stand_for_people_and_some_can_have_an_integration() -> None:
+def test_some_are_for_people_and_some_can_have_an_integration() -> None:
     assert {name for name, kind in NOTIFICATION_TYPES.items() if kind.for_people} == {
         "ADMIN",
         "GROUP",
@@ -69,7 +69,7 @@ def test_its_channel_gets_all_it_needs_from_an_integration(kind: NotificationTyp
 
 
 @kinds()
-def test_what_was_kept_sealed_opens_again(kind: NotificationType) -> None:
+def test_an_encrypted_value_can_be_decrypted(kind: NotificationType) -> None:
     values = dict(kind.example)
     shown, secrets = kind.shown(values), kind.secrets(values)
     assert kind.opened(shown, secrets) == values
@@ -108,7 +108,7 @@ def test_what_needs_no_integration_has_no_secret(kind: NotificationType) -> None
         ("ON_CALL_SERVICE", None),
     ],
 )
-def test_services_that_keep_state_are_told_once_unless_asked(name: str, expected: int | None) -> None:
+def test_services_that_keep_state_are_notified_once_unless_asked(name: str, expected: int | None) -> None:
     assert NOTIFICATION_TYPES[name].default_interval_min == expected
 
 

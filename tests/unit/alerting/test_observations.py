@@ -21,7 +21,9 @@ HOST = {"hostId": "h1", "hostname": "db1", "port": 27017, "reachable": True, "ty
         ),
     ],
 )
-def test_an_event_opens_ends_or_is_told_once(name: str, expected: list[tuple[EventType, Condition]]) -> None:
+def test_an_event_opens_or_ends_an_alert_or_is_one_shot(
+    name: str, expected: list[tuple[EventType, Condition]]
+) -> None:
     seen = of_event({"eventId": "e1", "eventTypeName": name})
     assert [(observation.event_type, observation.condition) for observation in seen] == expected
 
@@ -148,7 +150,7 @@ def test_a_replica_set_without_members_is_gone_for_everything_about_it() -> None
         (Target.GROUP, HOST, '["GROUP"]'),
     ],
 )
-def test_a_target_is_told_by_its_own_facts_alone(
+def test_a_target_follows_from_its_own_facts_only(
     target: Target, facts: dict[str, Any], expected: str
 ) -> None:
     assert target_key(target, facts) == expected

@@ -106,7 +106,7 @@ def test_an_operator_that_nobody_taught_it_is_an_error() -> None:
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
-def test_the_value_judged_lies_among_the_samples(samples: list[float]) -> None:
+def test_the_value_evaluated_lies_among_the_samples(samples: list[float]) -> None:
     value = evaluate_threshold(connections(GREATER, 0), samples).value
     assert value is not None
     slack = 1e-9 * max(abs(min(samples)), abs(max(samples)))

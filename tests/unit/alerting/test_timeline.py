@@ -26,22 +26,22 @@ def _moment(at: datetime, kind: TimelineEntryKind) -> TimelineEntry:
     return TimelineEntry(at=at, kind=kind, text="")
 
 
-def test_what_happened_at_once_stands_in_the_order_of_cause_and_effect() -> None:
+def test_what_happened_at_once_is_in_the_order_of_cause_and_effect() -> None:
     later = _moment(NOW + SECOND, TimelineEntryKind.BEGAN)
-    told, opened, began = (
+    notified, opened, began = (
         _moment(NOW, kind)
         for kind in (TimelineEntryKind.NOTIFIED, TimelineEntryKind.OPENED, TimelineEntryKind.BEGAN)
     )
-    assert in_order([later, told, opened, began]) == (began, opened, told, later)
+    assert in_order([later, notified, opened, began]) == (began, opened, notified, later)
 
 
 @each(("number", "left_out"), [(0, 0), (150, 0), (151, 1), (1000, 850)])
-def test_a_long_story_keeps_its_beginning_and_its_end(number: int, left_out: int) -> None:
+def test_a_long_timeline_keeps_its_beginning_and_its_end(number: int, left_out: int) -> None:
     entries = [_moment(NOW + place * SECOND, TimelineEntryKind.NOTIFIED) for place in range(number)]
-    told, missing = cut(entries)
-    assert (len(told) + missing, missing) == (number, left_out)
-    assert list(told[:FIRST_ENTRIES]) == entries[:FIRST_ENTRIES]
-    assert list(told[-100:]) == entries[-100:]
+    notified, missing = cut(entries)
+    assert (len(notified) + missing, missing) == (number, left_out)
+    assert list(notified[:FIRST_ENTRIES]) == entries[:FIRST_ENTRIES]
+    assert list(notified[-100:]) == entries[-100:]
 
 
 @each(
@@ -78,7 +78,7 @@ def test_nothing_lapses_where_nothing_was_acknowledged() -> None:
     ],
     ids=["over before", "into it", "within", "beyond its end", "after"],
 )
-def test_a_window_is_told_as_far_as_it_met_the_alert(
+def test_a_window_is_shown_for_its_overlap_with_the_alert(
     start: datetime, end: datetime, seen: list[datetime]
 ) -> None:
     window = WindowRule(id="a" * 24, start=start, end=end)
@@ -122,7 +122,7 @@ def test_the_window_that_ends_last_holds_back(entry: datetime, held_by: str | No
         "not before it was made",
     ],
 )
-def test_what_was_never_tried_is_given_up_as_near_as_can_be_told(
+def test_the_end_of_a_notification_without_attempts_is_estimated(
     due: datetime, reason: str | None, resolved: datetime | None, at: datetime
 ) -> None:
     assert settled_at(due=due, created=NOW, reason=reason, resolved=resolved, now=NOW + 2 * HOUR) == at

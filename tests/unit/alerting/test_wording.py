@@ -62,7 +62,7 @@ def test_it_counts_members(event_type: EventType, words: str) -> None:
     assert condition_words(event_type, threshold=CountThreshold(_BELOW, 3)) == words
 
 
-def test_a_value_stands_in_the_units_of_its_threshold_or_as_it_reads_best() -> None:
+def test_a_value_is_in_the_units_of_its_threshold_or_as_it_reads_best() -> None:
     threshold = MetricThreshold(Metric.MEMORY_RESIDENT, _ABOVE, 2.5, Unit.KILOBYTES)
     assert value_words(Metric.MEMORY_RESIDENT, 3 * 2**20, threshold) == "3,072 KB"
     assert value_words(Metric.MEMORY_RESIDENT, 3 * 2**20, None) == "3 MB"

@@ -36,7 +36,7 @@ def param(name: str, **sides: str) -> dict[str, str]:
     return {"param": name, "display": name, **sides}
 
 
-def test_nothing_changed_is_nothing_told() -> None:
+def test_an_unchanged_document_has_no_changes() -> None:
     assert process_changes(full_document(), full_document()) == []
 
 
@@ -89,7 +89,7 @@ def test_the_status_says_what_it_amounts_to(
     assert (change["id"], change["type"], change["status"]) == ("db_1", "PROCESS", status.value)
 
 
-def test_a_new_process_is_told_with_all_its_fields() -> None:
+def test_a_new_process_is_reported_with_all_its_fields() -> None:
     (change,) = changes([], [process(disabled=True)])
     assert change["status"] == "NEW"
     assert change["params"] == [
@@ -103,7 +103,7 @@ def test_a_new_process_is_told_with_all_its_fields() -> None:
     ]
 
 
-def test_a_removed_process_is_told_with_all_it_was() -> None:
+def test_a_removed_process_is_reported_with_all_it_was() -> None:
     (change,) = changes([full_process()], [])
     assert change["status"] == "REMOVED"
     assert {param["param"] for param in change["params"]} == set(full_process())
@@ -121,7 +121,7 @@ def test_the_new_documents_order_comes_first() -> None:
     assert [change["id"] for change in changes(old, new)] == ["a", "n", "b", "x"]
 
 
-def test_only_what_changed_is_told_down_to_the_field() -> None:
+def test_only_what_changed_is_reported_down_to_the_field() -> None:
     old = process(args2_6={"net": {"port": 27017, "tls": {"mode": "a"}}, "x": [1, 2]}, alias="gone")
     new = process(args2_6={"net": {"port": 27018, "tls": {"mode": "a"}}, "x": [2]}, numCores=4)
     (change,) = changes([old], [new])
@@ -133,12 +133,12 @@ def test_only_what_changed_is_told_down_to_the_field() -> None:
     ]
 
 
-def test_below_a_long_path_an_object_is_told_whole() -> None:
+def test_below_a_long_path_an_object_is_reported_whole() -> None:
     old, new = ({"a" * 190: {"b" * 190: {"c": number}}} for number in (1, 2))
     (change,) = changes([process(extra=old)], [process(extra=new)])
-    (told,) = change["params"]
-    assert told["param"] == f"extra.{'a' * 190}.{'b' * 190}"
-    assert (told["old"], told["new"]) == ('{"c":1}', '{"c":2}')
+    (shown_params,) = change["params"]
+    assert shown_params["param"] == f"extra.{'a' * 190}.{'b' * 190}"
+    assert (shown_params["old"], shown_params["new"]) == ('{"c":1}', '{"c":2}')
 
 
 def test_an_endless_name_is_cut_short() -> None:
@@ -146,7 +146,7 @@ def test_an_endless_name_is_cut_short() -> None:
     assert len(change["params"][0]["param"]) < 300
 
 
-def test_an_object_that_becomes_something_else_is_told_whole() -> None:
+def test_an_object_that_becomes_something_else_is_reported_whole() -> None:
     (change,) = changes([process(extra={"a": 1})], [process(extra=5)])
     assert change["params"] == [param("extra", old='{"a":1}', new="5")]
 
@@ -162,7 +162,7 @@ def test_true_and_1_are_not_the_same() -> None:
     assert change["params"] == [param("extra", old="1", new="true")]
 
 
-def test_secrets_are_not_told_but_that_they_changed_is() -> None:
+def test_secrets_are_not_reported_but_that_they_changed_is() -> None:
     old = process(args2_6={"ldap": {"queryPassword": "old-Value"}}, auth={"key": "old-Value"})
     new = process(args2_6={"ldap": {"queryPassword": "new-Value"}}, auth={"key": "old-Value"})
     (change,) = changes([old], [new])
@@ -193,7 +193,7 @@ def test_a_long_value_is_cut_short_on_both_sides(value: Any, shown: str) -> None
 
 
 @each(
-    ("fields", "told", "rest"),
+    ("fields", "shown_params", "rest"),
     [
         (MOST_PARAMS_OF_A_PROCESS, MOST_PARAMS_OF_A_PROCESS, []),
         (MOST_PARAMS_OF_A_PROCESS + 1, MOST_PARAMS_OF_A_PROCESS, [param("… and 1 more")]),
@@ -201,32 +201,32 @@ def test_a_long_value_is_cut_short_on_both_sides(value: Any, shown: str) -> None
     ],
     ids=["as many as are told", "one more", "very many"],
 )
-def test_of_many_fields_the_first_are_told_and_the_others_counted(
-    fields: int, told: int, rest: list[dict[str, str]]
+def test_of_many_fields_the_first_are_reported_and_the_others_counted(
+    fields: int, shown_params: int, rest: list[dict[str, str]]
 ) -> None:
     many = {f"f{number}": number for number in range(fields)}
     (change,) = changes([process(extra={})], [process(extra=many)])
-    assert change["params"][:told] == [param(f"extra.f{n}", new=str(n)) for n in range(told)]
-    assert change["params"][told:] == rest
+    assert change["params"][:shown_params] == [param(f"extra.f{n}", new=str(n)) for n in range(shown_params)]
+    assert change["params"][shown_params:] == rest
 
 
-def test_of_many_processes_each_is_told_though_not_with_its_fields() -> None:
+def test_of_many_processes_each_is_reported_though_not_with_its_fields() -> None:
     fields = {f"f{number}": number for number in range(MOST_PARAMS_OF_A_PROCESS - 1)}
     names = [f"db_{number}" for number in range(MOST_PARAMS // len(fields) + 2)]
     old = [process(name=name, extra={}) for name in names]
     found = changes(old, [process(name=name, extra=fields) for name in names])
     assert [(change["id"], change["status"]) for change in found] == [(name, "MODIFIED") for name in names]
     *whole, cut, last = [change["params"] for change in found]
-    told = MOST_PARAMS - len(fields) * len(whole)
+    shown_params = MOST_PARAMS - len(fields) * len(whole)
     assert {len(params) for params in whole} == {len(fields)}
-    assert len(cut) == told + 1
-    assert cut[-1] == param(f"… and {len(fields) - told} more")
+    assert len(cut) == shown_params + 1
+    assert cut[-1] == param(f"… and {len(fields) - shown_params} more")
     assert last == [param(f"… and {len(fields)} more")]
 
 
-def test_a_small_change_of_many_fields_is_not_told_at_many_times_its_size() -> None:
+def test_a_small_change_of_many_fields_is_not_reported_at_many_times_its_size() -> None:
     below = "a" * 190
     old = document(processes=[process(extra={below: {}})])
     new = document(processes=[process(extra={below: {str(number): 0 for number in range(20_000)}})])
-    told = [change.document() for change in process_changes(old, new)]
-    assert len(write(told)) < len(write(new))
+    shown_params = [change.document() for change in process_changes(old, new)]
+    assert len(write(shown_params)) < len(write(new))

@@ -123,7 +123,7 @@ def test_the_rest_is_not_warned_of(new: dict[str, Any]) -> None:
 
 
 @each(("time", "at"), [(BEFORE, None), (AFTER, None), (LATER, datetime(2099, 11, 21, 12, 0, 1, tzinfo=UTC))])
-def test_a_time_to_come_is_told(time: str, at: datetime | None) -> None:
+def test_a_time_to_come_is_reported(time: str, at: datetime | None) -> None:
     (effect,) = found([process()], [process(lastCompact=time)])
     assert effect.at == at
 
@@ -147,7 +147,7 @@ def test_settings_are_named_and_only_so_many() -> None:
     assert many.detail.endswith("x9 and 3 more")
 
 
-def test_processes_come_in_the_order_of_the_document_then_those_removed() -> None:
+def test_processes_are_in_the_order_of_the_document_then_removed_processes() -> None:
     old = [process(name="gone"), process(name="b")]
     new = [process(name="n"), process(name="b", disabled=True)]
     assert [(change.process, change.action) for change in found(old, new)] == [

@@ -53,7 +53,7 @@ def test_values_of_another_type_or_order_are_a_change(before: Any, after: Any) -
     assert publication({**STORED, "odd": after}, {**STORED, "odd": before}).changes_something
 
 
-def test_what_could_not_be_kept_is_told_with_all_other_faults_once() -> None:
+def test_what_could_not_be_kept_is_reported_with_all_other_faults_once() -> None:
     unstorable = [
         BadField(place, ErrorCode.INVALID_ATTRIBUTE, "cannot be kept")
         for place in ("/processes/0/name", "/version")
@@ -94,12 +94,13 @@ def test_an_entity_tag_of_the_stored_version_is_met(tags: list[str]) -> None:
 
 
 @each(
-    ("tags", "told"), [(['"6"'], "6"), (['W/"7"'], 'W/"7'), (["7"], "7"), (['"6"', '"8"'], "6, 8"), ([], "")]
+    ("tags", "refusal_message"),
+    [(['"6"'], "6"), (['W/"7"'], 'W/"7'), (["7"], "7"), (['"6"', '"8"'], "6, 8"), ([], "")],
 )
-def test_any_other_is_refused(tags: list[str], told: str) -> None:
+def test_any_other_is_refused(tags: list[str], refusal_message: str) -> None:
     error = refused(STORED, if_match=tags)
     assert error.code is ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION
-    assert error.parameters == [told, "7"]
+    assert error.parameters == [refusal_message, "7"]
 
 
 def test_faults_of_all_kinds_come_together_in_the_documented_order() -> None:

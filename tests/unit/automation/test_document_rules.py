@@ -58,7 +58,7 @@ def test_the_version_of_a_process_names_an_entry_of_database_versions(name: Any,
 
 
 @each(("length", "allowed"), [(1000, ["v" * 1000]), (1001, [])])
-def test_the_names_there_are_told_unless_they_are_too_long(length: int, allowed: list[str]) -> None:
+def test_the_names_there_are_reported_unless_they_are_too_long(length: int, allowed: list[str]) -> None:
     (fault,) = rule_faults(document(databaseVersions=[version(name="v" * length)]), NOTHING)
     assert list(fault.allowed) == allowed
 
@@ -236,11 +236,11 @@ def test_what_has_the_wrong_shape_is_left_to_the_schema(wrong: dict[str, Any]) -
     assert places(wrong, wrong) == []
 
 
-def test_not_more_faults_are_told_than_the_most() -> None:
+def test_not_more_faults_are_reported_than_the_most() -> None:
     assert len(places(with_processes(*[process()] * 1000))) == MOST_FAULTS
 
 
-def test_faults_of_schema_and_rules_are_told_together_in_the_documented_order() -> None:
+def test_faults_of_schema_and_rules_are_reported_together_in_the_documented_order() -> None:
     processes = [process(version="8.0"), process(alias=5, name="db_1", lastRestart="now")]
     found = document_faults(document(processes=processes, version=None), NOTHING)
     assert [(fault.field, fault.code) for fault in found] == [

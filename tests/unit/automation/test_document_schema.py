@@ -268,7 +268,7 @@ def test_allowed_values_are_named() -> None:
     assert list(fault.allowed) == ["available", "local", "majority", "linearizable", "snapshot"]
 
 
-def test_all_faults_are_told_at_once_in_the_documented_order() -> None:
+def test_all_faults_are_reported_at_once_in_the_documented_order() -> None:
     wrong = document(
         processes=[process(), process(hostname=5, args2_6=ABSENT), "text"],
         databaseVersions=[version(builds=ABSENT)],
@@ -285,7 +285,7 @@ def test_all_faults_are_told_at_once_in_the_documented_order() -> None:
     ]
 
 
-def test_places_are_told_in_the_order_of_their_numbers() -> None:
+def test_places_are_reported_in_the_order_of_their_numbers() -> None:
     wrong = document(processes=[process(numCores="4")] * 11)
     assert [field for field, _ in faults(wrong)] == [f"/processes/{place}/numCores" for place in range(11)]
 
@@ -307,7 +307,7 @@ def test_there_are_at_most_so_many_processes(count: int, refused: bool) -> None:
     assert (found[0] == BadField("/processes", INVALID, "must have at most 20000 items")) is refused
 
 
-def test_not_more_faults_are_told_than_the_most() -> None:
+def test_not_more_faults_are_reported_than_the_most() -> None:
     assert len(faults(document(processes=[{}] * 1000))) == MOST_FAULTS
 
 

@@ -188,7 +188,7 @@ def test_other_texts_are_shown(text: str) -> None:
     "sent",
     ["https://******@elsewhere/x?******", "https://******@db/x?y=1", "https://db/x?******", "/x?******"],
 )
-def test_a_redacted_url_stands_for_nothing_but_itself(sent: str) -> None:
+def test_a_redacted_url_is_for_nothing_but_itself(sent: str) -> None:
     stored = {"url": "https://ada:pa55@db/x?y=pa55"}
     assert unknown({"url": sent}, stored) == ["/url"]
     assert unknown({"other": sent}, stored) == ["/other"]
@@ -225,9 +225,7 @@ def test_a_new_value_is_taken(path: str) -> None:
 
 @each("path", SECRET_PATHS)
 @each("stored", [{}, {"password": []}, {"auth": 5, "token": {}}], ids=["empty", "list", "other"])
-def test_a_redacted_value_that_stands_for_nothing_is_refused_and_named(
-    path: str, stored: dict[str, Any]
-) -> None:
+def test_a_redacted_value_that_is_for_nothing_is_refused_and_named(path: str, stored: dict[str, Any]) -> None:
     assert unknown(at(path, MASK), stored) == ["/" + path.replace(".", "/")]
 
 
@@ -273,7 +271,7 @@ def test_a_renamed_process_is_another_one() -> None:
     assert unknown(document(processes=[process(name="new", pwd=MASK)]), stored) == ["/processes/0/pwd"]
 
 
-def test_those_that_share_a_name_are_found_in_their_order() -> None:
+def test_values_with_the_same_name_are_found_in_their_order() -> None:
     stored = {"list": [{"name": "a", "pwd": "1"}, {"name": "a", "pwd": "2"}]}
     assert put_back(redacted(stored), stored) == stored
     assert unknown({"list": [{"name": "a", "pwd": MASK}]}, stored) == ["/list/0/pwd"]
@@ -310,5 +308,5 @@ def test_secrets_in_a_list_are_found_by_their_index_in_a_list_of_the_same_length
     assert unknown({"tokens": [MASK]}, stored) == ["/tokens/0"]
 
 
-def test_not_more_faults_are_told_than_the_most() -> None:
+def test_not_more_faults_are_reported_than_the_most() -> None:
     assert len(unknown({"token": [MASK] * 1000}, {})) == MOST_FAULTS

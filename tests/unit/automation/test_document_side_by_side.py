@@ -31,7 +31,7 @@ SAME, CHANGED = LineKind.SAME, LineKind.CHANGED
     ],
     ids=["same", "empty", "added", "removed", "changed", "put in", "longer"],
 )
-def test_it_sets_lines_that_differ_beside_each_other(old: str, new: str, rows: list[LinePair]) -> None:
+def test_it_sets_lines_that_differ_side_by_side(old: str, new: str, rows: list[LinePair]) -> None:
     assert side_by_side(old, new) == rows
 
 

@@ -110,7 +110,7 @@ LONG = "1" * (LONGEST_NUMBER + 1)
     ],
     ids=lambda value: ascii(value)[:40],
 )
-def test_what_cannot_be_kept_is_told_and_not_handed_on(text: str, places: list[str], kept: Any) -> None:
+def test_what_cannot_be_kept_is_reported_and_not_handed_on(text: str, places: list[str], kept: Any) -> None:
     found, faults = read_sent(text)
     assert found == kept
     assert [(fault.field, fault.code) for fault in faults] == [
@@ -123,7 +123,7 @@ def test_what_cannot_be_kept_is_told_and_not_handed_on(text: str, places: list[s
         assert render(refusal.value.document())
 
 
-def test_no_more_faults_are_told_than_an_answer_should_hold() -> None:
+def test_no_more_faults_are_reported_than_an_answer_should_hold() -> None:
     found, faults = read_sent('{"a":[' + '"\\u0000",' * 200 + "1]}")
     assert (found["a"], len(faults)) == ([None] * 200 + [1], MOST_FAULTS)
 

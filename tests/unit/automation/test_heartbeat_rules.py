@@ -64,7 +64,7 @@ def test_a_report_counts_until_the_heartbeat_timeout(
         (timedelta(days=1), True),
     ],
 )
-def test_clocks_start_anew_when_nobody_looked_for_over_a_minute(ago: timedelta | None, anew: bool) -> None:
+def test_clocks_start_again_when_nobody_looked_for_over_a_minute(ago: timedelta | None, anew: bool) -> None:
     before = NOW - timedelta(days=9)
     swept = None if ago is None else NOW - ago
     assert clocks_start(counting_since=before, swept=swept, now=NOW) == (NOW if anew else before)

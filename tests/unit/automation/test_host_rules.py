@@ -51,7 +51,7 @@ def test_only_an_edge_is_an_event(was_down: bool, reachable: bool, expected: Eve
         ("STANDALONE", "SHARD_CONFIG", None),
     ],
 )
-def test_another_role_is_told_but_not_the_first(before: str, after: str, expected: str | None) -> None:
+def test_another_role_is_reported_but_not_the_first(before: str, after: str, expected: str | None) -> None:
     assert role_event(HostType(before), HostType(after)) == expected
 
 
@@ -131,7 +131,7 @@ def said(**changes: Any) -> HostReport:
     ],
     ids=["as-before", "left-out", "restarted-as-primary", "back", "first-report"],
 )
-def test_a_report_can_tell_several_at_once(
+def test_a_report_can_report_several_at_once(
     before: HostState, report: HostReport, expected: list[str]
 ) -> None:
     assert host_events(before, report) == expected

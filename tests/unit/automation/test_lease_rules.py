@@ -88,10 +88,10 @@ class LeasedProject:
     def check(self) -> None:
         """What each was told last, as long as it holds, is its own."""
         holders = self.holders()
-        told = Counter(
+        leased_hosts = Counter(
             key for shares in self.answers.values() for key, until in shares.held.items() if until > self.now
         )
-        assert all(count == 1 for count in told.values()), told.most_common(1)
+        assert all(count == 1 for count in leased_hosts.values()), leased_hosts.most_common(1)
         for me, shares in self.answers.items():
             assert all(holders.get(key) == me for key, until in shares.held.items() if until > self.now)
 
@@ -172,7 +172,7 @@ def test_when_an_agent_dies_its_hosts_alone_move_and_each_other_takes_its_part(
     }
 
 
-def test_who_waits_is_told_when_the_lease_of_a_late_agent_ends(project: LeasedProject) -> None:
+def test_who_waits_is_reported_when_the_lease_of_a_late_agent_ends(project: LeasedProject) -> None:
     asked = {name: hosts(4) for name in "ab"}
     project.rounds(asked, 6)
     end = project.watchers["b"].until
@@ -345,7 +345,7 @@ STEPS = st.lists(
 
 @settings(deadline=None)
 @given(STEPS, st.sampled_from([1, 2, 3]))
-def test_whatever_happens_no_host_is_told_to_two_and_no_host_is_left(
+def test_whatever_happens_no_host_is_reported_to_two_and_no_host_is_left(
     steps: list[tuple[str, str, int, int]], size: int
 ) -> None:
     project = LeasedProject(together=in_sets(8, size) if size > 1 else {})

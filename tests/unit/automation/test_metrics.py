@@ -134,7 +134,7 @@ def test_names_of_an_engine_are_measured_on_it_alone() -> None:
     assert Metric.CONNECTIONS.spec.engines == (Engine.MONGODB, Engine.POSTGRESQL)
 
 
-def test_every_metric_stands_under_one_subject_in_the_order_of_subjects() -> None:
+def test_every_metric_is_under_one_subject_in_the_order_of_subjects() -> None:
     listed = list(by_subject(Metric))
     assert [subject for subject, _ in listed] == list(MetricSubject)
     assert sorted(metric for _, metrics in listed for metric in metrics) == sorted(Metric)

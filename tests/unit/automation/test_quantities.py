@@ -54,7 +54,7 @@ def test_raw_numbers_have_no_units() -> None:
         (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 0.5, "0.5 s"),
     ],
 )
-def test_a_value_stands_in_the_unit_it_is_read_best_in(metric: Metric, value: float, words: str) -> None:
+def test_a_value_is_in_the_unit_it_is_read_best_in(metric: Metric, value: float, words: str) -> None:
     assert quantity_of(metric, value) == words
 
 

@@ -49,7 +49,7 @@ def test_a_metric_measured_twice_at_a_moment_has_two_rows() -> None:
     assert [age for age, _ in rows_of(samples, REPORTED)] == [0, 0]
 
 
-def test_many_samples_of_one_moment_take_no_longer_than_those_of_many() -> None:
+def test_many_samples_of_one_moment_take_no_longer_than_of_many_moments() -> None:
     """A row for each; looking for a free one through all of them would take hours."""
     samples = {Metric.CONNECTIONS: [(SECOND, float(number)) for number in range(100_000)]}
     assert len(rows_of(samples, REPORTED)) == 100_000

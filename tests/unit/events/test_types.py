@@ -123,7 +123,7 @@ def flat(table: dict[str, str]) -> list[tuple[str, str]]:
     return [(category, name) for category, text in table.items() for name in text.split()]
 
 
-def those(holds: Callable[[EventTypeSpec], bool]) -> set[str]:
+def types_with(holds: Callable[[EventTypeSpec], bool]) -> set[str]:
     """Name the types whose row passes."""
     return {spec.name for spec in EVENT_TYPES.values() if holds(spec)}
 
@@ -151,9 +151,9 @@ def test_an_opening_type_names_the_type_that_closes_it(category: str, opener: st
 
 
 def test_only_opening_types_are_closed_and_only_by_closing_types() -> None:
-    assert those(lambda spec: spec.closed_by is not None) == {opener for _, opener, _ in PAIRS}
-    assert those(lambda spec: spec.kind is AlertEffect.OPENING) == {opener for _, opener, _ in PAIRS}
-    assert those(lambda spec: spec.closes) == {closer for _, _, closer in PAIRS}
+    assert types_with(lambda spec: spec.closed_by is not None) == {opener for _, opener, _ in PAIRS}
+    assert types_with(lambda spec: spec.kind is AlertEffect.OPENING) == {opener for _, opener, _ in PAIRS}
+    assert types_with(lambda spec: spec.closes) == {closer for _, _, closer in PAIRS}
     assert closing_type(EventType.NEW_HOST) is None
     assert openers_of(EventType.NEW_HOST) == ()
     assert openers_of(EventType.ONE_PRIMARY) == (EventType.NO_PRIMARY, EventType.MULTIPLE_PRIMARIES)
@@ -164,23 +164,23 @@ def test_a_type_is_of_its_category(category: str, name: str) -> None:
     assert EVENT_TYPES[EventType(name)].category == category
 
 
-def test_alertable_are_exactly_those_that_open_and_those_told_once() -> None:
+def test_alertable_types_are_exactly_opening_and_one_shot_types() -> None:
     once = {name for _, name in flat(ONE_SHOT)}
-    assert those(lambda spec: spec.one_shot) == once
-    assert those(lambda spec: spec.alertable) == once | {opener for _, opener, _ in PAIRS}
+    assert types_with(lambda spec: spec.one_shot) == once
+    assert types_with(lambda spec: spec.alertable) == once | {opener for _, opener, _ in PAIRS}
 
 
 def test_what_is_only_written_down_is_called_an_audit() -> None:
-    audits = those(lambda spec: spec.kind is AlertEffect.AUDIT)
+    audits = types_with(lambda spec: spec.kind is AlertEffect.AUDIT)
     assert audits == {name for _, name in flat(AUDITS)}
     assert all(name.endswith("_AUDIT") for name in audits)
 
 
 def test_agents_report_no_audit_but_backup_s_and_nothing_the_platform_derives() -> None:
     audits = {name for _, name in flat(AUDITS)}
-    assert those(lambda spec: spec.derived) == set(DERIVED.split())
-    assert those(lambda spec: spec.reported) == (
-        those(lambda spec: spec.category in REPORTED_CATEGORIES) - audits - set(DERIVED.split())
+    assert types_with(lambda spec: spec.derived) == set(DERIVED.split())
+    assert types_with(lambda spec: spec.reported) == (
+        types_with(lambda spec: spec.category in REPORTED_CATEGORIES) - audits - set(DERIVED.split())
     )
 
 
@@ -208,20 +208,20 @@ def test_an_agent_cannot_write_history(name: str, reported: bool) -> None:
 
 
 def test_one_type_is_for_global_configs_only() -> None:
-    assert those(lambda spec: spec.global_only) == {"BACKUP_AGENT_CONF_CALL_FAILURE"}
+    assert types_with(lambda spec: spec.global_only) == {"BACKUP_AGENT_CONF_CALL_FAILURE"}
 
 
 def test_thresholds_are_needed_where_the_contract_says_so() -> None:
-    assert those(lambda spec: spec.needs is Needs.METRIC_THRESHOLD) == {"OUTSIDE_METRIC_THRESHOLD"}
-    assert those(lambda spec: spec.needs is Needs.THRESHOLD) == {
+    assert types_with(lambda spec: spec.needs is Needs.METRIC_THRESHOLD) == {"OUTSIDE_METRIC_THRESHOLD"}
+    assert types_with(lambda spec: spec.needs is Needs.THRESHOLD) == {
         "TOO_FEW_HEALTHY_MEMBERS",
         "TOO_MANY_UNHEALTHY_MEMBERS",
     }
 
 
 def test_matchers_go_with_alerts_of_hosts_replica_sets_and_clusters() -> None:
-    assert those(lambda spec: spec.supports_matchers) == (
-        those(lambda spec: spec.alertable and spec.category in {"HOST", "REPLICA_SET", "CLUSTER"})
+    assert types_with(lambda spec: spec.supports_matchers) == (
+        types_with(lambda spec: spec.alertable and spec.category in {"HOST", "REPLICA_SET", "CLUSTER"})
     )
     assert not EVENT_TYPES[EventType.ONE_PRIMARY].supports_matchers
 

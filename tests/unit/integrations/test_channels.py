@@ -9,17 +9,19 @@ from integrations.redaction import redact
 
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
-def test_each_is_told_of_opening_and_closing(channel: Channel) -> None:
+def test_each_is_notified_of_opening_and_closing(channel: Channel) -> None:
     assert channel.kinds >= {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
 
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
-def test_services_with_state_and_webhooks_are_told_of_acknowledging_and_cancelling(channel: Channel) -> None:
-    told = channel.kinds & {MessageKind.ACKNOWLEDGE, MessageKind.CANCEL}
-    assert len(told) == (2 if channel.keeps_state or channel.type == "WEBHOOK" else 0)
+def test_services_with_state_and_webhooks_are_notified_of_acknowledging_and_cancelling(
+    channel: Channel,
+) -> None:
+    sends_state = channel.kinds & {MessageKind.ACKNOWLEDGE, MessageKind.CANCEL}
+    assert len(sends_state) == (2 if channel.keeps_state or channel.type == "WEBHOOK" else 0)
 
 
-def test_the_services_with_state_are_those_of_the_decisions() -> None:
+def test_the_services_with_state_equal_the_decisions() -> None:
     assert {channel_type for channel_type, channel in CHANNELS.items() if channel.keeps_state} == {
         ChannelType("PAGER_SERVICE"),
         ChannelType("OPS_ALERT_SERVICE"),

@@ -1,4 +1,4 @@
-"""METRICS_SERVICE: what stands in the stream of events."""
+"""METRICS_SERVICE: what is in the stream of events."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -46,9 +46,9 @@ def test_it_posts_an_event(changes: dict[str, Any], label: str, alert_type: str,
     }
 
 
-def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
-    told = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert DATADOG.kinds == told
+def test_it_is_notified_of_openings_repeats_ends_and_events_only() -> None:
+    sent_kinds = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
+    assert DATADOG.kinds == sent_kinds
     assert not DATADOG.keeps_state
 
 
@@ -70,7 +70,7 @@ def test_it_shows_the_key_to_the_service_in_a_header_only() -> None:
         (MessageKind.UPDATE, 1 * HOURS, 0 * HOURS),
     ],
 )
-def test_it_stands_where_it_happened_unless_the_service_finds_that_old(
+def test_it_is_where_it_happened_unless_the_service_finds_that_old(
     kind: MessageKind, age: timedelta, shown_age: timedelta
 ) -> None:
     document = built(make_message(kind=kind, occurred_at=NOW - age))

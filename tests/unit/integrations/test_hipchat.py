@@ -56,9 +56,9 @@ def test_it_notifies_of_title_and_facts(
     }
 
 
-def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
-    told = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert HIPCHAT.kinds == told
+def test_it_is_notified_of_openings_repeats_ends_and_events_only() -> None:
+    sent_kinds = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
+    assert HIPCHAT.kinds == sent_kinds
     assert not HIPCHAT.keeps_state
 
 

@@ -63,9 +63,9 @@ def test_it_is_a_message_with_one_card() -> None:
     assert "actions" not in card
 
 
-def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
-    told = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert MICROSOFT_TEAMS.kinds == told
+def test_it_is_notified_of_openings_repeats_ends_and_events_only() -> None:
+    sent_kinds = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
+    assert MICROSOFT_TEAMS.kinds == sent_kinds
     assert not MICROSOFT_TEAMS.keeps_state
 
 

@@ -1,4 +1,4 @@
-"""Redacted values that are sent back: what they stand for, and why one stands for nothing."""
+"""Redacted values that are sent back: what they mean, and why one means nothing."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def document(secrets: Secrets) -> IntegrationDocument:
     return IntegrationDocument(context={"type": "WEBHOOK", "secrets": secrets})
 
 
-def test_the_redacted_form_stands_for_what_is_stored() -> None:
+def test_the_redacted_form_is_for_what_is_stored() -> None:
     sent = {"url": "https://hooks.example.com/******in", "secret": "******"}
     assert document(STORED).read(sent) == STORED
 
@@ -34,7 +34,7 @@ def test_the_redacted_form_stands_for_what_is_stored() -> None:
     ],
     ids=["nothing", "none", "another", "moved", "another and moved", "unreadable", "unreadable and moved"],
 )
-def test_it_says_why_it_stands_for_nothing(stored: Secrets, url: str, secret: str, why: str) -> None:
+def test_it_says_why_it_is_for_nothing(stored: Secrets, url: str, secret: str, why: str) -> None:
     with pytest.raises(ApiError) as refused:
         document(stored).read({"url": url, "secret": secret})
     assert [(field.field, field.message) for field in refused.value.bad_fields] == [("secret", why)]

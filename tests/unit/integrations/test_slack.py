@@ -63,9 +63,9 @@ def test_it_posts_title_and_facts_to_the_channel(changes: dict[str, Any], label:
     }
 
 
-def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
-    told = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert SLACK.kinds == told
+def test_it_is_notified_of_openings_repeats_ends_and_events_only() -> None:
+    sent_kinds = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
+    assert SLACK.kinds == sent_kinds
     assert not SLACK.keeps_state
 
 

@@ -65,7 +65,7 @@ def test_the_text_says_what_happened(kind: MessageKind, label: str) -> None:
 LINK = "https://ops.example/admin/alerting/alert/6740a1b2c3d4e5f607080900/change/"
 
 
-def test_the_most_important_stands_first_and_the_link_last() -> None:
+def test_the_most_important_is_first_and_the_link_last() -> None:
     known = {
         "Alert": "Outside metric threshold (OUTSIDE_METRIC_THRESHOLD)",
         "Metric": "Resident memory (MEMORY_RESIDENT)",

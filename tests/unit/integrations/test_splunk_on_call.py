@@ -78,7 +78,7 @@ def test_otherwise_there_is_no_word_of_it(kind: MessageKind) -> None:
         ({"apiKey": "...", "routingKey": "a..b"}, "/.../a..b"),
     ],
 )
-def test_the_keys_stand_in_the_path_whatever_they_hold(config: dict[str, str], path: str) -> None:
+def test_the_keys_are_in_the_path_whatever_they_hold(config: dict[str, str], path: str) -> None:
     assert build_request(config, make_message(), base_url=BASE).url == ENDPOINT + path
 
 

@@ -46,7 +46,7 @@ def test_a_target_is_an_address(hostname: str, target: str) -> None:
     assert found["targets"] == [target]
 
 
-def test_targets_come_in_order_and_those_of_one_machine_by_port() -> None:
+def test_targets_are_in_order_and_of_one_machine_by_port() -> None:
     hosts = [("db2", 1), ("db", 27018), ("db.example.com", 1), ("db", 9999), ("::1", 1), ("10.0.0.1", 1)]
     found = target_groups([Process(Address(*host)) for host in hosts], group=GROUP, exporter_port=9216)
     assert [(group["targets"][0], group["labels"]["process_port"]) for group in found] == [

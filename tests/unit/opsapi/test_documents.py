@@ -164,8 +164,8 @@ def test_a_name_that_no_answer_can_show_is_a_fault_of_its_object(name: str) -> N
         "parts[0]",
         "body",
     ]
-    told = {bad.message for bad in error.bad_fields if bad.field in {"parts[0]", "body"}}
-    assert told == {"its names must not contain NUL characters or lone surrogates"}
+    messages = {bad.message for bad in error.bad_fields if bad.field in {"parts[0]", "body"}}
+    assert messages == {"its names must not contain NUL characters or lone surrogates"}
     assert render(error.document())
 
 
@@ -199,7 +199,7 @@ def test_a_read_only_field_accepts_only_the_stored_value(value: Any, refused: bo
 
 
 class Change(Whole_):
-    """What changes the parts and notes of one; the rest may stand there as it is."""
+    """What changes the parts and notes of one; the rest may are there as it is."""
 
     writable = frozenset({"parts", "notes", "more"})
 

@@ -89,7 +89,7 @@ def test_an_encryption_key_that_is_too_short_is_refused(
 def read_keys(
     monkeypatch: pytest.MonkeyPatch, directory: Path, named: str | None, in_file: str | None
 ) -> list[str]:
-    """The keys of the setting, beside a file that holds one."""
+    """The keys of the setting, next to a file that holds one."""
     file = directory / "key"
     if in_file is not None:
         file.touch(0o600)

@@ -95,17 +95,17 @@ def test_every_wrong_parameter_is_named_with_its_allowed_values() -> None:
 
 
 @each(
-    ("query", "told"),
+    ("query", "text_of_fault"),
     [
         ("kind=C&kind=A&kind=D", ['must be one of the allowed values (sent: "C", "D")']),
         ("age=5&age=x&age=y&age=x", ["'x' is none", "'y' is none"]),
         ("kind=the", ['must be one of the allowed values (sent: "the")']),
     ],
 )
-def test_each_fault_of_a_repeated_parameter_is_named_once(query: str, told: list[str]) -> None:
+def test_each_fault_of_a_repeated_parameter_is_named_once(query: str, text_of_fault: list[str]) -> None:
     with pytest.raises(ApiError) as refusal:
         read_query(QueryDict(query), [KIND, Parameter("age", _number, repeatable=True)])
-    assert [fault.message for fault in refusal.value.bad_fields] == told
+    assert [fault.message for fault in refusal.value.bad_fields] == text_of_fault
 
 
 def _number(text: str) -> int:

@@ -29,7 +29,7 @@ def test_a_number_too_long_for_an_integer_is_a_double(number: Any, text: bytes, 
     assert write_json(number, pretty=pretty) == text
 
 
-def test_it_is_found_however_deep_it_stands() -> None:
+def test_it_is_found_however_deep_it_is() -> None:
     document = {"a": [{"b": 10**22, "c": (1, -(10**22))}], "d": [None, "x", True]}
     shown = write_json(document)
     assert shown == b'{"a":[{"b":1e+22,"c":[1,-1e+22]}],"d":[null,"x",true]}'

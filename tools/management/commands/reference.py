@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from importlib import import_module
-from itertools import groupby
+from itertools import groupby, starmap
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +90,9 @@ def settings_page(example: Path) -> str:
     """The page. Raises ValueError when the example does not have exactly the settings that are read."""
     found = list(entries(example.read_text(encoding="utf-8")))
     _compare([name for entry in found for name in entry.defaults])
+    columns = ("setting", "default", "allowed", "meaning")
     sections = [
-        f"\n## {title[:1].upper()}{title[1:]}\n\n{_settings_table(group)}"
+        f"\n## {title[:1].upper()}{title[1:]}\n\n{table(columns, map(_setting_row, group))}"
         for title, group in groupby(found, lambda entry: entry.section)
     ]
     return _SETTINGS + "".join(sections)
@@ -102,10 +103,6 @@ def _compare(written: list[str]) -> None:
         twice = {name for name in written if written.count(name) > 1}
         wrong = sorted({*written} ^ READ.keys() | twice)
         raise ValueError(f".env.example: these settings are missing, unknown or repeated: {wrong}")
-
-
-def _settings_table(found: Iterable[Entry]) -> str:
-    return table(("setting", "default", "allowed", "meaning"), (_setting_row(entry) for entry in found))
 
 
 def _setting_row(entry: Entry) -> tuple[str, str, str, str]:
@@ -131,14 +128,12 @@ _EFFECTS = {AlertEffect.CLOSING: "closes", AlertEffect.ONE_SHOT: "notifies once"
 
 def events_page() -> str:
     """The page, category by category."""
-    sections = [f"\n## {category}\n\n{_events_table(category)}" for category in Category]
+    columns = ("event type", "effect", "alertable", "reported", "produced")
+    sections = []
+    for category in Category:
+        types = (item for item in EVENT_TYPES.items() if item[1].category is category)
+        sections.append(f"\n## {category}\n\n{table(columns, starmap(_event_row, types))}")
     return _EVENTS + "".join(sections)
-
-
-def _events_table(category: Category) -> str:
-    types = [(name, spec) for name, spec in EVENT_TYPES.items() if spec.category is category]
-    rows = (_event_row(name, spec) for name, spec in types)
-    return table(("event type", "effect", "alertable", "reported", "produced"), rows)
 
 
 def _event_row(name: EventType, spec: EventTypeSpec) -> tuple[str, str, str, str, str]:

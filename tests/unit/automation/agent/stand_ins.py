@@ -61,7 +61,7 @@ def platform(
 ) -> Iterator[tuple[str, list[bytes]]]:
     """A platform that answers reports so, its clock `ahead` seconds; its URL, and the bodies it was sent.
 
-    `said` stands in its answers beside the code.
+    `said` is in its answers next to the code.
     """
     bodies: list[bytes] = []
 

@@ -92,7 +92,7 @@ def test_what_is_not_there_fails_and_the_rest_is_still_tried(settings: Settings)
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "told"),
+    ("command", "code", "shown"),
     [
         ("serverStatus", 13, "clusterMonitor"),
         ("getDiagnosticData", 13, "clusterMonitor"),
@@ -101,11 +101,11 @@ def test_what_is_not_there_fails_and_the_rest_is_still_tried(settings: Settings)
         ("dbStats", 8000, "no dbStats for you"),
     ],
 )
-def test_a_command_that_is_refused(command: str, code: int, told: str, settings: Settings) -> None:
+def test_a_command_that_is_refused(command: str, code: int, shown: str, settings: Settings) -> None:
     with mongod({command: code}) as port, platform(400) as (url, _):
         works, lines = lines_of(replace(settings, url=url, mongodb=[f"mongodb://127.0.0.1:{port}"]))
     (line,) = failed(lines)
-    assert (works, f": {command}: " in line, told in line) == (False, True, True)
+    assert (works, f": {command}: " in line, shown in line) == (False, True, True)
 
 
 def test_a_command_that_the_server_does_not_know_is_no_fault(settings: Settings) -> None:
@@ -139,7 +139,7 @@ def test_a_router_is_asked_for_its_shards(settings: Settings) -> None:
     assert ": listShards: " in line
 
 
-def test_a_server_without_tls_is_told_from_one_that_is_not_there(settings: Settings) -> None:
+def test_a_server_without_tls_is_distinguished_from_one_that_is_not_there(settings: Settings) -> None:
     with mongod() as port, platform(400) as (url, _):
         text = f"mongodb://127.0.0.1:{port}/?tls=true"
         _, lines = lines_of(replace(settings, url=url, mongodb=[text]))
@@ -196,7 +196,7 @@ def test_postgresql_without_psycopg(settings: Settings, monkeypatch: pytest.Monk
     assert "psycopg" in line
 
 
-def test_a_directory_for_the_spool_is_not_made(settings: Settings) -> None:
+def test_a_directory_for_the_spool_is_not_created(settings: Settings) -> None:
     directory = settings.spool_dir / "a" / "b"
     _, lines = lines_of(replace(settings, spool_dir=directory))
     assert lines[-1] == f"ok      spool: {directory} will be created"

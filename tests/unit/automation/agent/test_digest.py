@@ -67,7 +67,7 @@ def test_what_it_cannot_answer_is_refused(headers: list[str]) -> None:
         read_challenge(headers)
 
 
-def test_other_schemes_beside_it_are_passed_over() -> None:
+def test_other_schemes_next_to_it_are_passed_over() -> None:
     header = 'Basic realm="a, b", Digest nonce="n", realm="r\\"s", qop="auth", Bearer, Negotiate abc=='
     assert read_challenge([header]) == Challenge('r"s', "n", "MD5", None)
 

@@ -168,7 +168,7 @@ def test_when_it_stops_it_gives_back_what_it_holds_and_remembers_it(tmp_path: Pa
     assert ours(leases(tmp_path)) == {A: "first"}
 
 
-def test_metrics_are_told_of_hosts_that_are_ours(tmp_path: Path) -> None:
+def test_metrics_are_reported_of_hosts_that_are_ours(tmp_path: Path) -> None:
     with platform(202, leases=OF_A) as (url, bodies):
         found = leases(tmp_path, url)
         found.ask([A, B], [], {})
@@ -191,7 +191,7 @@ def test_a_host_of_which_nothing_is_known_has_no_set() -> None:
     assert metric_sets([("role", {A: {}})]) == ([], {})
 
 
-def test_no_more_sets_are_told_than_the_platform_takes() -> None:
+def test_no_more_sets_are_reported_than_the_platform_takes() -> None:
     hosts = {
         ServerAddress("a", number): {f"M{number}": Why.REPORTED} for number in range(MOST_METRIC_SETS + 1)
     }

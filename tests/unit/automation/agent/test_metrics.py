@@ -24,7 +24,7 @@ def test_every_metric_of_mongodb_that_the_platform_has_is_in_the_table_or_never_
     assert not NAMES & NEVER.keys()
 
 
-def test_a_metric_stands_there_once() -> None:
+def test_a_metric_is_there_once() -> None:
     for table in (SERVER, DATABASE):
         assert len({row.metric for row in table}) == len(table)
 
@@ -72,7 +72,7 @@ def test_a_restart_between_two_polls_drops_every_rate() -> None:
     assert {reasons[metric] for metric in from_there} == {Why.WAITS}
 
 
-def test_types_are_those_of_the_platform() -> None:
+def test_types_equal_the_platforms() -> None:
     named = {
         topology.STANDALONE,
         topology.ARBITER,

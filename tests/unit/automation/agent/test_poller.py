@@ -1,4 +1,4 @@
-"""Rounds: hosts beside each other, and nobody waits for the late."""
+"""Rounds: hosts next to each other, and nobody waits for the late."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -91,7 +91,7 @@ def test_hosts_that_are_found_are_asked_in_the_same_round() -> None:
     assert (names(found.readings), found.late) == (["a", "b", "c"], 0)
 
 
-def test_a_late_host_delays_no_other_and_is_told_in_the_next_round() -> None:
+def test_a_late_host_delays_no_other_and_is_reported_in_the_next_round() -> None:
     release = threading.Event()
     late = FakeHost("late", release.wait)
     poller = Poller([FakeEngine(FakeHost("a"), late)], 2, threading.Event())
@@ -194,7 +194,7 @@ def only(*chosen: str) -> Callable[[Sequence[ServerAddress]], Callable[[ServerAd
     return lambda _: lambda address: address.hostname in chosen
 
 
-def test_hosts_that_another_agent_watches_are_looked_at_and_not_told() -> None:
+def test_hosts_that_another_agent_watches_are_looked_at_and_not_reported() -> None:
     first, second = FakeHost("a"), FakeHost("b")
     engine = FakeEngine(first, second, leads_to=[FakeHost("c")])
     found = Poller([engine], 60, threading.Event()).round(only("b"))
@@ -202,7 +202,7 @@ def test_hosts_that_another_agent_watches_are_looked_at_and_not_told() -> None:
     assert sorted(engine.looked_at) == ["a", "c"]
 
 
-def test_a_host_that_is_not_ours_any_more_is_not_told_when_it_answers_late() -> None:
+def test_a_host_that_is_not_ours_any_more_is_not_reported_when_it_answers_late() -> None:
     release = threading.Event()
     poller = Poller([FakeEngine(FakeHost("late", release.wait))], 2, threading.Event())
     assert poller.round().late == 1

@@ -46,7 +46,7 @@ def answered(**changes: Any) -> PostgresAnswer:
     return PostgresAnswer(reachable=True, hello=replace(HELLO, **changes))
 
 
-def told(engine: PostgreSQL, *answers: PostgresAnswer) -> list[HostReading]:
+def readings_of_round(engine: PostgreSQL, *answers: PostgresAnswer) -> list[HostReading]:
     """What a round says, in which the servers answer so, by their order."""
     for host, answer in zip(engine.targets(), answers, strict=True):
         engine.learn(host, answer)
@@ -113,7 +113,7 @@ def test_a_server_that_is_named_twice_is_refused() -> None:
         PostgreSQL(["postgresql://db1", "postgresql://u@db2,DB1:5432"])
 
 
-def test_no_secret_stands_in_a_message_or_a_representation() -> None:
+def test_no_secret_is_in_a_message_or_a_representation() -> None:
     (access,) = read("postgresql://u:hidden-word@db1/?sslpassword=other-word")
     message = access.explain(psycopg.OperationalError("for hidden-word\n  and other-word"))
     assert message == "for *** and ***"
@@ -134,7 +134,7 @@ def test_a_set_bears_the_cluster_name_unless_it_is_debians(cluster_name: str, na
 
 
 def test_a_server_alone_is_standalone_and_in_no_set() -> None:
-    assert types(told(PostgreSQL(["postgresql://db1"]), answered(cluster_name="orders"))) == [
+    assert types(readings_of_round(PostgreSQL(["postgresql://db1"]), answered(cluster_name="orders"))) == [
         ("STANDALONE", True, None)
     ]
 
@@ -149,7 +149,7 @@ def test_a_server_alone_is_standalone_and_in_no_set() -> None:
     ids=["seen at the primary", "seen at the standby", "named together"],
 )
 def test_a_primary_and_its_standby_are_one_set(uris: list[str], answers: tuple[PostgresAnswer, ...]) -> None:
-    assert types(told(PostgreSQL(uris), *answers)) == [
+    assert types(readings_of_round(PostgreSQL(uris), *answers)) == [
         ("REPLICA_PRIMARY", True, HELLO.identifier),
         ("REPLICA_SECONDARY", True, HELLO.identifier),
     ]
@@ -157,8 +157,8 @@ def test_a_primary_and_its_standby_are_one_set(uris: list[str], answers: tuple[P
 
 def test_a_standby_that_is_promoted_is_the_primary_of_the_set_though_nothing_follows_it() -> None:
     engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
-    told(engine, answered(has_standbys=True), answered(in_recovery=True))
-    assert types(told(engine, UNREACHABLE, answered())) == [
+    readings_of_round(engine, answered(has_standbys=True), answered(in_recovery=True))
+    assert types(readings_of_round(engine, UNREACHABLE, answered())) == [
         ("REPLICA_PRIMARY", False, HELLO.identifier),
         ("REPLICA_PRIMARY", True, HELLO.identifier),
     ]
@@ -166,30 +166,30 @@ def test_a_standby_that_is_promoted_is_the_primary_of_the_set_though_nothing_fol
 
 def test_the_last_server_of_a_set_stays_its_primary_after_a_start_of_the_agent() -> None:
     engine = PostgreSQL(["postgresql://db1,db2"])
-    assert types(told(engine, answered(), UNREACHABLE)) == [
+    assert types(readings_of_round(engine, answered(), UNREACHABLE)) == [
         ("REPLICA_PRIMARY", True, HELLO.identifier),
         ("REPLICA_SECONDARY", False, HELLO.identifier),
     ]
 
 
-def test_of_a_server_that_lets_in_others_and_never_us_nothing_is_told(
+def test_a_server_that_never_admits_the_agent_is_not_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
     refused = PostgresAnswer(reachable=True, problem="password authentication failed")
-    assert [str(host.address) for host in told(engine, refused, UNREACHABLE)] == ["db2:5432"]
+    assert [str(host.address) for host in readings_of_round(engine, refused, UNREACHABLE)] == ["db2:5432"]
     assert "db1:5432 cannot be measured: password authentication failed" in caplog.text
 
 
 def test_a_server_that_refuses_us_later_stays_what_it_was() -> None:
     engine = PostgreSQL(["postgresql://db1"])
-    told(engine, answered(in_recovery=True))
-    (reading,) = told(engine, PostgresAnswer(reachable=True, problem="too many clients"))
+    readings_of_round(engine, answered(in_recovery=True))
+    (reading,) = readings_of_round(engine, PostgresAnswer(reachable=True, problem="too many clients"))
     assert types([reading]) == [("REPLICA_SECONDARY", True, HELLO.identifier)]
     assert (reading.uptime, list(reading.samples)) == (None, [])
 
 
-def test_a_late_answer_is_told_with_the_next() -> None:
+def test_a_late_answer_is_reported_with_the_next() -> None:
     engine = PostgreSQL(["postgresql://db1"])
     (host,) = engine.targets()
     engine.learn(host, replace(answered(), databases={"app": ()}))
@@ -199,17 +199,19 @@ def test_a_late_answer_is_told_with_the_next() -> None:
     assert not engine.readings()
 
 
-def test_servers_of_one_system_under_different_names_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_servers_of_one_system_under_different_names_are_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
     for _ in range(2):
-        told(engine, answered(cluster_name="a"), answered(cluster_name="b", in_recovery=True))
+        readings_of_round(engine, answered(cluster_name="a"), answered(cluster_name="b", in_recovery=True))
     assert [record.message for record in caplog.records if record.levelno == logging.WARNING] == [
         "servers of one system identifier have different cluster_name settings, and are reported as different"
         " replica sets: a, b"
     ]
 
 
-def test_the_table_measures_every_metric_of_postgresql_but_those_of_the_machine() -> None:
+def test_the_table_measures_every_metric_of_postgresql_except_the_machines() -> None:
     machine = {metric for metric in Metric if metric.startswith(("SYSTEM_", "DISK_PARTITION_", "SWAP_"))}
     known = {metric.value for metric in Metric if Engine.POSTGRESQL in metric.spec.engines} - machine
     assert {row.metric for row in SERVER} | {SIZE, DEAD_ROWS} == known
@@ -264,18 +266,22 @@ SAID = {"version": "18.1 (Debian 18.1-1)", "number": 180_001, "cluster_name": "m
 )
 def test_an_uptime_that_is_none_is_not_reported(uptime: object, expected: int | None) -> None:
     hello = read_hello({**SAID, "uptime": uptime}, "7", has_standbys=False)
-    (reading,) = told(PostgreSQL(["postgresql://db1"]), PostgresAnswer(reachable=True, hello=hello))
+    (reading,) = readings_of_round(
+        PostgreSQL(["postgresql://db1"]), PostgresAnswer(reachable=True, hello=hello)
+    )
     assert (reading.uptime, reading.version) == (expected, "18.1")
 
 
 @each(("name", "expected"), [(5, "7"), (None, "7"), ("a\x00b\x1b\n", "ab"), (["a"], "7")])
-def test_a_name_of_a_set_that_is_no_plain_text_is_made_one(name: object, expected: str) -> None:
+def test_a_name_of_a_set_that_is_no_plain_text_is_created_one(name: object, expected: str) -> None:
     hello = read_hello({**SAID, "in_recovery": True, "cluster_name": name}, "7", has_standbys=False)
-    (reading,) = told(PostgreSQL(["postgresql://db1"]), PostgresAnswer(reachable=True, hello=hello))
+    (reading,) = readings_of_round(
+        PostgreSQL(["postgresql://db1"]), PostgresAnswer(reachable=True, hello=hello)
+    )
     assert reading.replica_set == expected
 
 
 def test_one_server_that_cannot_be_read_loses_no_other() -> None:
     engine = PostgreSQL(["postgresql://db1,db2"])
-    found = told(engine, answered(uptime=float("nan")), answered())
+    found = readings_of_round(engine, answered(uptime=float("nan")), answered())
     assert [host.address.hostname for host in found] == ["db2"]

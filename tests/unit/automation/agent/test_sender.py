@@ -151,7 +151,7 @@ def test_what_may_be_put_right_waits_and_keeps_its_order(
 
 
 @pytest.mark.parametrize("status", [404, 429, 503])
-def test_an_answer_that_comes_before_a_challenge_is_told_as_it_is(
+def test_an_answer_that_comes_before_a_challenge_is_reported_as_it_is(
     platform: FakePlatform, status: int
 ) -> None:
     platform.is_busy_before_challenges = True
@@ -200,11 +200,14 @@ def test_headers_that_never_end_are_no_answer(
 
 
 @pytest.mark.parametrize(
-    ("ahead", "told"), [(90, "90 seconds ahead of"), (-90, "90 seconds behind"), (-600, "10 minutes behind")]
+    ("ahead", "described"),
+    [(90, "90 seconds ahead of"), (-90, "90 seconds behind"), (-600, "10 minutes behind")],
 )
-def test_the_clock_that_is_wrong_is_told_by_how_much_and_in_which_direction(ahead: int, told: str) -> None:
+def test_the_clock_that_is_wrong_is_reported_by_how_much_and_in_which_direction(
+    ahead: int, described: str
+) -> None:
     date = datetime.now(UTC) - timedelta(seconds=ahead)
-    assert clock_words(date) == f"{told} the platform's"
+    assert clock_words(date) == f"{described} the platform's"
 
 
 def test_an_agent_whose_clock_is_ahead_reports_its_hosts_without_measurements(
@@ -219,7 +222,7 @@ def test_an_agent_whose_clock_is_ahead_reports_its_hosts_without_measurements(
 
 
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
-def test_what_would_be_refused_again_is_told_and_dropped(
+def test_what_would_be_refused_again_is_reported_and_dropped(
     sender: Sender, spool: Spool, platform: FakePlatform, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     platform.say(

@@ -37,7 +37,7 @@ def test_it_reads_them_from_the_environment() -> None:
     assert (settings.interval, settings.hostname) == (60, "agent1.example.com")
 
 
-def test_no_secret_stands_in_their_representation() -> None:
+def test_no_secret_is_in_their_representation() -> None:
     shown = repr(read_settings({**GOOD, "OPSAPI_AGENT_MONGODB": "mongodb://u:hidden@db1"}))
     assert "hidden" not in shown
     assert "a-private-key" not in shown
@@ -104,7 +104,7 @@ def test_without_the_setting_there_are_no_labels() -> None:
 
 
 @each(
-    ("text", "told"),
+    ("text", "described"),
     [
         ("env-name=production", "env-name: its name must have 1 to 63"),
         ("1env=production", "1env: its name must have 1 to 63"),
@@ -125,10 +125,10 @@ def test_without_the_setting_there_are_no_labels() -> None:
         (" ".join(f"l{number}={'ü' * 64}" for number in range(8)), "at most 1024 bytes"),
     ],
 )
-def test_a_wrong_label_is_named_with_the_reason_and_nothing_secret(text: str, told: str) -> None:
+def test_a_wrong_label_is_named_with_the_reason_and_nothing_secret(text: str, described: str) -> None:
     (line,) = faults({**GOOD, "OPSAPI_AGENT_LABELS": text})
     assert line.startswith("OPSAPI_AGENT_LABELS ")
-    assert told in line
+    assert described in line
     assert line.isprintable()
     assert "secret-word" not in line
 
@@ -225,7 +225,7 @@ def test_a_value_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
     assert line.startswith("OPSAPI_AGENT_INTERVAL ")
 
 
-def test_the_guides_tell_every_setting_and_no_other() -> None:
+def test_the_guides_report_every_setting_and_no_other() -> None:
     guides = (Path(__file__).parents[4] / "docs" / "how-to").glob("watch-*.md")
     named = {name for guide in guides for name in re.findall(r"OPSAPI_AGENT_[A-Z_]+", guide.read_text())}
     assert named == NAMES

@@ -69,7 +69,7 @@ def test_hosts_passives_and_arbiters_are_members_with_their_types() -> None:
     }
 
 
-def test_a_name_that_the_platform_does_not_take_is_told() -> None:
+def test_a_name_that_the_platform_does_not_take_is_reported() -> None:
     named = members_of_set({**SET, "hosts": ["db_1:27017", "a:1"]}, None, None)
     assert [str(member.address) for member in named.members] == ["a:1"]
     assert named.unreadable == ("db_1:27017",)
@@ -93,7 +93,7 @@ ROUTERS = [
 ]
 
 
-def test_a_router_tells_its_cluster() -> None:
+def test_a_router_reports_its_cluster() -> None:
     named = members_of_cluster(SHARDS, SHARD_MAP, ROUTERS, NOW)
     found = {
         str(member.address): (member.type_name, member.replica_set, member.shard) for member in named.members

@@ -34,25 +34,25 @@ class ServerOfDatabases:
         return [Sample("DATABASE_STORAGE_SIZE", self.time, NOW)]
 
 
-def told(turns: DatabaseTurns, server: ServerOfDatabases, seconds: float = 5.0) -> list[str] | None:
+def measured(turns: DatabaseTurns, server: ServerOfDatabases, seconds: float = 5.0) -> list[str] | None:
     """The databases that were measured in a round; None when there is nothing to tell."""
     turns.take(server.clock, seconds, server.list, server.measure)
     found = turns.take_samples()
     return None if found is None else [name for name, samples in found.items() if samples]
 
 
-def test_those_for_which_there_was_no_time_are_measured_in_the_next_round() -> None:
+def test_databases_without_time_in_a_round_are_measured_in_the_next() -> None:
     turns, server = DatabaseTurns(), ServerOfDatabases("a", "b", "c")
-    assert [told(turns, server, 2.0) for _ in range(3)] == [["a", "b"], ["c"], None]
+    assert [measured(turns, server, 2.0) for _ in range(3)] == [["a", "b"], ["c"], None]
 
 
 def test_all_are_measured_again_after_ten_minutes() -> None:
     turns, server = DatabaseTurns(), ServerOfDatabases("a", "b")
-    assert told(turns, server) == ["a", "b"]
+    assert measured(turns, server) == ["a", "b"]
     server.time += DATABASES_EVERY - 3
-    assert told(turns, server) is None
+    assert measured(turns, server) is None
     server.time += 3
-    assert told(turns, server) == ["a", "b"]
+    assert measured(turns, server) == ["a", "b"]
     assert server.asked == 2
 
 
@@ -60,15 +60,15 @@ def test_a_fault_ends_the_round_and_loses_nothing_that_was_measured() -> None:
     turns, server = DatabaseTurns(), ServerOfDatabases("a", "b", "c")
     server.fails_at = "b"
     with pytest.raises(ConnectionError):
-        told(turns, server)
+        measured(turns, server)
     assert list((turns.take_samples() or {})["a"])
     server.fails_at = ""
-    assert told(turns, server) == ["c"]  # b had its turn
+    assert measured(turns, server) == ["c"]  # b had its turn
 
 
-def test_a_database_that_is_gone_is_told_by_a_list_without_it() -> None:
+def test_a_database_that_is_gone_is_reported_by_a_list_without_it() -> None:
     turns, server = DatabaseTurns(), ServerOfDatabases("a", "b")
-    told(turns, server)
+    measured(turns, server)
     server.names, server.time = ["a"], server.time + DATABASES_EVERY
     turns.take(server.clock, 5.0, server.list, server.measure)
     assert list(turns.take_samples() or {}) == ["a"]

@@ -78,11 +78,11 @@ def test_no_credential_gets_into_the_log_or_an_error(
     caplog.set_level("DEBUG")
     said = [b"a-very-secret-token"] * answer.count(b"%s")
     http_receiver.behave(lambda handler: handler.wfile.write(answer % tuple(said)))
-    told = ""
+    logged_error = ""
     try:
         url = http_receiver.url("/a-very-secret-token?key=a-very-secret-token")
         post(url, b"a-very-secret-token", {"Authorization": "Bearer a-very-secret-token"})
     except OutboundError as error:
-        told = f"{error!r} {error.__cause__!r} {error.__context__!r}"
+        logged_error = f"{error!r} {error.__cause__!r} {error.__context__!r}"
     assert len(http_receiver.requests) == 1
-    assert "very-secret" not in f"{caplog.text} {[vars(record) for record in caplog.records]} {told}"
+    assert "very-secret" not in f"{caplog.text} {[vars(record) for record in caplog.records]} {logged_error}"

@@ -225,7 +225,7 @@ def test_it_logs_no_url_even_when_the_receiver_echoes_it(
     assert "secret" not in f"{caplog.text} {error}"
 
 
-def test_it_logs_the_details_it_does_not_tell(
+def test_it_logs_the_details_it_does_not_show(
     http_receiver: HttpReceiver, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.OPSAPI_OUTBOUND_ALLOW = [ip_network("10.0.0.0/8")]

@@ -84,7 +84,7 @@ VERDICTS = [
     ("fd20:ce::254", AddressVerdict.NOT_PUBLIC),
     ("febf::1", AddressVerdict.NOT_PUBLIC),
     ("ff02::1", AddressVerdict.MULTICAST),
-    # IPv4 inside IPv6 is judged as IPv4, in each of the forms.
+    # IPv4 inside IPv6 is evaluated as IPv4, in each of the forms.
     ("::ffff:100.64.0.1", AddressVerdict.NOT_PUBLIC),
     ("::ffff:168.63.129.16", AddressVerdict.NOT_PUBLIC),
     ("::ffff:192.0.0.192", AddressVerdict.NOT_PUBLIC),

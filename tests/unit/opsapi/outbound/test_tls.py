@@ -134,7 +134,7 @@ def test_one_context_serves_all_threads_and_still_checks_names(
     assert [(context.check_hostname, context.verify_mode) for context in made] == [(True, ssl.CERT_REQUIRED)]
 
 
-def test_the_operators_authorities_are_added_to_those_of_the_system(
+def test_the_operators_authorities_are_added_to_the_systems(
     certificate: Path, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = make_certificate(tmp_path / "other.pem", "other.example")

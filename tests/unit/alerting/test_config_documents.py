@@ -69,7 +69,7 @@ TEXT = Input("x", InputKind.TEXT)
         (SECRET, [""], None, None),
     ],
 )
-def test_a_typed_text_is_the_value_it_stands_for(
+def test_a_typed_text_gives_its_value(
     field: Input, texts: list[str], before: dict[str, Any] | None, value: Any
 ) -> None:
     assert value_of(field, {"x": texts}, before) == value
@@ -90,7 +90,7 @@ def test_a_number_is_shown_so_that_it_reads_back(value: float, text: str) -> Non
     assert value_of(NUMBER, {"x": texts_of(NUMBER, value)}) == value
 
 
-def test_rows_are_counted_anew_without_the_empty_and_the_removed_ones() -> None:
+def test_rows_are_counted_again_without_the_empty_and_the_removed_ones() -> None:
     typed = {
         "eventTypeName": ["HOST_DOWN"],
         **typed_email(10),
@@ -145,9 +145,7 @@ NAMES = {
         ("a]b[", None),
     ],
 )
-def test_a_refusal_stands_beside_the_innermost_input_that_holds_its_field(
-    field: str, name: str | None
-) -> None:
+def test_a_refusal_is_next_to_the_innermost_input_that_holds_its_field(field: str, name: str | None) -> None:
     bad = BadField(field, ErrorCode.INVALID_ATTRIBUTE, "is wrong")
     assert faults_of([bad], NAMES) == [(name, "Is wrong.")]
 
@@ -158,7 +156,7 @@ def test_a_refusal_names_what_is_allowed() -> None:
 
 
 @each(("sent", "read"), [(50, 50), (51, 51), (2_000, 51)])
-def test_no_more_rows_are_read_than_tell_that_there_are_too_many(sent: int, read: int) -> None:
+def test_rows_are_read_up_to_one_more_than_the_limit(sent: int, read: int) -> None:
     typed: dict[str, list[str]] = {}
     for place in range(sent):
         typed |= typed_email(place, emailAddress=f"n{place}@example.com")

@@ -1,4 +1,4 @@
-"""What is reported of a deployment, by what its servers answered; no connection is made."""
+"""What is reported of a deployment, by what its servers answered; no connection is created."""
 
 import gc
 import logging
@@ -64,7 +64,7 @@ def test_a_member_that_does_not_answer_keeps_its_last_type() -> None:
     assert found[B].reachable
 
 
-def test_a_member_that_never_answered_has_the_type_its_set_tells() -> None:
+def test_a_member_that_never_answered_has_the_type_its_set_reports() -> None:
     deployment = Deployment("mongodb://a:1")
     named = primary(A)
     assert named.hello is not None
@@ -151,8 +151,8 @@ def test_a_router_leads_to_all_servers_of_its_cluster() -> None:
         "csrs",
         None,
     )
-    told = found[shard]
-    assert (told.type_name, told.shard, told.cluster, told.replica_set) == (
+    logged = found[shard]
+    assert (logged.type_name, logged.shard, logged.cluster, logged.replica_set) == (
         "SHARD_PRIMARY",
         "shard0",
         "csrs",
@@ -186,15 +186,15 @@ def test_a_late_answer_is_reported_with_the_next_and_loses_no_sample() -> None:
     assert [sample.number for sample in found.samples] == [1.0, 2.0]
 
 
-def test_a_problem_is_told_once_and_its_end_as_well(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_problem_is_reported_once_and_its_end_as_well(caplog: pytest.LogCaptureFixture) -> None:
     deployment = Deployment("mongodb://a:1")
     with caplog.at_level(logging.INFO):
         for answer in (no_answer(A), no_answer(A), primary(A), primary(A)):
             round_of(deployment, answer)
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 2
-    assert "does not answer" in told[0]
-    assert "again" in told[1]
+    logged = [record.getMessage() for record in caplog.records]
+    assert len(logged) == 2
+    assert "does not answer" in logged[0]
+    assert "again" in logged[1]
 
 
 def test_two_sets_of_one_name_are_two_clusters() -> None:

@@ -1,4 +1,4 @@
-"""One notification in the story of its alert."""
+"""One notification in the timeline of its alert."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -28,6 +28,9 @@ def notification(**changes: Any) -> TimelineNotification:
     values: dict[str, Any] = {
         "id": "a" * 24,
         "setting_id": "b" * 24,
+        "type_name": "EMAIL",
+        "channel": "EMAIL",
+        "address": "oncall@example.com",
         "kind": MessageKind.OPEN,
         "recipient": "oncall@example.com",
         "status": NotificationStatus.PENDING,
@@ -86,7 +89,7 @@ def test_attempts_alike_are_one_moment() -> None:
     ]
 
 
-def test_what_may_not_tell_how_long_it_took_tells_no_time_but_its_beginning() -> None:
+def test_an_entry_without_a_duration_has_only_its_beginning() -> None:
     quick, slow = (
         notification(attempts=3, tries=tuple(replace(attempt, latency_ms=None) for attempt in tries))
         for tries in (

@@ -73,7 +73,7 @@ def test_it_refuses_invalid_json(body: bytes) -> None:
 
 
 @each(
-    ("body", "told"),
+    ("body", "message"),
     [
         (b"", "invalid JSON at line 1, column 1"),
         (b'{"a": 1,\n "b": }', "invalid JSON at line 2, column 7"),
@@ -88,10 +88,10 @@ def test_it_refuses_invalid_json(body: bytes) -> None:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_faults_have_our_own_texts(body: bytes, told: str) -> None:
+def test_faults_have_our_own_texts(body: bytes, message: str) -> None:
     with pytest.raises(ApiError) as refusal:
         read_json_object(body)
-    assert refusal.value.parameters == [told]
+    assert refusal.value.parameters == [message]
     assert render(refusal.value.document())
 
 

@@ -111,7 +111,7 @@ def test_the_oldest_give_way_when_it_is_full(tmp_path: Path, clock: Clock) -> No
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"hosts": [', b"\0" * 100])
-def test_a_torn_file_is_skipped_and_told(
+def test_a_torn_file_is_skipped_and_reported(
     spool: Spool, tmp_path: Path, torn: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     spool.put(body(1))
@@ -211,7 +211,7 @@ def test_a_directory_of_another_user_is_refused(tmp_path: Path, clock: Clock) ->
         Spool(other, clock)
 
 
-def test_the_age_of_a_report_is_told_by_the_clock_also_after_it_was_set_back(
+def test_the_age_of_a_report_is_reported_by_the_clock_also_after_it_was_set_back(
     spool: Spool, clock: Clock
 ) -> None:
     spool.put(body(1))

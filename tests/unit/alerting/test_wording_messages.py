@@ -147,7 +147,7 @@ def test_a_count_of_members_has_a_threshold() -> None:
     assert (facts["Threshold"], facts["Configuration"]) == ("below 3", "healthy members below 3")
 
 
-def test_whom_a_global_configuration_matches_is_nobody_elses_business() -> None:
+def test_matchers_of_a_global_configuration_are_hidden_from_others() -> None:
     config = ConfigView(
         "c", EventType.HOST_DOWN, matchers=ON_PAY, is_global=True, tags=("customers of the old contract",)
     )

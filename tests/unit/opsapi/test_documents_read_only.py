@@ -42,7 +42,9 @@ STORED = {
 }
 
 
-def told(sent: Mapping[str, Any], stored: Mapping[str, Any] = STORED) -> list[tuple[str, ErrorCode]]:
+def refused_fields(
+    sent: Mapping[str, Any], stored: Mapping[str, Any] = STORED
+) -> list[tuple[str, ErrorCode]]:
     """The read-only fields that are refused."""
     _, error = outcome(lambda: ShownDocument(context={"stored": stored}).read(sent), ApiError)
     return [(bad.field, bad.code) for bad in error.bad_fields] if error else []
@@ -61,7 +63,7 @@ def told(sent: Mapping[str, Any], stored: Mapping[str, Any] = STORED) -> list[tu
     ids=str,
 )
 def test_an_unchanged_value_is_accepted(sent: Mapping[str, Any]) -> None:
-    assert told(sent) == []
+    assert refused_fields(sent) == []
 
 
 @each(
@@ -100,9 +102,9 @@ def test_an_unchanged_value_is_accepted(sent: Mapping[str, Any]) -> None:
     ids=repr,
 )
 def test_a_changed_value_is_read_only(field: str, value: Any) -> None:
-    assert told({field: value}) == [(field, ErrorCode.ATTRIBUTE_READ_ONLY)]
+    assert refused_fields({field: value}) == [(field, ErrorCode.ATTRIBUTE_READ_ONLY)]
 
 
 @each(("field", "refused"), [("names", False), ("count", True), ("inner", True)])
 def test_an_empty_array_counts_as_absent_if_nothing_is_stored(field: str, *, refused: bool) -> None:
-    assert [name for name, _ in told({field: []}, {})] == [field] * refused
+    assert [name for name, _ in refused_fields({field: []}, {})] == [field] * refused

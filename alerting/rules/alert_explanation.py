@@ -1,0 +1,120 @@
+"""The condition of an alert with the values that are recorded of its start. Pure.
+
+An alert keeps the facts of its first signal except the type of the host. A value that is not recorded, or is
+no longer stored, is None: the present value never replaces it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from alerting.rules.matchers import Matcher, MatcherField, MatchSubject, fact_of, matches
+from alerting.rules.thresholds import CountThreshold, MetricThreshold
+from alerting.rules.transition import ConfigView
+from alerting.rules.wording import condition_words, limit_words, matcher_words
+from automation.metrics import base_unit
+from automation.quantities import readable_quantity
+from automation.units import Unit, convert
+
+NOT_RECORDED = "not recorded"
+HIDDEN_CONDITION = "The alert belongs to a global alert configuration; you need a global role to see it."
+
+
+class ConditionState(StrEnum):
+    """How the condition that is shown relates to the condition that opened the alert."""
+
+    SAME = "SAME"
+    PERHAPS_CHANGED = "PERHAPS_CHANGED"
+    """The configuration was changed after the alert ended: the current condition is shown."""
+    DELETED = "DELETED"
+    """The configuration was deleted: there is no condition to show."""
+    HIDDEN = "HIDDEN"
+    """The configuration is global, and the reader has no global role."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMatcher:
+    """A matcher and the fact of the alert; `actual` and `matched` are None if the fact is not recorded."""
+
+    matcher: Matcher
+    actual: str | None
+    matched: bool | None
+
+    @property
+    def required(self) -> str:
+        """For example: HOSTNAME starts with “db”."""
+        return matcher_words(self.matcher)
+
+    @property
+    def recorded(self) -> str:
+        """For example: “db1.example.com”."""
+        return NOT_RECORDED if self.actual is None else f"“{self.actual}”"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedThreshold:
+    """The threshold, and the value that was compared with it, in `units`; None if it is not recorded."""
+
+    threshold: MetricThreshold | CountThreshold
+    value: float | None
+
+    @property
+    def units(self) -> Unit:
+        """The units of the threshold and of the value."""
+        return self.threshold.units if isinstance(self.threshold, MetricThreshold) else Unit.RAW
+
+    @property
+    def required(self) -> str:
+        """For example: CONNECTIONS above 900."""
+        threshold = self.threshold
+        measured = threshold.metric.value if isinstance(threshold, MetricThreshold) else "members"
+        return f"{measured} {limit_words(threshold.operator, threshold.threshold, self.units)}"
+
+    @property
+    def recorded(self) -> str:
+        """For example: 1,650."""
+        return NOT_RECORDED if self.value is None else readable_quantity(self.value, self.units)
+
+
+_NOT_KEPT = frozenset({MatcherField.TYPE_NAME})
+"""Fields of matchers whose fact an alert does not keep."""
+
+
+def recorded_matchers(matchers: Sequence[Matcher], subject: MatchSubject) -> list[RecordedMatcher]:
+    """Compare matchers with the facts of an alert, as evaluation did when the alert started."""
+    return [_recorded(matcher, subject) for matcher in matchers]
+
+
+def _recorded(matcher: Matcher, subject: MatchSubject) -> RecordedMatcher:
+    if matcher.field in _NOT_KEPT:
+        return RecordedMatcher(matcher, None, None)
+    return RecordedMatcher(matcher, fact_of(matcher.field, subject), matches([matcher], subject).matched)
+
+
+def recorded_threshold(view: ConfigView, value: float | None) -> RecordedThreshold | None:
+    """The threshold of a configuration with a value in the base unit of its metric; None without it."""
+    metric_threshold = view.metric_threshold
+    if metric_threshold is not None:
+        base = base_unit(metric_threshold.metric)
+        shown = None if value is None else convert(value, base, metric_threshold.units)
+        return RecordedThreshold(metric_threshold, shown)
+    # An alert does not keep the number of members.
+    return None if view.threshold is None else RecordedThreshold(view.threshold, None)
+
+
+def condition_detail(state: ConditionState, view: ConfigView | None) -> str:
+    """The condition in words, or why it is not shown."""
+    if state is ConditionState.HIDDEN:
+        return HIDDEN_CONDITION
+    if view is None:
+        return "The alert configuration was deleted, so its condition is not recorded."
+    words = condition_words(
+        view.event_type,
+        matchers=view.matchers,
+        metric_threshold=view.metric_threshold,
+        threshold=view.threshold,
+    )
+    if state is ConditionState.PERHAPS_CHANGED:
+        changed = "The alert configuration was changed after the alert ended; this is its current condition."
+        return f"{words}. {changed}"
+    return f"{words}."

@@ -1,0 +1,99 @@
+"""Why a notification of an alert's configuration did, or did not, notify a user. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from alerting.rules.notification_reasons import (
+    NO_NOTIFICATION_WORDS,
+    NotificationExplanation,
+    NotificationReason,
+)
+
+_NOT_REACHED: Mapping[NotificationReason, str] = {
+    NotificationReason.NOT_FOR_USERS: "the notification goes to a service, not to users",
+    NotificationReason.OTHER_ADDRESS: "the notification goes to another address",
+    NotificationReason.OTHER_USER: "the notification is for another user",
+    NotificationReason.NOT_IN_TEAM: "the user is not a member of the team",
+    NotificationReason.ROLE_MISSING: "the user does not have the required role",
+    NotificationReason.CHANNEL_DISABLED: "the user has an address only for a channel that the notification "
+    "does not use",
+    NotificationReason.NO_ADDRESS: "the user has no address",
+    NotificationReason.REST_LEFT_OUT: "the notification has too many recipients, and the user is not among "
+    "the first 1000",
+    NotificationReason.NOT_A_RECIPIENT_THEN: "the user was not a recipient when the messages were sent",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserFacts:
+    """What is known of a user and one notification of a configuration.
+
+    `kept_out`: why the notification does not reach the user now; None if it does. `own`: the message to an
+    address of the user, if there is any. `shared`: the message to all recipients, whose addresses are not
+    looked up yet or were not found. `has_others`: there are messages to other recipients. `no_message`: why
+    there would be no message at all.
+    """
+
+    kept_out: NotificationReason | None
+    own: NotificationExplanation | None
+    shared: NotificationExplanation | None
+    has_others: bool
+    no_message: NotificationReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserNotification:
+    """One notification of the configuration and the user.
+
+    `reaches`: whether it reaches the user now. `reason`: DELIVERED, or the part that kept the user out.
+    """
+
+    setting_id: str
+    type_name: str
+    label: str
+    reaches: bool
+    explanation: NotificationExplanation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserExplanation:
+    """Whether a user was notified of an alert, with each notification of the configuration.
+
+    `notified` is None if the reader may not see the configuration.
+    """
+
+    user_id: str
+    username: str
+    notified: bool | None
+    detail: str
+    notifications: Sequence[UserNotification] = ()
+
+
+def explain_user_notification(facts: UserFacts) -> NotificationExplanation:
+    """Return the first that applies: notified, kept out, the state of the message, no message."""
+    if facts.own is not None and facts.own.reason is NotificationReason.DELIVERED:
+        return facts.own
+    if facts.kept_out is not None:
+        return _because(facts.kept_out)
+    if facts.own is not None:
+        return facts.own
+    if facts.shared is not None:
+        return facts.shared
+    return _because(NotificationReason.NOT_A_RECIPIENT_THEN if facts.has_others else facts.no_message)
+
+
+def _because(reason: NotificationReason) -> NotificationExplanation:
+    why = _NOT_REACHED.get(reason) or NO_NOTIFICATION_WORDS[reason]
+    return NotificationExplanation(reason=reason, detail=f"{why[0].upper()}{why[1:]}.")
+
+
+def user_detail(username: str, *, notified: bool, notifications: Sequence[UserNotification]) -> str:
+    """The answer in a sentence."""
+    if notified:
+        return f"{username} was notified."
+    if not notifications:
+        return f"{username} was not notified: the alert configuration has no notifications."
+    if not any(each.reaches for each in notifications):
+        return f"{username} was not notified: no notification of the alert configuration reaches this user."
+    yet = " yet" if any(each.explanation.until for each in notifications) else ""
+    return f"{username} was not notified{yet}."

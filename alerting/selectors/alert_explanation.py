@@ -1,0 +1,151 @@
+"""Reads why an alert opened, and why each of its messages was, or was not, sent; bounded."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from accesslist.models import User
+from alerting.choices import AlertStatus
+from alerting.models import Alert, NotificationSetting
+from alerting.rules.alert_explanation import (
+    ConditionState,
+    RecordedMatcher,
+    RecordedThreshold,
+    condition_detail,
+    recorded_matchers,
+    recorded_threshold,
+)
+from alerting.rules.matchers import subject_of
+from alerting.rules.notification_reasons import (
+    NO_NOTIFICATION_WORDS,
+    NotificationExplanation,
+    NotificationReason,
+    no_notification_reason,
+)
+from alerting.rules.recipient_reasons import UserExplanation
+from alerting.rules.timeline import TimelineEntry, TimelineNotification
+from alerting.rules.transition import ConfigView
+from alerting.selectors.config_views import config_view
+from alerting.selectors.measurement_window import first_value
+from alerting.selectors.notification_log import setting_words
+from alerting.selectors.timeline_events import began
+from alerting.selectors.timeline_notifications import (
+    DeliveryFacts,
+    delivery_facts,
+    explanations_of,
+    timeline_notifications,
+    verdict_of,
+)
+from alerting.selectors.user_explanations import explain_user
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedCondition:
+    """The condition of the alert with the recorded values; empty if it is not known or not visible."""
+
+    state: ConditionState
+    detail: str
+    matchers: tuple[RecordedMatcher, ...] = ()
+    threshold: RecordedThreshold | None = None
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether it has a matcher or a threshold."""
+        return bool(self.matchers) or self.threshold is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingWithoutMessage:
+    """A notification of the configuration without a message in the log."""
+
+    setting_id: str
+    type_name: str
+    explanation: NotificationExplanation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertExplanation:
+    """Why an alert opened, and why each of its messages was, or was not, sent, newest first.
+
+    `signal`: what opened it. `value`: the value that began an alert about a metric, in its base unit, and
+    when it was reported. `more`: the number of further notifications in the log.
+    """
+
+    signal: TimelineEntry
+    value: tuple[float, datetime] | None
+    condition: ExplainedCondition
+    notifications: tuple[tuple[TimelineNotification, NotificationExplanation], ...]
+    more: int
+    without_message: tuple[SettingWithoutMessage, ...]
+    user: UserExplanation | None
+
+
+def explain_alert(
+    alert: Alert, *, sees_config: bool, now: datetime, user: User | None = None
+) -> AlertExplanation:
+    """Explain an alert as the reader may see it, and why a user was, or was not, notified of it.
+
+    `sees_config`: whether the reader may read the alert's configuration, and so its recipients.
+    """
+    facts = delivery_facts(alert)
+    view = config_view(facts.config) if facts.config and sees_config else None
+    found = timeline_notifications(alert, with_recipient=sees_config, now=now)
+    verdicts = {row.id: verdict_of(row, facts, now=now) for row, _ in found.pending}
+    explained = explanations_of(found.shown, verdicts, facts, now=now)
+    return AlertExplanation(
+        signal=began(alert, view),
+        value=first_value(alert),
+        condition=explained_condition(facts, view, sees_config=sees_config),
+        notifications=tuple((each, explained[each.id]) for each in found.shown),
+        more=found.more,
+        without_message=tuple(_without_messages(facts, found.setting_ids)) if sees_config else (),
+        user=explain_user(facts, user, sees_config=sees_config, now=now) if user else None,
+    )
+
+
+def explained_condition(
+    facts: DeliveryFacts, view: ConfigView | None, *, sees_config: bool
+) -> ExplainedCondition:
+    """Compare the condition of the configuration with the facts of the alert."""
+    state = _state(facts, view, sees_config=sees_config)
+    detail = condition_detail(state, view)
+    if view is None:
+        return ExplainedCondition(state=state, detail=detail)
+    value = first_value(facts.alert)
+    return ExplainedCondition(
+        state=state,
+        detail=detail,
+        matchers=tuple(recorded_matchers(view.matchers, subject_of(facts.alert.facts))),
+        threshold=recorded_threshold(view, value[0] if value else None),
+    )
+
+
+def _state(facts: DeliveryFacts, view: ConfigView | None, *, sees_config: bool) -> ConditionState:
+    alert, config = facts.alert, facts.config
+    if not sees_config:
+        return ConditionState.HIDDEN
+    if config is None or view is None:
+        return ConditionState.DELETED
+    # A change of the condition ends the alerts of the configuration at the same moment.
+    if alert.resolved is not None and config.updated >= alert.resolved:
+        return ConditionState.PERHAPS_CHANGED
+    return ConditionState.SAME
+
+
+def _without_messages(facts: DeliveryFacts, with_message: frozenset[str]) -> Iterator[SettingWithoutMessage]:
+    alert = facts.alert
+    reason = no_notification_reason(AlertStatus(alert.status), opens=alert.opens, resolved=alert.resolved)
+    for setting in facts.kept:
+        if setting.id not in with_message:
+            yield SettingWithoutMessage(
+                setting_id=setting.id,
+                type_name=setting.type_name,
+                explanation=_without_message(setting, reason, alert.group_id),
+            )
+
+
+def _without_message(
+    setting: NotificationSetting, reason: NotificationReason, group_id: str
+) -> NotificationExplanation:
+    detail = f"{setting_words(setting, group_id)} was not notified: {NO_NOTIFICATION_WORDS[reason]}."
+    return NotificationExplanation(reason=reason, detail=detail)

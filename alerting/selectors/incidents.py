@@ -1,0 +1,292 @@
+"""Incidents as rules and messages take them: their alerts, the fleet, and what the last messages said."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F, Q, Subquery
+
+from alerting.choices import AlertStatus, IncidentPart
+from alerting.models import Alert, Incident, Notification
+from alerting.rules.delivery_policy import Mute
+from alerting.rules.topology import (
+    FleetThings,
+    Picture,
+    Thing,
+    agent_name,
+    change_that_matters,
+    covered_thing,
+    picture,
+    root_words,
+    things_of,
+)
+from alerting.selectors.windows import mutes_of
+from automation.models import Host
+from events.types import EVENT_TYPES, EventType
+from opsapi.fields import Among
+from opsapi.first_rows import FirstRows, first_rows
+
+_HOST_FACTS = ("hostname", "port", "replica_set_name", "cluster_name", "shard_name")
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentView:
+    """An incident: its open alerts, the oldest first, their things by alert id, and the fleet around them."""
+
+    incident: Incident
+    open: Sequence[Alert]
+    things: Mapping[str, frozenset[Thing]]
+    fleet: FleetThings
+
+    def picture(self, said: Picture | None) -> Picture:
+        """What a message says now, after `said`."""
+        covered = [
+            covered_thing(EVENT_TYPES[EventType(alert.event_type)].target, self.things[alert.id])
+            for alert in self.open
+        ]
+        first_is_open = any(alert.id == self.incident.lead_id for alert in self.open)
+        return picture(covered, self.fleet, said=said, first_is_open=first_is_open)
+
+
+def incidents_of(notifications: Iterable[Notification]) -> set[str]:
+    """The ids of the incidents that notifications are about."""
+    return {
+        notification.incident_id
+        for notification in notifications
+        if notification.incident_id and notification.part != IncidentPart.FOLDED.value
+    }
+
+
+def incident_mutes(notifications: Sequence[Notification], *, now: datetime) -> dict[str, Mute]:
+    """Like `mutes_of`; an incident is muted while all its open alerts are."""
+    ids = incidents_of(notifications)
+    if not ids:
+        return mutes_of(notifications, now=now)
+    members: dict[str, list[str]] = defaultdict(list)
+    opened = Alert.objects.filter(incident_id__in=ids, status=AlertStatus.OPEN.value)
+    probes = []
+    for incident_id, alert_id, group_id in opened.values_list("incident_id", "id", "group_id"):
+        members[str(incident_id)].append(alert_id)
+        probes.append(Notification(id=alert_id, alert_id=alert_id, group_id=group_id))
+    mutes = mutes_of([*notifications, *probes], now=now)
+    for notification in notifications:
+        if alert_ids := members.get(notification.incident_id or "", []):
+            found = [mutes[alert_id] for alert_id in alert_ids if alert_id in mutes]
+            mutes.pop(notification.id, None)
+            if len(found) == len(alert_ids):
+                mutes[notification.id] = min(found, key=lambda mute: mute.until)
+    return mutes
+
+
+def alerts_behind(notifications: Sequence[Notification]) -> Q:
+    """The alerts on whose state the fate of notifications depends: theirs, and the open ones of incidents."""
+    named = {notification.alert_id for notification in notifications if notification.alert_id}
+    behind = Q(Among("id", named))
+    if incidents := incidents_of(notifications):
+        behind |= Q(incident_id__in=incidents, status=AlertStatus.OPEN.value)
+    return behind
+
+
+def in_place_of_leads(alerts: Collection[Alert], leads: Mapping[str, str]) -> dict[str, Alert]:
+    """The alerts by id; the first alert of an incident represents the incident.
+
+    `leads` are the first alerts of incidents, by incident. The first alert is a copy: it is open while an
+    alert of the incident is, and acknowledged until the first of their acknowledgements ends.
+    """
+    found = {alert.id: alert for alert in alerts}
+    opened: dict[str, list[Alert]] = defaultdict(list)
+    for alert in alerts:
+        if alert.incident_id and alert.status == AlertStatus.OPEN.value:
+            opened[alert.incident_id].append(alert)
+    for incident_id, lead_id in leads.items():
+        if lead_id in found:
+            found[lead_id] = whole_incident(found[lead_id], opened[incident_id])
+    return found
+
+
+def whole_incident(lead: Alert, opened: Sequence[Alert]) -> Alert:
+    """A copy of an incident's first alert with the state of the incident; `opened` are its open alerts."""
+    whole = copy(lead)
+    if opened:
+        until = [alert.acknowledged_until for alert in opened]
+        known = [moment for moment in until if moment is not None]
+        whole.status = AlertStatus.OPEN.value
+        whole.acknowledged_until = min(known) if len(known) == len(until) else None
+    return whole
+
+
+def with_its_incident(alert_id: str) -> Q:
+    """An alert, and the open alerts of its incident."""
+    incident = Alert.objects.filter(id=alert_id).values("incident_id")
+    return Q(id=alert_id) | Q(incident_id=Subquery(incident), status=AlertStatus.OPEN.value)
+
+
+def messages_about(alert: Alert, alerts: Iterable[Alert]) -> Alert:
+    """The alert whose messages are about an alert: itself, or the first alert of its incident.
+
+    `alerts` are the open alerts of the incident.
+    """
+    incident = Incident.objects.filter(id=alert.incident_id).first() if alert.incident_id else None
+    lead = Alert.objects.filter(id=incident.lead_id).first() if incident else None
+    if incident is None or lead is None:
+        return alert
+    opened = {other.id: other for other in alerts if other.status == AlertStatus.OPEN.value}
+    current = {**opened, alert.id: alert} if alert.id in opened else opened
+    return whole_incident(lead, list(current.values()))
+
+
+def represented(alert: Alert) -> Alert:
+    """`messages_about` an alert now."""
+    return (
+        messages_about(alert, Alert.objects.filter(with_its_incident(alert.id)))
+        if alert.incident_id
+        else alert
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentSummary:
+    """The incident of an alert, for its page: its root in words, and its first alerts, open ones first."""
+
+    ended: datetime | None
+    root: str | None
+    open: int
+    alerts: FirstRows[Alert]
+
+
+def incident_summary(alert: Alert) -> IncidentSummary | None:
+    """The incident of an alert; None if its messages are not grouped."""
+    incident = Incident.objects.filter(id=alert.incident_id).first() if alert.incident_id else None
+    if incident is None:
+        return None
+    members = Alert.objects.filter(incident_id=incident.id)
+    messages = Notification.objects.filter(alert_id=incident.lead_id, said_root__isnull=False)
+    root = messages.order_by("-sequence").values_list("said_root", flat=True).first()
+    return IncidentSummary(
+        ended=incident.ended,
+        root=root_words(root) if root else None,
+        open=members.filter(status=AlertStatus.OPEN.value).count(),
+        alerts=first_rows(members.order_by(F("resolved").desc(nulls_first=True), "created", "id")),
+    )
+
+
+def leads_of(notifications: Iterable[Notification]) -> dict[str, str]:
+    """The first alerts of the incidents that notifications are about, by incident."""
+    return {
+        notification.incident_id: notification.alert_id
+        for notification in notifications
+        if notification.incident_id
+        and notification.alert_id
+        and notification.part != IncidentPart.FOLDED.value
+    }
+
+
+def open_in(incidents: Collection[str], alerts: Iterable[Alert]) -> set[str]:
+    """The ids of the open alerts of incidents, among these alerts."""
+    is_open = AlertStatus.OPEN.value
+    return {alert.id for alert in alerts if alert.incident_id in incidents and alert.status == is_open}
+
+
+def incident_views(ids: Collection[str], alerts: Iterable[Alert]) -> dict[str, IncidentView]:
+    """The incidents by id; their open alerts are among `alerts`."""
+    if not ids:
+        return {}
+    rows = Incident.objects.in_bulk(list(ids))
+    members: dict[str, list[Alert]] = {incident_id: [] for incident_id in rows}
+    for alert in sorted(alerts, key=lambda alert: (alert.created, alert.id)):
+        if alert.incident_id in members and alert.status == AlertStatus.OPEN.value:
+            members[alert.incident_id].append(alert)
+    things = alert_things([alert for found in members.values() for alert in found])
+    fleets = {group_id: _fleet_things(group_id) for group_id in {row.group_id for row in rows.values()}}
+    return {
+        incident_id: IncidentView(row, members[incident_id], things, fleets[row.group_id])
+        for incident_id, row in rows.items()
+    }
+
+
+def alert_things(alerts: Collection[Alert]) -> dict[str, frozenset[Thing]]:
+    """The things that alerts concern, by alert id; one query, however many alerts."""
+    host_ids = {alert.facts["hostId"] for alert in alerts if alert.facts.get("hostId")}
+    columns = ("id", "reported_by__agent_type", "reported_by__hostname")
+    hosts = Host.objects.filter(Among("id", host_ids), reported_by__isnull=False).values_list(*columns)
+    agents = {host_id: agent_name(kind, name) for host_id, kind, name in hosts if kind} if host_ids else {}
+    return {alert.id: things_of(alert.facts, _agent(alert, agents)) for alert in alerts}
+
+
+def _agent(alert: Alert, agents: Mapping[str, str]) -> str | None:
+    facts = alert.facts
+    if facts.get("sourceTypeName") and facts.get("hostname"):
+        return agent_name(facts["sourceTypeName"], facts["hostname"])
+    return agents.get(facts.get("hostId") or "")
+
+
+def _fleet_things(group_id: str) -> FleetThings:
+    columns = (*_HOST_FACTS, "reported_by__agent_type", "reported_by__hostname")
+    rows = Host.objects.filter(group_id=group_id, last_report__isnull=False).values_list(*columns)
+    return FleetThings.of(
+        things_of(
+            dict(
+                zip(("hostname", "port", "replicaSetName", "clusterName", "shardName"), row[:5], strict=True)
+            ),
+            agent_name(row[5], row[6]) if row[5] else None,
+        )
+        for row in rows.iterator()
+    )
+
+
+def said_before(notifications: Collection[Notification]) -> dict[str, Picture | None]:
+    """What the last message of each notification's incident and setting said, by notification id.
+
+    Messages of the same number of creation are the same message, to several people.
+    """
+    leads = set(leads_of(notifications).values())
+    if not leads:
+        return {}
+    rows = Notification.objects.filter(
+        alert_id__in=leads,
+        setting_id__in={notification.setting_id for notification in notifications},
+        said_members__isnull=False,
+    )
+    columns = ("alert_id", "setting_id", "sequence", "said_members", "said_root")
+    said: dict[tuple[str, str], dict[int, Picture]] = defaultdict(dict)
+    in_order = rows.order_by(F("first_attempt").asc(nulls_first=True), "sequence")
+    for alert_id, setting_id, sequence, members, root in in_order.values_list(*columns):
+        pictures = said[alert_id, setting_id]
+        pictures.pop(sequence, None)
+        pictures[sequence] = Picture(members, root)
+    return {
+        notification.id: _last_but(said[notification.alert_id or "", notification.setting_id], notification)
+        for notification in notifications
+    }
+
+
+def _last_but(pictures: Mapping[int, Picture], notification: Notification) -> Picture | None:
+    others = (said for number, said in pictures.items() if number != notification.sequence)
+    return next(reversed(list(others)), None)
+
+
+def matters(notification: Notification, view: IncidentView | None, said: Picture | None) -> bool:
+    """Whether a notification is worth sending; only a change of an incident may not be.
+
+    Receivers that were said nothing yet get the whole incident with their first message.
+    """
+    if notification.part != IncidentPart.CHANGE.value or notification.attempts:
+        return True
+    if view is None or said is None or not view.open:
+        return False
+    return change_that_matters(said, view.picture(said)) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentMessage:
+    """What the message about an incident says: the picture, and the incident with its open alerts."""
+
+    picture: Picture
+    view: IncidentView
+
+    def alert(self, lead: Alert) -> Alert:
+        """The alert whose document the message has: the first open one, or the first."""
+        opened = self.view.open
+        return next((alert for alert in opened if alert.id == lead.id), opened[0] if opened else lead)

@@ -1,0 +1,133 @@
+"""How noisy alert configurations are: two statements, however many configurations and alerts there are."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Expression, FloatField
+from django.db.models.sql.compiler import SQLCompiler
+
+from alerting.models import AlertConfig
+from alerting.rules.noise import (
+    FLAP_WITHIN,
+    LONGEST_DELAY_MIN,
+    PERIOD,
+    Noise,
+    alerts_per_week,
+    suggest_delay,
+)
+from alerting.selectors.notification_settings import shortest_delays
+from opsapi import clock
+
+# The alerts that opened. A pending alert that ended is no noise.
+_OPENED = """
+SELECT config_id, created, resolved, acknowledged_until,
+       extract(epoch FROM resolved - created) AS seconds,
+       created - lag(resolved) OVER (
+           PARTITION BY config_id, group_id, target_key ORDER BY created, id) AS pause
+  FROM alerting_alert
+ WHERE created >= %(since)s AND (status = 'OPEN' OR resolved >= opens)"""
+_FLAPS = "count(*) FILTER (WHERE pause < %(flap)s)"
+_MEDIAN = "percentile_disc(0.5) WITHIN GROUP (ORDER BY seconds)"
+_ACKNOWLEDGED = "count(*) FILTER (WHERE acknowledged_until IS NOT NULL)"
+_SHORTER = ", ".join(
+    f"count(*) FILTER (WHERE seconds < {minutes * 60})" for minutes in range(1, LONGEST_DELAY_MIN + 1)
+)
+_NOISE = f"""
+SELECT config_id, count(*), {_MEDIAN}, {_FLAPS}, {_ACKNOWLEDGED}, ARRAY[{_SHORTER}]
+  FROM ({_OPENED} AND config_id = ANY(%(ids)s)) AS opened GROUP BY config_id
+"""  # noqa: S608 - built from constants
+_DELIVERED = """
+  FROM alerting_alert AS alert
+  JOIN alerting_notification AS notification ON notification.alert_id = alert.id
+ WHERE alert.created >= %(since)s AND notification.status = 'DELIVERED'"""
+_MESSAGES = f"""
+SELECT alert.config_id, count(*) {_DELIVERED} AND alert.config_id = ANY(%(ids)s) GROUP BY alert.config_id
+"""
+
+
+def noise_since(now: datetime) -> datetime:
+    """The start of the period: ended alerts that retention has deleted are not counted."""
+    kept = settings.OPSAPI_ALERT_RETENTION_DAYS
+    return now - (min(PERIOD, timedelta(days=kept)) if kept else PERIOD)
+
+
+def noise_of(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, Noise]:
+    """The noise of each configuration, by its ID."""
+    ids = [config.id for config in configs]
+    parameters: dict[str, Any] = {"ids": ids, "since": noise_since(now), "flap": FLAP_WITHIN}
+    with connection.cursor() as cursor:
+        cursor.execute(_NOISE, parameters)
+        counted = {config_id: row for config_id, *row in cursor.fetchall()}
+        cursor.execute(_MESSAGES, parameters)
+        messages = dict(cursor.fetchall())
+    delays = shortest_delays(ids)
+    return {
+        config.id: _noise(config, counted.get(config.id), messages.get(config.id, 0), delays=delays, now=now)
+        for config in configs
+    }
+
+
+def _noise(
+    config: AlertConfig,
+    row: list[Any] | None,
+    messages: int,
+    *,
+    delays: Mapping[str, timedelta],
+    now: datetime,
+) -> Noise:
+    since = noise_since(now)
+    if row is None:
+        return Noise(since=since, until=now)
+    alerts, median, flaps, acknowledged, shorter = row
+    return Noise(
+        since=since,
+        until=now,
+        alerts=alerts,
+        per_week=alerts_per_week(alerts, since=since, created=config.created, until=now),
+        median=None if median is None else timedelta(seconds=float(median)),
+        flaps=flaps,
+        acknowledged=acknowledged,
+        messages=messages,
+        suggestion=suggest_delay(alerts, shorter, delay=delays.get(config.id, timedelta())),
+    )
+
+
+_OF_ROW = "config_id = alerting_alertconfig.id"
+_FIGURES: Mapping[str, str] = {
+    "alerts": f"SELECT count(*) FROM ({_OPENED} AND {_OF_ROW}) AS opened",  # noqa: S608 - constants
+    "median": f"SELECT coalesce({_MEDIAN}, 0) FROM ({_OPENED} AND {_OF_ROW}) AS opened",  # noqa: S608 - constants
+    "flaps": f"SELECT {_FLAPS} FROM ({_OPENED} AND {_OF_ROW}) AS opened",  # noqa: S608 - constants
+    "acknowledged": f"SELECT coalesce({_ACKNOWLEDGED}::float / nullif(count(*), 0), 0) "  # noqa: S608 - constants
+    f"FROM ({_OPENED} AND {_OF_ROW}) AS opened",
+    "messages": f"SELECT count(*) {_DELIVERED} AND alert.{_OF_ROW}",
+}
+
+
+class NoiseFigure(Expression):
+    """A figure of a configuration's noise, for sorting configurations."""
+
+    output_field = FloatField()
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
+        """The figure of the row of the statement, over the period before now."""
+        named = {"since": noise_since(clock.now()), "flap": FLAP_WITHIN}
+        return _positional(f"({_FIGURES[self.name]})", named)
+
+
+def _positional(statement: str, named: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
+    """The statement with parameters by position, as Django combines statements."""
+    first, *others = statement.split("%(")
+    parts, parameters = [first], list[Any]()
+    for other in others:
+        name, _, rest = other.partition(")s")
+        parameters.append(named[name])
+        parts.append(f"%s{rest}")
+    return "".join(parts), tuple(parameters)

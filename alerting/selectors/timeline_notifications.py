@@ -1,0 +1,189 @@
+"""Reads the notifications of an alert, and the facts by which delivery decides the pending notifications."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db.models import OuterRef, Q, QuerySet
+
+from alerting.choices import IncidentPart, NotificationStatus
+from alerting.models import Alert, AlertConfig, Notification, NotificationAttempt, NotificationSetting
+from alerting.notification_types import recipient_words
+from alerting.rules.delivery_policy import DeliveryVerdict, Mute, decide_delivery
+from alerting.rules.matchers import MatchSubject
+from alerting.rules.notification_reasons import NotificationExplanation, explain_notification
+from alerting.rules.timeline import Attempt, TimelineNotification
+from alerting.rules.windows import WindowRule, active_windows, muting
+from alerting.selectors.due_notifications import due_of
+from alerting.selectors.incidents import represented
+from alerting.selectors.notification_log import Origin, about_alert, origins_of
+from alerting.selectors.timeline_events import FIRST, NEWEST
+from alerting.selectors.windows import rules_since_start
+from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from opsapi.fields import JsonRows
+from opsapi.first_rows import ends_of
+
+PENDING = 50
+"""The most pending notifications that are shown in addition to the first and the newest of all."""
+MOST_ATTEMPTS = 20
+"""The most attempts shown of each notification, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineNotifications:
+    """The notifications to show, newest first.
+
+    `pending` come with their rows; `more` others are in the log. `setting_ids` are the settings of all
+    notifications of the alert.
+    """
+
+    shown: tuple[TimelineNotification, ...]
+    pending: tuple[tuple[Notification, TimelineNotification], ...]
+    setting_ids: frozenset[str]
+    more: int
+
+
+def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime) -> TimelineNotifications:
+    """The notifications of an alert, with recipients if the reader may see the configuration."""
+    of_alert = messages_of_alert(alert)
+    ends, between = ends_of(with_tries(of_alert), first=FIRST, newest=NEWEST)
+    pending = of_alert.filter(status=NotificationStatus.PENDING.value)
+    chosen = {row.id: row for row in (*ends, *with_tries(pending).order_by("due", "id")[:PENDING])}
+    ordered = sorted(chosen.values(), key=lambda row: (row.created, row.id), reverse=True)
+    origins = origins_of(ordered) if with_recipient else {}
+    notifications = [(row, shown_notification(row, origins.get(row.id), now)) for row in ordered]
+    return TimelineNotifications(
+        shown=tuple(notification for _, notification in notifications),
+        pending=tuple(
+            (row, notification)
+            for row, notification in notifications
+            if row.status == NotificationStatus.PENDING
+        ),
+        setting_ids=frozenset(of_alert.values_list("setting_id", flat=True).distinct()),
+        more=max(0, between - (len(chosen) - len(ends))),
+    )
+
+
+def messages_of_alert(alert: Alert) -> QuerySet[Notification]:
+    """The notifications of an alert, or the messages about its incident.
+
+    Without the lines that refer to these messages, and without changes that perhaps do not matter.
+    """
+    if not alert.incident_id:
+        return Notification.objects.filter(alert_id=alert.id)
+    folded = Q(part__isnull=False, part=IncidentPart.FOLDED.value)
+    undecided = Q(part__isnull=False, part=IncidentPart.CHANGE.value, status=NotificationStatus.PENDING.value)
+    return Notification.objects.filter(about_alert(alert.id)).exclude(folded | undecided)
+
+
+def with_tries(rows: QuerySet[Notification]) -> QuerySet[Notification]:
+    """The notifications with their newest attempts, as `shown_notification` needs them."""
+    attempts = NotificationAttempt.objects.filter(notification_id=OuterRef("id")).order_by("-number")
+    columns = ("number", "ended", "status", "reason", "latency_ms")
+    tries = JsonRows(attempts[:MOST_ATTEMPTS], **{column: column for column in columns})
+    return rows.annotate(tries_json=tries)
+
+
+def shown_notification(row: Any, origin: Origin | None, now: datetime) -> TimelineNotification:
+    """`row` is one of `with_tries`; without `origin` the recipient is not shown."""
+    return TimelineNotification(
+        id=row.id,
+        setting_id=row.setting_id,
+        type_name=row.type_name,
+        channel=row.channel,
+        address=(row.recipient or None) if origin else None,
+        kind=MessageKind(row.kind),
+        recipient=recipient_words(
+            type_name=row.type_name,
+            channel=ChannelType(row.channel) if row.channel else None,
+            recipient=row.recipient if origin else None,
+            place=origin.place if origin else "",
+        ),
+        status=NotificationStatus(row.status),
+        reason=row.reason,
+        created=row.created,
+        due=row.due,
+        latency_ms=row.latency_ms,
+        attempts=row.attempts,
+        being_sent=row.lease_until is not None and row.lease_until > now,
+        tries=tuple(_attempt(attempt) for attempt in reversed(row.tries_json)),
+        silenced_by=row.silenced_by,
+    )
+
+
+def _attempt(shown: dict[str, Any]) -> Attempt:
+    return Attempt(
+        number=shown["number"],
+        at=datetime.fromisoformat(shown["ended"]),
+        outcome=DeliveryStatus(shown["status"]),
+        reason=shown.get("reason"),
+        latency_ms=shown.get("latency_ms"),
+    )
+
+
+MOST_WINDOWS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryFacts:
+    """The facts of an alert that decide its pending notifications.
+
+    `represented` is the alert, or the first alert of its incident with the state of the incident. `settings`
+    include removed settings. `windows` mute the alert and were not over when it started.
+    """
+
+    alert: Alert
+    represented: Alert
+    config: AlertConfig | None
+    settings: Sequence[NotificationSetting]
+    windows: Sequence[WindowRule]
+    subject: MatchSubject
+
+    @property
+    def kept(self) -> list[NotificationSetting]:
+        """The settings that the configuration still has."""
+        return [setting for setting in self.settings if not setting.removed]
+
+
+def delivery_facts(alert: Alert) -> DeliveryFacts:
+    """Read the configuration of the alert, its settings, and the windows that mute the alert."""
+    windows, subject = rules_since_start(alert, most=MOST_WINDOWS)
+    settings = NotificationSetting.with_removed.filter(config_id=alert.config_id)
+    return DeliveryFacts(
+        alert=alert,
+        represented=represented(alert),
+        config=AlertConfig.objects.filter(id=alert.config_id).first(),
+        settings=list(settings.select_related("config").order_by("position", "id")),
+        windows=windows,
+        subject=subject,
+    )
+
+
+def verdict_of(row: Notification, facts: DeliveryFacts, *, now: datetime) -> DeliveryVerdict:
+    """The decision about a pending notification when it is due, by the rule of delivery."""
+    at = max(row.due, now)
+    # An incident is muted only while all its open alerts are, which delivery finds out.
+    active = None if row.incident_id else muting(active_windows(facts.windows, at), facts.subject)
+    due = replace(
+        due_of(row, facts.represented),
+        config_counts=facts.config is not None and facts.config.enabled,
+        setting_counts=row.setting_id in {setting.id for setting in facts.kept},
+        mute=Mute(active.window.id, active.until) if active else None,
+    )
+    return decide_delivery(due, at)
+
+
+def explanations_of(
+    notifications: Iterable[TimelineNotification],
+    verdicts: Mapping[str, DeliveryVerdict],
+    facts: DeliveryFacts,
+    *,
+    now: datetime,
+) -> dict[str, NotificationExplanation]:
+    """Why each notification was, or was not, sent, by its ID; `verdicts` of the pending notifications."""
+    windows = {window.id: window.name for window in facts.windows}
+    return {
+        each.id: explain_notification(each, verdicts.get(each.id), windows=windows, now=now)
+        for each in notifications
+    }

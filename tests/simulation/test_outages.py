@@ -1,0 +1,53 @@
+"""Twenty outages over 1,000 hosts: each receiver gets two messages, and one for each change that matters."""
+
+import pytest
+from django.db import transaction
+
+from accesslist.models import Project
+from alerting.models import Alert, Incident, Notification
+from tests.documents import ROOT
+from tests.hostile.budget import LONG
+from tests.integration.alerting.pipeline import Outside
+from tests.simulation.outages import FLEET, RECEIVERS, SHAPES, Outcome, Shape, prepare, run
+
+SMALL = 300
+"""The alerts of a shape that every run tries."""
+
+
+def expected(shape: Shape) -> Outcome:
+    names = [str(receiver["typeName"]) for receiver in RECEIVERS if shape.messages]
+    return Outcome(shape.alerts, shape.incidents, dict.fromkeys(names, shape.messages))
+
+
+@pytest.mark.django_db
+def test_each_outage_is_a_few_messages(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = Outside()
+    monkeypatch.setattr("alerting.delivery.deliver", outside.deliver)
+    config = prepare(project)
+    wrong = []
+    for shape in SHAPES:
+        if shape.alerts > SMALL and not LONG:
+            continue
+        with transaction.atomic():
+            outcome = run(project, config, shape, outside)
+            if outcome != expected(shape):
+                wrong.append((shape.words, outcome))
+            assert not Alert.objects.filter(status="OPEN").exists()
+            assert not Incident.objects.filter(ended=None).exists()
+            assert not Notification.objects.filter(status="PENDING").exists()
+            transaction.set_rollback(True)
+    assert wrong == []
+
+
+def test_there_are_twenty_shapes_over_a_thousand_hosts() -> None:
+    assert (len(SHAPES), len(FLEET)) == (20, 1_000)
+
+
+def test_no_receiver_gets_more_than_two_messages_and_the_changes_that_matter() -> None:
+    for shape in SHAPES:
+        assert len(shape.messages) - shape.messages.count("U") <= 2 * shape.incidents
+
+
+def test_the_page_about_grouping_has_a_row_for_each_shape() -> None:
+    page = (ROOT / "docs/grouping.md").read_text()
+    assert [shape.row for shape in SHAPES if shape.row not in page] == []

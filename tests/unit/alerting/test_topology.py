@@ -1,0 +1,211 @@
+"""Which alerts are one outage, what its root is, and which changes matter."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alerting.rules.topology import (
+    FIRST,
+    HEALED,
+    FleetThings,
+    IncidentChange,
+    OpenIncident,
+    Opening,
+    Picture,
+    Thing,
+    ThingKind,
+    change_that_matters,
+    covered_thing,
+    grouped,
+    kept_things,
+    picture,
+    root_words,
+    things_of,
+)
+from events.types import Target
+from tests.each import each
+
+START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
+WAIT = timedelta(seconds=15)
+AGENT = "MONITORING mon1"
+
+
+def host(number: int, **facts: str) -> frozenset[Thing]:
+    """The things of a host of an agent that watches all hosts."""
+    return things_of({"hostname": f"db{number}", "port": 27017, **facts}, AGENT)
+
+
+def opening(number: int, at: datetime = START, **facts: str) -> Opening:
+    return Opening(f"alert{number}", host(number, **facts), at)
+
+
+def incident(*openings: Opening, grown: datetime = START) -> OpenIncident:
+    things = frozenset(thing.key for one in openings for thing in one.things)
+    return OpenIncident("incident", things, grown)
+
+
+RELATED = {
+    "machine": ({"hostname": "DB1", "port": "27018"}, True),
+    "replica set": ({"replicaSetName": "rs0"}, True),
+    "replica set of that name in another cluster": ({"replicaSetName": "rs0", "clusterName": "c2"}, False),
+    "cluster": ({"clusterName": "c1"}, False),
+    "nothing": ({}, False),
+}
+
+
+@each("facts, joins", RELATED.values(), ids=RELATED)
+def test_a_late_alert_joins_an_incident_on_one_of_its_things(facts: dict[str, str], joins: bool) -> None:
+    known = incident(opening(1, replicaSetName="rs0"))
+    late = opening(2, START + 10 * WAIT, **facts)
+    assert [found for found, _ in grouped([late], [known], wait=WAIT)] == ["incident" if joins else None]
+
+
+def test_a_shard_and_its_cluster_are_related() -> None:
+    first = opening(1, replicaSetName="s0", shardName="s0", clusterName="C1")
+    late = opening(2, START + 10 * WAIT, replicaSetName="s1", shardName="s1", clusterName="c1")
+    assert grouped([late], [incident(first)], wait=WAIT)[0][0] == "incident"
+
+
+@each("waits, joined", [(1, "incident"), (2, None)], ids=["within the wait", "after it"])
+def test_an_agent_relates_what_opens_together(waits: int, joined: str | None) -> None:
+    late = opening(2, START + waits * WAIT)
+    assert grouped([late], [incident(opening(1))], wait=WAIT)[0][0] == joined
+
+
+def test_an_alert_joins_the_oldest_of_several_incidents() -> None:
+    both = [incident(opening(1)), OpenIncident("later", frozenset({"MACHINE:db1"}), START)]
+    assert grouped([opening(1)], both, wait=WAIT)[0][0] == "incident"
+
+
+FACTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "replicaSetName": st.sampled_from(["rs0", "rs1", "rs2"]),
+        "clusterName": st.sampled_from(["c0", "c1"]),
+        "shardName": st.sampled_from(["s0", "s1"]),
+    },
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), FACTS, st.booleans())))
+def test_every_alert_is_in_one_group_and_related_alerts_share_it(
+    drawn: list[tuple[int, dict[str, str], bool]],
+) -> None:
+    openings = [
+        Opening(
+            f"alert{place}",
+            things_of({"hostname": f"db{number}", "port": 1, **facts}, AGENT if watched else None),
+            START,
+        )
+        for place, (number, facts, watched) in enumerate(drawn)
+    ]
+    groups = [members for _, members in grouped(openings, [], wait=WAIT)]
+    assert sorted(one.alert_id for group in groups for one in group) == sorted(
+        one.alert_id for one in openings
+    )
+    for place, group in enumerate(groups):
+        things = {thing for one in group for thing in one.things}
+        for other in groups[place + 1 :]:
+            assert things.isdisjoint(thing for one in other for thing in one.things)
+
+
+FLEET = FleetThings.of(
+    [
+        *(host(number, replicaSetName="s0", shardName="s0", clusterName="c") for number in (1, 2, 3)),
+        *(host(number, replicaSetName="s1", shardName="s1", clusterName="c") for number in (4, 5, 6)),
+        host(7),
+    ]
+)
+
+
+def covered(*numbers: int) -> list[Thing | None]:
+    return [Thing(ThingKind.HOST, f"db{number}:27017") for number in numbers]
+
+
+def root(*numbers: int, said: Picture | None = None, first_is_open: bool = True) -> str:
+    return picture(covered(*numbers), FLEET, said=said, first_is_open=first_is_open).root
+
+
+ROOTS = {
+    "the first alert while nothing is wholly down": ((1, 2), FIRST),
+    "a replica set": ((1, 2, 3, 4), "REPLICA_SET:s0\x1fc"),
+    "a cluster": ((1, 2, 3, 4, 5, 6), "CLUSTER:c"),
+    "all hosts of an agent": ((1, 2, 3, 4, 5, 6, 7), f"AGENT:{AGENT}"),
+    "never a thing of one host": ((7,), FIRST),
+}
+
+
+@each("numbers, found", ROOTS.values(), ids=ROOTS)
+def test_the_root_is_the_largest_thing_that_is_wholly_down(numbers: tuple[int, ...], found: str) -> None:
+    assert root(*numbers) == found
+
+
+def test_an_alert_about_a_replica_set_covers_its_hosts() -> None:
+    about = covered_thing(Target.REPLICA_SET, things_of({"replicaSetName": "s0", "clusterName": "c"}))
+    assert picture([about], FLEET, said=None, first_is_open=True).root == "REPLICA_SET:s0\x1fc"
+
+
+def test_a_root_stays_until_all_its_hosts_have_recovered() -> None:
+    said = Picture(3, "REPLICA_SET:s0\x1fc")
+    assert root(3, 4, said=said) == said.root
+    assert root(4, said=said) == HEALED
+    assert root(4, 5, 6, said=said) == HEALED
+    assert root(4, 5, 6, said=Picture(6, HEALED)) == HEALED
+    assert root(4, 5, 6, said=Picture(1, HEALED)) == "REPLICA_SET:s1\x1fc"
+    assert root(1, 2, 3, 4, 5, 6, said=said) == "CLUSTER:c"
+
+
+def test_a_first_alert_that_ended_is_the_root_no_more() -> None:
+    said = Picture(2, FIRST)
+    assert root(2, said=said, first_is_open=False) == HEALED
+    assert root(2, 4, said=Picture(1, HEALED), first_is_open=False) == HEALED
+
+
+CHANGES = {
+    "a root is recognized": (Picture(3, "CLUSTER:c"), IncidentChange.ROOT_RECOGNIZED),
+    "members doubled": (Picture(4, FIRST), IncidentChange.MEMBERS_DOUBLED),
+    "fewer than doubled": (Picture(3, FIRST), None),
+    "the root healed": (Picture(1, HEALED), IncidentChange.ROOT_HEALED),
+    "some recovered": (Picture(1, FIRST), None),
+}
+
+
+@each("now, change", CHANGES.values(), ids=CHANGES)
+def test_changes_that_matter(now: Picture, change: IncidentChange | None) -> None:
+    assert change_that_matters(Picture(2, FIRST), now) == change
+
+
+@given(st.lists(st.sets(st.integers(1, 7), min_size=1), min_size=1))
+def test_changes_that_matter_are_few_however_often_hosts_change(steps: list[set[int]]) -> None:
+    """Each message is about something new: the root changes, or the members double."""
+    said = picture(covered(*sorted(steps[0])), FLEET, said=None, first_is_open=1 in steps[0])
+    for numbers in steps[1:]:
+        now = picture(covered(*sorted(numbers)), FLEET, said=said, first_is_open=1 in numbers)
+        if change_that_matters(said, now) is None:
+            assert now.root == said.root
+            assert now.members < 2 * said.members
+        else:
+            said = now
+    assert picture(covered(*sorted(steps[-1])), FLEET, said=said, first_is_open=True).members == len(
+        steps[-1]
+    )
+
+
+def test_an_incident_keeps_its_largest_things() -> None:
+    many = [f"HOST:db{number}:1" for number in range(3_000)]
+    kept = kept_things([*many, "CLUSTER:c"])
+    assert (len(kept), kept[0]) == (2_000, "CLUSTER:c")
+
+
+WORDS = {
+    "a replica set": ("REPLICA_SET:rs 0", "replica set rs 0"),
+    "of a cluster": ("SHARD:s0\x1fc", "shard s0 of cluster c"),
+    "an agent": ("AGENT:MONITORING mon1", "hosts of agent MONITORING mon1"),
+    "the first alert": (FIRST, None),
+}
+
+
+@each("key, words", WORDS.values(), ids=WORDS)
+def test_words_of_roots(key: str, words: str | None) -> None:
+    assert root_words(key) == words
