@@ -158,9 +158,12 @@ def test_a_maintenance_window_mutes(record: Rehearsal) -> None:
         updated=record.ago(25),
     )
     found = record.run()
-    (told,) = found["alerts"]["results"][0]["notifications"]
-    assert (told["due"], told["sent"]) == (wire_time(record.ago(20)), wire_time(record.ago(10)))
-    assert told["maintenanceWindowId"] == window.id
+    (notification,) = found["alerts"]["results"][0]["notifications"]
+    assert (notification["due"], notification["sent"]) == (
+        wire_time(record.ago(20)),
+        wire_time(record.ago(10)),
+    )
+    assert notification["maintenanceWindowId"] == window.id
     assert found["notifications"]["muted"] == 1
 
 
@@ -245,10 +248,10 @@ def test_people_are_named_by_their_addresses(record: Rehearsal, owner: ApiClient
     down_for_five_minutes(record)
     nobody = {"typeName": "GROUP", "roles": ["GROUP_OWNER"], "emailEnabled": True, "delayMin": 0}
     found = record.run(bodies.alert_config(notifications=[nobody]))
-    (told,) = found["alerts"]["results"][0]["notifications"]
-    assert told["recipients"] == []
-    assert told["reason"].startswith("no recipients")
-    assert "sent" not in told
+    (notification,) = found["alerts"]["results"][0]["notifications"]
+    assert notification["recipients"] == []
+    assert notification["reason"].startswith("no recipients")
+    assert "sent" not in notification
 
 
 def test_nothing_is_written(record: Rehearsal) -> None:

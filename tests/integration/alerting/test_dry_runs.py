@@ -57,7 +57,7 @@ KINDS: list[dict[str, Any]] = [
     ),
 ]
 ON_ONE_HOST = [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db1"}]
-Told = Counter[tuple[Any, ...]]
+MessageCounts = Counter[tuple[Any, ...]]
 
 
 class RecordedScene:
@@ -74,8 +74,8 @@ class RecordedScene:
     def _document(self, kind: dict[str, Any]) -> dict[str, Any]:
         random = self.random
         notifications = [
-            {**told, "delayMin": random.choice((0, 0, 2, 5)), "intervalMin": random.choice((7, 60))}
-            for told in random.choice(([WEBHOOK], [EMAIL], [WEBHOOK, EMAIL]))
+            {**notification, "delayMin": random.choice((0, 0, 2, 5)), "intervalMin": random.choice((7, 60))}
+            for notification in random.choice(([WEBHOOK], [EMAIL], [WEBHOOK, EMAIL]))
         ]
         narrow = "HOST" in kind["eventTypeName"] or "metricThreshold" in kind
         matchers = ON_ONE_HOST if narrow and random.random() < 0.3 else []
@@ -96,12 +96,12 @@ class RecordedScene:
 
     def play(self) -> None:
         """Run the pipeline for STEPS minutes."""
-        silent_until = -1
+        pause_until = -1
         for step in range(STEPS):
             now = self.end = START + step * MINUTE
-            if step > silent_until:
+            if step > pause_until:
                 if self.random.random() < 0.06:
-                    silent_until = step + 6
+                    pause_until = step + 6
                 else:
                     self._report(now)
             sweep(now)
@@ -159,7 +159,7 @@ def dry_alerts(found: DryRunResult) -> Iterator[tuple[Any, ...]]:
         yield (alert.target, alert.created, alert.opens, alert.ended, status, alert.value)
 
 
-def live_messages(config: AlertConfig) -> Told:
+def live_messages(config: AlertConfig) -> MessageCounts:
     """The delivered messages: target or event, begin, notification, kind and time."""
     places = {setting.id: setting.position for setting in config.settings.all()}
     rows = Notification.objects.filter(setting_id__in=places, status="DELIVERED").select_related("alert")
@@ -175,7 +175,7 @@ def live_messages(config: AlertConfig) -> Told:
     )
 
 
-def dry_messages(found: DryRunResult) -> Told:
+def dry_messages(found: DryRunResult) -> MessageCounts:
     """The same of a dry run."""
     about: list[tuple[Any, Any]] = [(alert.target, alert.created) for alert in found.alerts]
     about += [(event.id, None) for event in found.events]
@@ -187,14 +187,14 @@ def dry_messages(found: DryRunResult) -> Told:
     )
 
 
-def live_waiting(config: AlertConfig) -> Told:
+def live_waiting(config: AlertConfig) -> MessageCounts:
     """The messages that a window still holds back."""
     places = {setting.id: setting.position for setting in config.settings.all()}
     rows = Notification.objects.filter(setting_id__in=places, silenced_by__isnull=False, status="PENDING")
     return Counter((row.subject, places[row.setting_id], row.kind, row.silenced_by) for row in rows)
 
 
-def dry_waiting(found: DryRunResult) -> Told:
+def dry_waiting(found: DryRunResult) -> MessageCounts:
     """The same of a dry run."""
     return Counter(
         (alert.target, message.receiver.position, message.kind.value, message.window_id)
