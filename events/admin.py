@@ -142,7 +142,7 @@ class EventAdmin(ConsoleAdmin):
     diffs_json = staticmethod(json_field("diffs"))
     raw_json = staticmethod(json_field("raw"))
 
-    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
+    def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Events of projects and organizations that the operator can read."""
         return rows.filter(event_scope(visible_scope))
 

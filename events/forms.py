@@ -15,7 +15,7 @@ from events.types import EVENT_TYPES, Category, EventType
 from events.wording import in_words
 from opsapi.api.principal import Operator
 from opsapi.clock import parse_filter_time
-from opsapi.console.forms import UtcDateTimeField, line_field, themed
+from opsapi.console.forms import DateTimeText, line_field, themed
 from opsapi.ids import is_id
 
 _ANY = ("", "Any")
@@ -43,7 +43,7 @@ class Last(StrEnum):
         }[self]
 
 
-class FilterDateTime(UtcDateTimeField):
+class FilterDateTime(DateTimeText):
     """A UTC date-time as in the API, or a date, which means its first or last second."""
 
     def __init__(self, *, end_of_day: bool, **options: Any) -> None:

@@ -186,13 +186,9 @@ class AccessListEntryAdmin(ConsoleAdmin):
         """The keys that the list applies to. Operators who can see the entry can see the key."""
         return link(page_url(entry.api_key), entry.api_key) if entry.api_key else "keys with a global role"
 
-    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
+    def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Entries of keys with a role in a scope that the operator can read."""
-        return (
-            rows
-            if visible_scope.everything
-            else rows.filter(api_key_id__in=holders(visible_scope, "api_key_id"))
-        )
+        return rows.filter(api_key_id__in=holders(visible_scope, "api_key_id"))
 
 
 _SHOWN_ONCE = "console/new_key.html"
@@ -330,6 +326,6 @@ class ApiKeyAdmin(WithRoles):
         """The description of the key."""
         return key.desc
 
-    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
+    def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Keys with a role in a scope that the operator can read."""
-        return rows if visible_scope.everything else rows.filter(id__in=holders(visible_scope, "api_key_id"))
+        return rows.filter(id__in=holders(visible_scope, "api_key_id"))

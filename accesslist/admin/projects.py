@@ -100,9 +100,9 @@ class OrganizationAdmin(ConsoleAdmin):
         """The teams of the organization."""
         return link(list_url(Team, org__id__exact=org.id), "Its teams")
 
-    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
+    def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Organizations that the operator is a member of."""
-        return rows if visible_scope.everything else rows.filter(id__in=visible_scope.org_ids)
+        return rows.filter(id__in=visible_scope.org_ids)
 
     def shows(self, row: Any, visible_scope: VisibleScope) -> bool:
         """As `visible`, for a single row, without a query."""

@@ -105,10 +105,8 @@ class TeamAdmin(WithRoles):
     fields = ["id", "name", "org", "people", "created"]
     empty_text = "No teams yet."
 
-    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
+    def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Teams of the operator's organizations, and teams with roles that the operator can read."""
-        if visible_scope.everything:
-            return rows
         return rows.filter(Q(org_id__in=visible_scope.org_ids) | Q(id__in=holders(visible_scope, "team_id")))
 
     def scope_of(self, row: Team) -> Scope:

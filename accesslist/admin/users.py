@@ -241,8 +241,6 @@ class UserAdmin(WithRoles):
         """Whether the user must enter a code of a second factor."""
         return has_second_factor(user.id)
 
-    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
-        """All users if the operator reads everything, otherwise users of the operator's organizations."""
-        if visible_scope.everything:
-            return rows
+    def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
+        """Users of the operator's organizations."""
         return rows.filter(id__in=visible_users(sight_in(visible_scope)).values("id"))

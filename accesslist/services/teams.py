@@ -75,7 +75,7 @@ def team_create(
     users = _joining(members, _users(members, seen_in))
     team = Team.objects.create(org_id=org_id, created=now, **values)
     team.members.set(users)
-    team_changed(team=team, new=TeamDocument.stored(team), actor=actor, now=now)
+    _record_change(team=team, new=TeamDocument.stored(team), actor=actor, now=now)
     _joined(team, users, actor, now)
     return team
 
@@ -99,7 +99,7 @@ def team_update(
     actor_lock_in_turn(actor)
     if members is not None:
         members_lock_exclusive(team_id)
-    team = team_lock(team_id=team_id, org_id=org_id)
+    team = _lock(team_id=team_id, org_id=org_id)
     before = TeamDocument.stored(team)
     current = list(team.members.order_by("username_key"))
     wanted = current if members is None else _users(members, seen_in)
@@ -112,7 +112,7 @@ def team_update(
     left = [user for user in current if user not in staying]
     users_revoke(ids=[user.id for user in left], actor=actor, now=now)
     after = TeamDocument.stored(team)
-    team_changed(team=team, old=before, new=after, actor=actor, now=now)
+    _record_change(team=team, old=before, new=after, actor=actor, now=now)
     members_left(team, left, actor, now)
     _joined(team, joining, actor, now)
 
@@ -126,14 +126,14 @@ def team_delete(*, team_id: str, org_id: str, actor: Actor, now: datetime) -> No
     """
     actor_lock_in_turn(actor)
     members_lock_exclusive(team_id)
-    team = team_lock(team_id=team_id, org_id=org_id)
+    team = _lock(team_id=team_id, org_id=org_id)
     members = member_ids(team_id)
     facts, grants = TeamDocument.stored(team), grants_of(team)
     team_deleting.send(sender=Team, team=team, actor=actor, now=now)
     for group_id in dict.fromkeys(grant.group_id for grant in grants if grant.group_id):
         held = [grant for grant in grants if grant.group_id == group_id]
-        team_roles_changed(team=team, group_id=group_id, old=held, new=(), actor=actor, now=now)
-    team_changed(team=team, old=facts, actor=actor, now=now)
+        _record_roles(team=team, group_id=group_id, old=held, new=(), actor=actor, now=now)
+    _record_change(team=team, old=facts, actor=actor, now=now)
     team.delete()
     users_revoke(ids=members, actor=actor, now=now)
 
@@ -169,7 +169,7 @@ def team_users_add(
         ApiError: TEAM_NOT_FOUND, and the errors of `team_create`.
     """
     actor_lock_in_turn(actor)
-    team = team_lock(team_id=team_id, org_id=org_id)
+    team = _lock(team_id=team_id, org_id=org_id)
     added = _joining(members, _users(members, seen_in), set(team.members.all()))
     team.members.add(*added)
     _joined(team, added, actor, now)
@@ -184,14 +184,14 @@ def team_user_remove(*, team_id: str, org_id: str, user_id: str, actor: Actor, n
     """
     actor_lock_in_turn(actor)
     identities_lock_exclusive([user_id])
-    team = team_lock(team_id=team_id, org_id=org_id)
+    team = _lock(team_id=team_id, org_id=org_id)
     user = get_or_404(team.members.filter(id=user_id).first(), ErrorCode.USER_NOT_FOUND, user_id)
     team.members.remove(user)
     users_revoke(ids=[user_id], actor=actor, now=now)
     members_left(team, [user], actor, now)
 
 
-def team_lock(*, team_id: str, org_id: str) -> Team:
+def _lock(*, team_id: str, org_id: str) -> Team:
     """Lock the organization's team until the transaction ends, and return it.
 
     Raises:
@@ -342,13 +342,13 @@ def _replace(
     *, team: Team, group: Group, held: Sequence[Grant], wanted: Sequence[Grant], actor: Actor, now: datetime
 ) -> None:
     grants_replace(holder=team, current=held, wanted=wanted, actor=actor, now=now)
-    team_roles_changed(team=team, group_id=group.id, old=held, new=wanted, actor=actor, now=now)
+    _record_roles(team=team, group_id=group.id, old=held, new=wanted, actor=actor, now=now)
 
 
 Facts = Mapping[str, Any]
 
 
-def team_changed(
+def _record_change(
     *, team: Team, old: Facts | None = None, new: Facts | None = None, actor: Actor, now: datetime
 ) -> None:
     """Record that the team was created (no `old`), changed or deleted (no `new`), if anything changed."""
@@ -363,7 +363,7 @@ def members_left(team: Team, users: Iterable[User], actor: Actor, now: datetime)
     events_record(events=events, actor=actor, now=now, org_id=team.org_id)
 
 
-def team_roles_changed(
+def _record_roles(
     *, team: Team, group_id: str, old: Collection[Grant], new: Collection[Grant], actor: Actor, now: datetime
 ) -> None:
     """Record that the team's roles in the project were granted, changed or revoked, if they changed."""

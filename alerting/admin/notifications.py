@@ -152,10 +152,9 @@ class NotificationAdmin(ConsoleAdmin):
     ]
     empty_text = "No notifications yet. Alert configurations define who is notified."
 
-    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
+    def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Shows recipients of global configurations only to operators who can read these."""
-        seen = super().visible(rows, visible_scope)
-        return seen if visible_scope.everything else of_own_configs(seen)
+        return of_own_configs(super().visible_in_scope(rows, visible_scope))
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         visible_scope, origins = operator_of(request).visible_scope(), origins_of(rows)
@@ -249,10 +248,8 @@ class NotificationAttemptAdmin(ConsoleAdmin):
     fields = ["notification", "number", "ended", "outcome", "reason", "latency_ms"]
     empty_text = "No attempts yet."
 
-    def visible(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
-        seen = super().visible(rows, visible_scope)
-        if visible_scope.everything:
-            return seen
+    def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
+        seen = super().visible_in_scope(rows, visible_scope)
         return seen.filter(notification__in=of_own_configs(Notification.objects.all()))
 
     @admin.display(description="reason")

@@ -14,7 +14,7 @@ from alerting.serializers.alerts import AcknowledgementDocument
 from alerting.serializers.windows import WindowDocument
 from events.types import EVENT_TYPES, EventType
 from opsapi import clock
-from opsapi.console.forms import DocumentForm, LinesField, UtcDateTimeField
+from opsapi.console.forms import DateTimeText, DocumentForm, LinesField
 
 _PRESETS = [
     (AcknowledgementPreset.HOUR.value, "1 hour"),
@@ -33,7 +33,7 @@ class AcknowledgeForm(DocumentForm):
     until = forms.ChoiceField(
         label="For", choices=_PRESETS, initial=AcknowledgementPreset.HOUR.value, widget=forms.RadioSelect
     )
-    acknowledgedUntil = UtcDateTimeField(required=False, max_length=40, label="Custom time (UTC)")
+    acknowledgedUntil = DateTimeText(required=False, max_length=40, label="Custom time (UTC)")
     acknowledgementComment = LinesField(
         required=False,
         label="Comment",

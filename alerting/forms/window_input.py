@@ -9,16 +9,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from alerting.rules.matchers import hosts_matcher, matched_hosts
+from alerting.rules.recurrence import WEEKDAYS
 
-WEEKDAYS: Mapping[str, str] = {
-    "MO": "Monday",
-    "TU": "Tuesday",
-    "WE": "Wednesday",
-    "TH": "Thursday",
-    "FR": "Friday",
-    "SA": "Saturday",
-    "SU": "Sunday",
-}
 UTC_NAME = "UTC"
 _WEEKLY = re.compile(rf"FREQ=WEEKLY(?:;BYDAY=((?:{'|'.join(WEEKDAYS)})(?:,(?:{'|'.join(WEEKDAYS)}))*))?")
 

@@ -13,7 +13,6 @@ from accesslist.models import Project
 from alerting.forms.window_input import (
     REPEAT_WORDS,
     UTC_NAME,
-    WEEKDAYS,
     Repeat,
     in_zone,
     local_time,
@@ -22,13 +21,13 @@ from alerting.forms.window_input import (
     recurrence_shown,
     recurrence_typed,
 )
-from alerting.rules.recurrence import MAX_RRULE_LENGTH, TIME_ZONES
+from alerting.rules.recurrence import MAX_RRULE_LENGTH, TIME_ZONES, WEEKDAYS
 from alerting.rules.windows import MuteExtent
 from alerting.selectors.window_previews import ShownWindow, mute_extent, shown_window
 from alerting.serializers.windows import WindowChange, WindowDocument
 from events.types import ALERT_CATEGORIES
 from opsapi import clock
-from opsapi.console.forms import DocumentForm, LinesField, UtcDateTimeField
+from opsapi.console.forms import DateTimeText, DocumentForm, LinesField
 
 _CATEGORIES = [(category.value, category.value) for category in ALERT_CATEGORIES]
 _PERIOD = ("Period", ["startDate", "endDate", "timeZone", "repeat", "weekdays", "rrule"])
@@ -46,8 +45,8 @@ class WindowFields(DocumentForm):
     class Media:
         css = {"all": ["console/windows.css"]}
 
-    startDate = UtcDateTimeField(label="Start", help_text="Notifications are muted from this time.")
-    endDate = UtcDateTimeField(label="End", help_text="Notifications are sent again from this time.")
+    startDate = DateTimeText(label="Start", help_text="Notifications are muted from this time.")
+    endDate = DateTimeText(label="End", help_text="Notifications are sent again from this time.")
     timeZone = forms.ChoiceField(
         label="Time zone",
         required=False,

@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
                 ('id', opsapi.fields.PrimaryIdField(db_collation='C', default=opsapi.ids.new_id, editable=False, max_length=24, primary_key=True, serialize=False)),
                 ('config_id', opsapi.fields.IdField(db_collation='C', max_length=24)),
                 ('lead_id', opsapi.fields.IdField(db_collation='C', max_length=24)),
-                ('things', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(db_collation='C'), default=list, size=None)),
+                ('units', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(db_collation='C'), default=list, size=None)),
                 ('created', models.DateTimeField()),
                 ('grown', models.DateTimeField(help_text='When an alert last joined.')),
                 ('ended', models.DateTimeField(null=True)),
@@ -61,10 +61,6 @@ class Migration(migrations.Migration):
             model_name='notification',
             name='said_root',
             field=models.CharField(help_text='The root that it names.', max_length=500, null=True),
-        ),
-        migrations.AddIndex(
-            model_name='alert',
-            index=models.Index(condition=models.Q(('incident_id__isnull', False)), fields=['incident_id', 'status'], name='alert_incident'),
         ),
         migrations.AddField(
             model_name='incident',

@@ -12,7 +12,7 @@ class Incident(models.Model):
     """An outage: related alerts of a configuration in a project, whose messages are sent together.
 
     It ends with its last open alert. Its messages are notifications of `lead_id`, its first alert. Alerts and
-    notifications refer to it by ID. `things` are the keys of what its alerts concern (`rules.topology`).
+    notifications refer to it by ID. `units` are the keys of what its alerts concern (`rules.topology`).
     """
 
     id = PrimaryIdField()
@@ -21,7 +21,7 @@ class Incident(models.Model):
     )
     config_id = IdField()
     lead_id = IdField()
-    things = ArrayField(models.TextField(db_collation="C"), default=list)
+    units = ArrayField(models.TextField(db_collation="C"), default=list)
     created = models.DateTimeField()
     grown = models.DateTimeField(help_text="When an alert last joined.")
     ended = models.DateTimeField(null=True)

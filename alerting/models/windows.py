@@ -45,6 +45,7 @@ class MaintenanceWindow(models.Model):
             models.Index(fields=["group", "end"], name="window_group_end"),
             # Windows of all projects that have not ended, for the start page of the console.
             models.Index(fields=["end"], name="window_end"),
+            # Windows of a project that recur: they can be in effect after their first end.
             models.Index(fields=["group"], name="window_recurring", condition=Q(recurrence__isnull=False)),
         ]
 

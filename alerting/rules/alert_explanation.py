@@ -106,8 +106,8 @@ def condition_detail(state: ConditionState, view: ConfigView | None) -> str:
     """The condition in words, or why it is not shown."""
     if state is ConditionState.HIDDEN:
         return HIDDEN_CONDITION
-    if view is None:
-        return "The alert configuration was deleted, so its condition is not recorded."
+    if view is None or state is ConditionState.DELETED:
+        return "The alert configuration was deleted, so its condition is not shown."
     words = condition_words(
         view.event_type,
         matchers=view.matchers,

@@ -44,16 +44,19 @@ _PARTS: Mapping[str, Sequence[str]] = {
     "YEARLY": ("BYDAY", "BYMONTHDAY", "BYMONTH"),
 }
 """The parts of each frequency that select days. Every frequency has INTERVAL, COUNT, UNTIL and WKST, too."""
-_DAYS: Mapping[str, rrule.weekday] = {
-    "MO": rrule.MO,
-    "TU": rrule.TU,
-    "WE": rrule.WE,
-    "TH": rrule.TH,
-    "FR": rrule.FR,
-    "SA": rrule.SA,
-    "SU": rrule.SU,
+WEEKDAYS: Final[Mapping[str, str]] = {
+    "MO": "Monday",
+    "TU": "Tuesday",
+    "WE": "Wednesday",
+    "TH": "Thursday",
+    "FR": "Friday",
+    "SA": "Saturday",
+    "SU": "Sunday",
 }
-_DAY = re.compile(r"([+-]?[0-9]{1,2})?(MO|TU|WE|TH|FR|SA|SU)", re.ASCII)
+"""The weekdays of RFC 5545 in order, with their names."""
+_DAYS = {day: rrule.weekday(number) for number, day in enumerate(WEEKDAYS)}
+_DAY_WORDS = tuple(WEEKDAYS.values())
+_DAY = re.compile(rf"([+-]?[0-9]{{1,2}})?({'|'.join(WEEKDAYS)})", re.ASCII)
 _UNTIL = re.compile(r"[0-9]{8}(T[0-9]{6}Z)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,3}", re.ASCII)
 _LEAP_YEAR = 2000
@@ -82,7 +85,9 @@ class Occurrence(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class RecurrenceRule:
+    """A parsed RRULE."""
+
     frequency: str
     interval: int
     count: int | None
@@ -130,7 +135,7 @@ def time_zone(name: str) -> ZoneInfo:
 
 
 @lru_cache(maxsize=1024)
-def parse_rrule(text: str) -> _Rule:
+def parse_rrule(text: str) -> RecurrenceRule:
     """Return the rule that a text in the form of RFC 5545, section 3.3.10, describes.
 
     Raises:
@@ -154,7 +159,7 @@ def parse_rrule(text: str) -> _Rule:
         _until(parts["UNTIL"], UTC)
     options = _options(parts, frequency)
     _check_numbered_days(options)
-    return _Rule(
+    return RecurrenceRule(
         frequency=frequency,
         interval=_whole("INTERVAL", parts, _MOST_INTERVAL) or 1,
         count=_whole("COUNT", parts, _MOST_COUNT),
@@ -251,7 +256,6 @@ def _overlap_fault(start: datetime, end: datetime, recurrence: Recurrence) -> tu
 
 
 _FREQUENCY_WORDS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
-_DAY_WORDS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def recurrence_words(recurrence: Recurrence) -> str:
@@ -276,7 +280,7 @@ def _local(moment: datetime, zone: ZoneInfo) -> datetime:
     return moment.astimezone(zone).replace(tzinfo=None, fold=0, microsecond=0)
 
 
-def _aligned(rule: _Rule, first: datetime, earliest: datetime) -> datetime:
+def _aligned(rule: RecurrenceRule, first: datetime, earliest: datetime) -> datetime:
     """A start of the rule that has the same occurrences from `earliest` on, and few before."""
     if earliest <= first:
         return first

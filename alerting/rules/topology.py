@@ -1,7 +1,7 @@
 """Which alerts are one outage, what its root is, and which of its changes matter (docs/grouping.md). Pure.
 
-A *thing* is a part of the fleet that agents report: a host, a machine, a replica set, a shard, a cluster, or
-the hosts of an agent. Alerts that concern the same thing are related.
+A *unit* is a part of the fleet that agents report: a host, a machine, a replica set, a shard, a cluster, or
+the hosts of an agent. Alerts that concern the same unit are related.
 """
 
 from collections import Counter, defaultdict
@@ -15,8 +15,8 @@ from typing import Any
 from events.types import Target
 
 
-class ThingKind(StrEnum):
-    """The kinds of things. Of two things with the same hosts, the earlier kind is the root."""
+class UnitKind(StrEnum):
+    """The kinds of units. Of two units with the same hosts, the earlier kind is the root."""
 
     HOST = "HOST"
     MACHINE = "MACHINE"
@@ -26,14 +26,14 @@ class ThingKind(StrEnum):
     AGENT = "AGENT"
 
 
-_RANK = {kind: rank for rank, kind in enumerate(ThingKind)}
+_RANK = {kind: rank for rank, kind in enumerate(UnitKind)}
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class FleetUnit:
     """A part of the fleet of one project; `name` is unique for its kind."""
 
-    kind: ThingKind
+    kind: UnitKind
     name: str
 
     @property
@@ -41,48 +41,48 @@ class Thing:
         return f"{self.kind.value}:{self.name}"
 
     @classmethod
-    def of_key(cls, key: str) -> "Thing":
+    def of_key(cls, key: str) -> "FleetUnit":
         kind, _, name = key.partition(":")
-        return cls(ThingKind(kind), name)
+        return cls(UnitKind(kind), name)
 
 
-def things_of(facts: Mapping[str, Any], agent: str | None = None) -> frozenset[Thing]:
-    """The things that an alert or a host concerns, from its facts under their wire names.
+def units_of(facts: Mapping[str, Any], agent: str | None = None) -> frozenset[FleetUnit]:
+    """The units that an alert or a host concerns, from its facts under their wire names.
 
     `agent` is the agent that reports the host.
     """
     hostname, cluster = facts.get("hostname"), _name(facts.get("clusterName"))
-    found = {Thing(ThingKind.AGENT, agent)} if agent else set()
+    found = {FleetUnit(UnitKind.AGENT, agent)} if agent else set()
     if hostname:
-        found.add(Thing(ThingKind.MACHINE, _name(hostname)))
+        found.add(FleetUnit(UnitKind.MACHINE, _name(hostname)))
         if (port := facts.get("port")) is not None:
-            found.add(Thing(ThingKind.HOST, f"{_name(hostname)}:{port}"))
+            found.add(FleetUnit(UnitKind.HOST, f"{_name(hostname)}:{port}"))
     if name := facts.get("replicaSetName"):
-        found.add(Thing(ThingKind.REPLICA_SET, _within(name, cluster)))
+        found.add(FleetUnit(UnitKind.REPLICA_SET, _within(name, cluster)))
     if cluster:
-        found.add(Thing(ThingKind.CLUSTER, cluster))
+        found.add(FleetUnit(UnitKind.CLUSTER, cluster))
         if shard := facts.get("shardName"):
-            found.add(Thing(ThingKind.SHARD, _within(shard, cluster)))
+            found.add(FleetUnit(UnitKind.SHARD, _within(shard, cluster)))
     return frozenset(found)
 
 
-_COVERING: Mapping[Target, Sequence[ThingKind]] = {
-    Target.HOST: (ThingKind.HOST,),
-    Target.HOST_METRIC: (ThingKind.HOST,),
-    Target.REPLICA_SET: (ThingKind.REPLICA_SET,),
-    Target.CLUSTER: (ThingKind.SHARD, ThingKind.CLUSTER),
-    Target.AGENT: (ThingKind.AGENT,),
+_COVERING: Mapping[Target, Sequence[UnitKind]] = {
+    Target.HOST: (UnitKind.HOST,),
+    Target.HOST_METRIC: (UnitKind.HOST,),
+    Target.REPLICA_SET: (UnitKind.REPLICA_SET,),
+    Target.CLUSTER: (UnitKind.SHARD, UnitKind.CLUSTER),
+    Target.AGENT: (UnitKind.AGENT,),
 }
 
 
-def covered_thing(target: Target, things: AbstractSet[Thing]) -> Thing | None:
-    """The thing that an alert on such a target is about; None for an alert about the project."""
-    by_kind = {thing.kind: thing for thing in things}
+def covered_unit(target: Target, units: AbstractSet[FleetUnit]) -> FleetUnit | None:
+    """The unit that an alert on such a target is about; None for an alert about the project."""
+    by_kind = {unit.kind: unit for unit in units}
     return next((by_kind[kind] for kind in _COVERING.get(target, ()) if kind in by_kind), None)
 
 
 def agent_name(agent_type: str, hostname: str) -> str:
-    """The name of an agent as a thing."""
+    """The name of an agent as a unit."""
     return f"{agent_type} {_name(hostname)}"
 
 
@@ -102,19 +102,19 @@ def _name(text: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """An alert that opens at `at`, and the things that it concerns."""
+    """An alert that opens at `at`, and the units that it concerns."""
 
     alert_id: str
-    things: frozenset[Thing]
+    units: frozenset[FleetUnit]
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class OpenIncident:
-    """An incident that has not ended: the keys of its things, and when an alert last joined."""
+    """An incident that has not ended: the keys of its units, and when an alert last joined."""
 
     id: str
-    things: frozenset[str]
+    units: frozenset[str]
     grown: datetime
 
 
@@ -123,7 +123,7 @@ def grouped(
 ) -> list[tuple[str | None, list[Opening]]]:
     """Return the openings in groups, each with the incident that it joins, None for a new one.
 
-    Related openings are a group. It joins the first of `incidents` with an alert on one of its things. An
+    Related openings are a group. It joins the first of `incidents` with an alert on one of its units. An
     agent can watch hosts that have nothing else in common, so it relates only alerts that open within `wait`
     of each other.
     """
@@ -131,7 +131,7 @@ def grouped(
 
 
 def _components(openings: Sequence[Opening]) -> list[list[Opening]]:
-    first_with: dict[Thing, int] = {}
+    first_with: dict[FleetUnit, int] = {}
     leader = list(range(len(openings)))
 
     def find(place: int) -> int:
@@ -141,9 +141,9 @@ def _components(openings: Sequence[Opening]) -> list[list[Opening]]:
         return place
 
     for place, opening in enumerate(openings):
-        for thing in opening.things:
-            one, other = find(first_with.setdefault(thing, place)), find(place)
-            leader[max(one, other)] = min(one, other)
+        for unit in opening.units:
+            earlier, later = find(first_with.setdefault(unit, place)), find(place)
+            leader[max(earlier, later)] = min(earlier, later)
     groups: dict[int, list[Opening]] = defaultdict(list)
     for place, opening in enumerate(openings):
         groups[find(place)].append(opening)
@@ -151,60 +151,60 @@ def _components(openings: Sequence[Opening]) -> list[list[Opening]]:
 
 
 def _joined(group: Sequence[Opening], incidents: Sequence[OpenIncident], wait: timedelta) -> str | None:
-    things = {thing for opening in group for thing in opening.things}
-    keys = {thing.key for thing in things if thing.kind is not ThingKind.AGENT}
-    agents = {thing.key for thing in things if thing.kind is ThingKind.AGENT}
+    units = {unit for opening in group for unit in opening.units}
+    keys = {unit.key for unit in units if unit.kind is not UnitKind.AGENT}
+    agents = {unit.key for unit in units if unit.kind is UnitKind.AGENT}
     at = min(opening.at for opening in group)
     for incident in incidents:
-        if not keys.isdisjoint(incident.things):
+        if not keys.isdisjoint(incident.units):
             return incident.id
-        if at <= incident.grown + wait and not agents.isdisjoint(incident.things):
+        if at <= incident.grown + wait and not agents.isdisjoint(incident.units):
             return incident.id
     return None
 
 
-MOST_THINGS = 2_000
-"""The most things that an incident keeps, the largest kinds first."""
+MOST_UNITS = 2_000
+"""The most units that an incident keeps, the largest kinds first."""
 
 
-def kept_things(things: Iterable[str]) -> list[str]:
+def kept_units(units: Iterable[str]) -> list[str]:
     """The keys that an incident keeps, of the keys of all its alerts."""
-    ordered = sorted(set(things), key=lambda key: (-_RANK[Thing.of_key(key).kind], key))
-    return ordered[:MOST_THINGS]
+    ordered = sorted(set(units), key=lambda key: (-_RANK[FleetUnit.of_key(key).kind], key))
+    return ordered[:MOST_UNITS]
 
 
 # --- the root -----------------------------------------------------------------------------------------
 
 FIRST = "FIRST"
-"""The root of an incident in which no larger thing is wholly affected: its first alert."""
+"""The root of an incident in which no larger unit is wholly affected: its first alert."""
 HEALED = ""
 """The root of an incident whose root has recovered while other alerts are open."""
 
 
 @dataclass(frozen=True, slots=True)
-class FleetThings:
-    """The hosts of each thing of a project; hosts are numbers."""
+class FleetUnits:
+    """The hosts of each unit of a project; hosts are numbers."""
 
-    hosts: Mapping[Thing, frozenset[int]] = field(default_factory=dict)
+    hosts: Mapping[FleetUnit, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, hosts: Iterable[AbstractSet[Thing]]) -> "FleetThings":
-        """The fleet of these hosts, of each the things that it belongs to."""
-        found: dict[Thing, set[int]] = defaultdict(set)
-        for number, things in enumerate(hosts):
-            for thing in things:
-                found[thing].add(number)
-        return cls({thing: frozenset(numbers) for thing, numbers in found.items()})
+    def of(cls, hosts: Iterable[AbstractSet[FleetUnit]]) -> "FleetUnits":
+        """The fleet of these hosts, of each the units that it belongs to."""
+        found: dict[FleetUnit, set[int]] = defaultdict(set)
+        for number, units in enumerate(hosts):
+            for unit in units:
+                found[unit].add(number)
+        return cls({unit: frozenset(numbers) for unit, numbers in found.items()})
 
-    def size(self, thing: Thing) -> int:
-        return len(self.hosts.get(thing, ()))
+    def size(self, unit: FleetUnit) -> int:
+        return len(self.hosts.get(unit, ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
     """What a message says about an incident: the number of its open alerts, and the root.
 
-    `root` is the key of a thing, FIRST or HEALED.
+    `root` is the key of a unit, FIRST or HEALED.
     """
 
     members: int
@@ -212,47 +212,47 @@ class Picture:
 
 
 def picture(
-    covered: Sequence[Thing | None], fleet: FleetThings, *, said: Picture | None, first_is_open: bool
+    covered: Sequence[FleetUnit | None], fleet: FleetUnits, *, said: Picture | None, first_is_open: bool
 ) -> Picture:
-    """The incident as a message shows it now; `covered` are the things of its open alerts.
+    """The incident as a message shows it now; `covered` are the units of its open alerts.
 
-    The root is the largest thing of at least two hosts that is wholly affected, or the first alert. A root
-    that was said stays until all its hosts have recovered, or a larger thing is wholly affected.
+    The root is the largest unit of at least two hosts that is wholly affected, or the first alert. A root
+    that was said stays until all its hosts have recovered, or a larger unit is wholly affected.
     """
-    affected = {number for thing in covered if thing for number in fleet.hosts.get(thing, ())}
+    affected = {number for unit in covered if unit for number in fleet.hosts.get(unit, ())}
     largest = _largest(affected, fleet)
     return Picture(len(covered), _root(largest, affected, fleet, said, first_is_open=first_is_open))
 
 
 def _root(
-    largest: Thing | None,
+    largest: FleetUnit | None,
     affected: AbstractSet[int],
-    fleet: FleetThings,
+    fleet: FleetUnits,
     said: Picture | None,
     *,
     first_is_open: bool,
 ) -> str:
     if said and said.root not in {FIRST, HEALED}:
-        known = Thing.of_key(said.root)
+        known = FleetUnit.of_key(said.root)
         if largest and fleet.size(largest) > fleet.size(known):
             return largest.key
         lasts = not affected.isdisjoint(fleet.hosts.get(known, frozenset()))
         return said.root if lasts else HEALED
-    # Of many things that were down, the next is no new root when the first has recovered.
+    # Of many units that were down, the next is no new root when the first has recovered.
     if largest and not (said and said.root == HEALED and fleet.size(largest) <= said.members):
         return largest.key
     return FIRST if first_is_open and (said is None or said.root == FIRST) else HEALED
 
 
-def _largest(affected: AbstractSet[int], fleet: FleetThings) -> Thing | None:
+def _largest(affected: AbstractSet[int], fleet: FleetUnits) -> FleetUnit | None:
     counts = Counter(
         {
-            thing: len(numbers)
-            for thing, numbers in fleet.hosts.items()
+            unit: len(numbers)
+            for unit, numbers in fleet.hosts.items()
             if len(numbers) > 1 and numbers <= affected
         }
     )
-    return min(counts, key=lambda thing: (-counts[thing], _RANK[thing.kind], thing.name), default=None)
+    return min(counts, key=lambda unit: (-counts[unit], _RANK[unit.kind], unit.name), default=None)
 
 
 # --- changes that matter ------------------------------------------------------------------------------
@@ -275,13 +275,13 @@ def change_that_matters(said: Picture, now: Picture) -> IncidentChange | None:
 
 # --- words --------------------------------------------------------------------------------------------
 
-_WORDS: Mapping[ThingKind, str] = {
-    ThingKind.HOST: "host",
-    ThingKind.MACHINE: "machine",
-    ThingKind.REPLICA_SET: "replica set",
-    ThingKind.SHARD: "shard",
-    ThingKind.CLUSTER: "cluster",
-    ThingKind.AGENT: "hosts of agent",
+_WORDS: Mapping[UnitKind, str] = {
+    UnitKind.HOST: "host",
+    UnitKind.MACHINE: "machine",
+    UnitKind.REPLICA_SET: "replica set",
+    UnitKind.SHARD: "shard",
+    UnitKind.CLUSTER: "cluster",
+    UnitKind.AGENT: "hosts of agent",
 }
 
 
@@ -289,6 +289,6 @@ def root_words(root: str) -> str | None:
     """The root in words, `replica set rs0`; None for the first alert, and if the root has recovered."""
     if root in {FIRST, HEALED}:
         return None
-    thing = Thing.of_key(root)
-    name, _, cluster = thing.name.partition(_SEPARATOR)
-    return f"{_WORDS[thing.kind]} {name}" + (f" of cluster {cluster}" if cluster else "")
+    unit = FleetUnit.of_key(root)
+    name, _, cluster = unit.name.partition(_SEPARATOR)
+    return f"{_WORDS[unit.kind]} {name}" + (f" of cluster {cluster}" if cluster else "")

@@ -109,7 +109,7 @@ def explained_condition(
     """Compare the condition of the configuration with the facts of the alert."""
     state = _state(facts, view, sees_config=sees_config)
     detail = condition_detail(state, view)
-    if view is None:
+    if view is None or state is ConditionState.DELETED:
         return ExplainedCondition(state=state, detail=detail)
     value = first_value(facts.alert)
     return ExplainedCondition(
@@ -124,7 +124,7 @@ def _state(facts: DeliveryFacts, view: ConfigView | None, *, sees_config: bool) 
     alert, config = facts.alert, facts.config
     if not sees_config:
         return ConditionState.HIDDEN
-    if config is None or view is None:
+    if config is None or view is None or config.deleted is not None:
         return ConditionState.DELETED
     # A change of the condition ends the alerts of the configuration at the same moment.
     if alert.resolved is not None and config.updated >= alert.resolved:

@@ -12,15 +12,15 @@ from alerting.choices import AlertStatus, IncidentPart
 from alerting.models import Alert, Incident, Notification
 from alerting.rules.delivery_policy import Mute
 from alerting.rules.topology import (
-    FleetThings,
+    FleetUnit,
+    FleetUnits,
     Picture,
-    Thing,
     agent_name,
     change_that_matters,
-    covered_thing,
+    covered_unit,
     picture,
     root_words,
-    things_of,
+    units_of,
 )
 from alerting.selectors.windows import mutes_of
 from automation.models import Host
@@ -33,17 +33,17 @@ _HOST_FACTS = ("hostname", "port", "replica_set_name", "cluster_name", "shard_na
 
 @dataclass(frozen=True, slots=True)
 class IncidentView:
-    """An incident: its open alerts, the oldest first, their things by alert id, and the fleet around them."""
+    """An incident: its open alerts, the oldest first, their units by alert id, and the fleet around them."""
 
     incident: Incident
     open: Sequence[Alert]
-    things: Mapping[str, frozenset[Thing]]
-    fleet: FleetThings
+    units: Mapping[str, frozenset[FleetUnit]]
+    fleet: FleetUnits
 
     def picture(self, said: Picture | None) -> Picture:
         """What a message says now, after `said`."""
         covered = [
-            covered_thing(EVENT_TYPES[EventType(alert.event_type)].target, self.things[alert.id])
+            covered_unit(EVENT_TYPES[EventType(alert.event_type)].target, self.units[alert.id])
             for alert in self.open
         ]
         first_is_open = any(alert.id == self.incident.lead_id for alert in self.open)
@@ -198,21 +198,21 @@ def incident_views(ids: Collection[str], alerts: Iterable[Alert]) -> dict[str, I
     for alert in sorted(alerts, key=lambda alert: (alert.created, alert.id)):
         if alert.incident_id in members and alert.status == AlertStatus.OPEN.value:
             members[alert.incident_id].append(alert)
-    things = alert_things([alert for found in members.values() for alert in found])
-    fleets = {group_id: _fleet_things(group_id) for group_id in {row.group_id for row in rows.values()}}
+    units = alert_units([alert for found in members.values() for alert in found])
+    fleets = {group_id: _fleet_units(group_id) for group_id in {row.group_id for row in rows.values()}}
     return {
-        incident_id: IncidentView(row, members[incident_id], things, fleets[row.group_id])
+        incident_id: IncidentView(row, members[incident_id], units, fleets[row.group_id])
         for incident_id, row in rows.items()
     }
 
 
-def alert_things(alerts: Collection[Alert]) -> dict[str, frozenset[Thing]]:
-    """The things that alerts concern, by alert id; one query, however many alerts."""
+def alert_units(alerts: Collection[Alert]) -> dict[str, frozenset[FleetUnit]]:
+    """The units that alerts concern, by alert id; one query, however many alerts."""
     host_ids = {alert.facts["hostId"] for alert in alerts if alert.facts.get("hostId")}
     columns = ("id", "reported_by__agent_type", "reported_by__hostname")
     hosts = Host.objects.filter(Among("id", host_ids), reported_by__isnull=False).values_list(*columns)
     agents = {host_id: agent_name(kind, name) for host_id, kind, name in hosts if kind} if host_ids else {}
-    return {alert.id: things_of(alert.facts, _agent(alert, agents)) for alert in alerts}
+    return {alert.id: units_of(alert.facts, _agent(alert, agents)) for alert in alerts}
 
 
 def _agent(alert: Alert, agents: Mapping[str, str]) -> str | None:
@@ -222,11 +222,11 @@ def _agent(alert: Alert, agents: Mapping[str, str]) -> str | None:
     return agents.get(facts.get("hostId") or "")
 
 
-def _fleet_things(group_id: str) -> FleetThings:
+def _fleet_units(group_id: str) -> FleetUnits:
     columns = (*_HOST_FACTS, "reported_by__agent_type", "reported_by__hostname")
     rows = Host.objects.filter(group_id=group_id, last_report__isnull=False).values_list(*columns)
-    return FleetThings.of(
-        things_of(
+    return FleetUnits.of(
+        units_of(
             dict(
                 zip(("hostname", "port", "replicaSetName", "clusterName", "shardName"), row[:5], strict=True)
             ),

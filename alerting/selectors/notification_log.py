@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Case, CharField, Exists, Expression, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Exists, Expression, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import NullIf
 
 from accesslist.models import Team
@@ -43,8 +43,9 @@ def alert_notifications(alert_id: str, *, with_recipients: bool) -> QuerySet[Not
 def about_alert(alert_id: str) -> Q:
     """The notifications of an alert, and the messages about its incident."""
     incident = Alert.objects.filter(id=alert_id).values("incident_id")
-    lead = Incident.objects.filter(id__in=incident).values("lead_id")
-    return Q(alert_id=alert_id) | Q(alert_id__in=lead)
+    lead = Incident.objects.filter(id=Subquery(incident)).values("lead_id")
+    # Scalar subqueries, because PostgreSQL reads the whole table for OR with IN (SELECT …).
+    return Q(alert_id=alert_id) | Q(alert_id=Subquery(lead))
 
 
 def alert_notification(alert_id: str, notification_id: str) -> Notification | None:

@@ -28,6 +28,7 @@ from alerting.selectors.timeline_notifications import (
     verdict_of,
     with_tries,
 )
+from opsapi.fields import Among
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,10 @@ def _by_setting(
 ) -> dict[str, NotificationExplanation]:
     is_delivered = When(status=NotificationStatus.DELIVERED.value, then=Value(0))
     first = Case(is_delivered, default=Value(1), output_field=IntegerField())
-    chosen = list(with_tries(rows).order_by("setting_id", first, "-created", "-id").distinct("setting_id"))
+    # First the ids: PostgreSQL would read the attempts of all rows before it leaves rows out.
+    chosen_rows = rows.order_by("setting_id", first, "-created", "-id").distinct("setting_id")
+    ids = list(chosen_rows.values_list("id", flat=True))
+    chosen = list(with_tries(Notification.objects.filter(Among("id", ids))))
     origins = origins_of(chosen)
     pending = [row for row in chosen if row.status == NotificationStatus.PENDING]
     shown = [shown_notification(row, origins.get(row.id), now) for row in chosen]

@@ -87,7 +87,7 @@ class ExplainedConditionDocument(Document):
     state = serializers.ChoiceField(
         [state.value for state in ConditionState],
         help_text="SAME: it opened the alert. PERHAPS_CHANGED: the configuration was changed after the alert "
-        "ended, and the current condition is shown. DELETED: it is not recorded. HIDDEN: it belongs to a "
+        "ended, and the current condition is shown. DELETED: it is not shown. HIDDEN: it belongs to a "
         "global configuration, which you need a global role to read.",
     )
     detail = serializers.CharField(help_text="The same as a sentence.")

@@ -305,7 +305,7 @@ def alert_acknowledge(
     # Ending the alert takes this lock too: the acknowledgement comes before the end, or is refused.
     related = Alert.objects.filter(with_its_incident(alert_id)).order_by("id")
     locked = list(related.select_for_update())
-    alert = next((one for one in locked if one.id == alert_id and one.group_id == group_id), None)
+    alert = next((row for row in locked if (row.id, row.group_id) == (alert_id, group_id)), None)
     # The project is locked after the alert, as in its deletion.
     is_there = group_id in scopes_lock_shared(groups=[group_id]).orgs_of_groups
     alert = get_or_404(alert if is_there else None, ErrorCode.ALERT_NOT_FOUND, alert_id, group_id)

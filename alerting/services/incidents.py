@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from alerting.choices import AlertStatus, DropReason, Grouping, IncidentPart, NotificationStatus
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
-from alerting.rules.topology import OpenIncident, Opening, Picture, grouped, kept_things
-from alerting.selectors.incidents import alert_things
+from alerting.rules.topology import OpenIncident, Opening, Picture, grouped, kept_units
+from alerting.selectors.incidents import alert_units
 from alerting.services.notifications import (
     alert_row,
     notifications_insert,
@@ -59,16 +59,16 @@ def openings_schedule(*, alerts: Sequence[Alert]) -> None:
 
 def _join(alerts: Sequence[Alert], settings: Sequence[NotificationSetting], wait: timedelta) -> None:
     """Let alerts of one configuration and project join incidents, and schedule their messages."""
-    things = alert_things(alerts)
+    units = alert_units(alerts)
     by_id = {alert.id: alert for alert in alerts}
-    openings = [Opening(alert.id, things[alert.id], alert.updated) for alert in alerts]
+    openings = [Opening(alert.id, units[alert.id], alert.updated) for alert in alerts]
     known = {
         incident.id: incident
         for incident in Incident.objects.filter(
             config_id=alerts[0].config_id, group_id=alerts[0].group_id, ended=None
         ).order_by("created", "id")
     }
-    still_open = [OpenIncident(row.id, frozenset(row.things), row.grown) for row in known.values()]
+    still_open = [OpenIncident(row.id, frozenset(row.units), row.grown) for row in known.values()]
     changed: dict[str, Alert] = {}
     begun: list[Alert] = []
     for incident_id, group in grouped(openings, still_open, wait=wait):
@@ -78,8 +78,8 @@ def _join(alerts: Sequence[Alert], settings: Sequence[NotificationSetting], wait
             changed.setdefault(incident_id, members[0])
         else:
             begun.append(members[0])
-        incident.things = kept_things(
-            [*incident.things, *(thing.key for opening in group for thing in opening.things)]
+        incident.units = kept_units(
+            [*incident.units, *(unit.key for opening in group for unit in opening.units)]
         )
         incident.grown = max(incident.grown, *(alert.updated for alert in members))
         incident.save()
@@ -144,7 +144,7 @@ def _schedule_changes(
     """
     if not incidents:
         return
-    waiting = _waiting([incident.id for incident in incidents])
+    waiting = _waiting(incidents)
     leads = Alert.objects.in_bulk([incident.lead_id for incident in incidents])
     rows = []
     for incident in incidents:
@@ -161,13 +161,20 @@ def _schedule_changes(
     notifications_insert(rows)
 
 
-def _waiting(incidents: Sequence[str]) -> set[tuple[str, str]]:
-    """The pairs of incident and setting with a first message or a change that waits; locks these."""
-    rows = Notification.objects.filter(
-        Among("incident_id", incidents), status=NotificationStatus.PENDING.value, lease_token=None
+def _pending_messages(incidents: Sequence[Incident]) -> QuerySet[Notification]:
+    """The messages about incidents that nobody is sending; all belong to the first alerts."""
+    return Notification.objects.filter(
+        Among("alert_id", {incident.lead_id for incident in incidents}),
+        Among("incident_id", {incident.id for incident in incidents}),
+        status=NotificationStatus.PENDING.value,
+        lease_token=None,
     )
+
+
+def _waiting(incidents: Sequence[Incident]) -> set[tuple[str, str]]:
+    """The pairs of incident and setting with a first message or a change that waits; locks these."""
     # A message to one address of several says nothing to the others.
-    to_all = rows.filter(Q(channel=None) | Q(channel=F("type_name")))
+    to_all = _pending_messages(incidents).filter(Q(channel=None) | Q(channel=F("type_name")))
     kept = to_all.exclude(kind=MessageKind.UPDATE.value, part=None).exclude(part=IncidentPart.FOLDED.value)
     locked = kept.select_for_update().order_by("id")
     return {(str(row.incident_id), row.setting_id) for row in locked}
@@ -224,12 +231,10 @@ def incidents_ungroup(*, config: AlertConfig, now: datetime) -> None:
     """
     settings = list(config.settings.all())
     incidents = list(Incident.objects.filter(config_id=config.id, ended=None).order_by("id"))
-    waiting = _waiting([incident.id for incident in incidents])
+    waiting = _waiting(incidents)
     ungrouped = IncidentPart.UNGROUPED.value
-    changes = Notification.objects.filter(Among("incident_id", {incident.id for incident in incidents}))
-    changes.filter(
-        status=NotificationStatus.PENDING.value, lease_token=None, part=IncidentPart.CHANGE.value
-    ).update(part=ungrouped, due=now)
+    changes = _pending_messages(incidents).filter(part=IncidentPart.CHANGE.value)
+    changes.update(part=ungrouped, due=now)
     leads = Alert.objects.in_bulk([incident.lead_id for incident in incidents])
     rows = []
     for incident in incidents:

@@ -33,7 +33,7 @@ class DateTimePicker(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # the t
         super().__init__({"step": "1", **(attrs or {})})
 
 
-class UtcDateTimeField(forms.CharField):
+class DateTimeText(forms.CharField):
     """A UTC date and time with the browser's picker.
 
     The input stays a string; the API schema checks it.

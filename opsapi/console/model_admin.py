@@ -47,8 +47,8 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     `section`, `icon` (a name of Material Symbols) and `rank`: the place in the navigation. Without a section,
     other pages link to the list. `group_path`: the lookup from a row to the ID of its project. Operators see
     the rows of the projects that they can read. Without it, only holders of a global role see rows, unless
-    `visible` shows others. `actions_of_row`: the actions on a row, by name. `add_action` creates a row;
-    `list_actions`, by name, create rows in other ways.
+    `visible_in_scope` shows others. `actions_of_row`: the actions on a row, by name. `add_action` creates a
+    row; `list_actions`, by name, create rows in other ways.
     """
 
     section: ClassVar[Section | None] = None
@@ -56,7 +56,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     rank: ClassVar[int] = 50
     group_path: ClassVar[str | None] = None
     in_any_scope: ClassVar[bool] = False
-    """Whether operators with a role in any project or organization may see rows (`visible`)."""
+    """Whether operators with a role in any project or organization may see rows (`visible_in_scope`)."""
     add_action: ClassVar[Action | None] = None
     list_actions: ClassVar[Mapping[str, Action]] = {}
     actions_of_row: ClassVar[Mapping[str, Action]] = {}
@@ -77,8 +77,12 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     def visible(self, rows: models.QuerySet[Any], visible_scope: VisibleScope) -> models.QuerySet[Any]:
         """Return the rows that are visible to an operator with this scope."""
-        if visible_scope.everything:
-            return rows
+        return rows if visible_scope.everything else self.visible_in_scope(rows, visible_scope)
+
+    def visible_in_scope(
+        self, rows: models.QuerySet[Any], visible_scope: VisibleScope
+    ) -> models.QuerySet[Any]:
+        """Return the rows for an operator who does not read everything."""
         if self.group_path is None:
             return rows.none()
         return rows.filter(**{f"{self.group_path}__in": visible_scope.group_ids})

@@ -50,7 +50,7 @@ class AlertExplainer(Explainer):
         query = f"?userId={user_id}" if user_id else ""
         return (caller or self.owner).get(f"{self.base}/alerts/{self.alert.id}/explanation{query}")
 
-    def told(self, user: User | None = None) -> dict[str, Any]:
+    def explanation(self, user: User | None = None) -> dict[str, Any]:
         """The document about the alert."""
         answer = self.asked(user_id=user.id if user else "")
         assert answer.status_code == 200, answer.json()
@@ -59,11 +59,11 @@ class AlertExplainer(Explainer):
 
     def reasons(self) -> list[str]:
         """Why each message was, or was not, sent, newest first."""
-        return [message["reason"] for message in self.told()["notifications"]]
+        return [message["reason"] for message in self.explanation()["notifications"]]
 
     def of_user(self, user: User) -> list[tuple[bool, str]]:
         """For each notification whether it reaches the user, and the reason."""
-        notifications = self.told(user)["user"]["notifications"]
+        notifications = self.explanation(user)["user"]["notifications"]
         return [(each["reaches"], each["reason"]) for each in notifications]
 
     def mute(self) -> str:
@@ -97,7 +97,7 @@ def test_an_alert_about_a_metric_shows_the_value_that_crossed_the_threshold(flee
     config = fleet.config(bodies.metric_config(units="RAW"))
     fleet.report(("CONNECTIONS", 101))
     fleet.report(("CONNECTIONS", 150))
-    document = fleet.told()
+    document = fleet.explanation()
     assert (document["alertId"], document["alertConfigId"]) == (fleet.alert.id, config)
     assert document["signal"]["currentValue"] == {"number": 101, "units": "RAW"}
     assert document["signal"]["measured"] == wire_time(fleet.alert.created)
@@ -119,16 +119,24 @@ def test_a_value_that_is_no_longer_stored_is_not_invented(fleet: AlertExplainer)
     long_ago = {"created": clock.now() - 800 * HOUR, "opens": clock.now() - 800 * HOUR}
     Alert.objects.all().delete()
     make_alert(fleet.project, config_id=config, facts=facts, **kind, **long_ago)
-    document = fleet.told()
+    document = fleet.explanation()
     assert {"currentValue", "measured"}.isdisjoint(document["signal"])
     assert "actualValue" not in document["condition"]["threshold"]
+
+
+def test_the_condition_of_a_deleted_configuration_is_not_shown(fleet: AlertExplainer) -> None:
+    config = fleet.config(bodies.metric_config())
+    fleet.report(("CONNECTIONS", 150))
+    assert fleet.owner.delete(f"{fleet.base}/alertConfigs/{config}").status_code == 204
+    condition = fleet.explanation()["condition"]
+    assert (condition["state"], "threshold" in condition) == ("DELETED", False)
 
 
 def test_matchers_are_compared_with_the_recorded_facts(fleet: AlertExplainer) -> None:
     name = {"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "DB"}
     kind = {"fieldName": "TYPE_NAME", "operator": "EQUALS", "value": "STANDALONE"}
     fleet.down(matchers=[name, kind])
-    matchers = fleet.told()["condition"]["matchers"]
+    matchers = fleet.explanation()["condition"]["matchers"]
     # An alert does not keep the type of its host.
     assert matchers == [{**name, "actualValue": "db1.example.com", "matched": True}, kind]
 
@@ -139,7 +147,7 @@ def test_an_event_that_opened_the_alert_is_named(fleet: AlertExplainer) -> None:
     event = {"eventTypeName": "HOST_SSL_CERTIFICATE_STALE", "hostname": "db1.example.com", "port": 27017}
     fleet.owner.report(fleet.project.id, bodies.report(bodies.host(), events=[event]))
     evaluate()
-    named = Event.objects.get(id=fleet.told()["signal"]["eventId"])
+    named = Event.objects.get(id=fleet.explanation()["signal"]["eventId"])
     assert named.event_type == "HOST_SSL_CERTIFICATE_STALE"
 
 
@@ -148,12 +156,12 @@ def test_a_condition_that_was_changed_since_is_said_to_be_the_current_one(fleet:
     path = f"{fleet.base}/alertConfigs/{alert.config_id}"
     matcher = {"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db9"}
     assert fleet.owner.patch(path, {"matchers": [matcher]}).status_code == 200
-    assert fleet.told()["condition"]["state"] == "PERHAPS_CHANGED"
+    assert fleet.explanation()["condition"]["state"] == "PERHAPS_CHANGED"
 
 
 def test_a_condition_that_is_gone_is_not_recorded(fleet: AlertExplainer) -> None:
     make_alert(fleet.project)
-    document = fleet.told()
+    document = fleet.explanation()
     assert document["condition"]["state"] == "DELETED"
     assert document["condition"]["matchers"] == []
 
@@ -164,7 +172,7 @@ def test_a_condition_that_is_gone_is_not_recorded(fleet: AlertExplainer) -> None
 def test_a_message_that_arrived(fleet: AlertExplainer, outside: Outside) -> None:
     fleet.down()
     deliver_all()
-    message, reminder = sorted(fleet.told()["notifications"], key=lambda each: each["kind"])
+    message, reminder = sorted(fleet.explanation()["notifications"], key=lambda each: each["kind"])
     row = Notification.objects.get(status="DELIVERED")
     assert (message["id"], message["reason"]) == (row.id, "DELIVERED")
     assert (message["recipient"], message["attempts"]) == ("oncall@example.com", 1)
@@ -179,7 +187,7 @@ def test_a_message_that_waits_for_a_worker(fleet: AlertExplainer) -> None:
 
 def test_a_message_that_waits_for_its_delay(fleet: AlertExplainer) -> None:
     alert = fleet.down(bodies.email(delayMin=0), bodies.email(emailAddress="b@example.com", delayMin=30))
-    delayed = next(each for each in fleet.told()["notifications"] if each["reason"] == "DELAYED")
+    delayed = next(each for each in fleet.explanation()["notifications"] if each["reason"] == "DELAYED")
     assert delayed["until"] == wire_time(alert.created + HOUR / 2)
 
 
@@ -187,7 +195,7 @@ def test_a_message_that_a_receiver_refuses_and_gets_again(fleet: AlertExplainer,
     outside.outcome = Outcome(DeliveryStatus.RETRY, "the receiver answered 500", 9)
     fleet.down()
     deliver_all()
-    (message,) = fleet.told()["notifications"]
+    (message,) = fleet.explanation()["notifications"]
     assert message["reason"] == "RETRYING"
     assert "the receiver answered 500" in message["detail"]
 
@@ -196,7 +204,7 @@ def test_a_message_that_a_receiver_refuses_for_good(fleet: AlertExplainer, outsi
     outside.outcome = Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 9)
     fleet.down()
     deliver_all()
-    failed = next(each for each in fleet.told()["notifications"] if each["status"] == "FAILED")
+    failed = next(each for each in fleet.explanation()["notifications"] if each["status"] == "FAILED")
     assert failed["reason"] == "FAILED"
     assert "the receiver answered 404" in failed["detail"]
 
@@ -207,9 +215,9 @@ def test_a_message_that_a_window_mutes_before_and_after_delivery_saw_it(
     fleet.down()
     window = fleet.mute()
     expected = ("MUTED", window)
-    (before,) = fleet.told()["notifications"]
+    (before,) = fleet.explanation()["notifications"]
     deliver_all()
-    (after,) = fleet.told()["notifications"]
+    (after,) = fleet.explanation()["notifications"]
     assert (before["reason"], before["maintenanceWindowId"]) == expected
     assert (after["reason"], after["maintenanceWindowId"]) == expected
     assert before["until"] == after["until"]
@@ -220,7 +228,7 @@ def test_a_reminder_that_an_acknowledgement_holds_back(fleet: AlertExplainer, ou
     deliver_all()
     until = clock.now() + 5 * HOUR
     fleet.acknowledge(until)
-    reminder = next(each for each in fleet.told()["notifications"] if each["kind"] == "alert.update")
+    reminder = next(each for each in fleet.explanation()["notifications"] if each["kind"] == "alert.update")
     assert (reminder["reason"], reminder["until"]) == ("ACKNOWLEDGED", wire_time(until))
 
 
@@ -244,10 +252,10 @@ def test_a_message_that_its_configuration_no_longer_has(fleet: AlertExplainer) -
 
 def test_notifications_without_a_message_say_why(fleet: AlertExplainer) -> None:
     alert = fleet.down(bodies.email(delayMin=30))
-    (message,) = fleet.told()["withoutMessage"]
+    (message,) = fleet.explanation()["withoutMessage"]
     assert message["reason"] == "NOT_OPEN"
     fleet.report(reachable=True)
-    assert fleet.told()["withoutMessage"][0]["reason"] == "ENDED_BEFORE_OPENING"
+    assert fleet.explanation()["withoutMessage"][0]["reason"] == "ENDED_BEFORE_OPENING"
     assert message["notificationId"] == NotificationSetting.objects.get(config_id=alert.config_id).id
 
 
@@ -255,7 +263,7 @@ def test_a_notification_that_was_added_later_has_no_message(fleet: AlertExplaine
     alert = fleet.down()
     config = AlertConfig.objects.get(id=alert.config_id)
     added = NotificationSetting.objects.create(config=config, position=1, type_name="EMAIL", fields={})
-    (message,) = fleet.told()["withoutMessage"]
+    (message,) = fleet.explanation()["withoutMessage"]
     assert (message["notificationId"], message["reason"]) == (added.id, "ADDED_LATER")
 
 
@@ -263,7 +271,7 @@ def test_a_long_log_is_cut_and_says_so(fleet: AlertExplainer) -> None:
     alert = fleet.down()
     for _ in range(110):
         make_notification(fleet.project, alert=alert, status="FAILED", reason="away")
-    document = fleet.told()
+    document = fleet.explanation()
     assert len(document["notifications"]) + document["moreNotifications"] == 111
     assert document["moreNotifications"] > 0
 
@@ -272,7 +280,7 @@ def test_it_writes_nothing(fleet: AlertExplainer) -> None:
     fleet.down()
     models = (Alert, Event, Notification)
     before = [list(model.objects.order_by("id").values()) for model in models]
-    fleet.told()
+    fleet.explanation()
     assert [list(model.objects.order_by("id").values()) for model in models] == before
 
 
@@ -283,7 +291,7 @@ def test_a_user_who_was_notified(fleet: AlertExplainer, outside: Outside) -> Non
     ada = member(fleet.project, Role.GROUP_OWNER)
     fleet.down(OF_GROUP)
     deliver_all()
-    assert fleet.told(ada)["user"]["notified"] is True
+    assert fleet.explanation(ada)["user"]["notified"] is True
     assert fleet.of_user(ada) == [(True, "DELIVERED")]
 
 
@@ -300,7 +308,7 @@ def test_each_part_that_keeps_a_user_out(fleet: AlertExplainer) -> None:
         bodies.webhook(webhookSecret=None),
         bodies.email(emailAddress=str(ada.email_address).upper()),
     )
-    document = fleet.told(ada)["user"]
+    document = fleet.explanation(ada)["user"]
     assert fleet.of_user(ada) == [
         (False, "OTHER_USER"),
         (False, "NOT_IN_TEAM"),
@@ -330,7 +338,7 @@ def test_a_user_whose_message_is_muted(fleet: AlertExplainer, outside: Outside) 
     fleet.down(OF_GROUP)
     window = fleet.mute()
     deliver_all()
-    (each,) = fleet.told(ada)["user"]["notifications"]
+    (each,) = fleet.explanation(ada)["user"]["notifications"]
     assert (each["reaches"], each["reason"], each["maintenanceWindowId"]) == (True, "MUTED", window)
 
 
@@ -387,7 +395,7 @@ def test_a_global_configuration_is_hidden_from_readers_of_a_project(
     deliver_all()
     ada = member(fleet.project, Role.GROUP_OWNER)
     reader = client(group(Role.GROUP_READ_ONLY, fleet.project))
-    shown, hidden = fleet.told(ada), fleet.asked(caller=reader, user_id=ada.id)
+    shown, hidden = fleet.explanation(ada), fleet.asked(caller=reader, user_id=ada.id)
     assert "oncall@example.com" in str(shown)
     assert "oncall@example.com" not in hidden.text
     assert hidden.json()["condition"]["state"] == "HIDDEN"

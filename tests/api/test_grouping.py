@@ -68,15 +68,15 @@ def test_a_change_of_the_grouping_keeps_the_rest_and_alerts(owner: ApiClient, pr
     ingest(project, host_report(reachable=False))
     while evaluate_signals(now=clock.now()):
         pass
-    one = f"{path}/{made['id']}"
-    grouped = owner.patch(one, {"grouping": "TOPOLOGY", "groupWaitSec": 30}).json()
+    config = f"{path}/{made['id']}"
+    grouped = owner.patch(config, {"grouping": "TOPOLOGY", "groupWaitSec": 30}).json()
     assert shown(grouped) == {"grouping": "TOPOLOGY", "groupWaitSec": 30}
     assert grouped["notifications"] == made["notifications"]
-    assert shown(owner.patch(one, {"groupWaitSec": 60}).json())["groupWaitSec"] == 60
-    assert shown(owner.patch(one, {"grouping": "NONE"}).json()) == {}
-    assert owner.patch(one, {"groupWaitSec": 60}).status_code == 400
-    owner.patch(one, {"grouping": "TOPOLOGY"})
-    assert shown(owner.put(one, alert_config(notifications=[webhook()])).json()) == {}
+    assert shown(owner.patch(config, {"groupWaitSec": 60}).json())["groupWaitSec"] == 60
+    assert shown(owner.patch(config, {"grouping": "NONE"}).json()) == {}
+    assert owner.patch(config, {"groupWaitSec": 60}).status_code == 400
+    owner.patch(config, {"grouping": "TOPOLOGY"})
+    assert shown(owner.put(config, alert_config(notifications=[webhook()])).json()) == {}
     assert Alert.objects.get(config_id=made["id"]).status == "OPEN"
 
 

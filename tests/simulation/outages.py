@@ -171,7 +171,7 @@ SHAPES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OutageOutcome:
     """What an outage led to: the alerts, the incidents, and the messages of each receiver in order."""
 
     alerts: int
@@ -203,7 +203,7 @@ def _report(host: SimulatedHost, up: bool) -> HostReport:
     )
 
 
-def run(project: Project, config: AlertConfig, shape: Shape, outside: Outside) -> Outcome:
+def run(project: Project, config: AlertConfig, shape: Shape, outside: Outside) -> OutageOutcome:
     """Let the outage happen; messages are sent when they are due."""
     outside.sent.clear()
     for seconds, hosts, up in sorted(shape.steps, key=lambda step: step[0]):
@@ -214,7 +214,7 @@ def run(project: Project, config: AlertConfig, shape: Shape, outside: Outside) -
     messages: dict[str, str] = {}
     for channel, _, message in outside.sent:
         messages[channel] = messages.get(channel, "") + LETTERS[message.kind]
-    return Outcome(
+    return OutageOutcome(
         Alert.objects.filter(config_id=config.id).count(),
         Incident.objects.filter(config_id=config.id).count(),
         messages,

@@ -8,15 +8,15 @@ from alerting.models import Alert, Incident, Notification
 from tests.documents import ROOT
 from tests.hostile.budget import LONG
 from tests.integration.alerting.pipeline import Outside
-from tests.simulation.outages import FLEET, RECEIVERS, SHAPES, Outcome, Shape, prepare, run
+from tests.simulation.outages import FLEET, RECEIVERS, SHAPES, OutageOutcome, Shape, prepare, run
 
 SMALL = 300
 """The alerts of a shape that every run tries."""
 
 
-def expected(shape: Shape) -> Outcome:
+def expected(shape: Shape) -> OutageOutcome:
     names = [str(receiver["typeName"]) for receiver in RECEIVERS if shape.messages]
-    return Outcome(shape.alerts, shape.incidents, dict.fromkeys(names, shape.messages))
+    return OutageOutcome(shape.alerts, shape.incidents, dict.fromkeys(names, shape.messages))
 
 
 @pytest.mark.django_db

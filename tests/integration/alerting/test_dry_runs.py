@@ -57,7 +57,7 @@ KINDS: list[dict[str, Any]] = [
     ),
 ]
 ON_ONE_HOST = [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db1"}]
-MessageCounts = Counter[tuple[Any, ...]]
+CountedMessages = Counter[tuple[Any, ...]]
 
 
 class RecordedScene:
@@ -96,12 +96,12 @@ class RecordedScene:
 
     def play(self) -> None:
         """Run the pipeline for STEPS minutes."""
-        pause_until = -1
+        unreported_until = -1
         for step in range(STEPS):
             now = self.end = START + step * MINUTE
-            if step > pause_until:
+            if step > unreported_until:
                 if self.random.random() < 0.06:
-                    pause_until = step + 6
+                    unreported_until = step + 6
                 else:
                     self._report(now)
             sweep(now)
@@ -159,7 +159,7 @@ def dry_alerts(found: DryRunResult) -> Iterator[tuple[Any, ...]]:
         yield (alert.target, alert.created, alert.opens, alert.ended, status, alert.value)
 
 
-def live_messages(config: AlertConfig) -> MessageCounts:
+def live_messages(config: AlertConfig) -> CountedMessages:
     """The delivered messages: target or event, begin, notification, kind and time."""
     places = {setting.id: setting.position for setting in config.settings.all()}
     rows = Notification.objects.filter(setting_id__in=places, status="DELIVERED").select_related("alert")
@@ -175,7 +175,7 @@ def live_messages(config: AlertConfig) -> MessageCounts:
     )
 
 
-def dry_messages(found: DryRunResult) -> MessageCounts:
+def dry_messages(found: DryRunResult) -> CountedMessages:
     """The same of a dry run."""
     about: list[tuple[Any, Any]] = [(alert.target, alert.created) for alert in found.alerts]
     about += [(event.id, None) for event in found.events]
@@ -187,14 +187,14 @@ def dry_messages(found: DryRunResult) -> MessageCounts:
     )
 
 
-def live_waiting(config: AlertConfig) -> MessageCounts:
+def live_waiting(config: AlertConfig) -> CountedMessages:
     """The messages that a window still holds back."""
     places = {setting.id: setting.position for setting in config.settings.all()}
     rows = Notification.objects.filter(setting_id__in=places, silenced_by__isnull=False, status="PENDING")
     return Counter((row.subject, places[row.setting_id], row.kind, row.silenced_by) for row in rows)
 
 
-def dry_waiting(found: DryRunResult) -> MessageCounts:
+def dry_waiting(found: DryRunResult) -> CountedMessages:
     """The same of a dry run."""
     return Counter(
         (alert.target, message.receiver.position, message.kind.value, message.window_id)

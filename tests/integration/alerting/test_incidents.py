@@ -150,8 +150,8 @@ def test_alerts_that_open_after_a_delay_share_an_incident(project: Project, outs
 def test_a_global_configuration_has_an_incident_in_each_project(project: Project, outside: Outside) -> None:
     other_project = ProjectFactory.create()
     make_global_config(**GROUPED)
-    for one in (project, other_project):
-        report(one, START, "db1", "db2")
+    for group in (project, other_project):
+        report(group, START, "db1", "db2")
     deliver_all(START + WAIT)
     assert said(outside) == [(OPEN, 2, "replica set rs0")] * 2
     assert {row.group_id for row in Incident.objects.all()} == {project.id, other_project.id}

@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 from alerting.rules.topology import (
     FIRST,
     HEALED,
-    FleetThings,
+    FleetUnit,
+    FleetUnits,
     IncidentChange,
     OpenIncident,
     Opening,
     Picture,
-    Thing,
-    ThingKind,
+    UnitKind,
     change_that_matters,
-    covered_thing,
+    covered_unit,
     grouped,
-    kept_things,
+    kept_units,
     picture,
     root_words,
-    things_of,
+    units_of,
 )
 from events.types import Target
 from tests.each import each
@@ -31,9 +31,9 @@ WAIT = timedelta(seconds=15)
 AGENT = "MONITORING mon1"
 
 
-def host(number: int, **facts: str) -> frozenset[Thing]:
-    """The things of a host of an agent that watches all hosts."""
-    return things_of({"hostname": f"db{number}", "port": 27017, **facts}, AGENT)
+def host(number: int, **facts: str) -> frozenset[FleetUnit]:
+    """The units of a host of an agent that watches all hosts."""
+    return units_of({"hostname": f"db{number}", "port": 27017, **facts}, AGENT)
 
 
 def opening(number: int, at: datetime = START, **facts: str) -> Opening:
@@ -41,8 +41,8 @@ def opening(number: int, at: datetime = START, **facts: str) -> Opening:
 
 
 def incident(*openings: Opening, grown: datetime = START) -> OpenIncident:
-    things = frozenset(thing.key for one in openings for thing in one.things)
-    return OpenIncident("incident", things, grown)
+    units = frozenset(unit.key for alert in openings for unit in alert.units)
+    return OpenIncident("incident", units, grown)
 
 
 RELATED = {
@@ -55,7 +55,7 @@ RELATED = {
 
 
 @each("facts, joins", RELATED.values(), ids=RELATED)
-def test_a_late_alert_joins_an_incident_on_one_of_its_things(facts: dict[str, str], joins: bool) -> None:
+def test_a_late_alert_joins_an_incident_on_one_of_its_units(facts: dict[str, str], joins: bool) -> None:
     known = incident(opening(1, replicaSetName="rs0"))
     late = opening(2, START + 10 * WAIT, **facts)
     assert [found for found, _ in grouped([late], [known], wait=WAIT)] == ["incident" if joins else None]
@@ -95,22 +95,22 @@ def test_every_alert_is_in_one_group_and_related_alerts_share_it(
     openings = [
         Opening(
             f"alert{place}",
-            things_of({"hostname": f"db{number}", "port": 1, **facts}, AGENT if watched else None),
+            units_of({"hostname": f"db{number}", "port": 1, **facts}, AGENT if watched else None),
             START,
         )
         for place, (number, facts, watched) in enumerate(drawn)
     ]
     groups = [members for _, members in grouped(openings, [], wait=WAIT)]
-    assert sorted(one.alert_id for group in groups for one in group) == sorted(
-        one.alert_id for one in openings
+    assert sorted(alert.alert_id for group in groups for alert in group) == sorted(
+        alert.alert_id for alert in openings
     )
     for place, group in enumerate(groups):
-        things = {thing for one in group for thing in one.things}
+        units = {unit for alert in group for unit in alert.units}
         for other in groups[place + 1 :]:
-            assert things.isdisjoint(thing for one in other for thing in one.things)
+            assert units.isdisjoint(unit for alert in other for unit in alert.units)
 
 
-FLEET = FleetThings.of(
+FLEET = FleetUnits.of(
     [
         *(host(number, replicaSetName="s0", shardName="s0", clusterName="c") for number in (1, 2, 3)),
         *(host(number, replicaSetName="s1", shardName="s1", clusterName="c") for number in (4, 5, 6)),
@@ -119,8 +119,8 @@ FLEET = FleetThings.of(
 )
 
 
-def covered(*numbers: int) -> list[Thing | None]:
-    return [Thing(ThingKind.HOST, f"db{number}:27017") for number in numbers]
+def covered(*numbers: int) -> list[FleetUnit | None]:
+    return [FleetUnit(UnitKind.HOST, f"db{number}:27017") for number in numbers]
 
 
 def root(*numbers: int, said: Picture | None = None, first_is_open: bool = True) -> str:
@@ -132,7 +132,7 @@ ROOTS = {
     "a replica set": ((1, 2, 3, 4), "REPLICA_SET:s0\x1fc"),
     "a cluster": ((1, 2, 3, 4, 5, 6), "CLUSTER:c"),
     "all hosts of an agent": ((1, 2, 3, 4, 5, 6, 7), f"AGENT:{AGENT}"),
-    "never a thing of one host": ((7,), FIRST),
+    "never a unit of one host": ((7,), FIRST),
 }
 
 
@@ -142,7 +142,7 @@ def test_the_root_is_the_largest_thing_that_is_wholly_down(numbers: tuple[int, .
 
 
 def test_an_alert_about_a_replica_set_covers_its_hosts() -> None:
-    about = covered_thing(Target.REPLICA_SET, things_of({"replicaSetName": "s0", "clusterName": "c"}))
+    about = covered_unit(Target.REPLICA_SET, units_of({"replicaSetName": "s0", "clusterName": "c"}))
     assert picture([about], FLEET, said=None, first_is_open=True).root == "REPLICA_SET:s0\x1fc"
 
 
@@ -192,9 +192,9 @@ def test_changes_that_matter_are_few_however_often_hosts_change(steps: list[set[
     )
 
 
-def test_an_incident_keeps_its_largest_things() -> None:
+def test_an_incident_keeps_its_largest_units() -> None:
     many = [f"HOST:db{number}:1" for number in range(3_000)]
-    kept = kept_things([*many, "CLUSTER:c"])
+    kept = kept_units([*many, "CLUSTER:c"])
     assert (len(kept), kept[0]) == (2_000, "CLUSTER:c")
 
 

@@ -5,14 +5,14 @@ from typing import Any
 
 from django import forms
 
-from opsapi.console.forms import SecretInput, UtcDateTimeField
+from opsapi.console.forms import DateTimeText, SecretInput
 from tests.each import each
 
 NOON = datetime(2099, 11, 21, 12, 0, 7, 900_000, UTC)
 
 
 class _Form(forms.Form):
-    at = UtcDateTimeField(required=False)
+    at = DateTimeText(required=False)
 
 
 @each(
