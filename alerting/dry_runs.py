@@ -29,11 +29,13 @@ from alerting.rules.dry_run import (
     DryRunLimit,
     DryRunMessage,
     DryRunReceiver,
+    Found,
+    in_order,
     limits_of,
     messages_of_alert,
     messages_of_event,
-    mutes_of_target,
 )
+from alerting.rules.dry_run_mutes import DryRunMutes
 from alerting.rules.matchers import matches
 from alerting.rules.observations import Condition, Observation, of_host
 from alerting.rules.thresholds import (
@@ -71,8 +73,9 @@ from opsapi.postgresql.faults import DatabaseFault, database_fault
 
 SECONDS: Final = 10.0
 """The longest dry run."""
-_READING_SECONDS: Final = 9.0
-"""The rest is left for the messages."""
+_MESSAGE_SECONDS: Final = 2.0
+"""The time that is left for messages, however long reading takes."""
+_READING_SECONDS: Final = SECONDS - _MESSAGE_SECONDS
 AT_ONCE_IN_PROJECT: Final = 2
 _AT_ONCE_IN_PROCESS = max(1, settings.OPSAPI_THREADS // 4)
 MOST_FOUND: Final = 5_000
@@ -214,7 +217,10 @@ def dry_run(
         windows = _windows(group_id, view.event_type.spec.category.value, start)
         reading = _Reading(group_id, run, start, end, _Budget(begun + _READING_SECONDS, clock))
         reading.read()
-        deciding = _Messages(run, receivers, windows, _Budget(begun + SECONDS, clock))
+        mutes = DryRunMutes(windows, view, start, end)
+        deciding = _Messages(
+            run, receivers, mutes, _Budget(max(begun + SECONDS, clock() + _MESSAGE_SECONDS), clock)
+        )
         return deciding.result(reading, limits)
 
 
@@ -447,26 +453,28 @@ class _Messages:
 
     run: DryRun
     receivers: Sequence[DryRunReceiver]
-    windows: Sequence[WindowRule]
+    mutes: DryRunMutes
     budget: _Budget
 
     def result(self, reading: _Reading, limits: Sequence[DryRunLimit]) -> DryRunResult:
         until, cut = reading.until, reading.cut
-        opened = [alert for alert in self.run.alerts if alert.has_opened(until)]
-        found: list[tuple[datetime, DryRunAlert | DryRunEvent]] = [
-            *((alert.created, alert) for alert in opened),
+        found: list[tuple[datetime, Found]] = [
+            *((alert.opens, alert) for alert in self.run.alerts if alert.has_opened(until)),
             *((each.at, each) for each in self.run.events),
         ]
         messages: list[list[DryRunMessage]] = []
         count = 0
-        for at, each in found[:MOST_FOUND]:
-            stop = self._stop(count)
+        for at, place, message in in_order(found[:MOST_FOUND], lambda each: self._of(each, reading.until)):
+            stop = self._stop(count, message)
             if stop:
-                # What began at this time may be incomplete.
+                # What belongs to this time may be incomplete.
                 until, cut = at, stop
                 break
-            messages.append(list(self._of(each, until)))
-            count += len(messages[-1])
+            if message is None:
+                messages.append([])
+            else:
+                messages[place].append(message)
+                count += 1
         kept = [each for _, each in found[: len(messages)]]
         return DryRunResult(
             start=reading.start,
@@ -476,19 +484,23 @@ class _Messages:
             limits=[*limits, *reading.limits],
             alerts=[each for each in kept if isinstance(each, DryRunAlert)],
             events=[each for each in kept if isinstance(each, DryRunEvent)],
-            messages=messages,
+            messages=[[message.as_of(until) for message in some] for some in messages],
             never_opened=sum(
-                alert.ended is not None and alert.ended < alert.opens for alert in self.run.alerts
+                alert.ended is not None and alert.ended < alert.opens and alert.ended <= until
+                for alert in self.run.alerts
             ),
         )
 
-    def _stop(self, count: int) -> DryRunCut | None:
+    def _stop(self, count: int, message: DryRunMessage | None) -> DryRunCut | None:
         if self.budget.left <= 0:
             return DryRunCut.TIME
-        return DryRunCut.MESSAGES if count > MOST_MESSAGES else None
+        return DryRunCut.MESSAGES if message and count >= MOST_MESSAGES else None
 
-    def _of(self, found: DryRunAlert | DryRunEvent, until: datetime) -> Iterator[DryRunMessage]:
-        mute_at = mutes_of_target(self.windows, self.run.config, found.facts)
-        if isinstance(found, DryRunAlert):
-            return messages_of_alert(found, self.receivers, mute_at, until)
-        return messages_of_event(found, self.receivers, mute_at, until)
+    def _of(self, found: Found, until: datetime) -> Iterator[Iterator[DryRunMessage]]:
+        """The messages by receiver."""
+        mutes = self.mutes.of_target(found.facts)
+        for receiver in self.receivers:
+            if isinstance(found, DryRunAlert):
+                yield messages_of_alert(found, receiver, mutes.last, until)
+            else:
+                yield messages_of_event(found, receiver, mutes.at, until)

@@ -403,3 +403,53 @@ def test_too_many_alerts_cut_it(record: Rehearsal, monkeypatch: pytest.MonkeyPat
     found = record.run()
     assert found["truncated"]["reason"] == "ALERTS"
     assert found["alerts"]["totalCount"] <= 3
+
+
+def three_reminders(record: Rehearsal) -> dict[str, Any]:
+    """A configuration with messages 130, 120, 110, … minutes ago about the one alert, to two receivers."""
+    record.report(150)
+    record.report(130, reachable=False)
+    return bodies.alert_config(notifications=[bodies.email(delayMin=0, intervalMin=10)] * 2)
+
+
+def test_too_many_messages_about_one_alert_cut_it(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = three_reminders(record)
+    monkeypatch.setattr(dry_runs, "MOST_MESSAGES", 6)
+    found = record.run(config)
+    assert found["truncated"] == {"reason": "MESSAGES", "completeUntil": wire_time(record.ago(100))}
+    (alert,) = found["alerts"]["results"]
+    assert alert["notificationCount"] == found["notifications"]["sent"] == 6
+    assert {each["sent"] for each in alert["notifications"]} == {
+        wire_time(record.ago(minutes)) for minutes in (130, 120, 110)
+    }
+
+
+def test_many_messages_about_one_alert_end_with_the_time(record: Rehearsal) -> None:
+    three_reminders(record)
+    seconds = iter(range(10_000))
+    found = dry_runs.dry_run(
+        group_id=record.project.id,
+        values={"event_type": "HOST_DOWN", "notifications": [bodies.email(delayMin=0, intervalMin=10)] * 9},
+        start=record.ago(200),
+        end=record.now,
+        clock=lambda: next(seconds) / 10,
+    )
+    assert found.cut is dry_runs.DryRunCut.TIME
+    assert record.ago(130) < found.until < record.now
+    (messages,) = found.messages
+    assert 0 < len(messages) < 100
+    assert all(message.due <= found.until for message in messages)
+
+
+def test_no_alert_of_a_cut_answer_waits_for_its_delay(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for minutes, name in ((60, "db1"), (57, "db2"), (54, "db3"), (51, "db4")):
+        record.report(minutes + 1, name)
+        record.report(minutes, name, reachable=False)
+    monkeypatch.setattr(dry_runs, "MOST_MESSAGES", 2)
+    found = record.run(bodies.alert_config(notifications=[bodies.email(delayMin=5)]))
+    until = wire_time(record.ago(49))
+    assert found["truncated"] == {"reason": "MESSAGES", "completeUntil": until}
+    assert {alert["status"] for alert in found["alerts"]["results"]} == {"OPEN"}
+    assert all(alert["opened"] <= until for alert in found["alerts"]["results"])
