@@ -16,8 +16,8 @@ class DelaySuggestionDocument(Document):
     example = {"delayMin": 5, "alerts": 9}
 
     delayMin = serializers.IntegerField(
-        help_text="The smallest delayMin for all notifications that drops at least half of the alerts, at most "
-        f"{LONGEST_DELAY_MIN}: no alert that lasted longer would have been lost."
+        help_text="The smallest delayMin for all notifications that drops at least half of the alerts, at "
+        f"most {LONGEST_DELAY_MIN}: no alert that lasted longer would have been lost."
     )
     alerts = serializers.IntegerField(help_text="How many of the alerts would have opened.")
 
