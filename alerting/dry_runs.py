@@ -4,12 +4,12 @@
 
 Read streams recorded measurements, or events, in the order of time. Fold decides each observation with the
 function of evaluation, and messages decides each message with the function of delivery (`rules.dry_run`).
-A day in which all values of a host are on one side of the threshold, and that changes nothing, is not read
-report by report.
+A day in which no value of a host can start or end an alert is not read report by report.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,6 +20,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
 
+from alerting.choices import Grouping
 from alerting.models import AlertConfig, MaintenanceWindow, NotificationSetting
 from alerting.rules.dry_run import (
     NOT_EVALUATED,
@@ -36,7 +37,13 @@ from alerting.rules.dry_run import (
 )
 from alerting.rules.matchers import matches
 from alerting.rules.observations import Condition, Observation, of_host
-from alerting.rules.thresholds import MetricThreshold, ThresholdState, evaluate_threshold, limit_of
+from alerting.rules.thresholds import (
+    MetricThreshold,
+    ThresholdOperator,
+    ThresholdState,
+    evaluate_threshold,
+    limit_of,
+)
 from alerting.rules.windows import WindowRule
 from alerting.selectors.config_views import config_view
 from alerting.selectors.notification_settings import filled, recipient_shown, type_of
@@ -48,14 +55,14 @@ from automation.selectors.hosts import host_state
 from automation.selectors.measurements import newest_measurements
 from automation.selectors.recorded_metrics import (
     ReportedValues,
-    ValueRange,
     crossing_values,
     days_between,
     has_old_measurements,
     hours_between,
     last_values,
+    sources_above,
+    sources_below,
     sources_of_hosts,
-    value_ranges,
 )
 from events.types import Target
 from integrations.channels import CHANNELS
@@ -65,7 +72,7 @@ from opsapi.postgresql.faults import DatabaseFault, database_fault
 
 SECONDS: Final = 10.0
 """The longest dry run."""
-_READING_SECONDS: Final = 7.5
+_READING_SECONDS: Final = 9.0
 """The rest is left for the messages."""
 AT_ONCE_IN_PROJECT: Final = 2
 _AT_ONCE_IN_PROCESS = max(1, settings.OPSAPI_THREADS // 4)
@@ -201,6 +208,8 @@ def dry_run(
         config, receivers = _config_of(group_id, values)
         view = config_view(config)
         limits = limits_of(view)
+        if values.get("grouping") == Grouping.TOPOLOGY.value:
+            limits.append(DryRunLimit.GROUPING_NOT_APPLIED)
         if NOT_EVALUATED & set(limits):
             return DryRunResult(start, end, end, limits=limits)
         delay = min((receiver.delay for receiver in receivers), default=timedelta())
@@ -340,7 +349,7 @@ class _Reading:
         metric, level = measured.threshold.metric, limit_of(measured.threshold)
         for since, until in days_between(self.start, after):
             with self.budget.statement():
-                changing = measured.changing(value_ranges(measured.sources, metric, since, until))
+                changing = measured.changing(since, until)
             for hour, next_hour in hours_between(since, until) if changing else ():
                 with self.budget.statement():
                     measured.fold(crossing_values(changing, metric, level, hour, next_hour))
@@ -391,7 +400,7 @@ class _Measured:
         return cls(run, threshold, hosts, states, targets)
 
     @property
-    def sources(self) -> Collection[int]:
+    def sources(self) -> AbstractSet[int]:
         return self.hosts.keys()
 
     @property
@@ -416,20 +425,20 @@ class _Measured:
             for observation in of_host(self.states[report.source], samples):
                 self.run.see(report.reported, observation)
 
-    def changing(self, ranges: Mapping[int, ValueRange]) -> list[int]:
-        """The sources whose values may start or end an alert."""
-        found = []
-        for source, (lowest, highest) in ranges.items():
-            unchanged = (
-                ThresholdState.OUTSIDE if self.run.active(self.targets[source]) else ThresholdState.INSIDE
-            )
-            if {self._side(lowest, -1), self._side(highest, 1)} != {unchanged}:
-                found.append(source)
-        return found
+    def changing(self, since: datetime, until: datetime) -> list[int]:
+        """The sources with values that may start or end an alert, on one UTC day.
 
-    def _side(self, value: float, direction: int) -> ThresholdState:
-        """The side of a value a little further out, because a mean of several samples is rounded."""
-        return evaluate_threshold(self.threshold, [value + direction * abs(value) * _MARGIN]).state
+        A mean of several samples is rounded, so values close to the threshold are on both sides.
+        """
+        metric, limit = self.threshold.metric, limit_of(self.threshold)
+        active = self.active
+        others = list(self.sources - set(active))
+        below, above = limit - abs(limit) * _MARGIN, limit + abs(limit) * _MARGIN
+        if self.threshold.operator is ThresholdOperator.GREATER_THAN:
+            starting = sources_above(others, metric, below, since, until)
+            return starting + sources_below(active, metric, above, since, until)
+        starting = sources_below(others, metric, above, since, until)
+        return starting + sources_above(active, metric, below, since, until)
 
 
 # --- messages -------------------------------------------------------------------------------------

@@ -288,7 +288,6 @@ def _record(
 
 
 def _by_scope(grants: Iterable[Grant] | None) -> Mapping[Scope, list[Grant]]:
-    """The grants by scope."""
     by_place: dict[Scope, list[Grant]] = {}
     for grant in grants or ():
         by_place.setdefault(grant.scope, []).append(grant)

@@ -62,10 +62,6 @@ class Migration(migrations.Migration):
             name='said_root',
             field=models.CharField(help_text='The root that it names.', max_length=500, null=True),
         ),
-        migrations.AddIndex(
-            model_name='alert',
-            index=models.Index(condition=models.Q(('incident_id__isnull', False)), fields=['incident_id', 'status'], name='alert_incident'),
-        ),
         migrations.AddField(
             model_name='incident',
             name='group',

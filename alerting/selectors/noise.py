@@ -103,7 +103,10 @@ _FIGURES: Mapping[str, str] = {
     "flaps": f"SELECT {_FLAPS} FROM ({_OPENED} AND {_OF_ROW}) AS opened",  # noqa: S608 - constants
     "acknowledged": f"SELECT coalesce({_ACKNOWLEDGED}::float / nullif(count(*), 0), 0) "  # noqa: S608 - constants
     f"FROM ({_OPENED} AND {_OF_ROW}) AS opened",
-    "messages": f"SELECT count(*) {_DELIVERED} AND alert.{_OF_ROW}",
+    # Counted once for all rows: with a million messages, looking each up takes far longer.
+    "messages": "WITH counted AS MATERIALIZED "  # noqa: S608 - constants
+    f"(SELECT alert.config_id, count(*) AS figure {_DELIVERED} "
+    f"GROUP BY alert.config_id) SELECT coalesce((SELECT figure FROM counted WHERE {_OF_ROW}), 0)",
 }
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from alerting.choices import AlertStatus, DropReason, Grouping, IncidentPart, NotificationStatus
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
@@ -62,12 +62,12 @@ def _join(alerts: Sequence[Alert], settings: Sequence[NotificationSetting], wait
     units = alert_units(alerts)
     by_id = {alert.id: alert for alert in alerts}
     openings = [Opening(alert.id, units[alert.id], alert.updated) for alert in alerts]
-    known = {
-        incident.id: incident
-        for incident in Incident.objects.filter(
-            config_id=alerts[0].config_id, group_id=alerts[0].group_id, ended=None
-        ).order_by("created", "id")
-    }
+    # A worker of a version without grouping, during an upgrade, ends alerts and leaves their incident open.
+    is_open = Exists(Alert.objects.filter(incident_id=OuterRef("id"), status=AlertStatus.OPEN.value))
+    lasting = Incident.objects.filter(
+        is_open, config_id=alerts[0].config_id, group_id=alerts[0].group_id, ended=None
+    )
+    known = {incident.id: incident for incident in lasting.order_by("created", "id")}
     still_open = [OpenIncident(row.id, frozenset(row.units), row.grown) for row in known.values()]
     changed: dict[str, Alert] = {}
     begun: list[Alert] = []
@@ -144,7 +144,7 @@ def _schedule_changes(
     """
     if not incidents:
         return
-    waiting = _waiting([incident.id for incident in incidents])
+    waiting = _waiting(incidents)
     leads = Alert.objects.in_bulk([incident.lead_id for incident in incidents])
     rows = []
     for incident in incidents:
@@ -161,13 +161,20 @@ def _schedule_changes(
     notifications_insert(rows)
 
 
-def _waiting(incidents: Sequence[str]) -> set[tuple[str, str]]:
-    """The pairs of incident and setting with a first message or a change that waits; locks these."""
-    rows = Notification.objects.filter(
-        Among("incident_id", incidents), status=NotificationStatus.PENDING.value, lease_token=None
+def _pending_messages(incidents: Sequence[Incident]) -> QuerySet[Notification]:
+    """The messages about incidents that nobody is sending; all belong to the first alerts."""
+    return Notification.objects.filter(
+        Among("alert_id", {incident.lead_id for incident in incidents}),
+        Among("incident_id", {incident.id for incident in incidents}),
+        status=NotificationStatus.PENDING.value,
+        lease_token=None,
     )
+
+
+def _waiting(incidents: Sequence[Incident]) -> set[tuple[str, str]]:
+    """The pairs of incident and setting with a first message or a change that waits; locks these."""
     # A message to one address of several says nothing to the others.
-    to_all = rows.filter(Q(channel=None) | Q(channel=F("type_name")))
+    to_all = _pending_messages(incidents).filter(Q(channel=None) | Q(channel=F("type_name")))
     kept = to_all.exclude(kind=MessageKind.UPDATE.value, part=None).exclude(part=IncidentPart.FOLDED.value)
     locked = kept.select_for_update().order_by("id")
     return {(str(row.incident_id), row.setting_id) for row in locked}
@@ -217,19 +224,17 @@ def _end(incidents: Sequence[Incident], at: Mapping[str, datetime]) -> None:
 
 
 def incidents_ungroup(*, config: AlertConfig, now: datetime) -> None:
-    """Notify all open alerts of the open incidents of a configuration that does not group any more.
+    """Notify each open incident of the configuration once more, with all its open alerts.
 
     Its incidents last until their alerts end; no alert joins them. The caller holds the lock of the
     configuration.
     """
     settings = list(config.settings.all())
     incidents = list(Incident.objects.filter(config_id=config.id, ended=None).order_by("id"))
-    waiting = _waiting([incident.id for incident in incidents])
+    waiting = _waiting(incidents)
     ungrouped = IncidentPart.UNGROUPED.value
-    changes = Notification.objects.filter(Among("incident_id", {incident.id for incident in incidents}))
-    changes.filter(
-        status=NotificationStatus.PENDING.value, lease_token=None, part=IncidentPart.CHANGE.value
-    ).update(part=ungrouped, due=now)
+    changes = _pending_messages(incidents).filter(part=IncidentPart.CHANGE.value)
+    changes.update(part=ungrouped, due=now)
     leads = Alert.objects.in_bulk([incident.lead_id for incident in incidents])
     rows = []
     for incident in incidents:

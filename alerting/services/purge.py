@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accesslist.models import Project
 from accesslist.services.projects import project_purge
-from alerting.choices import DropReason, NotificationStatus
+from alerting.choices import AlertStatus, DropReason, NotificationStatus
 from alerting.models import (
     Alert,
     AlertConfig,
@@ -210,7 +210,7 @@ def _evaluated_until(limit: datetime) -> datetime:
 def _ended_trim(limit: datetime) -> bool:
     pending = Notification.objects.filter(alert_id=OuterRef("id"), status=_PENDING)
     # The first alert of an incident has its messages, which the end of the incident needs.
-    lasting = Incident.objects.filter(id=OuterRef("incident_id"), ended=None)
+    lasting = Alert.objects.filter(incident_id=OuterRef("incident_id"), status=AlertStatus.OPEN.value)
     ended = Alert.objects.filter(~Exists(pending), ~Exists(lasting), resolved__lt=limit).order_by("resolved")
     alerts = list(ended.values_list("id", flat=True)[:ROWS_AT_ONCE])
     if not alerts:

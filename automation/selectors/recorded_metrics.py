@@ -15,12 +15,14 @@ from opsapi.wire_json import JsonObject
 
 HOUR = timedelta(hours=1)
 
-_EXTREMES = f"""
-SELECT source_id, min(numbers[%(number)s]), max(numbers[%(number)s])
+_BEYOND = f"""
+SELECT source_id
   FROM {READINGS}
  WHERE source_id = ANY(%(sources)s) AND reported >= %(since)s AND reported < %(until)s
+   AND numbers[%(number)s] {{comparison}} %(level)s
  GROUP BY source_id
 """  # noqa: S608 - contains only our own names
+_ABOVE, _BELOW = _BEYOND.format(comparison=">="), _BEYOND.format(comparison="<=")
 # A report with several values counts with their mean, so it and the next report are always read.
 _CROSSING = f"""
 SELECT reported, report, source_id, value
@@ -89,17 +91,26 @@ def hours_between(start: datetime, end: datetime) -> Iterator[tuple[datetime, da
         start = until
 
 
-ValueRange = tuple[float, float]
-"""The lowest and the highest value of a source in a time range."""
+def sources_above(
+    sources: Collection[int], metric: Metric, level: float, since: datetime, until: datetime
+) -> list[int]:
+    """The sources with a value at or above a level, from `since` to before `until` on one UTC day."""
+    return _sources(_ABOVE, {**_parameters(sources, metric, since, until), "level": level})
 
 
-def value_ranges(
-    sources: Collection[int], metric: Metric, since: datetime, until: datetime
-) -> dict[int, ValueRange]:
-    """The range of the values of each source reported from `since` to before `until`, on one UTC day."""
+def sources_below(
+    sources: Collection[int], metric: Metric, level: float, since: datetime, until: datetime
+) -> list[int]:
+    """The sources with a value at or below a level; as `sources_above`."""
+    return _sources(_BELOW, {**_parameters(sources, metric, since, until), "level": level})
+
+
+def _sources(statement: str, parameters: JsonObject) -> list[int]:
+    if not parameters["sources"]:
+        return []
     with connection.cursor() as cursor:
-        cursor.execute(_EXTREMES, _parameters(sources, metric, since, until))
-        return {source: (lowest, highest) for source, lowest, highest in cursor if lowest is not None}
+        cursor.execute(statement, parameters)
+        return [source for (source,) in cursor.fetchall()]
 
 
 def crossing_values(

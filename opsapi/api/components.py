@@ -212,7 +212,6 @@ def _of_body(body: type[Document] | list[type[Document]] | None) -> Iterator[Err
 
 
 def _of_field(field: serializers.Field[Any, Any, Any, Any]) -> Iterator[ErrorCode]:
-    """Return the codes of a field and of the fields in it."""
     if field.read_only:
         yield ErrorCode.ATTRIBUTE_READ_ONLY
         return

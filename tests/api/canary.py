@@ -53,6 +53,7 @@ PLANTED: Mapping[str, Any] = {
     f"POST {PUBLIC}/unauth/users": bodies.user(password=bodies.SECRET),
     f"POST {PUBLIC}/users": bodies.user(username="mary@example.com", password=bodies.SECRET),
     f"POST {PUBLIC}/groups/<group_id>/alertConfigs": _CONFIG,
+    f"POST {PUBLIC}/groups/<group_id>/alertConfigs/dryRun": bodies.dry_run(_CONFIG),
     f"PUT {PUBLIC}/groups/<group_id>/alertConfigs/<config_id>": _CONFIG,
     f"PATCH {PUBLIC}/groups/<group_id>/alertConfigs/<config_id>": _CONFIG,
     f"POST {PUBLIC}/globalAlertConfigs": _GLOBAL_CONFIG,

@@ -11,7 +11,8 @@ from django.db import connection
 from accesslist.models import Project
 from alerting import dry_runs
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
-from automation.models import Host
+from alerting.selectors import recorded_events
+from automation.models import Host, Measurement
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.clock import wire_time
@@ -172,6 +173,26 @@ def test_an_event_that_opens_no_alert_is_notified(record: Rehearsal) -> None:
     assert [each["kind"] for each in event["notifications"]] == ["alert.inform"]
 
 
+def test_an_event_of_the_organization_is_notified_as_of_the_project(record: Rehearsal) -> None:
+    name, org_id = "ORG_API_KEY_ADDED", record.project.org_id
+    Event.objects.filter(event_type=name).delete()
+    for org in (org_id, bodies.HOST_ID):
+        Event.objects.create(created=record.ago(20), event_type=name, org_id=org, details={})
+    found = record.run(bodies.alert_config(eventTypeName=name))
+    assert found["events"]["totalCount"] == 1
+    assert found["events"]["results"][0]["eventId"] == Event.objects.get(event_type=name, org_id=org_id).id
+
+
+def test_a_deleted_agent_ends_its_alert(record: Rehearsal) -> None:
+    facts = {"hostname": "agent1", "sourceTypeName": "MONITORING"}
+    for minutes, name in ((30, "MONITORING_AGENT_DOWN"), (20, "AGENT_DELETED_AUDIT")):
+        Event.objects.create(
+            created=record.ago(minutes), event_type=name, group_id=record.project.id, details=facts
+        )
+    (alert,) = record.run(bodies.alert_config(eventTypeName="MONITORING_AGENT_DOWN"))["alerts"]["results"]
+    assert (alert["status"], alert["resolved"]) == ("CANCELLED", wire_time(record.ago(20)))
+
+
 def test_events_about_alerts_are_no_conditions(record: Rehearsal) -> None:
     record.report(30)
     make_alert_event = Event.objects.create(
@@ -204,6 +225,21 @@ def test_it_says_what_it_cannot_evaluate(
     assert found["evaluated"] is False
     assert [limit["code"] for limit in found["limits"]] == [code]
     assert found["alerts"]["totalCount"] == 0
+
+
+def test_it_says_what_it_leaves_out(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def limits(config: dict[str, Any] | None = None, **changes: Any) -> list[str]:
+        return [limit["code"] for limit in record.run(config, **changes)["limits"]]
+
+    down_for_five_minutes(record)
+    assert "MEASUREMENTS_BEING_MOVED" not in limits(bodies.metric_config())
+    Measurement.objects.create(host=Host.objects.get(), reported=record.ago(5), metrics={})
+    assert "MEASUREMENTS_BEING_MOVED" in limits(bodies.metric_config())
+    since: dict[str, Any] = {"period": None, "start": wire_time(record.ago(5))}
+    assert "GROUPING_NOT_APPLIED" in limits(bodies.alert_config(grouping="TOPOLOGY"))
+    assert not {"EARLIER_EVENTS_LEFT_OUT", "GROUPING_NOT_APPLIED"} & set(limits(**since))
+    monkeypatch.setattr(recorded_events, "MOST_EARLIER", 1)
+    assert "EARLIER_EVENTS_LEFT_OUT" in limits(**since)
 
 
 def test_people_are_named_by_their_addresses(record: Rehearsal, owner: ApiClient) -> None:
@@ -317,13 +353,13 @@ def test_what_it_found_until_the_cut_is_complete(record: Rehearsal) -> None:
 
 
 def test_a_slow_statement_is_cancelled(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
-    def sleep(*_: Any) -> dict[int, Any]:
+    def sleep(*_: Any) -> list[int]:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_sleep(60)")
-        return {}
+        return []
 
     record.report(30, CONNECTIONS=200.0)
-    monkeypatch.setattr(dry_runs, "value_ranges", sleep)
+    monkeypatch.setattr(dry_runs, "sources_above", sleep)
     monkeypatch.setattr(dry_runs, "_READING_SECONDS", 0.3)
     found = record.run(bodies.metric_config())
     assert found["truncated"]["reason"] == "TIME"

@@ -55,13 +55,16 @@ def main() -> None:
         "bare": bare,
         "bound": SECONDS,
         "quiet": quiet_seconds,
-        "quietAlerts": len(quiet.alerts),
-        "quietIsCut": quiet.cut is not None,
+        "quietDays": _days(quiet),
         "noisy": noisy_seconds,
-        "noisyDays": (noisy.until - noisy.start) / timedelta(days=1),
-        "noisyIsCut": noisy.cut is not None,
+        "noisyDays": _days(noisy),
     }
     sys.stdout.write(json.dumps(figures))
+
+
+def _days(found: DryRunResult) -> float:
+    """How many days are complete."""
+    return (found.until - found.start) / timedelta(days=1)
 
 
 def _fill(start: datetime, days: int) -> tuple[Project, list[int]]:

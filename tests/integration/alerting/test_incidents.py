@@ -123,7 +123,7 @@ def test_the_wait_is_that_of_the_configuration(project: Project, outside: Outsid
     assert outside.sent[0][2].headline == "Host down"
 
 
-def test_a_setting_with_a_delay_gets_the_incident_of_then(project: Project, outside: Outside) -> None:
+def test_a_setting_with_a_delay_gets_the_incident_at_that_time(project: Project, outside: Outside) -> None:
     late = {**WEBHOOK, "webhookUrl": "http://127.0.0.1:9/hooks/late-late", "delayMin": 5}
     make_config(project, **GROUPED, notifications=[WEBHOOK, late])
     report(project, START, "db1")
@@ -197,7 +197,9 @@ def test_messages_say_what_is_down_and_for_how_long(
 # --- changes that matter --------------------------------------------------------------------------
 
 
-def test_only_changes_that_matter_are_sent(project: Project, config: AlertConfig, outside: Outside) -> None:
+def test_only_changes_that_matter_are_notified(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
     report(project, START - MINUTE, *(f"db{number}" for number in range(1, 8)), up=True)
     report(project, START, "db1", "db2")
     deliver_all(START + WAIT)
@@ -214,7 +216,7 @@ def test_only_changes_that_matter_are_sent(project: Project, config: AlertConfig
     assert not Notification.objects.filter(status="PENDING", part__isnull=False).exists()
 
 
-def test_a_root_that_healed_is_sent_once(project: Project, config: AlertConfig, outside: Outside) -> None:
+def test_a_root_that_healed_is_notified_once(project: Project, config: AlertConfig, outside: Outside) -> None:
     report(project, START - MINUTE, "db1", "db2", "db3", "db4", up=True)
     report(project, START, "db1")
     report(project, START + SECOND, "db2", "db3")
@@ -291,7 +293,7 @@ def test_a_window_for_some_hosts_does_not_hold_back_the_others(
     assert said(outside)[0] == (OPEN, 3, "replica set rs0")
 
 
-def test_people_who_are_notified_get_updates_and_the_end(project: Project, outside: Outside) -> None:
+def test_notified_people_get_updates_and_the_end(project: Project, outside: Outside) -> None:
     for name in ("ada", "bob"):
         user = UserFactory.create(email_address=f"{name}@example.com", password=None)
         user.grants.create(role=Role.GROUP_OWNER.value, project=project)
@@ -388,6 +390,18 @@ def test_the_messages_of_a_lasting_incident_are_kept(
     assert not Incident.objects.exists()
 
 
+def test_no_alert_joins_an_incident_that_an_older_version_left_open(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
+    report(project, START, "db1")
+    deliver_all(START + WAIT)
+    Alert.objects.update(status="CLOSED", resolved=START + MINUTE)  # as workers without grouping do
+    report(project, START + 2 * MINUTE, "db2")
+    deliver_all(START + 2 * MINUTE + WAIT)
+    assert Incident.objects.count() == 2
+    assert outside.kinds == [OPEN, OPEN]
+
+
 # --- whatever happens -----------------------------------------------------------------------------
 
 NAMES = [f"{kind}{number}" for kind in "ab" for number in range(4)]
@@ -448,7 +462,7 @@ def drain(project: Project, outside: Outside, now: datetime) -> datetime:
 
 
 @each("seed", range(12))
-def test_whatever_happens_ends_go_to_the_notified_receivers(
+def test_whatever_happens_ends_are_sent_to_the_notified_receivers(
     project: Project, outside: Outside, seed: int
 ) -> None:
     config = make_config(project, **GROUPED, notifications=[WEBHOOK, OTHER])
