@@ -20,6 +20,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
 
+from alerting.choices import Grouping
 from alerting.models import AlertConfig, MaintenanceWindow, NotificationSetting
 from alerting.rules.dry_run import (
     NOT_EVALUATED,
@@ -210,6 +211,8 @@ def dry_run(
         config, receivers = _config_of(group_id, values)
         view = config_view(config)
         limits = limits_of(view)
+        if values.get("grouping") == Grouping.TOPOLOGY.value:
+            limits.append(DryRunLimit.GROUPING_NOT_APPLIED)
         if NOT_EVALUATED & set(limits):
             return DryRunResult(start, end, end, limits=limits)
         delay = min((receiver.delay for receiver in receivers), default=timedelta())

@@ -73,15 +73,17 @@ def trial_of(*, group_id: str, values: Mapping[str, Any], now: datetime) -> Tria
 def _sentence(found: DryRunResult) -> str:
     if not found.evaluated:
         words = next(LIMIT_WORDS[limit] for limit in found.limits if limit in NOT_EVALUATED)
-        return f"This cannot be tried. {words}"
+        return f"The configuration cannot be tried. {words}"
     sent = sum(message.sent is not None for messages in found.messages for message in messages)
     if found.events:
         events = _number(len(found.events), "event")
-        return f"This would have reported {events} {_span(found)}: {_number(sent, 'notification')}."
+        return (
+            f"The configuration would have reported {events} {_span(found)}: {_number(sent, 'notification')}."
+        )
     times = {0: "not have alerted", 1: "have alerted once"}.get(
         len(found.alerts), f"have alerted {len(found.alerts):,} times"
     )
-    return f"This would {times} {_span(found)}: {_number(sent, 'notification')}."
+    return f"The configuration would {times} {_span(found)}: {_number(sent, 'notification')}."
 
 
 def _span(found: DryRunResult) -> str:
@@ -93,7 +95,7 @@ def _span(found: DryRunResult) -> str:
 def _notes(found: DryRunResult) -> list[str]:
     notes = []
     if found.cut:
-        notes.append("There is more than can be tried at once: the result is complete for that time only.")
+        notes.append("The trial ended early: the result is complete for that time only.")
     if found.never_opened:
         times = _number(found.never_opened, "time")
         notes.append(f"The condition ended {times} before the smallest delay had passed.")

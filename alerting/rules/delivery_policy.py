@@ -131,7 +131,7 @@ def _not_asked_for(due: DueNotification) -> DropReason | None:
         return DropReason.CONFIG_OFF
     if not due.setting_counts:
         return DropReason.NOTIFICATION_REMOVED
-    return None if due.recipient_counts else DropReason.NOT_AMONG_THEM
+    return None if due.recipient_counts else DropReason.NO_LONGER_RECIPIENT
 
 
 def _muted(due: DueNotification, mute: Mute) -> DeliveryVerdict:

@@ -43,6 +43,8 @@ class DryRunLimit(StrEnum):
     """A replica set or cluster that loses its last host ends its alerts, which is not recorded."""
     EARLIER_EVENTS_LEFT_OUT = "EARLIER_EVENTS_LEFT_OUT"
     """Too many events before the start to find every condition that was true at the start."""
+    GROUPING_NOT_APPLIED = "GROUPING_NOT_APPLIED"
+    """Messages are counted for each alert, although the configuration groups the alerts of an outage."""
     MEASUREMENTS_BEING_MOVED = "MEASUREMENTS_BEING_MOVED"
     """Measurements of an earlier version are being moved; they are left out."""
 
@@ -57,6 +59,8 @@ LIMIT_WORDS: Mapping[DryRunLimit, str] = {
     "host, which cancels its alerts.",
     DryRunLimit.EARLIER_EVENTS_LEFT_OUT: "Too many events were recorded before the start; a condition that "
     "was already true then can be missing.",
+    DryRunLimit.GROUPING_NOT_APPLIED: "Notifications are counted for each alert. Grouping by topology sends "
+    "fewer.",
     DryRunLimit.MEASUREMENTS_BEING_MOVED: "Measurements of an earlier version are still being moved and are "
     "left out.",
 }

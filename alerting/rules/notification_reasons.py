@@ -42,11 +42,11 @@ class NotificationReason(StrEnum):
     NOT_ACKNOWLEDGED = "NOT_ACKNOWLEDGED"
     JUST_NOTIFIED = "JUST_NOTIFIED"
     IN_INCIDENT = "IN_INCIDENT"
-    SENT_ANEW = "SENT_ANEW"
-    REST_LEFT_OUT = "REST_LEFT_OUT"
-    NOT_AMONG_THEM = "NOT_AMONG_THEM"
+    SENT_AGAIN = "SENT_AGAIN"
+    TOO_MANY_RECIPIENTS = "TOO_MANY_RECIPIENTS"
+    NO_LONGER_RECIPIENT = "NO_LONGER_RECIPIENT"
     SECRETS_GONE = "SECRETS_GONE"
-    NO_HOLDER = "NO_HOLDER"
+    NO_USER_WITH_ROLE = "NO_USER_WITH_ROLE"
     NO_USER = "NO_USER"
     NO_MEMBER = "NO_MEMBER"
     NO_PROJECT = "NO_PROJECT"
@@ -158,6 +158,20 @@ def _muted(
 
 
 _DROPPED = {reason.value: NotificationReason[reason.name] for reason in DropReason}
+MESSAGE_REASONS = (
+    NotificationReason.DELIVERED,
+    NotificationReason.SENDING,
+    NotificationReason.DELAYED,
+    NotificationReason.REMINDER_LATER,
+    NotificationReason.DUE,
+    NotificationReason.RETRYING,
+    NotificationReason.MUTED,
+    NotificationReason.ACKNOWLEDGED,
+    NotificationReason.FAILED,
+    *_DROPPED.values(),
+    NotificationReason.NOT_RECORDED,
+)
+"""The reasons of `explain_notification`."""
 
 
 def _dropped(reason: str | None) -> NotificationReason:

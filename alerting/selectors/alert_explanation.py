@@ -92,10 +92,11 @@ def explain_alert(
     found = timeline_notifications(alert, with_recipient=sees_config, now=now)
     verdicts = {row.id: verdict_of(row, facts, now=now) for row, _ in found.pending}
     explained = explanations_of(found.shown, verdicts, facts, now=now)
+    value = first_value(alert)
     return AlertExplanation(
         signal=began(alert, view),
-        value=first_value(alert),
-        condition=explained_condition(facts, view, sees_config=sees_config),
+        value=value,
+        condition=explained_condition(facts, view, value=value, sees_config=sees_config),
         notifications=tuple((each, explained[each.id]) for each in found.shown),
         more=found.more,
         without_message=tuple(_without_messages(facts, found.setting_ids)) if sees_config else (),
@@ -104,14 +105,17 @@ def explain_alert(
 
 
 def explained_condition(
-    facts: DeliveryFacts, view: ConfigView | None, *, sees_config: bool
+    facts: DeliveryFacts,
+    view: ConfigView | None,
+    *,
+    value: tuple[float, datetime] | None,
+    sees_config: bool,
 ) -> ExplainedCondition:
-    """Compare the condition of the configuration with the facts of the alert."""
+    """Compare the condition of the configuration with the facts of the alert; `value` is its `first_value`."""
     state = _state(facts, view, sees_config=sees_config)
     detail = condition_detail(state, view)
     if view is None or state is ConditionState.DELETED:
         return ExplainedCondition(state=state, detail=detail)
-    value = first_value(facts.alert)
     return ExplainedCondition(
         state=state,
         detail=detail,

@@ -30,9 +30,9 @@ MOST_RECIPIENTS_OF_ONE = 1_000
 """The most recipients of one notification."""
 
 _NOBODY = {
-    PeopleType.ADMIN: DropReason.NO_HOLDER,
-    PeopleType.GROUP: DropReason.NO_HOLDER,
-    PeopleType.ORG: DropReason.NO_HOLDER,
+    PeopleType.ADMIN: DropReason.NO_USER_WITH_ROLE,
+    PeopleType.GROUP: DropReason.NO_USER_WITH_ROLE,
+    PeopleType.ORG: DropReason.NO_USER_WITH_ROLE,
     PeopleType.USER: DropReason.NO_USER,
     PeopleType.TEAM: DropReason.NO_MEMBER,
 }
@@ -119,7 +119,7 @@ def reached_user(setting: NotificationSetting, user: User, *, group_id: str) -> 
         reason = NotificationReason.CHANNEL_DISABLED if has_any else NotificationReason.NO_ADDRESS
         return ReachedUser(kept_out=reason)
     if recipients.filter(id__lt=user.id).count() >= MOST_RECIPIENTS_OF_ONE:
-        return ReachedUser(kept_out=NotificationReason.REST_LEFT_OUT)
+        return ReachedUser(kept_out=NotificationReason.TOO_MANY_RECIPIENTS)
     return ReachedUser(addresses)
 
 

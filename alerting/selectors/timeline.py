@@ -32,7 +32,7 @@ from alerting.rules.wording import condition_words
 from alerting.selectors.alert_explanation import ExplainedCondition, explained_condition
 from alerting.selectors.alerts import alert_acknowledgement
 from alerting.selectors.config_views import config_view
-from alerting.selectors.measurement_window import measurement_window
+from alerting.selectors.measurement_window import first_value, measurement_window
 from alerting.selectors.timeline_events import EventsOfAlert, began, events_of
 from alerting.selectors.timeline_notifications import (
     DeliveryFacts,
@@ -130,7 +130,9 @@ def alert_timeline(
         acknowledgement=alert_acknowledgement(alert, now),
         measured=measurement_window(alert, threshold, now=now),
         threshold=threshold,
-        condition=explained_condition(read.facts, read.view, sees_config=sees_config),
+        condition=explained_condition(
+            read.facts, read.view, value=first_value(alert), sees_config=sees_config
+        ),
         user=explain_user(read.facts, user, sees_config=sees_config, now=now) if user else None,
     )
 

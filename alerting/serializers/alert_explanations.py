@@ -4,7 +4,12 @@ from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
 from alerting.rules.alert_explanation import ConditionState, RecordedMatcher, RecordedThreshold
-from alerting.rules.notification_reasons import NotificationExplanation, NotificationReason
+from alerting.rules.notification_reasons import (
+    MESSAGE_REASONS,
+    NO_NOTIFICATION_WORDS,
+    NotificationExplanation,
+    NotificationReason,
+)
 from alerting.rules.recipient_reasons import UserExplanation, UserNotification
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from alerting.rules.timeline import TimelineEntry, TimelineNotification
@@ -23,8 +28,9 @@ from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document
 from opsapi.clock import wire_time
 from opsapi.wire_json import JsonObject, without_nulls
 
-REASONS = [reason.value for reason in NotificationReason]
-"""The wire values of the reason of a message."""
+USER_REASONS = [reason.value for reason in NotificationReason]
+SENT_REASONS = [reason.value for reason in MESSAGE_REASONS]
+NO_MESSAGE_REASONS = [reason.value for reason in NO_NOTIFICATION_WORDS]
 _RECORDED = "Absent if it is not recorded."
 
 
@@ -110,7 +116,7 @@ class ExplainedNotificationDocument(Document):
         "detail": "oncall@example.com will be notified that the alert is still open at "
         "2026-11-21T12:00:00Z at the earliest: the alert is acknowledged.",
         "created": A_TIME,
-        "until": A_TIME,
+        "earliest": A_TIME,
         "attempts": 0,
     }
 
@@ -121,10 +127,12 @@ class ExplainedNotificationDocument(Document):
     channel = serializers.ChoiceField([*CHANNELS], required=False)
     recipient = serializers.CharField(required=False)
     status = serializers.ChoiceField(STATUSES)
-    reason = serializers.ChoiceField(REASONS)
+    reason = serializers.ChoiceField(SENT_REASONS)
     detail = serializers.CharField(help_text="The same as a sentence.")
     created = serializers.DateTimeField()
-    until = serializers.DateTimeField(required=False, help_text="The earliest time of a message that waits.")
+    earliest = serializers.DateTimeField(
+        required=False, help_text="The earliest time of a message that waits."
+    )
     maintenanceWindowId = serializers.CharField(required=False, help_text="The window that mutes it.")
     attempts = serializers.IntegerField()
 
@@ -142,7 +150,7 @@ class WithoutMessageDocument(Document):
 
     notificationId = serializers.CharField()
     typeName = serializers.ChoiceField(TYPE_NAMES)
-    reason = serializers.ChoiceField(REASONS)
+    reason = serializers.ChoiceField(NO_MESSAGE_REASONS)
     detail = serializers.CharField(help_text="The same as a sentence.")
 
 
@@ -157,13 +165,16 @@ class UserNotificationDocument(WithoutMessageDocument):
         "detail": "The user is not a member of the team.",
     }
 
+    reason = serializers.ChoiceField(USER_REASONS)
     reaches = serializers.BooleanField(help_text="Whether the notification reaches the user now.")
-    until = serializers.DateTimeField(required=False, help_text="The earliest time of a message that waits.")
+    earliest = serializers.DateTimeField(
+        required=False, help_text="The earliest time of a message that waits."
+    )
     maintenanceWindowId = serializers.CharField(required=False, help_text="The window that mutes it.")
 
 
 class ExplainedUserDocument(Document):
-    """Whether a user was notified of the alert, and why not."""
+    """Whether a user was notified of the alert, and if not, why."""
 
     example = {
         "userId": ANOTHER_ID,
@@ -282,7 +293,7 @@ def _why(explanation: NotificationExplanation) -> JsonObject:
         {
             "reason": explanation.reason.value,
             "detail": explanation.detail,
-            "until": wire_time(explanation.until) if explanation.until else None,
+            "earliest": wire_time(explanation.until) if explanation.until else None,
             "maintenanceWindowId": explanation.window_id,
         }
     )

@@ -51,7 +51,7 @@ class Duration(Text):
             raise invalid(str(error)) from None
 
 
-class DryRunRequest(Document):
+class RequestedDryRun(Document):
     """A configuration, and the time range of the dry run: either period, or start and end."""
 
     refusals = AlertConfigDocument.refusals

@@ -16,8 +16,8 @@ class DelaySuggestionDocument(Document):
     example = {"delayMin": 5, "alerts": 9}
 
     delayMin = serializers.IntegerField(
-        help_text="The smallest delayMin for all notifications that does, at most "
-        f"{LONGEST_DELAY_MIN}: no alert that lasted longer would have been lost."
+        help_text="The smallest delayMin for all notifications that drops at least half of the alerts, at "
+        f"most {LONGEST_DELAY_MIN}: no alert that lasted longer would have been lost."
     )
     alerts = serializers.IntegerField(help_text="How many of the alerts would have opened.")
 
@@ -27,8 +27,8 @@ class NoiseDocument(Document):
 
     example = {
         "alertConfigId": AN_ID,
-        "since": A_TIME,
-        "until": A_TIME,
+        "start": A_TIME,
+        "end": A_TIME,
         "alerts": 24,
         "alertsPerWeek": 6.0,
         "medianDurationSec": 190,
@@ -39,13 +39,13 @@ class NoiseDocument(Document):
     }
 
     alertConfigId = serializers.CharField()
-    since = serializers.DateTimeField(
+    start = serializers.DateTimeField(
         help_text=f"Start of the period: {PERIOD.days} days, or less if ended alerts are kept for less."
     )
-    until = serializers.DateTimeField()
+    end = serializers.DateTimeField()
     alerts = serializers.IntegerField(help_text="Alerts that started in the period, and opened.")
     alertsPerWeek = serializers.FloatField(
-        help_text="The same for each week in which the configuration existed, at least one week."
+        help_text="Alerts for each week in which the configuration existed, at least one week."
     )
     medianDurationSec = serializers.IntegerField(
         required=False, help_text="Of the alerts that ended; absent without any."
@@ -65,8 +65,8 @@ def present_noise(noise: Noise, *, config_id: str) -> JsonObject:
     return without_nulls(
         {
             "alertConfigId": config_id,
-            "since": wire_time(noise.since),
-            "until": wire_time(noise.until),
+            "start": wire_time(noise.since),
+            "end": wire_time(noise.until),
             "alerts": noise.alerts,
             "alertsPerWeek": round(noise.per_week, 2),
             "medianDurationSec": None if noise.median is None else round(noise.median.total_seconds()),

@@ -224,7 +224,7 @@ def _end(incidents: Sequence[Incident], at: Mapping[str, datetime]) -> None:
 
 
 def incidents_ungroup(*, config: AlertConfig, now: datetime) -> None:
-    """Notify all open alerts of the open incidents of a configuration that does not group any more.
+    """Notify each open incident of the configuration once more, with all its open alerts.
 
     Its incidents last until their alerts end; no alert joins them. The caller holds the lock of the
     configuration.

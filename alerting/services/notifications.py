@@ -394,7 +394,7 @@ def recipients_replace(
     found = addresses_of(setting, group_id=notification.group_id, org_id=org_of(notification))
     recently_notified = _recently_notified(notification, setting, now)
     wanted = [address for address in found.addresses if address not in recently_notified]
-    reason = found.nobody or (DropReason.REST_LEFT_OUT if found.cut else None)
+    reason = found.nobody or (DropReason.TOO_MANY_RECIPIENTS if found.cut else None)
     if not found.nobody and not wanted:
         reason = DropReason.JUST_NOTIFIED
     dropped = reason.value if reason else None

@@ -55,7 +55,7 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
     if reason := _why_not(row, alert, now):
         raise ApiError(ErrorCode.NOTIFICATION_CANNOT_BE_RESENT, row.id, reason)
     if row.kind in OPEN_KINDS:
-        notifications_drop(rows=_repeats(row), reason=DropReason.SENT_ANEW)
+        notifications_drop(rows=_repeats(row), reason=DropReason.SENT_AGAIN)
     # It is addressed again, unless the destination perhaps received it: that must stay known.
     destination = row.destination if row.kind in FOLLOWING or row.perhaps_received else ""
     Notification.objects.filter(id=row.id).update(

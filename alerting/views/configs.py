@@ -38,7 +38,7 @@ from alerting.serializers.configs import (
 )
 from alerting.serializers.dry_runs import (
     DryRunDocument,
-    DryRunRequest,
+    RequestedDryRun,
     dry_run_range,
     present_dry_run,
 )
@@ -194,7 +194,7 @@ class AlertConfigViewSet(AnyConfigViewSet):
         "replace": AlertConfigDocument,
         "update": AlertConfigChange,
         "explain": ExplainedHost,
-        "dry_run": DryRunRequest,
+        "dry_run": RequestedDryRun,
     }
     answers = {
         **_answers(AlertConfigDocument),

@@ -81,8 +81,9 @@ def our_models() -> list[type[models.Model]]:
 
 
 def shown_models() -> list[type[models.Model]]:
-    """The models with pages of their own: other pages show measurements and numbers of events."""
-    return [model for model in our_models() if model not in {Source, Reading, Measurement, EventCount}]
+    """The models with pages of their own: other pages show measurements, numbers of events and incidents."""
+    elsewhere = {Source, Reading, Measurement, EventCount, Incident}
+    return [model for model in our_models() if model not in elsewhere]
 
 
 def make_operator(**changes: Any) -> User:

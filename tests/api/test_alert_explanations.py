@@ -177,7 +177,7 @@ def test_a_message_that_arrived(fleet: AlertExplainer, outside: Outside) -> None
     assert (message["id"], message["reason"]) == (row.id, "DELIVERED")
     assert (message["recipient"], message["attempts"]) == ("oncall@example.com", 1)
     assert reminder["reason"] == "REMINDER_LATER"
-    assert reminder["until"] > wire_time(clock.now())
+    assert reminder["earliest"] > wire_time(clock.now())
 
 
 def test_a_message_that_waits_for_a_worker(fleet: AlertExplainer) -> None:
@@ -188,7 +188,7 @@ def test_a_message_that_waits_for_a_worker(fleet: AlertExplainer) -> None:
 def test_a_message_that_waits_for_its_delay(fleet: AlertExplainer) -> None:
     alert = fleet.down(bodies.email(delayMin=0), bodies.email(emailAddress="b@example.com", delayMin=30))
     delayed = next(each for each in fleet.explanation()["notifications"] if each["reason"] == "DELAYED")
-    assert delayed["until"] == wire_time(alert.created + HOUR / 2)
+    assert delayed["earliest"] == wire_time(alert.created + HOUR / 2)
 
 
 def test_a_message_that_a_receiver_refuses_and_gets_again(fleet: AlertExplainer, outside: Outside) -> None:
@@ -220,7 +220,7 @@ def test_a_message_that_a_window_mutes_before_and_after_delivery_saw_it(
     (after,) = fleet.explanation()["notifications"]
     assert (before["reason"], before["maintenanceWindowId"]) == expected
     assert (after["reason"], after["maintenanceWindowId"]) == expected
-    assert before["until"] == after["until"]
+    assert before["earliest"] == after["earliest"]
 
 
 def test_a_reminder_that_an_acknowledgement_holds_back(fleet: AlertExplainer, outside: Outside) -> None:
@@ -229,7 +229,7 @@ def test_a_reminder_that_an_acknowledgement_holds_back(fleet: AlertExplainer, ou
     until = clock.now() + 5 * HOUR
     fleet.acknowledge(until)
     reminder = next(each for each in fleet.explanation()["notifications"] if each["kind"] == "alert.update")
-    assert (reminder["reason"], reminder["until"]) == ("ACKNOWLEDGED", wire_time(until))
+    assert (reminder["reason"], reminder["earliest"]) == ("ACKNOWLEDGED", wire_time(until))
 
 
 def test_a_message_that_its_alert_outran(fleet: AlertExplainer) -> None:
@@ -241,7 +241,7 @@ def test_a_message_that_its_alert_outran(fleet: AlertExplainer) -> None:
 def test_a_message_without_recipients(fleet: AlertExplainer, outside: Outside) -> None:
     fleet.down(OF_GROUP)
     deliver_all()
-    assert fleet.reasons()[-1] == "NO_HOLDER"
+    assert fleet.reasons()[-1] == "NO_USER_WITH_ROLE"
 
 
 def test_a_message_that_its_configuration_no_longer_has(fleet: AlertExplainer) -> None:

@@ -42,7 +42,7 @@ def test_who_tries_again_with_what_is_there_loses_nothing(publisher: ApiClient, 
     document = publisher.get(path).json()
     assert document["version"] == THREADS
     assert sorted(process["name"] for process in document["processes"]) == sorted(
-        f"p{_}" for _ in range(THREADS)
+        f"p{number}" for number in range(THREADS)
     )
 
 

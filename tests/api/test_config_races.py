@@ -72,7 +72,7 @@ def test_of_puts_that_race_each_is_whole_and_reported(owner: ApiClient, project:
         scope = {"forAllGroups": True} if "global" in path else {}
 
         def put(number: int, path: str = path, scope: dict[str, Any] = scope) -> Any:
-            addresses = [f"{number}-{_}@example.com" for _ in range(3)]
+            addresses = [f"{number}-{place}@example.com" for place in range(3)]
             emails = [email(emailAddress=address) for address in addresses]
             return ApiClient(owner.key).put(path, {**alert_config(notifications=emails), **scope})
 

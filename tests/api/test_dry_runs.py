@@ -235,8 +235,9 @@ def test_it_says_what_it_leaves_out(record: Rehearsal, monkeypatch: pytest.Monke
     assert "MEASUREMENTS_BEING_MOVED" not in limits(bodies.metric_config())
     Measurement.objects.create(host=Host.objects.get(), reported=record.ago(5), metrics={})
     assert "MEASUREMENTS_BEING_MOVED" in limits(bodies.metric_config())
-    since = {"period": None, "start": wire_time(record.ago(5))}
-    assert "EARLIER_EVENTS_LEFT_OUT" not in limits(**since)
+    since: dict[str, Any] = {"period": None, "start": wire_time(record.ago(5))}
+    assert "GROUPING_NOT_APPLIED" in limits(bodies.alert_config(grouping="TOPOLOGY"))
+    assert not {"EARLIER_EVENTS_LEFT_OUT", "GROUPING_NOT_APPLIED"} & set(limits(**since))
     monkeypatch.setattr(recorded_events, "MOST_EARLIER", 1)
     assert "EARLIER_EVENTS_LEFT_OUT" in limits(**since)
 

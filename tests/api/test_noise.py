@@ -50,7 +50,7 @@ def test_a_quiet_configuration(owner: ApiClient, config: AlertConfig) -> None:
     assert [document[name] for name in zeros] == [0] * 5
     assert {"medianDurationSec", "suggestion"}.isdisjoint(document)
     assert document["alertConfigId"] == config.id
-    assert document["since"] < wire_time(clock.now() - 27 * DAY) < document["until"]
+    assert document["start"] < wire_time(clock.now() - 27 * DAY) < document["end"]
 
 
 def test_alerts_of_the_period_that_opened_are_counted(

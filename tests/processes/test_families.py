@@ -54,7 +54,7 @@ def receiver() -> Iterator[HttpReceiver]:
         yield running
 
 
-def _expected_log(site: RunningSite, receiver: HttpReceiver, row: FamilyRow) -> Scenario:
+def _scenario(site: RunningSite, receiver: HttpReceiver, row: FamilyRow) -> Scenario:
     return Scenario(site, receiver, {"eventTypeName": row.event_type, **row.threshold})
 
 
@@ -63,7 +63,7 @@ def test_the_start_and_the_end_of_a_condition_are_notified(
     site: RunningSite, receiver: HttpReceiver, row: FamilyRow
 ) -> None:
     assert row.end
-    scenario = _expected_log(site, receiver, row)
+    scenario = _scenario(site, receiver, row)
 
     row.cause(scenario)
     _eventually_notified(site, scenario, ["alert.open"])
@@ -86,7 +86,7 @@ def test_the_start_and_the_end_of_a_condition_are_notified(
 
 @pytest.mark.parametrize("row", ONE_SHOT, ids=[row.event_type for row in ONE_SHOT])
 def test_an_event_is_notified_once(site: RunningSite, receiver: HttpReceiver, row: FamilyRow) -> None:
-    scenario = _expected_log(site, receiver, row)
+    scenario = _scenario(site, receiver, row)
     row.cause(scenario)
     _eventually_notified(site, scenario, ["alert.inform"])
     bodies_sent = _informed(receiver)
@@ -103,7 +103,7 @@ def test_an_event_is_notified_once(site: RunningSite, receiver: HttpReceiver, ro
 def test_an_event_of_an_organization_is_notified_once(
     site: RunningSite, receiver: HttpReceiver, row: FamilyRow
 ) -> None:
-    scenario = _expected_log(site, receiver, row)
+    scenario = _scenario(site, receiver, row)
     beyond = {"eventTypeName": row.event_type, "forAllGroups": False, "groupIds": [scenario.group]}
     _configure_globally(scenario, **beyond)
     row.cause(scenario)
@@ -230,23 +230,23 @@ def _eventually_notified(site: RunningSite, scenario: Scenario, kinds: list[str]
     def done() -> bool:
         return len(_kinds(scenario)) >= len(kinds) and site.is_idle()
 
-    eventually(done, message=f"{kinds} told")
+    eventually(done, message=f"{kinds} sent")
     assert _kinds(scenario) == kinds
 
 
 def _eventually_all_notified(
-    site: RunningSite, receiver: HttpReceiver, bodies_sent: Collection[tuple[EventType, str | None]]
+    site: RunningSite, receiver: HttpReceiver, expected: Collection[tuple[EventType, str | None]]
 ) -> None:
     """Each of these types with that status of its alert, exactly once; events have none."""
 
     def done() -> bool:
-        return len(receiver.requests) >= len(bodies_sent) and site.is_idle()
+        return len(receiver.requests) >= len(expected) and site.is_idle()
 
-    eventually(done, SWEEP_SECONDS, message=f"{len(bodies_sent)} told")
+    eventually(done, SWEEP_SECONDS, message=f"{len(expected)} sent")
     documents = [json.loads(request.body) for request in receiver.requests]
     assert sorted(
         (document["eventTypeName"], document.get("status", "")) for document in documents
-    ) == sorted((event_type.value, status or "") for event_type, status in bodies_sent)
+    ) == sorted((event_type.value, status or "") for event_type, status in expected)
 
 
 def _kinds(scenario: Scenario) -> list[str]:
@@ -254,8 +254,8 @@ def _kinds(scenario: Scenario) -> list[str]:
 
 
 def _informed(receiver: HttpReceiver) -> dict[str, Any]:
-    bodies_sent: dict[str, Any] = json.loads(receiver.requests[0].body)
-    return bodies_sent
+    document: dict[str, Any] = json.loads(receiver.requests[0].body)
+    return document
 
 
 def _assert_about(scenario: Scenario, alert: Mapping[str, Any], about: Mapping[str, Any]) -> None:

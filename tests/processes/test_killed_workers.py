@@ -313,7 +313,7 @@ def test_what_a_killed_worker_had_in_hand_another_sends_long_before_the_lease_en
     _eventually_notified(site, held, "alert.open", "OPEN")
 
 
-def test_a_worker_that_is_still_keeps_what_it_has_in_hand_while_a_dead_one_loses_it(
+def test_a_stopped_worker_keeps_its_messages_and_a_dead_worker_loses_them(
     site: RunningSite, workers: Workers, held: Scenario
 ) -> None:
     lease = _lease(site, held)

@@ -65,7 +65,7 @@ def serving(installed: RunningPlatform) -> RunningPlatform:
     return installed
 
 
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT] if LONG else [signal.SIGINT])
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT] if LONG else [signal.SIGTERM])
 def test_it_ends_everything_in_order_when_stopped(serving: RunningPlatform, signum: signal.Signals) -> None:
     with ExitStack() as connections:
         idle = [

@@ -186,9 +186,11 @@ def test_people_get_a_one_shot_notification_once(project: Project, outside: Outs
 @pytest.mark.parametrize(
     ("notification", "reason"),
     [
-        pytest.param(GROUP, DropReason.NO_HOLDER, id="nobody in the project"),
-        pytest.param({**GROUP, "typeName": "ORG"}, DropReason.NO_HOLDER, id="nobody in the organization"),
-        pytest.param({**GROUP, "typeName": "ADMIN"}, DropReason.NO_HOLDER, id="no owner"),
+        pytest.param(GROUP, DropReason.NO_USER_WITH_ROLE, id="nobody in the project"),
+        pytest.param(
+            {**GROUP, "typeName": "ORG"}, DropReason.NO_USER_WITH_ROLE, id="nobody in the organization"
+        ),
+        pytest.param({**GROUP, "typeName": "ADMIN"}, DropReason.NO_USER_WITH_ROLE, id="no owner"),
         pytest.param({**GROUP, "typeName": "USER", "username": "gone"}, DropReason.NO_USER, id="no user"),
         pytest.param({**GROUP, "typeName": "TEAM", "teamId": "0" * 24}, DropReason.NO_MEMBER, id="no team"),
     ],
@@ -233,7 +235,7 @@ def test_only_so_many_are_notified_and_the_log_says_that_there_are_more(
     open_alert(project, GROUP)
     deliver_all()
     assert messages_of(outside) == [(OPEN, "ada@example.com"), (OPEN, "bob@example.com")]
-    assert reasons() == [DropReason.REST_LEFT_OUT.value]
+    assert reasons() == [DropReason.TOO_MANY_RECIPIENTS.value]
 
 
 def test_a_crash_while_people_are_looked_up_notifies_each_once(

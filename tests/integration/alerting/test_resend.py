@@ -107,7 +107,7 @@ def test_repeats_go_on_as_one_row_of_them(project: Project, outside: Outside) ->
     """The one that was to follow the failure gives way to the one that follows what is sent now."""
     resend(failed(project, outside))
     repeat = of(MessageKind.UPDATE)
-    assert (repeat.status, repeat.reason) == (NotificationStatus.DROPPED, DropReason.SENT_ANEW)
+    assert (repeat.status, repeat.reason) == (NotificationStatus.DROPPED, DropReason.SENT_AGAIN)
     deliver_all()
     assert of(MessageKind.UPDATE, status=NotificationStatus.PENDING.value)
 

@@ -44,7 +44,7 @@ def test_a_notification_without_recipients_is_shown(project: Project, outside: O
     goes_down(project)
     deliver_all(NOW)
     last = timeline(now=NOW + MINUTE).entries[-1]
-    assert (last.kind, last.reason) == (TimelineEntryKind.NOT_NOTIFIED, DropReason.NO_HOLDER.value)
+    assert (last.kind, last.reason) == (TimelineEntryKind.NOT_NOTIFIED, DropReason.NO_USER_WITH_ROLE.value)
 
 
 def test_a_notification_added_later_had_nothing_to_send(project: Project) -> None:

@@ -130,7 +130,7 @@ def test_what_a_configuration_does_not_ask_for_any_more_is_dropped_but_ends(
 
 
 PERHAPS = DeliveryVerdict(DeliveryStep.GIVE_UP, NO_ANSWER)
-LEFT = DeliveryVerdict(DeliveryStep.DROP, DropReason.NOT_AMONG_THEM.value)
+LEFT = DeliveryVerdict(DeliveryStep.DROP, DropReason.NO_LONGER_RECIPIENT.value)
 
 
 @each(

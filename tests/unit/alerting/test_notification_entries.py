@@ -114,9 +114,9 @@ def test_the_last_attempt_of_what_was_given_up_is_its_end() -> None:
 
 @pytest.mark.parametrize("status", [NotificationStatus.DROPPED, NotificationStatus.FAILED])
 def test_what_was_never_tried_says_why(status: NotificationStatus) -> None:
-    row = notification(status=status, reason=DropReason.NO_HOLDER.value)
+    row = notification(status=status, reason=DropReason.NO_USER_WITH_ROLE.value)
     (entry,) = notification_entries(row, resolved=None, now=NOW)
-    assert (entry.kind, entry.reason) == (TimelineEntryKind.NOT_NOTIFIED, DropReason.NO_HOLDER.value)
+    assert (entry.kind, entry.reason) == (TimelineEntryKind.NOT_NOTIFIED, DropReason.NO_USER_WITH_ROLE.value)
 
 
 def test_a_repeat_of_an_alert_that_is_over_is_missed_by_nobody() -> None:
