@@ -8,6 +8,7 @@ A day in which no value of a host can start or end an alert is not read report b
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -113,6 +114,7 @@ class DryRunResult:
     until: datetime
     cut: DryRunCut | None = None
     limits: Sequence[DryRunLimit] = ()
+    receivers: Sequence[DryRunReceiver] = ()
     alerts: Sequence[DryRunAlert] = ()
     events: Sequence[DryRunEvent] = ()
     messages: Sequence[Sequence[DryRunMessage]] = ()
@@ -214,7 +216,7 @@ def dry_run(
         if values.get("grouping") == Grouping.TOPOLOGY.value:
             limits.append(DryRunLimit.GROUPING_NOT_APPLIED)
         if NOT_EVALUATED & set(limits):
-            return DryRunResult(start, end, end, limits=limits)
+            return DryRunResult(start, end, end, limits=limits, receivers=receivers)
         delay = min((receiver.delay for receiver in receivers), default=timedelta())
         run = DryRun(view, delay)
         windows = _windows(group_id, view.event_type.spec.category.value, start)
@@ -245,20 +247,21 @@ def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRu
     """The notification by channel: people have an e-mail address, a telephone number, or both."""
     if not type_of(setting).for_people:
         shown = recipient_shown(setting, group_id=group_id)
-        yield _receiver(setting, ChannelType(setting.type_name), [shown] if shown else [])
+        yield _receiver(setting, ChannelType(setting.type_name), 1 if shown else 0, recipient=shown or None)
         return
     found = addresses_of(setting, group_id=group_id)
     if found.nobody is not None:
-        yield _receiver(setting, None, [], nobody=found.nobody.value)
-    for channel in dict.fromkeys(address.channel for address in found.addresses):
-        named = [address.recipient for address in found.addresses if address.channel == channel]
-        yield _receiver(setting, channel, named)
+        yield _receiver(setting, None, 0, nobody=found.nobody.value)
+    # Without their addresses: the caller may not see the contact data of each of these people.
+    for channel, count in Counter(address.channel for address in found.addresses).items():
+        yield _receiver(setting, channel, count)
 
 
 def _receiver(
     setting: NotificationSetting,
     channel: ChannelType | None,
-    recipients: Sequence[str],
+    count: int,
+    recipient: str | None = None,
     nobody: str | None = None,
 ) -> DryRunReceiver:
     kinds = CHANNELS[channel].kinds if channel else OPEN_KINDS | {MessageKind.INFORM}
@@ -266,7 +269,8 @@ def _receiver(
         position=setting.position,
         type_name=setting.type_name,
         channel=channel,
-        recipients=recipients,
+        recipient=recipient,
+        count=count,
         delay=setting.delay,
         interval=setting.interval,
         kinds=frozenset(kinds),
@@ -485,6 +489,7 @@ class _Messages:
             until=until,
             cut=cut,
             limits=[*limits, *reading.limits],
+            receivers=self.receivers,
             alerts=[each for each in kept if isinstance(each, DryRunAlert)],
             events=[each for each in kept if isinstance(each, DryRunEvent)],
             messages=[[message.as_of(until) for message in some] for some in messages],

@@ -5,7 +5,7 @@
 function of delivery, as if every receiver answered at once and nobody acknowledged.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -184,15 +184,17 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunReceiver:
-    """A notification of the configuration and one channel, with its recipients as the log shows them.
+    """A notification of the configuration and one channel.
 
-    `nobody`: why nobody would have been notified. `kinds`: the messages that the channel sends.
+    `recipient`: as the log shows it; None for people, of whom only `count` is known. `nobody`: why nobody
+    would have been notified. `kinds`: the messages that the channel sends.
     """
 
     position: int
     type_name: str
     channel: str | None
-    recipients: Sequence[str]
+    recipient: str | None
+    count: int
     delay: timedelta
     interval: timedelta | None
     kinds: frozenset[MessageKind]

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from accesslist.models import Project
+from accesslist.models import Project, RoleGrant
 from alerting import dry_runs
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.selectors import recorded_events
@@ -21,6 +21,7 @@ from tests.api import bodies
 from tests.api.recipients import client, group, refusal
 from tests.client import ApiClient
 from tests.each import each
+from tests.factories.accesslist import UserFactory
 from tests.factories.automation import host_report, ingest
 
 pytestmark = pytest.mark.django_db
@@ -79,10 +80,12 @@ def test_a_host_that_was_down(record: Rehearsal) -> None:
     assert alert["hostnameAndPort"] == "db1:27017"
     assert alert["hostId"] == Host.objects.get().id
     assert found["notifications"] == {"sent": 2, "muted": 0, "notSent": 0}
-    assert [(each["kind"], each["sent"], each["recipients"]) for each in alert["notifications"]] == [
-        ("alert.open", wire_time(record.ago(20)), ["oncall@example.com"]),
-        ("alert.close", wire_time(record.ago(15)), ["oncall@example.com"]),
+    assert [(each["kind"], each["sent"], each["position"]) for each in alert["notifications"]] == [
+        ("alert.open", wire_time(record.ago(20)), 0),
+        ("alert.close", wire_time(record.ago(15)), 0),
     ]
+    (receiver,) = found["receivers"]
+    assert (receiver["position"], receiver["recipient"]) == (0, "oncall@example.com")
 
 
 def test_a_longer_delay_would_have_kept_it_quiet(record: Rehearsal) -> None:
@@ -242,14 +245,34 @@ def test_it_says_what_it_leaves_out(record: Rehearsal, monkeypatch: pytest.Monke
     assert "EARLIER_EVENTS_LEFT_OUT" in limits(**since)
 
 
-def test_people_are_named_by_their_addresses(record: Rehearsal, owner: ApiClient) -> None:
+def test_nobody_is_notified_without_people(record: Rehearsal) -> None:
     down_for_five_minutes(record)
     nobody = {"typeName": "GROUP", "roles": ["GROUP_OWNER"], "emailEnabled": True, "delayMin": 0}
     found = record.run(bodies.alert_config(notifications=[nobody]))
     (shown,) = found["alerts"]["results"][0]["notifications"]
-    assert shown["recipients"] == []
     assert shown["reason"].startswith("no recipients")
     assert "sent" not in shown
+    assert [each["recipientCount"] for each in found["receivers"]] == [0]
+
+
+def test_people_are_counted_and_their_addresses_are_not_shown(record: Rehearsal) -> None:
+    down_for_five_minutes(record)
+    for number in range(3):
+        user = UserFactory.create(
+            email_address=f"private{number}@example.com", mobile_number=f"+1555010020{number}"
+        )
+        RoleGrant.objects.create(user=user, project=record.project, role=Role.GROUP_READ_ONLY)
+    people = {"typeName": "GROUP", "roles": ["GROUP_READ_ONLY"], "delayMin": 0}
+    config = bodies.alert_config(notifications=[people | {"emailEnabled": True, "smsEnabled": True}])
+    monitor = client(group(Role.GROUP_MONITORING_ADMIN, record.project))
+    answer = record.ask(config, caller=monitor)
+    assert {each["channel"]: each["recipientCount"] for each in answer.json()["receivers"]} == {
+        "EMAIL": 3,
+        "SMS": 3,
+    }
+    text = answer.content.decode()
+    assert "private" not in text
+    assert "+1555" not in text
 
 
 def test_nothing_is_written(record: Rehearsal) -> None:
