@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import islice
 from threading import BoundedSemaphore
 from typing import Any, Final
 
@@ -61,8 +62,8 @@ from automation.selectors.recorded_metrics import (
     crossing_values,
     days_between,
     has_old_measurements,
-    hours_between,
     last_values,
+    parts_between,
     sources_above,
     sources_below,
     sources_of_hosts,
@@ -84,6 +85,8 @@ MOST_FOUND: Final = 5_000
 """The most alerts and events of a dry run."""
 MOST_MESSAGES: Final = 50_000
 """The most messages of a dry run, reminders included."""
+_FOLDED_AT_ONCE = 1_000
+"""The most reports between two checks of the time and of what was found."""
 _LOCK_CLASS = 0x6472  # "dr": distinguishes these advisory locks from others
 _MARGIN = 1e-9
 """Relative distance from a threshold within which a mean of several samples can be on either side."""
@@ -104,7 +107,7 @@ class DryRunCut(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DryRunResult:
-    """The result for `start` to `end`; it is complete until `until`, and `cut` says why not to `end`.
+    """The result for `start` to `end`; it is complete before `until`, and `cut` says why not to `end`.
 
     `messages` are by the place of the alert in `alerts`, and after these of the event in `events`.
     """
@@ -137,28 +140,40 @@ class _Budget:
     def left(self) -> float:
         return self.ends - self.clock()
 
+    def check(self) -> None:
+        """Raises _OutOfTimeError when the time is over."""
+        if self.left <= 0:
+            raise _OutOfTimeError
+
     @contextmanager
     def statement(self) -> Iterator[None]:
         """Run statements in a savepoint until the time is over. Raises _OutOfTimeError."""
-        if self.left <= 0:
-            raise _OutOfTimeError
+        self.check()
         try:
-            with transaction.atomic():
-                _set_timeout(max(1, int(self.left * 1000)))
+            with transaction.atomic(), connection.execute_wrapper(self._timed):
                 yield
         except OperationalError as error:
             if database_fault(error) is DatabaseFault.TOO_SLOW:
                 raise _OutOfTimeError from None
             raise
 
+    def _timed(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        """Run one of several statements with the time that is left."""
+        self.check()
+        execute(_SET_TIMEOUT, [str(max(1, int(self.left * 1000)))], False, context)
+        return execute(sql, params, many, context)
+
+
+_SET_TIMEOUT = "SELECT set_config('statement_timeout', %s, true)"
+
 
 class _OutOfTimeError(Exception):
     pass
 
 
-def _set_timeout(milliseconds: int | str) -> None:
+def _set_timeout(milliseconds: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(milliseconds)])
+        cursor.execute(_SET_TIMEOUT, [milliseconds])
 
 
 @contextmanager
@@ -313,6 +328,7 @@ class _Reading:
                 if len(self.run.alerts) + len(self.run.events) > MOST_FOUND:
                     self.cut = DryRunCut.ALERTS
                     return
+                self.budget.check()
             self.until = self.end
         except _OutOfTimeError:
             self.cut = DryRunCut.TIME
@@ -344,29 +360,35 @@ class _Reading:
                 yield page[-1].at
 
     def _metrics(self) -> Iterator[datetime]:
-        """Fold measurements; yield the time until which all are folded."""
+        """Fold measurements; yield the time before which all are folded."""
         with self.budget.statement():
             measured = _Measured.read(self.group_id, self.run)
             if has_old_measurements(self.group_id, self.start, self.end):
                 self.limits.append(DryRunLimit.MEASUREMENTS_BEING_MOVED)
             newest = newest_measurements(measured.host_ids, until=self.start)
-        for source, host in measured.hosts.items():
-            if host.id in newest:
-                values = newest[host.id].samples.get(measured.threshold.metric, ())
-                measured.fold([ReportedValues(source, self.start, [number for _, number in values])])
-        yield self.start
+        yield from measured.folded(
+            ReportedValues(
+                source,
+                self.start,
+                [number for _, number in newest[host.id].samples.get(measured.threshold.metric, ())],
+            )
+            for source, host in measured.hosts.items()
+            if host.id in newest
+        )
         after = self.end + _MICROSECOND
         metric, level = measured.threshold.metric, limit_of(measured.threshold)
         for since, until in days_between(self.start, after):
             with self.budget.statement():
                 changing = measured.changing(since, until)
-            for hour, next_hour in hours_between(since, until) if changing else ():
+            for begin, finish in parts_between(since, until, len(changing)) if changing else ():
                 with self.budget.statement():
-                    measured.fold(crossing_values(changing, metric, level, hour, next_hour))
-                yield min(next_hour, self.end)
+                    reports = crossing_values(changing, metric, level, begin, finish)
+                yield from measured.folded(reports)
+                yield min(finish, self.end)
             yield min(until, self.end)
         with self.budget.statement():
-            measured.fold(last_values(measured.active, metric, self.start, after))
+            last = last_values(measured.active, metric, self.start, after)
+        measured.fold(last)
 
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -422,6 +444,13 @@ class _Measured:
         """The sources with an active alert."""
         return [source for source, target in self.targets.items() if self.run.active(target)]
 
+    def folded(self, reports: Iterable[ReportedValues]) -> Iterator[datetime]:
+        """Fold the reports, some at a time; yield the time before which all are folded."""
+        left = iter(reports)
+        while some := list(islice(left, _FOLDED_AT_ONCE)):
+            self.fold(some)
+            yield some[-1].reported
+
     def fold(self, reports: Iterable[ReportedValues]) -> None:
         """Fold the reports; a report that neither starts nor ends an alert changes only its value."""
         for report in reports:
@@ -467,11 +496,14 @@ class _Messages:
         until, cut = reading.until, reading.cut
         found: list[tuple[datetime, Found]] = [
             *((alert.opens, alert) for alert in self.run.alerts if alert.has_opened(until)),
-            *((each.at, each) for each in self.run.events),
+            *((each.at, each) for each in self.run.events if each.at <= until),
         ]
+        if len(found) > MOST_FOUND:
+            until, cut = found[MOST_FOUND][0], DryRunCut.ALERTS
+        whole = until
         messages: list[list[DryRunMessage]] = []
         count = 0
-        for at, place, message in in_order(found[:MOST_FOUND], lambda each: self._of(each, reading.until)):
+        for at, place, message in in_order(found[:MOST_FOUND], lambda each: self._of(each, whole)):
             stop = self._stop(count, message)
             if stop:
                 # What belongs to this time may be incomplete.

@@ -11,8 +11,10 @@ from django.db import connection
 from accesslist.models import Project, RoleGrant
 from alerting import dry_runs
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
+from alerting.rules.thresholds import evaluate_threshold
 from alerting.selectors import recorded_events
 from automation.models import Host, Measurement
+from automation.selectors.recorded_metrics import parts_between
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.clock import wire_time
@@ -423,10 +425,98 @@ def test_some_of_the_threads_of_a_process_run_them(
 def test_too_many_alerts_cut_it(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
     for minutes in range(30, 0, -1):
         record.report(minutes, reachable=bool(minutes % 2))
+    fourth = record.run()["alerts"]["results"][3]
     monkeypatch.setattr(dry_runs, "MOST_FOUND", 3)
     found = record.run()
-    assert found["truncated"]["reason"] == "ALERTS"
-    assert found["alerts"]["totalCount"] <= 3
+    assert found["truncated"] == {"reason": "ALERTS", "completeUntil": fourth["opened"]}
+    assert found["alerts"]["totalCount"] == 3
+
+
+def test_too_many_events_of_one_time_cut_it(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    for minutes in (30, 20, 20, 20, 10):
+        Event.objects.create(
+            created=record.ago(minutes), event_type="NEW_HOST", group_id=record.project.id, details={}
+        )
+    monkeypatch.setattr(dry_runs, "MOST_FOUND", 2)
+    found = record.run(bodies.alert_config(eventTypeName="NEW_HOST"))
+    assert found["truncated"] == {"reason": "ALERTS", "completeUntil": wire_time(record.ago(20))}
+    assert found["events"]["totalCount"] == 2
+
+
+def crossing_each_minute(record: Rehearsal) -> dict[str, Any]:
+    """The values of a configuration for which 40 reports of one hour start or end an alert."""
+    for minutes in range(50, 10, -1):
+        record.report(minutes, CONNECTIONS=1.0 if minutes % 2 else 200.0)
+    threshold = {"metricName": "CONNECTIONS", "operator": "GREATER_THAN", "threshold": 100, "units": "RAW"}
+    return {
+        "event_type": "OUTSIDE_METRIC_THRESHOLD",
+        "metric_threshold": threshold,
+        "notifications": [bodies.email(delayMin=0)],
+    }
+
+
+def counted_folds(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The reports that are folded from now on, two between checks."""
+    folded: list[Any] = []
+
+    def counted(threshold: Any, values: Any) -> Any:
+        folded.append(values)
+        return evaluate_threshold(threshold, values)
+
+    monkeypatch.setattr(dry_runs, "evaluate_threshold", counted)
+    monkeypatch.setattr(dry_runs, "_FOLDED_AT_ONCE", 2)
+    return folded
+
+
+def test_time_that_is_over_within_a_part_leaves_time_for_messages(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values, folded = crossing_each_minute(record), counted_folds(monkeypatch)
+    found = dry_runs.dry_run(
+        group_id=record.project.id,
+        values=values,
+        start=record.ago(55),
+        end=record.now,
+        clock=lambda: 100.0 if len(folded) >= 9 else 0.0,
+    )
+    assert found.cut is dry_runs.DryRunCut.TIME
+    assert len(folded) <= 10
+    assert record.ago(45) <= found.until <= record.ago(40)
+    assert found.alerts
+    assert all(found.messages)
+
+
+def test_reading_stops_within_a_part_when_enough_is_found(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values, folded = crossing_each_minute(record), counted_folds(monkeypatch)
+    monkeypatch.setattr(dry_runs, "MOST_FOUND", 3)
+    found = dry_runs.dry_run(group_id=record.project.id, values=values, start=record.ago(55), end=record.now)
+    assert found.cut is dry_runs.DryRunCut.ALERTS
+    assert len(found.alerts) == 3
+    assert len(folded) <= 10
+
+
+def test_a_read_of_many_hosts_is_short() -> None:
+    start = clock.now()
+    end = start + 60 * MINUTE
+    assert list(parts_between(start, end, 1)) == [(start, end)]
+    many = list(parts_between(start, end, 20_000))
+    assert many[0] == (start, start + 2 * MINUTE)
+    assert many[-1][1] == end
+    assert all(finish - begin <= 2 * MINUTE for begin, finish in many)
+
+
+def test_each_statement_has_the_time_that_is_left() -> None:
+    seconds = iter(range(100))
+    budget = dry_runs._Budget(50.0, lambda: float(next(seconds)))
+    with budget.statement():
+        left = []
+        for _ in range(2):
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout'")
+                left += cursor.fetchone()
+    assert 0 < left[1] < left[0] < 50_000
 
 
 def three_reminders(record: Rehearsal) -> dict[str, Any]:
