@@ -39,6 +39,8 @@ class DryRunLimit(StrEnum):
     """Matchers compare with the hosts as they are now."""
     CURRENT_WINDOWS = "CURRENT_WINDOWS"
     """Maintenance windows and recipients are as they are now."""
+    DELETED_HOSTS_LEFT_OUT = "DELETED_HOSTS_LEFT_OUT"
+    """Measurements are deleted with their host, so alerts on hosts that were deleted since are missing."""
     ENDS_NOT_RECORDED = "ENDS_NOT_RECORDED"
     """A replica set or cluster that loses its last host ends its alerts, which is not recorded."""
     EARLIER_EVENTS_LEFT_OUT = "EARLIER_EVENTS_LEFT_OUT"
@@ -55,6 +57,8 @@ LIMIT_WORDS: Mapping[DryRunLimit, str] = {
     DryRunLimit.NOT_PRODUCED: "Nothing makes events of this type.",
     DryRunLimit.CURRENT_FACTS: "Matchers are compared with the hosts as they are now.",
     DryRunLimit.CURRENT_WINDOWS: "Maintenance windows and recipients are as they are now.",
+    DryRunLimit.DELETED_HOSTS_LEFT_OUT: "Measurements of deleted hosts are not kept; alerts on these hosts "
+    "are missing.",
     DryRunLimit.ENDS_NOT_RECORDED: "The record does not show when a replica set or cluster lost its last "
     "host, which cancels its alerts.",
     DryRunLimit.EARLIER_EVENTS_LEFT_OUT: "Too many events were recorded before the start; a condition that "
@@ -77,6 +81,8 @@ def limits_of(config: ConfigView) -> list[DryRunLimit]:
     limits = [DryRunLimit.CURRENT_WINDOWS]
     if config.matchers:
         limits.append(DryRunLimit.CURRENT_FACTS)
+    if spec.needs is Needs.METRIC_THRESHOLD:
+        limits.append(DryRunLimit.DELETED_HOSTS_LEFT_OUT)
     if spec.kind is AlertEffect.OPENING and spec.target in {Target.REPLICA_SET, Target.CLUSTER}:
         limits.append(DryRunLimit.ENDS_NOT_RECORDED)
     return limits

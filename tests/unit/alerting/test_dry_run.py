@@ -139,6 +139,11 @@ def test_a_deleted_target_cancels() -> None:
         ("HOST_DOWN", False, {DryRunLimit.CURRENT_WINDOWS}),
         ("HOST_DOWN", True, {DryRunLimit.CURRENT_WINDOWS, DryRunLimit.CURRENT_FACTS}),
         ("NO_PRIMARY", False, {DryRunLimit.CURRENT_WINDOWS, DryRunLimit.ENDS_NOT_RECORDED}),
+        (
+            "OUTSIDE_METRIC_THRESHOLD",
+            False,
+            {DryRunLimit.CURRENT_WINDOWS, DryRunLimit.DELETED_HOSTS_LEFT_OUT},
+        ),
         ("TOO_MANY_UNHEALTHY_MEMBERS", False, {DryRunLimit.NOT_RECORDED}),
         ("ORG_PUBLIC_API_ACCESS_LIST_REQUIRED", False, {DryRunLimit.NOT_PRODUCED}),
     ],
