@@ -8,12 +8,14 @@ A day in which no value of a host can start or end an alert is not read report b
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import islice
 from threading import BoundedSemaphore
 from typing import Any, Final
 
@@ -30,11 +32,13 @@ from alerting.rules.dry_run import (
     DryRunLimit,
     DryRunMessage,
     DryRunReceiver,
+    Found,
+    in_order,
     limits_of,
     messages_of_alert,
     messages_of_event,
-    mutes_of_target,
 )
+from alerting.rules.dry_run_mutes import DryRunMutes
 from alerting.rules.matchers import matches
 from alerting.rules.observations import Condition, Observation, of_host
 from alerting.rules.thresholds import (
@@ -58,8 +62,8 @@ from automation.selectors.recorded_metrics import (
     crossing_values,
     days_between,
     has_old_measurements,
-    hours_between,
     last_values,
+    parts_between,
     sources_above,
     sources_below,
     sources_of_hosts,
@@ -72,14 +76,17 @@ from opsapi.postgresql.faults import DatabaseFault, database_fault
 
 SECONDS: Final = 10.0
 """The longest dry run."""
-_READING_SECONDS: Final = 9.0
-"""The rest is left for the messages."""
+_MESSAGE_SECONDS: Final = 2.0
+"""The time that is left for messages, however long reading takes."""
+_READING_SECONDS: Final = SECONDS - _MESSAGE_SECONDS
 AT_ONCE_IN_PROJECT: Final = 2
 _AT_ONCE_IN_PROCESS = max(1, settings.OPSAPI_THREADS // 4)
 MOST_FOUND: Final = 5_000
 """The most alerts and events of a dry run."""
 MOST_MESSAGES: Final = 50_000
 """The most messages of a dry run, reminders included."""
+_FOLDED_AT_ONCE = 1_000
+"""The most reports between two checks of the time and of what was found."""
 _LOCK_CLASS = 0x6472  # "dr": distinguishes these advisory locks from others
 _MARGIN = 1e-9
 """Relative distance from a threshold within which a mean of several samples can be on either side."""
@@ -100,7 +107,7 @@ class DryRunCut(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DryRunResult:
-    """The result for `start` to `end`; it is complete until `until`, and `cut` says why not to `end`.
+    """The result for `start` to `end`; it is complete before `until`, and `cut` says why not to `end`.
 
     `messages` are by the place of the alert in `alerts`, and after these of the event in `events`.
     """
@@ -110,6 +117,7 @@ class DryRunResult:
     until: datetime
     cut: DryRunCut | None = None
     limits: Sequence[DryRunLimit] = ()
+    receivers: Sequence[DryRunReceiver] = ()
     alerts: Sequence[DryRunAlert] = ()
     events: Sequence[DryRunEvent] = ()
     messages: Sequence[Sequence[DryRunMessage]] = ()
@@ -132,28 +140,40 @@ class _Budget:
     def left(self) -> float:
         return self.ends - self.clock()
 
+    def check(self) -> None:
+        """Raises _OutOfTimeError when the time is over."""
+        if self.left <= 0:
+            raise _OutOfTimeError
+
     @contextmanager
     def statement(self) -> Iterator[None]:
         """Run statements in a savepoint until the time is over. Raises _OutOfTimeError."""
-        if self.left <= 0:
-            raise _OutOfTimeError
+        self.check()
         try:
-            with transaction.atomic():
-                _set_timeout(max(1, int(self.left * 1000)))
+            with transaction.atomic(), connection.execute_wrapper(self._timed):
                 yield
         except OperationalError as error:
             if database_fault(error) is DatabaseFault.TOO_SLOW:
                 raise _OutOfTimeError from None
             raise
 
+    def _timed(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        """Run one of several statements with the time that is left."""
+        self.check()
+        execute(_SET_TIMEOUT, [str(max(1, int(self.left * 1000)))], False, context)
+        return execute(sql, params, many, context)
+
+
+_SET_TIMEOUT = "SELECT set_config('statement_timeout', %s, true)"
+
 
 class _OutOfTimeError(Exception):
     pass
 
 
-def _set_timeout(milliseconds: int | str) -> None:
+def _set_timeout(milliseconds: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(milliseconds)])
+        cursor.execute(_SET_TIMEOUT, [milliseconds])
 
 
 @contextmanager
@@ -211,13 +231,16 @@ def dry_run(
         if values.get("grouping") == Grouping.TOPOLOGY.value:
             limits.append(DryRunLimit.GROUPING_NOT_APPLIED)
         if NOT_EVALUATED & set(limits):
-            return DryRunResult(start, end, end, limits=limits)
+            return DryRunResult(start, end, end, limits=limits, receivers=receivers)
         delay = min((receiver.delay for receiver in receivers), default=timedelta())
         run = DryRun(view, delay)
         windows = _windows(group_id, view.event_type.spec.category.value, start)
         reading = _Reading(group_id, run, start, end, _Budget(begun + _READING_SECONDS, clock))
         reading.read()
-        deciding = _Messages(run, receivers, windows, _Budget(begun + SECONDS, clock))
+        mutes = DryRunMutes(windows, view, start, end)
+        deciding = _Messages(
+            run, receivers, mutes, _Budget(max(begun + SECONDS, clock() + _MESSAGE_SECONDS), clock)
+        )
         return deciding.result(reading, limits)
 
 
@@ -239,20 +262,21 @@ def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRu
     """The notification by channel: people have an e-mail address, a telephone number, or both."""
     if not type_of(setting).for_people:
         shown = recipient_shown(setting, group_id=group_id)
-        yield _receiver(setting, ChannelType(setting.type_name), [shown] if shown else [])
+        yield _receiver(setting, ChannelType(setting.type_name), 1 if shown else 0, recipient=shown or None)
         return
     found = addresses_of(setting, group_id=group_id)
     if found.nobody is not None:
-        yield _receiver(setting, None, [], nobody=found.nobody.value)
-    for channel in dict.fromkeys(address.channel for address in found.addresses):
-        named = [address.recipient for address in found.addresses if address.channel == channel]
-        yield _receiver(setting, channel, named)
+        yield _receiver(setting, None, 0, nobody=found.nobody.value)
+    # Without their addresses: the caller may not see the contact data of each of these people.
+    for channel, count in Counter(address.channel for address in found.addresses).items():
+        yield _receiver(setting, channel, count)
 
 
 def _receiver(
     setting: NotificationSetting,
     channel: ChannelType | None,
-    recipients: Sequence[str],
+    count: int,
+    recipient: str | None = None,
     nobody: str | None = None,
 ) -> DryRunReceiver:
     kinds = CHANNELS[channel].kinds if channel else OPEN_KINDS | {MessageKind.INFORM}
@@ -260,7 +284,8 @@ def _receiver(
         position=setting.position,
         type_name=setting.type_name,
         channel=channel,
-        recipients=recipients,
+        recipient=recipient,
+        count=count,
         delay=setting.delay,
         interval=setting.interval,
         kinds=frozenset(kinds),
@@ -303,6 +328,7 @@ class _Reading:
                 if len(self.run.alerts) + len(self.run.events) > MOST_FOUND:
                     self.cut = DryRunCut.ALERTS
                     return
+                self.budget.check()
             self.until = self.end
         except _OutOfTimeError:
             self.cut = DryRunCut.TIME
@@ -334,29 +360,35 @@ class _Reading:
                 yield page[-1].at
 
     def _metrics(self) -> Iterator[datetime]:
-        """Fold measurements; yield the time until which all are folded."""
+        """Fold measurements; yield the time before which all are folded."""
         with self.budget.statement():
             measured = _Measured.read(self.group_id, self.run)
             if has_old_measurements(self.group_id, self.start, self.end):
                 self.limits.append(DryRunLimit.MEASUREMENTS_BEING_MOVED)
             newest = newest_measurements(measured.host_ids, until=self.start)
-        for source, host in measured.hosts.items():
-            if host.id in newest:
-                values = newest[host.id].samples.get(measured.threshold.metric, ())
-                measured.fold([ReportedValues(source, self.start, [number for _, number in values])])
-        yield self.start
+        yield from measured.folded(
+            ReportedValues(
+                source,
+                self.start,
+                [number for _, number in newest[host.id].samples.get(measured.threshold.metric, ())],
+            )
+            for source, host in measured.hosts.items()
+            if host.id in newest
+        )
         after = self.end + _MICROSECOND
         metric, level = measured.threshold.metric, limit_of(measured.threshold)
         for since, until in days_between(self.start, after):
             with self.budget.statement():
                 changing = measured.changing(since, until)
-            for hour, next_hour in hours_between(since, until) if changing else ():
+            for begin, finish in parts_between(since, until, len(changing)) if changing else ():
                 with self.budget.statement():
-                    measured.fold(crossing_values(changing, metric, level, hour, next_hour))
-                yield min(next_hour, self.end)
+                    reports = crossing_values(changing, metric, level, begin, finish)
+                yield from measured.folded(reports)
+                yield min(finish, self.end)
             yield min(until, self.end)
         with self.budget.statement():
-            measured.fold(last_values(measured.active, metric, self.start, after))
+            last = last_values(measured.active, metric, self.start, after)
+        measured.fold(last)
 
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -412,6 +444,13 @@ class _Measured:
         """The sources with an active alert."""
         return [source for source, target in self.targets.items() if self.run.active(target)]
 
+    def folded(self, reports: Iterable[ReportedValues]) -> Iterator[datetime]:
+        """Fold the reports, some at a time; yield the time before which all are folded."""
+        left = iter(reports)
+        while some := list(islice(left, _FOLDED_AT_ONCE)):
+            self.fold(some)
+            yield some[-1].reported
+
     def fold(self, reports: Iterable[ReportedValues]) -> None:
         """Fold the reports; a report that neither starts nor ends an alert changes only its value."""
         for report in reports:
@@ -450,26 +489,31 @@ class _Messages:
 
     run: DryRun
     receivers: Sequence[DryRunReceiver]
-    windows: Sequence[WindowRule]
+    mutes: DryRunMutes
     budget: _Budget
 
     def result(self, reading: _Reading, limits: Sequence[DryRunLimit]) -> DryRunResult:
         until, cut = reading.until, reading.cut
-        opened = [alert for alert in self.run.alerts if alert.has_opened(until)]
-        found: list[tuple[datetime, DryRunAlert | DryRunEvent]] = [
-            *((alert.created, alert) for alert in opened),
-            *((each.at, each) for each in self.run.events),
+        found: list[tuple[datetime, Found]] = [
+            *((alert.opens, alert) for alert in self.run.alerts if alert.has_opened(until)),
+            *((each.at, each) for each in self.run.events if each.at <= until),
         ]
+        if len(found) > MOST_FOUND:
+            until, cut = found[MOST_FOUND][0], DryRunCut.ALERTS
+        whole = until
         messages: list[list[DryRunMessage]] = []
         count = 0
-        for at, each in found[:MOST_FOUND]:
-            stop = self._stop(count)
+        for at, place, message in in_order(found[:MOST_FOUND], lambda each: self._of(each, whole)):
+            stop = self._stop(count, message)
             if stop:
-                # What began at this time may be incomplete.
+                # What belongs to this time may be incomplete.
                 until, cut = at, stop
                 break
-            messages.append(list(self._of(each, until)))
-            count += len(messages[-1])
+            if message is None:
+                messages.append([])
+            else:
+                messages[place].append(message)
+                count += 1
         kept = [each for _, each in found[: len(messages)]]
         return DryRunResult(
             start=reading.start,
@@ -477,21 +521,26 @@ class _Messages:
             until=until,
             cut=cut,
             limits=[*limits, *reading.limits],
+            receivers=self.receivers,
             alerts=[each for each in kept if isinstance(each, DryRunAlert)],
             events=[each for each in kept if isinstance(each, DryRunEvent)],
-            messages=messages,
+            messages=[[message.as_of(until) for message in some] for some in messages],
             never_opened=sum(
-                alert.ended is not None and alert.ended < alert.opens for alert in self.run.alerts
+                alert.ended is not None and alert.ended < alert.opens and alert.ended <= until
+                for alert in self.run.alerts
             ),
         )
 
-    def _stop(self, count: int) -> DryRunCut | None:
+    def _stop(self, count: int, message: DryRunMessage | None) -> DryRunCut | None:
         if self.budget.left <= 0:
             return DryRunCut.TIME
-        return DryRunCut.MESSAGES if count > MOST_MESSAGES else None
+        return DryRunCut.MESSAGES if message and count >= MOST_MESSAGES else None
 
-    def _of(self, found: DryRunAlert | DryRunEvent, until: datetime) -> Iterator[DryRunMessage]:
-        mute_at = mutes_of_target(self.windows, self.run.config, found.facts)
-        if isinstance(found, DryRunAlert):
-            return messages_of_alert(found, self.receivers, mute_at, until)
-        return messages_of_event(found, self.receivers, mute_at, until)
+    def _of(self, found: Found, until: datetime) -> Iterator[Iterator[DryRunMessage]]:
+        """The messages by receiver."""
+        mutes = self.mutes.of_target(found.facts)
+        for receiver in self.receivers:
+            if isinstance(found, DryRunAlert):
+                yield messages_of_alert(found, receiver, mutes.last, until)
+            else:
+                yield messages_of_event(found, receiver, mutes.at, until)

@@ -5,10 +5,12 @@
 function of delivery, as if every receiver answered at once and nobody acknowledged.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any
 
 from alerting.choices import AlertStatus
@@ -20,9 +22,8 @@ from alerting.rules.delivery_policy import (
     drop_reason,
     repeat_due,
 )
-from alerting.rules.observations import Condition, Observation
+from alerting.rules.observations import Observation
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, step, target_of
-from alerting.rules.windows import WindowRule, active_windows, muting
 from events.types import EVENT_TYPES, AlertEffect, EventType, Needs, Target
 from integrations.choices import MessageKind
 
@@ -183,15 +184,17 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunReceiver:
-    """A notification of the configuration and one channel, with its recipients as the log shows them.
+    """A notification of the configuration and one channel.
 
-    `nobody`: why nobody would have been notified. `kinds`: the messages that the channel sends.
+    `recipient`: as the log shows it; None for people, of whom only `count` is known. `nobody`: why nobody
+    would have been notified. `kinds`: the messages that the channel sends.
     """
 
     position: int
     type_name: str
     channel: str | None
-    recipients: Sequence[str]
+    recipient: str | None
+    count: int
     delay: timedelta
     interval: timedelta | None
     kinds: frozenset[MessageKind]
@@ -203,65 +206,95 @@ class DryRunReceiver:
 class DryRunMessage:
     """A message that would have been due. `sent` is None if it would not have been sent by the end.
 
-    `window_id`: the last maintenance window that muted it. `reason`: why it would never have been sent.
+    `decided`: when it was sent or dropped, or the end if it still waits. `window_id`: the last maintenance
+    window that muted it. `reason`: why it would never have been sent.
     """
 
     receiver: DryRunReceiver
     kind: MessageKind
     due: datetime
+    decided: datetime
     sent: datetime | None = None
     window_id: str | None = None
     reason: str | None = None
+
+    def as_of(self, moment: datetime) -> "DryRunMessage":
+        """The message at an earlier time: it waits if it was decided later."""
+        return self if self.decided <= moment else replace(self, decided=moment, sent=None, reason=None)
 
 
 MuteAt = Callable[[datetime], Mute | None]
 """The maintenance that mutes messages about one target at a time."""
 
 
-def mutes_of_target(windows: Sequence[WindowRule], config: ConfigView, facts: Mapping[str, Any]) -> MuteAt:
-    """The maintenance of a target; `windows` have the category of the configuration."""
-    subject = Observation(config.event_type, Condition.HOLDS, facts).subject
-    chosen = [window for window in windows if window.mutes(subject)]
-
-    def mute_at(at: datetime) -> Mute | None:
-        found = muting(active_windows(chosen, at), subject) if chosen else None
-        return Mute(found.window.id, found.until) if found else None
-
-    return mute_at
-
-
 def messages_of_alert(
-    alert: DryRunAlert, receivers: Sequence[DryRunReceiver], mute_at: MuteAt, until: datetime
+    alert: DryRunAlert, receiver: DryRunReceiver, mute_at: MuteAt, until: datetime
 ) -> Iterator[DryRunMessage]:
-    """Yield the messages about an alert that would have been due by `until`, receiver by receiver.
+    """Yield the messages to one receiver about an alert, due by `until`, in the order of time.
 
     Reminders that are due after the end of the alert are left out.
     """
-    for receiver in receivers:
-        was_notified = False
-        kind, due = MessageKind.OPEN, alert.created + receiver.delay
-        while due <= until and kind in receiver.kinds:
-            message = _Message(receiver, kind, due, alert).decide(mute_at, until)
-            if kind is MessageKind.OPEN or message.sent is not None or message.reason is None:
-                yield message
-            again = repeat_due(receiver.interval, message.sent) if message.sent else None
-            was_notified = was_notified or message.sent is not None
-            if again is None:
-                break
-            kind, due = MessageKind.UPDATE, again
-        end = MessageKind.CANCEL if alert.cancelled else MessageKind.CLOSE
-        if was_notified and alert.ended is not None and alert.ended <= until and end in receiver.kinds:
-            yield _Message(receiver, end, alert.ended, alert).decide(mute_at, until)
+    was_notified = False
+    kind, due = MessageKind.OPEN, alert.created + receiver.delay
+    while due <= until and kind in receiver.kinds:
+        message = _Message(receiver, kind, due, alert).decide(mute_at, until)
+        if kind is MessageKind.OPEN or message.sent is not None or message.reason is None:
+            yield message
+        again = repeat_due(receiver.interval, message.sent) if message.sent else None
+        was_notified = was_notified or message.sent is not None
+        if again is None:
+            break
+        kind, due = MessageKind.UPDATE, again
+    end = MessageKind.CANCEL if alert.cancelled else MessageKind.CLOSE
+    if was_notified and alert.ended is not None and alert.ended <= until and end in receiver.kinds:
+        yield _Message(receiver, end, alert.ended, alert).decide(mute_at, until)
 
 
 def messages_of_event(
-    event: DryRunEvent, receivers: Sequence[DryRunReceiver], mute_at: MuteAt, until: datetime
+    event: DryRunEvent, receiver: DryRunReceiver, mute_at: MuteAt, until: datetime
 ) -> Iterator[DryRunMessage]:
-    """Yield the messages about an event that opens no alert, due by `until`."""
-    for receiver in receivers:
-        due = event.at + receiver.delay
-        if due <= until and MessageKind.INFORM in receiver.kinds:
-            yield _Message(receiver, MessageKind.INFORM, due).decide(mute_at, until)
+    """Yield the message to one receiver about an event that opens no alert, if it is due by `until`."""
+    due = event.at + receiver.delay
+    if due <= until and MessageKind.INFORM in receiver.kinds:
+        yield _Message(receiver, MessageKind.INFORM, due).decide(mute_at, until)
+
+
+Found = DryRunAlert | DryRunEvent
+_Waiting = tuple[datetime, int, int, DryRunMessage, Iterator[DryRunMessage]]
+
+
+def in_order(
+    found: Iterable[tuple[datetime, Found]], messages_of: Callable[[Found], Iterable[Iterator[DryRunMessage]]]
+) -> Iterator[tuple[datetime, int, DryRunMessage | None]]:
+    """Yield alerts or events, each with its time and place, and their messages, in the order of time.
+
+    `found` are in the order of time, and `messages_of` gives the messages of each by receiver, each in
+    that order. Nothing is decided before it is due, so the caller can stop at any time.
+    """
+    waiting: list[_Waiting] = []
+    numbers = count()
+    for place, (at, each) in enumerate(found):
+        yield from _due_before(waiting, at)
+        yield at, place, None
+        for messages in messages_of(each):
+            _wait(waiting, next(numbers), place, messages)
+    yield from _due_before(waiting, None)
+
+
+def _due_before(
+    waiting: list[_Waiting], moment: datetime | None
+) -> Iterator[tuple[datetime, int, DryRunMessage]]:
+    while waiting and (moment is None or waiting[0][0] < moment):
+        due, number, place, message, messages = heappop(waiting)
+        yield due, place, message
+        _wait(waiting, number, place, messages)
+
+
+def _wait(waiting: list[_Waiting], number: int, place: int, messages: Iterator[DryRunMessage]) -> None:
+    """Put the next of the messages into the heap."""
+    message = next(messages, None)
+    if message is not None:
+        heappush(waiting, (message.due, number, place, message, messages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,11 +316,11 @@ class _Message:
                 at = verdict.until
                 continue
             if verdict.step is DeliveryStep.SEND and self.receiver.nobody is None:
-                return self._decided(muted_by, sent=at)
-            return self._decided(muted_by, reason=verdict.reason or self.receiver.nobody)
+                return self._decided(muted_by, at, sent=at)
+            return self._dropped(muted_by, at, verdict.reason or self.receiver.nobody)
         # It still waits for the end of a window. The end of its alert drops it at once.
         dropped = drop_reason(self._at(until, None), until)
-        return self._decided(muted_by, reason=dropped.value if dropped else None)
+        return self._dropped(muted_by, until, dropped.value if dropped else None)
 
     def _at(self, at: datetime, mute: Mute | None) -> DueNotification:
         return DueNotification(
@@ -297,13 +330,18 @@ class _Message:
             mute=mute,
         )
 
+    def _dropped(self, window_id: str | None, at: datetime, reason: str | None) -> DryRunMessage:
+        ended = self.alert.ended if self.alert and reason else None
+        return self._decided(window_id, max(self.due, min(at, ended or at)), reason=reason)
+
     def _decided(
-        self, window_id: str | None, *, sent: datetime | None = None, reason: str | None = None
+        self, window_id: str | None, at: datetime, *, sent: datetime | None = None, reason: str | None = None
     ) -> DryRunMessage:
         return DryRunMessage(
             receiver=self.receiver,
             kind=self.kind,
             due=self.due,
+            decided=at,
             sent=sent,
             window_id=window_id,
             reason=reason,

@@ -10,7 +10,15 @@ from rest_framework import serializers
 
 from alerting.choices import AlertStatus
 from alerting.dry_runs import MOST_FOUND, SECONDS, DryRunCut, DryRunResult
-from alerting.rules.dry_run import LIMIT_WORDS, DryRunAlert, DryRunEvent, DryRunLimit, DryRunMessage
+from alerting.rules.dry_run import (
+    LIMIT_WORDS,
+    DryRunAlert,
+    DryRunEvent,
+    DryRunLimit,
+    DryRunMessage,
+    DryRunReceiver,
+)
+from alerting.selectors.recipient_addresses import MOST_RECIPIENTS_OF_ONE
 from alerting.serializers.alerts import present_target
 from alerting.serializers.configs import AlertConfigDocument
 from alerting.serializers.notification_log import KINDS, TYPE_NAMES
@@ -144,25 +152,44 @@ class DryRunCutDocument(Document):
     completeUntil = serializers.DateTimeField(help_text="The answer is complete until this time.")
 
 
+class DryRunReceiverDocument(Document):
+    """A notification of the configuration and one channel."""
+
+    example = {
+        "position": 0,
+        "typeName": EMAIL.type,
+        "channel": EMAIL.type,
+        "recipient": "oncall@example.com",
+        "recipientCount": 1,
+    }
+
+    position = serializers.IntegerField(help_text="Position in `notifications` of the configuration.")
+    typeName = serializers.ChoiceField(TYPE_NAMES)
+    channel = serializers.ChoiceField([*CHANNELS], required=False, help_text="Absent without recipients.")
+    recipient = serializers.CharField(
+        required=False,
+        help_text="As the notification log shows it; redacted if it contains a secret. Absent for people.",
+    )
+    recipientCount = serializers.IntegerField(
+        help_text=f"The number of recipients now. Of people, at most {MOST_RECIPIENTS_OF_ONE} are notified."
+    )
+
+
 class DryRunNotificationDocument(Document):
     """A notification that would have been due."""
 
     example = {
         "position": 0,
         "kind": MessageKind.OPEN.value,
-        "typeName": EMAIL.type,
         "channel": EMAIL.type,
-        "recipients": ["oncall@example.com"],
         "due": A_TIME,
         "sent": A_TIME,
     }
 
     position = serializers.IntegerField(help_text="Position in `notifications` of the configuration.")
     kind = serializers.ChoiceField(KINDS)
-    typeName = serializers.ChoiceField(TYPE_NAMES)
-    channel = serializers.ChoiceField([*CHANNELS], required=False, help_text="Absent without recipients.")
-    recipients = serializers.ListField(
-        child=serializers.CharField(), help_text="The recipients now; redacted if they contain a secret."
+    channel = serializers.ChoiceField(
+        [*CHANNELS], required=False, help_text="With `position`, names one of `receivers`."
     )
     due = serializers.DateTimeField()
     sent = serializers.DateTimeField(
@@ -263,6 +290,7 @@ class DryRunDocument(Document):
         help_text="Whether the record shows the condition; otherwise `limits` says why not.", example=True
     )
     limits = DryRunLimitDocument(many=True)
+    receivers = DryRunReceiverDocument(many=True, help_text="Who would have been notified, by channel.")
     truncated = DryRunCutDocument(required=False, help_text="Absent if the dry run is complete.")
     alerts = DryRunAlertsDocument()
     events = DryRunEventsDocument()
@@ -281,6 +309,7 @@ def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObjec
             "truncated": {"reason": found.cut.value, "completeUntil": wire_time(found.until)}
             if found.cut
             else None,
+            "receivers": [_receiver(each) for each in found.receivers],
             "alerts": {
                 "totalCount": len(found.alerts),
                 "neverOpened": found.never_opened,
@@ -345,15 +374,25 @@ def _notifications(messages: Sequence[DryRunMessage]) -> JsonObject:
     }
 
 
+def _receiver(receiver: DryRunReceiver) -> JsonObject:
+    return without_nulls(
+        {
+            "position": receiver.position,
+            "typeName": receiver.type_name,
+            "channel": receiver.channel,
+            "recipient": receiver.recipient,
+            "recipientCount": receiver.count,
+        }
+    )
+
+
 def _notification(message: DryRunMessage) -> JsonObject:
     receiver = message.receiver
     return without_nulls(
         {
             "position": receiver.position,
             "kind": message.kind.value,
-            "typeName": receiver.type_name,
             "channel": receiver.channel,
-            "recipients": list(receiver.recipients),
             "due": wire_time(message.due),
             "sent": wire_time(message.sent) if message.sent else None,
             "reason": message.reason,

@@ -1,9 +1,10 @@
-"""The recorded values of one metric of many hosts, in the order of their reports: a day, then an hour."""
+"""The recorded values of one metric of many hosts, in the order of reports: a day, then a part of it."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
+from typing import Final
 
 from django.db import connection
 
@@ -14,6 +15,8 @@ from automation.readings import NUMBERS
 from opsapi.wire_json import JsonObject
 
 HOUR = timedelta(hours=1)
+MOST_ROWS: Final = 50_000
+"""The most rows of a read of hosts that report once a minute."""
 
 _BEYOND = f"""
 SELECT source_id
@@ -83,10 +86,11 @@ def days_between(start: datetime, end: datetime) -> Iterator[tuple[datetime, dat
         start = until
 
 
-def hours_between(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """Split a time range into half-open ranges of an hour."""
+def parts_between(start: datetime, end: datetime, hosts: int) -> Iterator[tuple[datetime, datetime]]:
+    """Split a time range into half-open ranges of at most an hour, and of a minute for so many hosts."""
+    length = min(HOUR, timedelta(minutes=max(1, MOST_ROWS // max(1, hosts))))
     while start < end:
-        until = min(end, start + HOUR)
+        until = min(end, start + length)
         yield start, until
         start = until
 

@@ -8,11 +8,13 @@ import psycopg
 import pytest
 from django.db import connection
 
-from accesslist.models import Project
+from accesslist.models import Project, RoleGrant
 from alerting import dry_runs
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
+from alerting.rules.thresholds import evaluate_threshold
 from alerting.selectors import recorded_events
 from automation.models import Host, Measurement
+from automation.selectors.recorded_metrics import parts_between
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.clock import wire_time
@@ -21,6 +23,7 @@ from tests.api import bodies
 from tests.api.recipients import client, group, refusal
 from tests.client import ApiClient
 from tests.each import each
+from tests.factories.accesslist import UserFactory
 from tests.factories.automation import host_report, ingest
 
 pytestmark = pytest.mark.django_db
@@ -79,10 +82,12 @@ def test_a_host_that_was_down(record: Rehearsal) -> None:
     assert alert["hostnameAndPort"] == "db1:27017"
     assert alert["hostId"] == Host.objects.get().id
     assert found["notifications"] == {"sent": 2, "muted": 0, "notSent": 0}
-    assert [(each["kind"], each["sent"], each["recipients"]) for each in alert["notifications"]] == [
-        ("alert.open", wire_time(record.ago(20)), ["oncall@example.com"]),
-        ("alert.close", wire_time(record.ago(15)), ["oncall@example.com"]),
+    assert [(each["kind"], each["sent"], each["position"]) for each in alert["notifications"]] == [
+        ("alert.open", wire_time(record.ago(20)), 0),
+        ("alert.close", wire_time(record.ago(15)), 0),
     ]
+    (receiver,) = found["receivers"]
+    assert (receiver["position"], receiver["recipient"]) == (0, "oncall@example.com")
 
 
 def test_a_longer_delay_would_have_kept_it_quiet(record: Rehearsal) -> None:
@@ -242,14 +247,34 @@ def test_it_says_what_it_leaves_out(record: Rehearsal, monkeypatch: pytest.Monke
     assert "EARLIER_EVENTS_LEFT_OUT" in limits(**since)
 
 
-def test_people_are_named_by_their_addresses(record: Rehearsal, owner: ApiClient) -> None:
+def test_nobody_is_notified_without_people(record: Rehearsal) -> None:
     down_for_five_minutes(record)
     nobody = {"typeName": "GROUP", "roles": ["GROUP_OWNER"], "emailEnabled": True, "delayMin": 0}
     found = record.run(bodies.alert_config(notifications=[nobody]))
     (shown,) = found["alerts"]["results"][0]["notifications"]
-    assert shown["recipients"] == []
     assert shown["reason"].startswith("no recipients")
     assert "sent" not in shown
+    assert [each["recipientCount"] for each in found["receivers"]] == [0]
+
+
+def test_people_are_counted_and_their_addresses_are_not_shown(record: Rehearsal) -> None:
+    down_for_five_minutes(record)
+    for number in range(3):
+        user = UserFactory.create(
+            email_address=f"private{number}@example.com", mobile_number=f"+1555010020{number}"
+        )
+        RoleGrant.objects.create(user=user, project=record.project, role=Role.GROUP_READ_ONLY)
+    people = {"typeName": "GROUP", "roles": ["GROUP_READ_ONLY"], "delayMin": 0}
+    config = bodies.alert_config(notifications=[people | {"emailEnabled": True, "smsEnabled": True}])
+    monitor = client(group(Role.GROUP_MONITORING_ADMIN, record.project))
+    answer = record.ask(config, caller=monitor)
+    assert {each["channel"]: each["recipientCount"] for each in answer.json()["receivers"]} == {
+        "EMAIL": 3,
+        "SMS": 3,
+    }
+    text = answer.content.decode()
+    assert "private" not in text
+    assert "+1555" not in text
 
 
 def test_nothing_is_written(record: Rehearsal) -> None:
@@ -400,7 +425,145 @@ def test_some_of_the_threads_of_a_process_run_them(
 def test_too_many_alerts_cut_it(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
     for minutes in range(30, 0, -1):
         record.report(minutes, reachable=bool(minutes % 2))
+    fourth = record.run()["alerts"]["results"][3]
     monkeypatch.setattr(dry_runs, "MOST_FOUND", 3)
     found = record.run()
-    assert found["truncated"]["reason"] == "ALERTS"
-    assert found["alerts"]["totalCount"] <= 3
+    assert found["truncated"] == {"reason": "ALERTS", "completeUntil": fourth["opened"]}
+    assert found["alerts"]["totalCount"] == 3
+
+
+def test_too_many_events_of_one_time_cut_it(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    for minutes in (30, 20, 20, 20, 10):
+        Event.objects.create(
+            created=record.ago(minutes), event_type="NEW_HOST", group_id=record.project.id, details={}
+        )
+    monkeypatch.setattr(dry_runs, "MOST_FOUND", 2)
+    found = record.run(bodies.alert_config(eventTypeName="NEW_HOST"))
+    assert found["truncated"] == {"reason": "ALERTS", "completeUntil": wire_time(record.ago(20))}
+    assert found["events"]["totalCount"] == 2
+
+
+def crossing_each_minute(record: Rehearsal) -> dict[str, Any]:
+    """The values of a configuration for which 40 reports of one hour start or end an alert."""
+    for minutes in range(50, 10, -1):
+        record.report(minutes, CONNECTIONS=1.0 if minutes % 2 else 200.0)
+    threshold = {"metricName": "CONNECTIONS", "operator": "GREATER_THAN", "threshold": 100, "units": "RAW"}
+    return {
+        "event_type": "OUTSIDE_METRIC_THRESHOLD",
+        "metric_threshold": threshold,
+        "notifications": [bodies.email(delayMin=0)],
+    }
+
+
+def counted_folds(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The reports that are folded from now on, two between checks."""
+    folded: list[Any] = []
+
+    def counted(threshold: Any, values: Any) -> Any:
+        folded.append(values)
+        return evaluate_threshold(threshold, values)
+
+    monkeypatch.setattr(dry_runs, "evaluate_threshold", counted)
+    monkeypatch.setattr(dry_runs, "_FOLDED_AT_ONCE", 2)
+    return folded
+
+
+def test_time_that_is_over_within_a_part_leaves_time_for_messages(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values, folded = crossing_each_minute(record), counted_folds(monkeypatch)
+    found = dry_runs.dry_run(
+        group_id=record.project.id,
+        values=values,
+        start=record.ago(55),
+        end=record.now,
+        clock=lambda: 100.0 if len(folded) >= 9 else 0.0,
+    )
+    assert found.cut is dry_runs.DryRunCut.TIME
+    assert len(folded) <= 10
+    assert record.ago(45) <= found.until <= record.ago(40)
+    assert found.alerts
+    assert all(found.messages)
+
+
+def test_reading_stops_within_a_part_when_enough_is_found(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values, folded = crossing_each_minute(record), counted_folds(monkeypatch)
+    monkeypatch.setattr(dry_runs, "MOST_FOUND", 3)
+    found = dry_runs.dry_run(group_id=record.project.id, values=values, start=record.ago(55), end=record.now)
+    assert found.cut is dry_runs.DryRunCut.ALERTS
+    assert len(found.alerts) == 3
+    assert len(folded) <= 10
+
+
+def test_a_read_of_many_hosts_is_short() -> None:
+    start = clock.now()
+    end = start + 60 * MINUTE
+    assert list(parts_between(start, end, 1)) == [(start, end)]
+    many = list(parts_between(start, end, 20_000))
+    assert many[0] == (start, start + 2 * MINUTE)
+    assert many[-1][1] == end
+    assert all(finish - begin <= 2 * MINUTE for begin, finish in many)
+
+
+def test_each_statement_has_the_time_that_is_left() -> None:
+    seconds = iter(range(100))
+    budget = dry_runs._Budget(50.0, lambda: float(next(seconds)))
+    with budget.statement():
+        left = []
+        for _ in range(2):
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout'")
+                left += cursor.fetchone()
+    assert 0 < left[1] < left[0] < 50_000
+
+
+def three_reminders(record: Rehearsal) -> dict[str, Any]:
+    """A configuration with messages 130, 120, 110, … minutes ago about the one alert, to two receivers."""
+    record.report(150)
+    record.report(130, reachable=False)
+    return bodies.alert_config(notifications=[bodies.email(delayMin=0, intervalMin=10)] * 2)
+
+
+def test_too_many_messages_about_one_alert_cut_it(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = three_reminders(record)
+    monkeypatch.setattr(dry_runs, "MOST_MESSAGES", 6)
+    found = record.run(config)
+    assert found["truncated"] == {"reason": "MESSAGES", "completeUntil": wire_time(record.ago(100))}
+    (alert,) = found["alerts"]["results"]
+    assert alert["notificationCount"] == found["notifications"]["sent"] == 6
+    assert {each["sent"] for each in alert["notifications"]} == {
+        wire_time(record.ago(minutes)) for minutes in (130, 120, 110)
+    }
+
+
+def test_many_messages_about_one_alert_end_with_the_time(record: Rehearsal) -> None:
+    three_reminders(record)
+    seconds = iter(range(10_000))
+    found = dry_runs.dry_run(
+        group_id=record.project.id,
+        values={"event_type": "HOST_DOWN", "notifications": [bodies.email(delayMin=0, intervalMin=10)] * 9},
+        start=record.ago(200),
+        end=record.now,
+        clock=lambda: next(seconds) / 10,
+    )
+    assert found.cut is dry_runs.DryRunCut.TIME
+    assert record.ago(130) < found.until < record.now
+    (messages,) = found.messages
+    assert 0 < len(messages) < 100
+    assert all(message.due <= found.until for message in messages)
+
+
+def test_no_alert_of_a_cut_answer_waits_for_its_delay(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for minutes, name in ((60, "db1"), (57, "db2"), (54, "db3"), (51, "db4")):
+        record.report(minutes + 1, name)
+        record.report(minutes, name, reachable=False)
+    monkeypatch.setattr(dry_runs, "MOST_MESSAGES", 2)
+    found = record.run(bodies.alert_config(notifications=[bodies.email(delayMin=5)]))
+    until = wire_time(record.ago(49))
+    assert found["truncated"] == {"reason": "MESSAGES", "completeUntil": until}
+    assert {alert["status"] for alert in found["alerts"]["results"]} == {"OPEN"}
+    assert all(alert["opened"] <= until for alert in found["alerts"]["results"])

@@ -48,7 +48,8 @@ def a_receiver(**changes: Any) -> DryRunReceiver:
         "position": 0,
         "type_name": "EMAIL",
         "channel": "EMAIL",
-        "recipients": ["oncall@example.com"],
+        "recipient": "oncall@example.com",
+        "count": 1,
         "delay": timedelta(),
         "interval": None,
         "kinds": frozenset({OPEN, UPDATE, CLOSE}),
@@ -66,7 +67,7 @@ def minutes_of(messages: list[DryRunMessage]) -> list[tuple[MessageKind, int | N
 
 
 def of_alert(alert: DryRunAlert, mute: MuteAt = lambda _: None, **changes: Any) -> list[DryRunMessage]:
-    return list(messages_of_alert(alert, [a_receiver(**changes)], mute, at(60)))
+    return list(messages_of_alert(alert, a_receiver(**changes), mute, at(60)))
 
 
 @each(

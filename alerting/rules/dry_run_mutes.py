@@ -1,0 +1,88 @@
+"""The maintenance of the targets of a dry run. Pure.
+
+Every window is expanded once, and a search is a bisection.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from alerting.rules.delivery_policy import Mute
+from alerting.rules.matchers import MatchSubject
+from alerting.rules.observations import Condition, Observation
+from alerting.rules.transition import ConfigView
+from alerting.rules.windows import WindowRule
+
+
+class MutedTime(NamedTuple):
+    """An occurrence of a window; `end` is exclusive."""
+
+    start: datetime
+    end: datetime
+    window_id: str
+
+
+class TargetMutes:
+    """The maintenance of one target until the end of a dry run."""
+
+    def __init__(self, times: Iterable[MutedTime], end: datetime) -> None:
+        self._starts: list[datetime] = []
+        self._mutes: list[Mute] = []
+        for time in sorted(times):
+            last = self._mutes[-1] if self._mutes else None
+            # As `windows.active_windows`: of several windows the last to end counts.
+            if last is None or (time.end, time.window_id) > (last.until, last.window_id):
+                self._starts.append(time.start)
+                self._mutes.append(Mute(time.window_id, time.end))
+        self._last = self._mutes.copy()
+        for place in reversed(range(len(self._mutes))):
+            until = self._mutes[place].until
+            following = self._place(until)
+            if until <= end and following is not None:
+                self._last[place] = self._last[following]
+
+    def at(self, moment: datetime) -> Mute | None:
+        """The maintenance that mutes messages at a time."""
+        place = self._place(moment)
+        return None if place is None else self._mutes[place]
+
+    def last(self, moment: datetime) -> Mute | None:
+        """The last of the windows that put off a message from a time on, one after another."""
+        place = self._place(moment)
+        return None if place is None else self._last[place]
+
+    def _place(self, moment: datetime) -> int | None:
+        place = bisect_right(self._starts, moment) - 1
+        return place if place >= 0 and moment < self._mutes[place].until else None
+
+
+class DryRunMutes:
+    """The maintenance of each target of a dry run; `windows` have the category of the configuration."""
+
+    def __init__(
+        self, windows: Sequence[WindowRule], config: ConfigView, start: datetime, end: datetime
+    ) -> None:
+        self._windows, self._config, self._start, self._end = windows, config, start, end
+        self._of_subjects: dict[MatchSubject, TargetMutes] = {}
+        self._of_windows: dict[tuple[int, ...], TargetMutes] = {}
+        self._times: dict[int, list[MutedTime]] = {}
+
+    def of_target(self, facts: Mapping[str, Any]) -> TargetMutes:
+        """The maintenance of the target with these facts."""
+        subject = Observation(self._config.event_type, Condition.HOLDS, facts).subject
+        if subject not in self._of_subjects:
+            chosen = tuple(place for place, window in enumerate(self._windows) if window.mutes(subject))
+            if chosen not in self._of_windows:
+                times = (time for place in chosen for time in self._times_of(place))
+                self._of_windows[chosen] = TargetMutes(times, self._end)
+            self._of_subjects[subject] = self._of_windows[chosen]
+        return self._of_subjects[subject]
+
+    def _times_of(self, place: int) -> list[MutedTime]:
+        if place not in self._times:
+            window = self._windows[place]
+            found = takewhile(lambda each: each.start <= self._end, window.occurrences(self._start))
+            self._times[place] = [MutedTime(*each, window.id) for each in found]
+        return self._times[place]
