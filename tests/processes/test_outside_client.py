@@ -379,7 +379,7 @@ def test_the_cookbook_works_as_printed(owner: ProcessCaller, client: OpsManagerC
     made = _Maker(client)
     project = made.post("groups", {"name": "payments"})
     group = project["id"]
-    made.post(f"groups/{group}/alertConfigs", _config())
+    config = made.post(f"groups/{group}/alertConfigs", _config())
     key = made.post(f"groups/{group}/apiKeys", {"desc": "x", "roles": ["GROUP_AGENT"]})
     owner.with_key(key).report(group, _report())
     opened = f"groups/{group}/alerts?status=OPEN"
@@ -390,6 +390,7 @@ def test_the_cookbook_works_as_printed(owner: ProcessCaller, client: OpsManagerC
         "PUBLIC_KEY": owner.public_key,
         "PRIVATE_KEY": owner.private_key,
         "ALERT": alerts[0]["id"],
+        "CONFIG": config["id"],
         "USER_ID": made.user("grace", project["orgId"])["id"],
     }
     python = "\n".join(block.text for block in blocks(COOKBOOK) if block.language == "python")
