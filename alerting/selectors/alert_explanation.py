@@ -111,7 +111,10 @@ def explained_condition(
     value: tuple[float, datetime] | None,
     sees_config: bool,
 ) -> ExplainedCondition:
-    """Compare the condition of the configuration with the facts of the alert; `value` is its `first_value`."""
+    """Compare the condition of the configuration with the facts of the alert.
+
+    `value` is its `first_value`.
+    """
     state = _state(facts, view, sees_config=sees_config)
     detail = condition_detail(state, view)
     if view is None or state is ConditionState.DELETED:

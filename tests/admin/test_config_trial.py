@@ -48,7 +48,7 @@ def test_it_shows_the_alerts_and_a_plot_and_saves_nothing(
 ) -> None:
     events = Event.objects.count()
     page = tried(console, ADD, typed_config(project.id, **METRIC))
-    assert "This would have alerted 2 times in the last 7 days: 4 notifications." in page
+    assert "The configuration would have alerted 2 times in the last 7 days: 4 notifications." in page
     assert page.count("db1:27017</td>") == 2
     assert 'id="plot-data"' in page
     assert '"threshold": 100.0' in page
@@ -82,7 +82,7 @@ def test_a_stored_configuration_is_tried_with_the_input(
     typed = typed_config(project.id, **METRIC, updated=before["updated"])
     typed["notifications[0].id"] = setting.id
     page = tried(console, do(config, "change"), typed)
-    assert "This would have alerted 2 times" in page
+    assert "The configuration would have alerted 2 times" in page
     assert facts(config) == before
 
 
@@ -98,7 +98,7 @@ def test_a_condition_without_a_record_cannot_be_tried(
     console: Client, operator: User, project: Project
 ) -> None:
     typed = typed_config(project.id, eventTypeName="USERS_WITHOUT_MULTI_FACTOR_AUTH")
-    assert "This cannot be tried." in tried(console, ADD, typed)
+    assert "The configuration cannot be tried." in tried(console, ADD, typed)
 
 
 def test_a_full_project_says_so(

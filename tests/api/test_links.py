@@ -1,4 +1,4 @@
-"""Links from the root lead to every GET route, except lookups by name."""
+"""Links from the root lead to every GET route, except lookups by name and reports about one resource."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -25,12 +25,14 @@ def template_of(route: Route) -> str:
     return re.sub(r"<\w+:", "<", route.template.removeprefix(PUBLIC))
 
 
-# What is looked up by name is known by its name, and older paths are those of others.
+# What is looked up by name is known by its name, and older paths are those of others. The links of an alert
+# and of an alert configuration are those of the contract, which has no reports.
+REPORTS = ("/explanation", "/noise")
 READ = {
     template_of(route): route
     for route in ROUTES
     if route.method == "GET" and route.template.startswith(PUBLIC) and "byName" not in route.template
-    if "/whitelist" not in route.template
+    if "/whitelist" not in route.template and not route.template.endswith(REPORTS)
 }
 COLLECTIONS = [
     template

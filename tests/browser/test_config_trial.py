@@ -33,7 +33,7 @@ def test_a_threshold_is_tried_and_then_saved(look: Viewport, console: Page, proj
     row.locator('[name$=".typeName"]').select_option("EMAIL")
     row.locator('[name$=".emailAddress"]').fill("oncall@example.com")
     console.get_by_role("button", name="Try on the last 7 days").click()
-    expect(console.get_by_role("status")).to_contain_text("This would have alerted 2 times")
+    expect(console.get_by_role("status")).to_contain_text("The configuration would have alerted 2 times")
     expect(console.get_by_role("status")).to_be_in_viewport()
     expect(console.get_by_role("img", name="2 alerts shaded")).to_be_visible()
     expect(console.get_by_role("cell", name="db1:27017")).to_have_count(2)

@@ -1,6 +1,7 @@
 """What operators come for, by mouse: from the alert on the start page to its end."""
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -131,7 +132,8 @@ def test_a_project_reader_sees_theirs_and_changes_nothing(
         page.goto(address)
         expect(page).to_have_url(address)
         for name in ("Acknowledge", "Create maintenance window", "Change", "Disable", "Delete", "New"):
-            expect(page.get_by_role("main").get_by_role("link", name=name)).to_have_count(0)
+            action = re.compile(rf"^{name}\b")
+            expect(page.get_by_role("main").get_by_role("link", name=action)).to_have_count(0)
     faults.expects(404)
     page.goto(page_url(foreign))
     expect(page.get_by_role("heading", name="Page not found", level=2)).to_be_visible()

@@ -377,8 +377,9 @@ def test_what_is_not_ours_is_not_found(client: OpsManagerClient, scene: Scene, a
 
 def test_the_cookbook_works_as_printed(owner: ProcessCaller, client: OpsManagerClient, scene: Scene) -> None:
     made = _Maker(client)
-    group = made.post("groups", {"name": "payments"})["id"]
-    made.post(f"groups/{group}/alertConfigs", _config())
+    project = made.post("groups", {"name": "payments"})
+    group = project["id"]
+    config = made.post(f"groups/{group}/alertConfigs", _config())
     key = made.post(f"groups/{group}/apiKeys", {"desc": "x", "roles": ["GROUP_AGENT"]})
     owner.with_key(key).report(group, _report())
     opened = f"groups/{group}/alerts?status=OPEN"
@@ -389,6 +390,8 @@ def test_the_cookbook_works_as_printed(owner: ProcessCaller, client: OpsManagerC
         "PUBLIC_KEY": owner.public_key,
         "PRIVATE_KEY": owner.private_key,
         "ALERT": alerts[0]["id"],
+        "CONFIG": config["id"],
+        "USER_ID": made.user("grace", project["orgId"])["id"],
     }
     python = "\n".join(block.text for block in blocks(COOKBOOK) if block.language == "python")
     _ran([sys.executable, "-c", python], environment)
@@ -405,6 +408,7 @@ def test_the_cookbook_works_as_printed(owner: ProcessCaller, client: OpsManagerC
     )
     said = _ran(["sh", "-eu", "-c", shell], environment)
     assert '"privateKey"' in said
+    assert '"notified"' in said
     assert {window["description"] for window in made.results(f"groups/{group}/maintenanceWindows")} == {
         "upgrade of the replica sets",
         "backups of the orders",
