@@ -192,7 +192,7 @@ class DryRun:
 class DryRunReceiver:
     """A notification of the configuration and one channel.
 
-    `recipient`: as the log shows it; None for people, of whom only `count` is known. `nobody`: why nobody
+    `recipient`: as the log shows it; None for people, because only their `count` is shown. `nobody`: why nobody
     would have been notified. `kinds`: the messages that the channel sends.
     """
 
