@@ -90,7 +90,7 @@ def test_a_wrong_input_is_refused_as_when_it_is_saved(
     console: Client, operator: User, project: Project, record: None
 ) -> None:
     page = tried(console, ADD, typed_config(project.id, **METRIC | {"metricThreshold.threshold": "many"}))
-    assert "This would" not in page
+    assert "The configuration would" not in page
     assert 'aria-invalid="true"' in page
 
 
@@ -107,7 +107,7 @@ def test_a_full_project_says_so(
     monkeypatch.setattr(dry_runs, "AT_ONCE_IN_PROJECT", 0)
     page = tried(console, ADD, typed_config(project.id))
     assert "at the same time" in page
-    assert "This would" not in page
+    assert "The configuration would" not in page
 
 
 def test_a_global_configuration_has_no_record_of_its_own(console: Client, operator: User) -> None:
@@ -122,4 +122,4 @@ def test_a_project_of_others_cannot_be_tried(project: Project, record: None) -> 
     reader = browser_with(Role.GROUP_READ_ONLY, project=project)
     for browser in (monitor, reader):
         typed = {"confirmed": "yes", "try": "yes", **typed_config(project.id, **METRIC)}
-        assert "This would" not in post(browser, ADD, **typed).content.decode()
+        assert "The configuration would" not in post(browser, ADD, **typed).content.decode()
