@@ -192,8 +192,8 @@ class DryRun:
 class DryRunReceiver:
     """A notification of the configuration and one channel.
 
-    `recipient`: as the log shows it; None for people, because only their `count` is shown. `nobody`: why nobody
-    would have been notified. `kinds`: the messages that the channel sends.
+    `recipient`: as the log shows it; None for people, because only their `count` is shown. `nobody`: why
+    nobody would have been notified. `kinds`: the messages that the channel sends.
     """
 
     position: int

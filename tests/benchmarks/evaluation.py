@@ -85,10 +85,13 @@ def _project(configs: int, now: datetime, *, hosts: int = 1) -> Project:
         for number in range(hosts)
     )
     AlertConfig.objects.bulk_create(
-        AlertConfig(
-            group=project, event_type=_OTHER_TYPES[number % len(_OTHER_TYPES)], created=now, updated=now
-        )
-        for number in range(configs)
+        (
+            AlertConfig(
+                group=project, event_type=_OTHER_TYPES[number % len(_OTHER_TYPES)], created=now, updated=now
+            )
+            for number in range(configs)
+        ),
+        batch_size=1000,
     )
     return project
 
