@@ -22,7 +22,7 @@ from alerting.notification_tests import alert_config_test
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.presentation import alert_badge, alert_words
 from alerting.rules.noise import noise_words
-from alerting.rules.wording import condition_words, target_words
+from alerting.rules.wording import condition_words, counted_words, target_words
 from alerting.selectors.config_views import config_view
 from alerting.selectors.configs import alerts_now, config_audits
 from alerting.selectors.noise import NoiseFigure, noise_of
@@ -63,8 +63,7 @@ def _create(call: ActionCall) -> ActionOutcome:
 
 def _add_presets(call: ActionCall) -> ActionOutcome:
     done = presets_create(**call.values, actor=call.actor, now=call.now)
-    number = len(done.created)
-    created = f"Added {number} alert configuration{'' if number == 1 else 's'}."
+    created = f"Added {counted_words(len(done.created), 'alert configuration')}."
     existing = f" The project already had: {', '.join(done.existing)}." if done.existing else ""
     warnings = [warning for config in done.created for warning in _warnings(config)]
     return ActionOutcome(message=created + existing, warnings=warnings)
@@ -335,7 +334,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         if config.group is not None:
             return project(config)
         if not config.for_all_groups:
-            return f"global: {len(config.group_ids)} project{'' if len(config.group_ids) == 1 else 's'}"
+            return f"global: {counted_words(len(config.group_ids), 'project')}"
         return f"global: tagged {', '.join(config.tags)}" if config.tags else "global: all"
 
     @admin.display(description="projects")

@@ -18,7 +18,7 @@ from alerting.presentation import (
     alert_words,
     notifications_waiting_url,
 )
-from alerting.rules.wording import target_words
+from alerting.rules.wording import counted_words, target_words
 from alerting.selectors.destinations import host_unreachable, waiting_for, with_state, with_waiting
 from alerting.services.resend import destination_send_now
 from events.wording import in_words
@@ -125,8 +125,8 @@ class DestinationAdmin(ConsoleAdmin):
             "tone": DESTINATION_LABELS[DESTINATION_WORDS[row.state]],
             "channel": in_words(row.channel),
             "since": ago_words(row.failing_since, now) if row.failing_since else "",
-            "failures": f"{row.failures:,} attempt{'s' if row.failures > 1 else ''} in a row",
-            "waiting_words": f"{row.waiting_count:,} notification{'s' if row.waiting_count > 1 else ''}",
+            "failures": f"{counted_words(row.failures, 'attempt')} in a row",
+            "waiting_words": counted_words(row.waiting_count, "notification"),
             "pause": f"tried again in {age_words(until - now)}" if until and until > now else None,
             "pace": f"{row.pace_ms / 1000:g} s" if row.pace_ms else None,
             "waiting": [_waiting(notification, now) for notification in found.rows],

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from alerting.rules.wording import counted_words
 from opsapi.clock import age_words
 
 PERIOD = timedelta(days=28)
@@ -77,9 +78,9 @@ def noise_words(noise: Noise) -> str:
         return f"No alerts in {days} days."
     median = f", median duration {age_words(noise.median)}" if noise.median is not None else ""
     counted = (
-        f"{_counted(noise.alerts, 'alert')} in {days} days ({noise.per_week:,.1f} per week){median}, "
-        f"{_counted(noise.flaps, 'flap')}, {noise.acknowledged:,} acknowledged, "
-        f"{_counted(noise.messages, 'message')} sent."
+        f"{counted_words(noise.alerts, 'alert')} in {days} days ({noise.per_week:,.1f} per week){median}, "
+        f"{counted_words(noise.flaps, 'flap')}, {noise.acknowledged:,} acknowledged, "
+        f"{counted_words(noise.messages, 'message')} sent."
     )
     if noise.suggestion is None:
         return counted
@@ -88,7 +89,3 @@ def noise_words(noise: Noise) -> str:
         f"{counted} With a delay of {minutes} min in all notifications, {left:,} of these alerts would have "
         f"opened, and no alert that lasted longer than {LONGEST_DELAY_MIN} min would have been lost."
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

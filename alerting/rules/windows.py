@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from alerting.rules.matchers import Matcher, MatchSubject, matcher_of, matches
 from alerting.rules.recurrence import Occurrence, Recurrence, occurrences, recurrence_of
-from alerting.rules.wording import target_of, target_words
+from alerting.rules.wording import counted_words, target_of, target_words
 from events.types import ALERT_CATEGORIES, Category
 
 
@@ -162,7 +162,7 @@ class MuteExtent:
     @property
     def open_words(self) -> str:
         """For example: 2 open alerts."""
-        return f"{self.open_count or 'no'} open alert{'' if self.open_count == 1 else 's'}"
+        return counted_words(self.open_count, "open alert")
 
     def _of_targets(self, category: Category) -> str:
         if category not in NOUNS:

@@ -291,3 +291,8 @@ def _time(wire: str) -> str:
 def matcher_words(matcher: Matcher) -> str:
     """A matcher in words: `HOSTNAME starts with “db”`."""
     return f"{matcher.field.value} {_COMPARED[matcher.operator]} “{matcher.value}”"
+
+
+def counted_words(number: int, noun: str) -> str:
+    """For example: no alerts, 1 alert, 1,200 alerts."""
+    return f"{f'{number:,}' if number else 'no'} {noun}{'' if number == 1 else 's'}"
