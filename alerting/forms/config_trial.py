@@ -11,7 +11,7 @@ from alerting.models import AlertConfig
 from alerting.rules.dry_run import LIMIT_WORDS, NOT_EVALUATED, DryRunAlert
 from alerting.rules.measurement_window import Span
 from alerting.rules.thresholds import MetricThreshold
-from alerting.rules.wording import target_words, value_words
+from alerting.rules.wording import counted_words, target_words, value_words
 from alerting.selectors.config_views import config_view
 from alerting.selectors.measurement_window import host_measurements
 from alerting.serializers.dry_runs import kept_for
@@ -74,22 +74,20 @@ def _sentence(found: DryRunResult) -> str:
     if not found.evaluated:
         words = next(LIMIT_WORDS[limit] for limit in found.limits if limit in NOT_EVALUATED)
         return f"The configuration cannot be tried. {words}"
-    sent = sum(message.sent is not None for messages in found.messages for message in messages)
+    sent = counted_words(found.sent, "notification")
     if found.events:
-        events = _number(len(found.events), "event")
-        return (
-            f"The configuration would have reported {events} {_span(found)}: {_number(sent, 'notification')}."
-        )
+        events = counted_words(len(found.events), "event")
+        return f"The configuration would have reported {events} {_span(found)}: {sent}."
     times = {0: "not have alerted", 1: "have alerted once"}.get(
         len(found.alerts), f"have alerted {len(found.alerts):,} times"
     )
-    return f"The configuration would {times} {_span(found)}: {_number(sent, 'notification')}."
+    return f"The configuration would {times} {_span(found)}: {sent}."
 
 
 def _span(found: DryRunResult) -> str:
     if found.cut:
         return f"in {age_words(found.until - found.start)} from {time_words(found.start)}"
-    return f"in the last {_number((found.end - found.start).days, 'day')}"
+    return f"in the last {counted_words((found.end - found.start).days, 'day')}"
 
 
 def _notes(found: DryRunResult) -> list[str]:
@@ -97,16 +95,12 @@ def _notes(found: DryRunResult) -> list[str]:
     if found.cut:
         notes.append("The trial ended early: the result is complete for that time only.")
     if found.never_opened:
-        times = _number(found.never_opened, "time")
+        times = counted_words(found.never_opened, "time")
         notes.append(f"The condition ended {times} before the smallest delay had passed.")
-    muted = sum(message.window_id is not None for messages in found.messages for message in messages)
-    if muted:
-        notes.append(f"Maintenance windows would have muted {_number(muted, 'notification')}.")
+    if found.muted:
+        muted = counted_words(found.muted, "notification")
+        notes.append(f"Maintenance windows would have muted {muted}.")
     return [*notes, *(LIMIT_WORDS[limit] for limit in found.limits if limit not in NOT_EVALUATED)]
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}" if count < 1000 else f"{count:,} {noun}s"
 
 
 def _rows(found: DryRunResult, threshold: MetricThreshold | None) -> list[TrialRow]:
@@ -120,7 +114,7 @@ def _rows(found: DryRunResult, threshold: MetricThreshold | None) -> list[TrialR
 
 
 def _row(alert: DryRunAlert, until: datetime, threshold: MetricThreshold | None) -> TrialRow:
-    ended = alert.ended if alert.ended is not None and alert.ended <= until else None
+    ended = alert.ended_by(until)
     value = alert.start_value
     return TrialRow(
         target=target_words(alert.facts),
@@ -146,6 +140,6 @@ def _plot(found: DryRunResult, threshold: MetricThreshold | None) -> tuple[Plot 
         until=found.until,
         points=measured.points,
         threshold=measured.threshold,
-        spans=[(alert.created, min(alert.ended or found.until, found.until)) for alert in alerts],
+        spans=[(alert.created, alert.ended_by(found.until) or found.until) for alert in alerts],
     )
-    return plot, f"{name}, with {_number(len(alerts), 'alert')} shaded. {measured.words}"
+    return plot, f"{name}, with {counted_words(len(alerts), 'alert')} shaded. {measured.words}"

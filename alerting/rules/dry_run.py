@@ -88,9 +88,19 @@ def limits_of(config: ConfigView) -> list[DryRunLimit]:
     return limits
 
 
+class DryRunCut(StrEnum):
+    """Why a dry run ended early."""
+
+    TIME = "TIME"
+    ALERTS = "ALERTS"
+    """It found too many alerts or events."""
+    NOTIFICATIONS = "NOTIFICATIONS"
+    """It found too many notifications."""
+
+
 @dataclass(slots=True, kw_only=True)
 class DryRunAlert:
-    """An alert that would have been; values are in the base unit of the metric.
+    """An alert that the configuration would have opened; values are in the base unit of the metric.
 
     `opens`: when the shortest delay has passed. `ended` is None while the condition is true. `cancelled`: its
     target was deleted.
@@ -105,9 +115,13 @@ class DryRunAlert:
     ended: datetime | None = None
     cancelled: bool = False
 
+    def ended_by(self, moment: datetime) -> datetime | None:
+        """When it ended, if that was by this time."""
+        return self.ended if self.ended is not None and self.ended <= moment else None
+
     def status(self, at: datetime) -> AlertStatus:
         """The status at a time; an alert that ends before it opens is CLOSED or CANCELLED as well."""
-        if self.ended is not None and self.ended <= at:
+        if self.ended_by(at):
             return AlertStatus.CANCELLED if self.cancelled else AlertStatus.CLOSED
         return AlertStatus.OPEN if self.opens <= at else AlertStatus.TRACKING
 
@@ -192,8 +206,8 @@ class DryRun:
 class DryRunReceiver:
     """A notification of the configuration and one channel.
 
-    `recipient`: as the log shows it; None for people, because only their `count` is shown. `nobody`: why
-    nobody would have been notified. `kinds`: the messages that the channel sends.
+    `recipient`: as the log shows it; None for people, because only their `count` is shown. `no_recipients`:
+    the reason if there are none. `kinds`: the messages that the channel sends.
     """
 
     position: int
@@ -205,7 +219,7 @@ class DryRunReceiver:
     interval: timedelta | None
     kinds: frozenset[MessageKind]
     keeps_state: bool = False
-    nobody: str | None = None
+    no_recipients: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,8 +266,9 @@ def messages_of_alert(
             break
         kind, due = MessageKind.UPDATE, again
     end = MessageKind.CANCEL if alert.cancelled else MessageKind.CLOSE
-    if was_notified and alert.ended is not None and alert.ended <= until and end in receiver.kinds:
-        yield _Message(receiver, end, alert.ended, alert).decide(mute_at, until)
+    ended = alert.ended_by(until)
+    if was_notified and ended and end in receiver.kinds:
+        yield _Message(receiver, end, ended, alert).decide(mute_at, until)
 
 
 def messages_of_event(
@@ -321,9 +336,9 @@ class _Message:
             if verdict.step is DeliveryStep.PUT_OFF and verdict.until:
                 at = verdict.until
                 continue
-            if verdict.step is DeliveryStep.SEND and self.receiver.nobody is None:
+            if verdict.step is DeliveryStep.SEND and self.receiver.no_recipients is None:
                 return self._decided(muted_by, at, sent=at)
-            return self._dropped(muted_by, at, verdict.reason or self.receiver.nobody)
+            return self._dropped(muted_by, at, verdict.reason or self.receiver.no_recipients)
         # It still waits for the end of a window. The end of its alert drops it at once.
         dropped = drop_reason(self._at(until, None), until)
         return self._dropped(muted_by, until, dropped.value if dropped else None)

@@ -9,10 +9,11 @@ from django.conf import settings
 from rest_framework import serializers
 
 from alerting.choices import AlertStatus
-from alerting.dry_runs import MOST_FOUND, SECONDS, DryRunCut, DryRunResult
+from alerting.dry_run_reading import MOST_FOUND
+from alerting.dry_runs import MOST_MESSAGES, SECONDS, DryRunResult
 from alerting.rules.dry_run import (
     LIMIT_WORDS,
-    DryRunAlert,
+    DryRunCut,
     DryRunEvent,
     DryRunLimit,
     DryRunMessage,
@@ -147,7 +148,7 @@ class DryRunCutDocument(Document):
     reason = serializers.ChoiceField(
         [cut.value for cut in DryRunCut],
         help_text=f"TIME: after {SECONDS:g} seconds. ALERTS: after {MOST_FOUND} alerts or events. "
-        "MESSAGES: after too many notifications.",
+        f"NOTIFICATIONS: after {MOST_MESSAGES} notifications.",
     )
     completeUntil = serializers.DateTimeField(help_text="The answer is complete until this time.")
 
@@ -290,7 +291,9 @@ class DryRunDocument(Document):
         help_text="Whether the record shows the condition; otherwise `limits` says why not.", example=True
     )
     limits = DryRunLimitDocument(many=True)
-    receivers = DryRunReceiverDocument(many=True, help_text="Who would have been notified, by channel.")
+    receivers = DryRunReceiverDocument(
+        many=True, help_text="The recipients of each notification, by channel."
+    )
     truncated = DryRunCutDocument(required=False, help_text="Absent if the dry run is complete.")
     alerts = DryRunAlertsDocument()
     events = DryRunEventsDocument()
@@ -299,7 +302,6 @@ class DryRunDocument(Document):
 
 def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObject:
     """The result; `config` are the values of the valid configuration, by column."""
-    messages = [message for some in found.messages for message in some]
     return without_nulls(
         {
             "start": wire_time(found.start),
@@ -323,9 +325,9 @@ def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObjec
                 ],
             },
             "notifications": {
-                "sent": sum(message.sent is not None for message in messages),
-                "muted": sum(message.window_id is not None for message in messages),
-                "notSent": sum(message.sent is None for message in messages),
+                "sent": found.sent,
+                "muted": found.muted,
+                "notSent": len(found.all_messages) - found.sent,
             },
         }
     )
@@ -340,17 +342,13 @@ def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObje
                 "status": alert.status(found.until).value,
                 "created": wire_time(alert.created),
                 "opened": wire_time(alert.opens),
-                "resolved": _ended(alert, found.until),
+                "resolved": wire_time(ended) if (ended := alert.ended_by(found.until)) else None,
                 "startValue": _value(metric, alert.start_value),
                 "currentValue": _value(metric, alert.value),
                 **present_target(config["event_type"], alert.facts),
                 **_notifications(messages),
             }
         )
-
-
-def _ended(alert: DryRunAlert, until: datetime) -> str | None:
-    return wire_time(alert.ended) if alert.ended is not None and alert.ended <= until else None
 
 
 def _value(metric: Metric | None, value: float | None) -> JsonObject | None:

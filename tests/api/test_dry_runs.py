@@ -9,8 +9,9 @@ import pytest
 from django.db import connection
 
 from accesslist.models import Project, RoleGrant
-from alerting import dry_runs
+from alerting import dry_run_bounds, dry_run_reading, dry_runs
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
+from alerting.rules.dry_run import DryRunCut
 from alerting.rules.thresholds import evaluate_threshold
 from alerting.selectors import recorded_events
 from automation.models import Host, Measurement
@@ -62,6 +63,12 @@ class Rehearsal:
 def record(owner: ApiClient, project: Project) -> Rehearsal:
     """A project without hosts."""
     return Rehearsal(owner, project)
+
+
+def limit_found(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Let a dry run find at most so many alerts and events."""
+    for module in (dry_run_reading, dry_runs):
+        monkeypatch.setattr(module, "MOST_FOUND", most)
 
 
 def down_for_five_minutes(record: Rehearsal) -> None:
@@ -384,7 +391,7 @@ def test_a_slow_statement_is_cancelled(record: Rehearsal, monkeypatch: pytest.Mo
         return []
 
     record.report(30, CONNECTIONS=200.0)
-    monkeypatch.setattr(dry_runs, "sources_above", sleep)
+    monkeypatch.setattr(dry_run_reading, "sources_above", sleep)
     monkeypatch.setattr(dry_runs, "_READING_SECONDS", 0.3)
     found = record.run(bodies.metric_config())
     assert found["truncated"]["reason"] == "TIME"
@@ -396,7 +403,7 @@ def test_a_slow_statement_is_cancelled(record: Rehearsal, monkeypatch: pytest.Mo
 def test_two_at_a_time_run_in_a_project(record: Rehearsal) -> None:
     def slots(command: str, places: range) -> None:
         for place in places:
-            key = [dry_runs._LOCK_CLASS, f"{record.project.id} {place}"]
+            key = [dry_run_bounds.LOCK_CLASS, f"{record.project.id} {place}"]
             other.execute(f"SELECT pg_advisory_{command}(%s, hashtext(%s))", key)
 
     record.report(30)
@@ -414,7 +421,7 @@ def test_some_of_the_threads_of_a_process_run_them(
     record: Rehearsal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = BoundedSemaphore(1)
-    monkeypatch.setattr(dry_runs, "_threads", places)
+    monkeypatch.setattr(dry_run_bounds, "_slots", places)
     with places:
         assert record.ask().status_code == 429
     assert record.ask().status_code == 200
@@ -426,7 +433,7 @@ def test_too_many_alerts_cut_it(record: Rehearsal, monkeypatch: pytest.MonkeyPat
     for minutes in range(30, 0, -1):
         record.report(minutes, reachable=bool(minutes % 2))
     fourth = record.run()["alerts"]["results"][3]
-    monkeypatch.setattr(dry_runs, "MOST_FOUND", 3)
+    limit_found(monkeypatch, 3)
     found = record.run()
     assert found["truncated"] == {"reason": "ALERTS", "completeUntil": fourth["opened"]}
     assert found["alerts"]["totalCount"] == 3
@@ -437,7 +444,7 @@ def test_too_many_events_of_one_time_cut_it(record: Rehearsal, monkeypatch: pyte
         Event.objects.create(
             created=record.ago(minutes), event_type="NEW_HOST", group_id=record.project.id, details={}
         )
-    monkeypatch.setattr(dry_runs, "MOST_FOUND", 2)
+    limit_found(monkeypatch, 2)
     found = record.run(bodies.alert_config(eventTypeName="NEW_HOST"))
     assert found["truncated"] == {"reason": "ALERTS", "completeUntil": wire_time(record.ago(20))}
     assert found["events"]["totalCount"] == 2
@@ -463,8 +470,8 @@ def counted_folds(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         folded.append(values)
         return evaluate_threshold(threshold, values)
 
-    monkeypatch.setattr(dry_runs, "evaluate_threshold", counted)
-    monkeypatch.setattr(dry_runs, "_FOLDED_AT_ONCE", 2)
+    monkeypatch.setattr(dry_run_reading, "evaluate_threshold", counted)
+    monkeypatch.setattr(dry_run_reading, "_FOLDED_AT_ONCE", 2)
     return folded
 
 
@@ -479,7 +486,7 @@ def test_time_that_is_over_within_a_part_leaves_time_for_messages(
         end=record.now,
         clock=lambda: 100.0 if len(folded) >= 9 else 0.0,
     )
-    assert found.cut is dry_runs.DryRunCut.TIME
+    assert found.cut is DryRunCut.TIME
     assert len(folded) <= 10
     assert record.ago(45) <= found.until <= record.ago(40)
     assert found.alerts
@@ -490,9 +497,9 @@ def test_reading_stops_within_a_part_when_enough_is_found(
     record: Rehearsal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values, folded = crossing_each_minute(record), counted_folds(monkeypatch)
-    monkeypatch.setattr(dry_runs, "MOST_FOUND", 3)
+    limit_found(monkeypatch, 3)
     found = dry_runs.dry_run(group_id=record.project.id, values=values, start=record.ago(55), end=record.now)
-    assert found.cut is dry_runs.DryRunCut.ALERTS
+    assert found.cut is DryRunCut.ALERTS
     assert len(found.alerts) == 3
     assert len(folded) <= 10
 
@@ -509,7 +516,7 @@ def test_a_read_of_many_hosts_is_short() -> None:
 
 def test_each_statement_has_the_time_that_is_left() -> None:
     seconds = iter(range(100))
-    budget = dry_runs._Budget(50.0, lambda: float(next(seconds)))
+    budget = dry_run_bounds.Budget(50.0, lambda: float(next(seconds)))
     with budget.statement():
         left = []
         for _ in range(2):
@@ -530,7 +537,7 @@ def test_too_many_messages_about_one_alert_cut_it(record: Rehearsal, monkeypatch
     config = three_reminders(record)
     monkeypatch.setattr(dry_runs, "MOST_MESSAGES", 6)
     found = record.run(config)
-    assert found["truncated"] == {"reason": "MESSAGES", "completeUntil": wire_time(record.ago(100))}
+    assert found["truncated"] == {"reason": "NOTIFICATIONS", "completeUntil": wire_time(record.ago(100))}
     (alert,) = found["alerts"]["results"]
     assert alert["notificationCount"] == found["notifications"]["sent"] == 6
     assert {each["sent"] for each in alert["notifications"]} == {
@@ -548,7 +555,7 @@ def test_many_messages_about_one_alert_end_with_the_time(record: Rehearsal) -> N
         end=record.now,
         clock=lambda: next(seconds) / 10,
     )
-    assert found.cut is dry_runs.DryRunCut.TIME
+    assert found.cut is DryRunCut.TIME
     assert record.ago(130) < found.until < record.now
     (messages,) = found.messages
     assert 0 < len(messages) < 100
@@ -564,6 +571,6 @@ def test_no_alert_of_a_cut_answer_waits_for_its_delay(
     monkeypatch.setattr(dry_runs, "MOST_MESSAGES", 2)
     found = record.run(bodies.alert_config(notifications=[bodies.email(delayMin=5)]))
     until = wire_time(record.ago(49))
-    assert found["truncated"] == {"reason": "MESSAGES", "completeUntil": until}
+    assert found["truncated"] == {"reason": "NOTIFICATIONS", "completeUntil": until}
     assert {alert["status"] for alert in found["alerts"]["results"]} == {"OPEN"}
     assert all(alert["opened"] <= until for alert in found["alerts"]["results"])

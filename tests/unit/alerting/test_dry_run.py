@@ -80,7 +80,7 @@ def of_alert(alert: DryRunAlert, mute: MuteAt = lambda _: None, **changes: Any) 
         (20, {"interval": 10 * MINUTE}, [(OPEN, 0), (UPDATE, 10), (CLOSE, 20)]),
         (None, {"interval": 30 * MINUTE}, [(OPEN, 0), (UPDATE, 30), (UPDATE, 60)]),
         (10, {"kinds": frozenset({OPEN, UPDATE})}, [(OPEN, 0)]),
-        (10, {"nobody": "no recipients"}, [(OPEN, None)]),
+        (10, {"no_recipients": "no recipients"}, [(OPEN, None)]),
     ],
 )
 def test_delays_reminders_and_ends(

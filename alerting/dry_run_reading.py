@@ -1,0 +1,222 @@
+"""Reads what is recorded for a dry run, and folds it with the function of evaluation, in the order of time.
+
+A day in which no value of a host can start or end an alert is not read report by report.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any, Final
+
+from alerting.dry_run_bounds import Budget, OutOfTimeError
+from alerting.rules.dry_run import DryRun, DryRunCut, DryRunLimit
+from alerting.rules.matchers import matches
+from alerting.rules.observations import Condition, Observation, of_host
+from alerting.rules.thresholds import (
+    MetricThreshold,
+    ThresholdOperator,
+    ThresholdState,
+    evaluate_threshold,
+    limit_of,
+)
+from alerting.selectors.recorded_events import RecordedEvents
+from automation.models import Host
+from automation.selectors.hosts import host_state
+from automation.selectors.measurements import newest_measurements
+from automation.selectors.recorded_metrics import (
+    ReportedValues,
+    crossing_values,
+    days_between,
+    has_old_measurements,
+    last_values,
+    parts_between,
+    sources_above,
+    sources_below,
+    sources_of_hosts,
+)
+from events.types import Target
+
+MOST_FOUND: Final = 5_000
+"""The most alerts and events of a dry run."""
+_FOLDED_AT_ONCE = 1_000
+"""The most reports between two checks of the time and of what was found."""
+_MARGIN = 1e-9
+"""Relative distance from a threshold within which a mean of several samples can be on either side."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """Reads what is recorded and folds it. Complete until `until`."""
+
+    group_id: str
+    run: DryRun
+    start: datetime
+    end: datetime
+    budget: Budget
+    until: datetime = field(init=False)
+    cut: DryRunCut | None = None
+    limits: list[DryRunLimit] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.until = self.start
+
+    def read(self) -> None:
+        read = self._metrics if self.run.config.metric_threshold else self._events
+        try:
+            for until in read():
+                self.until = until
+                if len(self.run.alerts) + len(self.run.events) > MOST_FOUND:
+                    self.cut = DryRunCut.ALERTS
+                    return
+                self.budget.check()
+            self.until = self.end
+        except OutOfTimeError:
+            self.cut = DryRunCut.TIME
+
+    def _events(self) -> Iterator[datetime]:
+        """Fold events; yield the time until which all are folded."""
+        with self.budget.statement():
+            recorded = RecordedEvents(self.group_id, self.run.config.event_type)
+            before = recorded.at(self.start)
+        if before.cut:
+            self.limits.append(DryRunLimit.EARLIER_EVENTS_LEFT_OUT)
+        for observation in before.observations:
+            self.run.see(self.start, observation)
+        yield self.start
+        pages = recorded.between(self.start, self.end)
+        while True:
+            with self.budget.statement():
+                page = next(pages, None)
+            if page is None:
+                return
+            for each in page:
+                if each.observation:
+                    self.run.see(each.at, each.observation)
+                elif each.deleted:
+                    self.run.remove(
+                        each.at, _same_target(self.run.config.event_type.spec.target, each.deleted)
+                    )
+            if page:
+                yield page[-1].at
+
+    def _metrics(self) -> Iterator[datetime]:
+        """Fold measurements; yield the time before which all are folded."""
+        with self.budget.statement():
+            measured = _Measured.read(self.group_id, self.run)
+            if has_old_measurements(self.group_id, self.start, self.end):
+                self.limits.append(DryRunLimit.MEASUREMENTS_BEING_MOVED)
+            newest = newest_measurements(measured.host_ids, until=self.start)
+        yield from measured.folded(
+            ReportedValues(
+                source,
+                self.start,
+                [number for _, number in newest[host.id].samples.get(measured.threshold.metric, ())],
+            )
+            for source, host in measured.hosts.items()
+            if host.id in newest
+        )
+        after = self.end + _MICROSECOND
+        metric, level = measured.threshold.metric, limit_of(measured.threshold)
+        for since, until in days_between(self.start, after):
+            with self.budget.statement():
+                changing = measured.changing(since, until)
+            for begin, finish in parts_between(since, until, len(changing)) if changing else ():
+                with self.budget.statement():
+                    reports = crossing_values(changing, metric, level, begin, finish)
+                yield from measured.folded(reports)
+                yield min(finish, self.end)
+            yield min(until, self.end)
+        with self.budget.statement():
+            last = last_values(measured.active, metric, self.start, after)
+        measured.fold(last)
+
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def _same_target(target: Target, deleted: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether facts are about a deleted host or agent, as `services.purge` finds their alerts."""
+    names = ("hostname", "sourceTypeName") if target is Target.AGENT else ("hostname", "port")
+
+    def key(facts: Mapping[str, Any]) -> list[object]:
+        return [str(facts.get(name, "")).lower() for name in names]
+
+    def same(facts: Mapping[str, Any]) -> bool:
+        by_id = target is not Target.AGENT and facts.get("hostId") == deleted.get("hostId", "")
+        return by_id or key(facts) == key(deleted)
+
+    return same
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The measured hosts that match, with their states and targets, by source."""
+
+    run: DryRun
+    threshold: MetricThreshold
+    hosts: Mapping[int, Host]
+    states: Mapping[int, Mapping[str, Any]]
+    targets: Mapping[int, str]
+
+    @classmethod
+    def read(cls, group_id: str, run: DryRun) -> "_Measured":
+        threshold = run.config.metric_threshold
+        if threshold is None:
+            raise ValueError(f"{run.config.event_type} has no threshold")
+        hosts, states, targets = {}, {}, {}
+        for source, host in sources_of_hosts(group_id).items():
+            state = host_state(host)
+            observed = Observation(run.config.event_type, Condition.MEASURED, state)
+            if matches(run.config.matchers, observed.subject).matched:
+                hosts[source], states[source], targets[source] = host, state, run.target(observed)
+        return cls(run, threshold, hosts, states, targets)
+
+    @property
+    def sources(self) -> AbstractSet[int]:
+        return self.hosts.keys()
+
+    @property
+    def host_ids(self) -> list[str]:
+        return [host.id for host in self.hosts.values()]
+
+    @property
+    def active(self) -> list[int]:
+        """The sources with an active alert."""
+        return [source for source, target in self.targets.items() if self.run.active(target)]
+
+    def folded(self, reports: Iterable[ReportedValues]) -> Iterator[datetime]:
+        """Fold the reports, some at a time; yield the time before which all are folded."""
+        left = iter(reports)
+        while some := list(islice(left, _FOLDED_AT_ONCE)):
+            self.fold(some)
+            yield some[-1].reported
+
+    def fold(self, reports: Iterable[ReportedValues]) -> None:
+        """Fold the reports; a report that neither starts nor ends an alert changes only its value."""
+        for report in reports:
+            verdict = evaluate_threshold(self.threshold, report.values)
+            alert = self.run.active(self.targets[report.source])
+            if verdict.state is (ThresholdState.OUTSIDE if alert else ThresholdState.INSIDE):
+                if alert:
+                    alert.value = verdict.value
+                continue
+            samples = {self.threshold.metric.value: report.values}
+            for observation in of_host(self.states[report.source], samples):
+                self.run.see(report.reported, observation)
+
+    def changing(self, since: datetime, until: datetime) -> list[int]:
+        """The sources with values that may start or end an alert, on one UTC day.
+
+        A mean of several samples is rounded, so values close to the threshold are on both sides.
+        """
+        metric, limit = self.threshold.metric, limit_of(self.threshold)
+        active = self.active
+        others = list(self.sources - set(active))
+        below, above = limit - abs(limit) * _MARGIN, limit + abs(limit) * _MARGIN
+        if self.threshold.operator is ThresholdOperator.GREATER_THAN:
+            starting = sources_above(others, metric, below, since, until)
+            return starting + sources_below(active, metric, above, since, until)
+        starting = sources_below(others, metric, above, since, until)
+        return starting + sources_above(active, metric, below, since, until)
