@@ -47,7 +47,7 @@ _MARGIN = 1e-9
 
 
 @dataclass(slots=True)
-class Reading:
+class RecordReading:
     """Reads what is recorded and folds it. Complete until `until`."""
 
     group_id: str

@@ -1,7 +1,7 @@
 """Dry runs: the alerts and messages that a configuration would have caused. Nothing is written.
 
     read and fold  ─►  messages       `dry_run`
-    `Reading`          `_Messages`
+    `RecordReading`    `_Messages`
 
 `dry_run_reading` reads recorded measurements, or events, in the order of time, and decides each observation
 with the function of evaluation. Each message is decided with the function of delivery (`rules.dry_run`).
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from alerting.choices import Grouping
 from alerting.dry_run_bounds import Budget, slot_of
-from alerting.dry_run_reading import MOST_FOUND, Reading
+from alerting.dry_run_reading import MOST_FOUND, RecordReading
 from alerting.models import AlertConfig, MaintenanceWindow, NotificationSetting
 from alerting.rules.dry_run import (
     NOT_EVALUATED,
@@ -116,7 +116,7 @@ def dry_run(
         delay = min((receiver.delay for receiver in receivers), default=timedelta())
         run = DryRun(view, delay)
         windows = _windows(group_id, view.event_type.spec.category.value, start)
-        reading = Reading(group_id, run, start, end, Budget(begun + _READING_SECONDS, clock))
+        reading = RecordReading(group_id, run, start, end, Budget(begun + _READING_SECONDS, clock))
         reading.read()
         mutes = DryRunMutes(windows, view, start, end)
         deciding = _Messages(
@@ -194,7 +194,7 @@ class _Messages:
     mutes: DryRunMutes
     budget: Budget
 
-    def result(self, reading: Reading, limits: Sequence[DryRunLimit]) -> DryRunResult:
+    def result(self, reading: RecordReading, limits: Sequence[DryRunLimit]) -> DryRunResult:
         until, cut = reading.until, reading.cut
         found: list[tuple[datetime, Found]] = [
             *((alert.opens, alert) for alert in self.run.alerts if alert.has_opened(until)),
