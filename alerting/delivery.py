@@ -37,10 +37,10 @@ from alerting.rules.delivery_policy import (
 from alerting.rules.topology import Picture
 from alerting.selectors.due_notifications import due_of, held_against, notified_destinations
 from alerting.selectors.incidents import (
-    IncidentMessage,
     IncidentView,
     alerts_behind,
     in_place_of_leads,
+    incident_messages,
     incident_mutes,
     incident_views,
     incidents_of,
@@ -203,7 +203,7 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
                 attempts.append(attempt)
     _address(addressed, [attempt.notification.destination for attempt in attempts], now)
     to_send = [attempt.notification for attempt in attempts if attempt.failure is None]
-    incidents = _incident_messages(to_send, facts)
+    incidents = incident_messages(to_send, facts.incidents, facts.said)
     messages = messages_of(
         to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=incidents
     )
@@ -211,20 +211,6 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
     sent = {job.notification.id for job in jobs if job.outcome is None}
     said_keep({name: said.picture for name, said in incidents.items() if name in sent})
     return jobs
-
-
-def _incident_messages(notifications: Sequence[Notification], facts: _Facts) -> dict[str, IncidentMessage]:
-    """What messages about incidents say, by notification."""
-    found: dict[str, IncidentMessage] = {}
-    pictures: dict[tuple[str, Picture | None], Picture] = {}
-    for notification in notifications:
-        if view := facts.incidents.get(notification.incident_id or ""):
-            # Messages to many people have the same picture.
-            key = view.incident.id, facts.said[notification.id]
-            if key not in pictures:
-                pictures[key] = view.picture(facts.said[notification.id])
-            found[notification.id] = IncidentMessage(pictures[key], view)
-    return found
 
 
 def _decide_one(

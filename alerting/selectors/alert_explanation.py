@@ -27,15 +27,15 @@ from alerting.rules.timeline import TimelineEntry, TimelineNotification
 from alerting.rules.transition import ConfigView
 from alerting.selectors.config_views import config_view
 from alerting.selectors.measurement_window import first_value
-from alerting.selectors.notification_log import setting_words
-from alerting.selectors.timeline_events import began
-from alerting.selectors.timeline_notifications import (
+from alerting.selectors.notification_explanations import (
     DeliveryFacts,
     delivery_facts,
     explanations_of,
-    timeline_notifications,
     verdict_of,
 )
+from alerting.selectors.notification_log import setting_words
+from alerting.selectors.timeline_events import began
+from alerting.selectors.timeline_notifications import timeline_notifications
 from alerting.selectors.user_explanations import explain_user
 
 

@@ -52,11 +52,7 @@ class IncidentView:
 
 def incidents_of(notifications: Iterable[Notification]) -> set[str]:
     """The ids of the incidents that notifications are about."""
-    return {
-        notification.incident_id
-        for notification in notifications
-        if notification.incident_id and notification.part != IncidentPart.FOLDED.value
-    }
+    return set(leads_of(notifications))
 
 
 def incident_mutes(notifications: Sequence[Notification], *, now: datetime) -> dict[str, Mute]:
@@ -123,10 +119,10 @@ def with_its_incident(alert_id: str) -> Q:
     return Q(id=alert_id) | Q(incident_id=Subquery(incident), status=AlertStatus.OPEN.value)
 
 
-def messages_about(alert: Alert, alerts: Iterable[Alert]) -> Alert:
+def representing_alert(alert: Alert, alerts: Iterable[Alert]) -> Alert:
     """The alert whose messages are about an alert: itself, or the first alert of its incident.
 
-    `alerts` are the open alerts of the incident.
+    `alerts` are `with_its_incident`; they are not read if the alert has no incident.
     """
     incident = Incident.objects.filter(id=alert.incident_id).first() if alert.incident_id else None
     lead = Alert.objects.filter(id=incident.lead_id).first() if incident else None
@@ -135,15 +131,6 @@ def messages_about(alert: Alert, alerts: Iterable[Alert]) -> Alert:
     opened = {other.id: other for other in alerts if other.status == AlertStatus.OPEN.value}
     current = {**opened, alert.id: alert} if alert.id in opened else opened
     return whole_incident(lead, list(current.values()))
-
-
-def represented(alert: Alert) -> Alert:
-    """`messages_about` an alert now."""
-    return (
-        messages_about(alert, Alert.objects.filter(with_its_incident(alert.id)))
-        if alert.incident_id
-        else alert
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,3 +277,21 @@ class IncidentMessage:
         """The alert whose document the message has: the first open one, or the first."""
         opened = self.view.open
         return next((alert for alert in opened if alert.id == lead.id), opened[0] if opened else lead)
+
+
+def incident_messages(
+    notifications: Iterable[Notification],
+    views: Mapping[str, IncidentView],
+    said: Mapping[str, Picture | None],
+) -> dict[str, IncidentMessage]:
+    """What messages about incidents say, by notification; `said` is `said_before`."""
+    found: dict[str, IncidentMessage] = {}
+    pictures: dict[tuple[str, Picture | None], Picture] = {}
+    for notification in notifications:
+        if view := views.get(notification.incident_id or ""):
+            # Messages to many people have the same picture.
+            key = view.incident.id, said[notification.id]
+            if key not in pictures:
+                pictures[key] = view.picture(said[notification.id])
+            found[notification.id] = IncidentMessage(pictures[key], view)
+    return found

@@ -33,15 +33,14 @@ from alerting.selectors.alert_explanation import ExplainedCondition, explained_c
 from alerting.selectors.alerts import alert_acknowledgement
 from alerting.selectors.config_views import config_view
 from alerting.selectors.measurement_window import first_value, measurement_window
-from alerting.selectors.timeline_events import EventsOfAlert, began, events_of
-from alerting.selectors.timeline_notifications import (
+from alerting.selectors.notification_explanations import (
     DeliveryFacts,
-    TimelineNotifications,
     delivery_facts,
     explanations_of,
-    timeline_notifications,
     verdict_of,
 )
+from alerting.selectors.timeline_events import EventsOfAlert, began, events_of
+from alerting.selectors.timeline_notifications import TimelineNotifications, timeline_notifications
 from alerting.selectors.user_explanations import explain_user
 
 NOT_SHOWN = "a global alert configuration; you need a global role to see it"

@@ -18,16 +18,10 @@ from alerting.rules.recipient_reasons import (
     explain_user_notification,
     user_detail,
 )
+from alerting.selectors.notification_explanations import DeliveryFacts, explanations_of, verdict_of
 from alerting.selectors.notification_log import origins_of, setting_words
 from alerting.selectors.recipient_addresses import reached_user
-from alerting.selectors.timeline_notifications import (
-    DeliveryFacts,
-    explanations_of,
-    messages_of_alert,
-    shown_notification,
-    verdict_of,
-    with_tries,
-)
+from alerting.selectors.timeline_notifications import messages_of_alert, shown_notification, with_tries
 from opsapi.fields import Among
 
 

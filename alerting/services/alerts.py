@@ -14,7 +14,7 @@ from alerting.models import Alert
 from alerting.rules.state import Acknowledgement, acknowledged
 from alerting.rules.transition import ConfigView
 from alerting.selectors.alerts import alert_acknowledgement, current_value
-from alerting.selectors.incidents import messages_about, with_its_incident
+from alerting.selectors.incidents import representing_alert, with_its_incident
 from alerting.selectors.notification_settings import shortest_delays
 from alerting.services.incidents import ends_schedule, openings_schedule
 from alerting.services.notifications import schedule_acknowledged
@@ -316,7 +316,7 @@ def alert_acknowledge(
         return
     _keep(alert, after, now)
     _record(alert, before, after, actor, now)
-    schedule_acknowledged(alert=messages_about(alert, locked), now=now)
+    schedule_acknowledged(alert=representing_alert(alert, locked), now=now)
 
 
 def _refuse_when_over(alert: Alert) -> None:

@@ -1,0 +1,81 @@
+"""Explains notifications of an alert: reads the facts by which delivery decides the pending notifications."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.rules.delivery_policy import DeliveryVerdict, Mute, decide_delivery
+from alerting.rules.matchers import MatchSubject
+from alerting.rules.notification_reasons import NotificationExplanation, explain_notification
+from alerting.rules.timeline import TimelineNotification
+from alerting.rules.windows import WindowRule, active_windows, muting
+from alerting.selectors.due_notifications import due_of
+from alerting.selectors.incidents import representing_alert, with_its_incident
+from alerting.selectors.windows import rules_since_start
+
+MOST_WINDOWS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryFacts:
+    """The facts of an alert that decide its pending notifications.
+
+    `represented` is the alert, or the first alert of its incident with the state of the incident. `settings`
+    include removed settings. `windows` mute the alert and were not over when it started.
+    """
+
+    alert: Alert
+    represented: Alert
+    config: AlertConfig | None
+    settings: Sequence[NotificationSetting]
+    windows: Sequence[WindowRule]
+    subject: MatchSubject
+
+    @property
+    def kept(self) -> list[NotificationSetting]:
+        """The settings that the configuration still has."""
+        return [setting for setting in self.settings if not setting.removed]
+
+
+def delivery_facts(alert: Alert) -> DeliveryFacts:
+    """Read the configuration of the alert, its settings, and the windows that mute the alert."""
+    windows, subject = rules_since_start(alert, most=MOST_WINDOWS)
+    settings = NotificationSetting.with_removed.filter(config_id=alert.config_id)
+    return DeliveryFacts(
+        alert=alert,
+        represented=representing_alert(alert, Alert.objects.filter(with_its_incident(alert.id))),
+        config=AlertConfig.objects.filter(id=alert.config_id).first(),
+        settings=list(settings.select_related("config").order_by("position", "id")),
+        windows=windows,
+        subject=subject,
+    )
+
+
+def verdict_of(row: Notification, facts: DeliveryFacts, *, now: datetime) -> DeliveryVerdict:
+    """The decision about a pending notification when it is due, by the rule of delivery."""
+    at = max(row.due, now)
+    # An incident is muted only while all its open alerts are, which delivery finds out.
+    active = None if row.incident_id else muting(active_windows(facts.windows, at), facts.subject)
+    due = replace(
+        due_of(row, facts.represented),
+        config_counts=facts.config is not None and facts.config.enabled,
+        setting_counts=row.setting_id in {setting.id for setting in facts.kept},
+        mute=Mute(active.window.id, active.until) if active else None,
+    )
+    return decide_delivery(due, at)
+
+
+def explanations_of(
+    notifications: Iterable[TimelineNotification],
+    verdicts: Mapping[str, DeliveryVerdict],
+    facts: DeliveryFacts,
+    *,
+    now: datetime,
+) -> dict[str, NotificationExplanation]:
+    """Why each notification was, or was not, sent, by its ID; `verdicts` of the pending notifications."""
+    windows = {window.id: window.name for window in facts.windows}
+    return {
+        each.id: explain_notification(each, verdicts.get(each.id), windows=windows, now=now)
+        for each in notifications
+    }
