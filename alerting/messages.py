@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
 from types import MappingProxyType
 
 from django.conf import settings as django_settings
@@ -217,10 +216,4 @@ def _links() -> Links:
 
 
 def _page(links: Links, model: str, row_id: str) -> str:
-    return links.base + _path_of_pages(model).format(row_id)
-
-
-@cache
-def _path_of_pages(model: str) -> str:
-    """The path of the pages of a model, with `{}` for the id. Django would resolve two paths a message."""
-    return reverse(f"admin:{model}_change", args=["ID"]).replace("ID", "{}")
+    return links.base + reverse(f"admin:{model}_change", args=[row_id])
