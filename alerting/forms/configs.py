@@ -208,8 +208,6 @@ class ConfigForm(ConsoleForm):
     # --- trial -----------------------------------------------------------------------------------------
 
     try_name = TRY
-    trial_refusal = ""
-    """Why the configuration could not be tried."""
 
     def is_valid(self) -> bool:
         """Not valid while only a trial is requested, so that nothing is saved."""
@@ -221,19 +219,17 @@ class ConfigForm(ConsoleForm):
         return not self.is_global
 
     @cached_property
-    def trial(self) -> Trial | None:
-        """What the configuration would have done; None unless it is requested and the input is right."""
+    def trial(self) -> Trial | str | None:
+        """What the configuration would have done, or why it was not tried; None without a valid request."""
         if TRY not in self.typed or not self.is_bound or self.errors:
             return None
         if self.is_global:
-            self.trial_refusal = "Choose a project to try the configuration."
-            return None
+            return "Choose a project to try the configuration."
         group_id, values = self.tried()
         try:
             return trial_of(group_id=group_id, values=values, now=clock.now())
         except ApiError as refusal:
-            self.trial_refusal = refusal.document()["detail"]
-            return None
+            return str(refusal.document()["detail"])
 
     def tried(self) -> tuple[str, Mapping[str, Any]]:
         """The project and the values of the configuration, by column."""
