@@ -18,8 +18,8 @@ _NOT_REACHED: Mapping[NotificationReason, str] = {
     NotificationReason.CHANNEL_DISABLED: "the user has an address only for a channel that the notification "
     "does not use",
     NotificationReason.NO_ADDRESS: "the user has no address",
-    NotificationReason.TOO_MANY_RECIPIENTS: "the notification has too many recipients, and the user is not "
-    "among the first 1000",
+    NotificationReason.TOO_MANY_RECIPIENTS: "the notification has too many recipients and leaves out the "
+    "user",
     NotificationReason.NOT_A_RECIPIENT_THEN: "the user was not a recipient when the messages were sent",
 }
 

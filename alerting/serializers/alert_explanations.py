@@ -15,6 +15,8 @@ from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from alerting.rules.timeline import TimelineEntry, TimelineNotification
 from alerting.selectors.alert_explanation import AlertExplanation, SettingWithoutMessage
 from alerting.selectors.alerts import AlertRow, current_value
+from alerting.selectors.timeline_events import FIRST, NEWEST
+from alerting.selectors.timeline_notifications import PENDING
 from alerting.serializers.explanations import ComparedMatcherDocument
 from alerting.serializers.notification_log import KINDS, STATUSES, TYPE_NAMES
 from automation.metrics import Metric
@@ -26,6 +28,7 @@ from integrations.channels.email import EMAIL
 from integrations.choices import MessageKind
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document
 from opsapi.clock import wire_time
+from opsapi.first_rows import MOST_BETWEEN
 from opsapi.wire_json import JsonObject, without_nulls
 
 USER_REASONS = [reason.value for reason in NotificationReason]
@@ -215,10 +218,10 @@ class AlertExplanationDocument(Document):
     condition = ExplainedConditionDocument()
     notifications = ExplainedNotificationDocument(
         many=True,
-        help_text="Newest first: the newest 80, the first 20, and up to 50 that wait.",
+        help_text=f"Newest first: the newest {NEWEST}, the first {FIRST}, and up to {PENDING} that wait.",
     )
     moreNotifications = serializers.IntegerField(
-        help_text="How many others the log has; counted up to 10,000."
+        help_text=f"The number of other messages in the log, counted up to {MOST_BETWEEN:,}."
     )
     withoutMessage = WithoutMessageDocument(many=True)
     user = ExplainedUserDocument(required=False, help_text="Only with userId.")
