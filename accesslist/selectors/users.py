@@ -117,7 +117,7 @@ def users_of_org(org_id: str, sight: Sight = EVERYTHING) -> QuerySet[User]:
 
 
 def first_users_of_org(org_id: str, most: int) -> QuerySet[User]:
-    """Return the first users of the organization by name, at most so many."""
+    """Return at most `most` users of the organization, in the order of their names."""
     return users_of_org(org_id).order_by("username_key")[:most]
 
 

@@ -27,7 +27,7 @@ class PageQuestion(forms.Form):
             themed(field)
 
     def answered(self, name: str) -> Any:
-        """The valid value; None if nothing, or something wrong, is asked."""
+        """The value of a valid field; None without a question, or if the field is invalid."""
         return self.cleaned_data.get(name) if self.is_bound and self.is_valid() else None
 
 
@@ -47,12 +47,11 @@ class UserQuestion(PageQuestion):
     @property
     def more(self) -> str:
         """Says that users are missing from the list."""
-        return (
-            f"The list has the first {MOST_OFFERED} users. The API explains all users." if self.is_cut else ""
-        )
+        words = f"The list shows the first {MOST_OFFERED} users. The API explains the others (userId)."
+        return words if self.is_cut else ""
 
     def chosen(self) -> User | None:
-        """The user; None if nobody is chosen."""
+        """The chosen user; None without a choice."""
         return self._users.get(self.answered("user") or "")
 
 
@@ -80,6 +79,6 @@ class HostQuestion(PageQuestion):
         return found
 
     def chosen(self) -> Host | None:
-        """The host; None if none is named, or an unknown one."""
+        """The host; None if the field is empty, or names an unknown host."""
         host: Host | None = self.answered("host")
         return host

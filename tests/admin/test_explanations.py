@@ -40,7 +40,7 @@ def reader(project: Project, username: str) -> User:
 
 def test_the_page_of_an_alert_shows_matchers_with_recorded_values(console: Client, project: Project) -> None:
     alert = open_alert(make_config(project, matchers=[NAMED_DB, STANDALONE]), project)
-    why = shown(console, alert_page(alert)).partition("Why it opened")[2].partition("</section>")[0]
+    why = shown(console, alert_page(alert)).partition("Why it started")[2].partition("</section>")[0]
     assert "HOSTNAME starts with “db”" in why
     assert "“db1.example.com”" in why
     assert "not recorded" in why

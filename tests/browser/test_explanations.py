@@ -31,7 +31,7 @@ def test_an_operator_asks_why_a_user_was_not_notified(
     make_user(group(Role.GROUP_READ_ONLY, project), username="grace", email_address="grace@example.com")
     config = make_config(project, matchers=MATCHERS, notifications=[OWNERS, EMAIL])
     console.goto(page_url(make_alert(project, config_id=config.id)))
-    expect(_part(console, "Why it opened")).to_contain_text("not recorded")
+    expect(_part(console, "Why it started")).to_contain_text("not recorded")
     asked = _part(console, "Why was this user not notified?")
     asked.get_by_label("User").select_option("grace")
     asked.get_by_role("button", name="Explain").click()
