@@ -77,14 +77,14 @@ LONGEST_GROUP_WAIT_SEC = 300
 
 
 class IncidentPart(StrEnum):
-    """What a notification is to its incident, if it is not an ordinary message about it."""
+    """The role of a notification in its incident; an ordinary message about the incident has none."""
 
     FOLDED = "FOLDED"
     """It is not sent: the messages of the incident name its alert."""
     CHANGE = "CHANGE"
     """Sent only if the incident has changed in a way that matters since the last message."""
     UNGROUPED = "UNGROUPED"
-    """Sent because its configuration does not group any more."""
+    """Sent because its configuration no longer groups messages."""
 
 
 class PeopleType(StrEnum):

@@ -208,7 +208,7 @@ class _Messages:
         for at, place, message in in_order(found[:MOST_FOUND], lambda each: self._of(each, whole)):
             stop = self._stop(count, message)
             if stop:
-                # What belongs to this time may be incomplete.
+                # The messages of this time may be incomplete.
                 until, cut = at, stop
                 break
             if message is None:

@@ -50,17 +50,17 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='notification',
             name='part',
-            field=models.CharField(help_text='What it is to its incident.', max_length=10, null=True),
+            field=models.CharField(help_text='The role of the notification in its incident.', max_length=10, null=True),
         ),
         migrations.AddField(
             model_name='notification',
             name='said_members',
-            field=models.PositiveIntegerField(help_text='Open alerts that the message counts.', null=True),
+            field=models.PositiveIntegerField(help_text='The number of open alerts that the message states.', null=True),
         ),
         migrations.AddField(
             model_name='notification',
             name='said_root',
-            field=models.CharField(help_text='The root that it names.', max_length=500, null=True),
+            field=models.CharField(help_text='The root that the message names.', max_length=500, null=True),
         ),
         migrations.AddField(
             model_name='incident',

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """By itself: adding the column locks alerts for everybody, which must not last as long as the index takes."""
+    """Separate from the new column, which locks alerts: the lock must not last while the index is built."""
 
     dependencies = [
         ('alerting', '0023_grouped_notifications'),

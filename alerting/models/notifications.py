@@ -112,7 +112,9 @@ class Notification(models.Model):
     alert = models.ForeignKey(Alert, null=True, on_delete=models.CASCADE, related_name="notifications")
     event_id = OptionalIdField(help_text="The event of a one-shot notification.")
     incident_id = OptionalIdField(help_text="The incident that the message is about, or includes its alert.")
-    part = models.CharField(max_length=10, null=True, help_text="What it is to its incident.")
+    part = models.CharField(
+        max_length=10, null=True, help_text="The role of the notification in its incident."
+    )
     setting_id = IdField()
     type_name = models.CharField("type", max_length=30)
     channel = models.CharField(
@@ -146,8 +148,12 @@ class Notification(models.Model):
     perhaps_received = models.BooleanField(
         default=False, help_text="The receiver may have got the message: it was sent and not clearly refused."
     )
-    said_members = models.PositiveIntegerField(null=True, help_text="Open alerts that the message counts.")
-    said_root = models.CharField(max_length=LONGEST_ROOT, null=True, help_text="The root that it names.")
+    said_members = models.PositiveIntegerField(
+        null=True, help_text="The number of open alerts that the message states."
+    )
+    said_root = models.CharField(
+        max_length=LONGEST_ROOT, null=True, help_text="The root that the message names."
+    )
     delivered = models.DateTimeField(null=True)
     latency_ms = models.PositiveIntegerField(null=True)
     silenced_by = OptionalIdField(help_text="The maintenance window that mutes the notification.")

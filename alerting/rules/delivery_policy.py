@@ -116,7 +116,7 @@ def drop_reason(due: DueNotification, now: datetime) -> DropReason | None:
 
 
 def _is_needless(due: DueNotification) -> bool:
-    """The end of an alert for a receiver who knows nothing of it, or a change that does not matter."""
+    """The end of an alert for a receiver that got no message about it, or a change that does not matter."""
     return not due.was_notified if due.kind in ENDS else not (due.matters or due.perhaps_received)
 
 

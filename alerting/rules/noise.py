@@ -20,7 +20,7 @@ _WEEK = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelaySuggestion:
-    """A delayMin for all notifications; `alerts` of the counted alerts would have opened."""
+    """A delayMin for all notifications, with which `alerts` of the counted alerts would have opened."""
 
     delay_min: int
     alerts: int

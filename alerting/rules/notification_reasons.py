@@ -74,7 +74,7 @@ class NotificationReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotificationExplanation:
-    """The reason, and the same as a sentence.
+    """The reason as a code, and as a sentence.
 
     `until`: the earliest time of a message that waits. `window_id`: the maintenance window that mutes it.
     """

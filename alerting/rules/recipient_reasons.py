@@ -26,7 +26,7 @@ _NOT_REACHED: Mapping[NotificationReason, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserFacts:
-    """What is known of a user and one notification of a configuration.
+    """The facts about a user and a notification of a configuration.
 
     `kept_out`: why the notification does not reach the user now; None if it does. `own`: the message to an
     address of the user, if there is any. `shared`: the message to all recipients, whose addresses are not
@@ -43,7 +43,7 @@ class UserFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserNotification:
-    """One notification of the configuration and the user.
+    """Whether a notification of the configuration reached the user.
 
     `reaches`: whether it reaches the user now. `reason`: DELIVERED, or the part that kept the user out.
     """
