@@ -149,7 +149,7 @@ class MixedLoad:
 
     def wait_notified(self, deadline: float = DRAIN_SECONDS) -> None:
         """Until all messages that are due now have been accepted."""
-        eventually(lambda: all(map(self.is_notified, self.hosts)), deadline, message="everybody is told")
+        eventually(lambda: all(map(self.is_notified, self.hosts)), deadline, message="everybody is notified")
 
     def wait_reports(self, more: int) -> None:
         """Until so many more reports were accepted."""
