@@ -140,7 +140,7 @@ CALLS: Mapping[str, tuple[Call, str]] = {
     "clusters.list_iter": (lambda c, s: list(c.clusters.list_iter(s.group, 1)), "cluster"),
     "clusters.get": (lambda c, s: c.clusters.get(s.group, s.cluster), "cluster"),
 }
-"""Call → the function that calls it (with the smallest pages), and the ids of the scene that it must return."""
+"""Call → its function (with the smallest pages), and the ids of the scene that it must return."""
 
 OTHERWISE = {
     "projects.get_teams",
