@@ -27,6 +27,8 @@ LEVELS = {
     "FATAL": logging.ERROR,
     "PANIC": logging.CRITICAL,
 }
+CONNECTION_ENDED = "terminating connection due to administrator command"
+"""What a connection logs as FATAL that is open, or was closed a moment ago, when the server shuts down."""
 
 
 class ServerLog:
@@ -36,6 +38,8 @@ class ServerLog:
         self._last_line = self._last_error = ""
         self.panicked: float | None = None
         """The time of a PANIC of the server, on the monotonic clock: it must end then."""
+        self.shuts_down = False
+        """Whether the platform shuts the server down: it then ends open connections, which is no error."""
         self._stream = stream
         self._thread = threading.Thread(target=self._pass_on, daemon=True)
         self._thread.start()
@@ -53,6 +57,8 @@ class ServerLog:
         with self._stream:
             for line in self._stream:
                 level, text = parsed(line.decode(errors="replace").strip())
+                if self.shuts_down and text == CONNECTION_ENDED:
+                    level = logging.INFO
                 self._last_line = text
                 if level == logging.CRITICAL and self.panicked is None:
                     self.panicked = time.monotonic()
@@ -261,6 +267,8 @@ class Server:
         """Shut down fast; after `seconds` immediately, after which the next start recovers."""
         if self._process is None:
             return
+        if self._log:
+            self._log.shuts_down = True
         for signum, patience in ((signal.SIGINT, seconds), (signal.SIGQUIT, 5.0), (signal.SIGKILL, None)):
             self._process.send_signal(signum)
             try:

@@ -10,7 +10,7 @@ import pytest
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded import server as server_module
 from opsapi.embedded.layout import LONGEST_SOCKET_PATH, Layout
-from opsapi.embedded.server import Server
+from opsapi.embedded.server import CONNECTION_ENDED, Server
 from tests.integration.embedded.conftest import MakeServer
 from tests.integration.embedded.sql import ask, connect, run_sql
 
@@ -106,6 +106,17 @@ def test_its_last_words_are_passed_on_before_it_counts_as_stopped(
         passed_on = list(caplog.messages)
     stopped.set()
     assert "database system is shut down" in passed_on
+
+
+def test_connections_that_a_shutdown_ends_are_no_errors(
+    server: Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("postgres"), "propagate", True)
+    _start(server)
+    with connect(server.layout), caplog.at_level(logging.INFO, logger="postgres"):
+        server.stop()
+    levels = {record.levelname for record in caplog.records if record.getMessage() == CONNECTION_ENDED}
+    assert levels == {"INFO"}
 
 
 def test_an_interrupted_first_start_is_repeated(server: Server) -> None:
