@@ -24,10 +24,10 @@ from django.db import DatabaseError, connection, transaction
 from alerting.choices import AlertStatus
 from alerting.fan_out import fan_out, is_fanned_out
 from alerting.models import Alert
-from alerting.rules.config_index import ConfigIndex
+from alerting.rules.config_index import NO_CONFIGS, ConfigIndex
 from alerting.rules.observations import Observation
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, Decision, step, target_of
-from alerting.selectors.config_views import concerned_indexes, single_config
+from alerting.selectors.config_views import concerned_indexes, indexes_of, named_configs
 from alerting.services.alerts import (
     AlertChanges,
     AlertEnd,
@@ -40,7 +40,7 @@ from alerting.services.locks import TRY_EVALUATION_OF_OPENING
 from alerting.services.notifications import OneShot, schedule_one_shots
 from alerting.services.purge import left_clusters_alerting_end
 from alerting.services.turns import Turn, signals_delete, turn_skip, turn_take
-from alerting.signal_observations import observations_of
+from alerting.signal_observations import observations_of, observations_of_fleet
 from automation.metrics import Metric
 from automation.services.versions import versions_weigh
 from events.choices import SignalKind
@@ -55,6 +55,8 @@ EVALUATION_SECONDS = 0.5
 """A transaction starts no further signal after this time, because its locks last until its end."""
 CHANGES_AT_ONCE = 1_000
 """Changes are written when at least this many are decided."""
+COMPARED_AT_ONCE = 2_000_000
+"""The most pairs of a changed configuration and an observation of the fleet that one transaction compares."""
 OPENED_AT_ONCE = 100
 """The most alerts that one transaction opens."""
 
@@ -100,16 +102,22 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
 
 
 def _batches(signals: Iterable[Signal]) -> Iterator[list[Signal]]:
-    """Yield the signals in order, grouped; a signal with effects other than alerts is a group of its own."""
-    for stands_alone, run in groupby(signals, key=_stands_alone):
+    """Yield the signals in order, grouped: changed configurations together, and other signals together.
+
+    A signal with effects other than alerts is a group of its own.
+    """
+    for (stands_alone, _), run in groupby(signals, key=lambda each: (_stands_alone(each), _is_config(each))):
         batch = list(run)
         yield from [[signal] for signal in batch] if stands_alone else [batch]
 
 
 def _stands_alone(signal: Signal) -> bool:
-    if signal.group_id is None or signal.kind in {SignalKind.CONFIG.value, SignalKind.VERSIONS.value}:
-        return True
-    return bool(signal.payload.get("clustersLeft"))
+    is_other = signal.group_id is None or signal.kind == SignalKind.VERSIONS.value
+    return is_other or bool(signal.payload.get("clustersLeft"))
+
+
+def _is_config(signal: Signal) -> bool:
+    return signal.kind == SignalKind.CONFIG.value
 
 
 def _evaluate_despite_faults(signals: Sequence[Signal], *, now: datetime, until: float) -> None:
@@ -139,8 +147,7 @@ def _evaluate_despite_faults(signals: Sequence[Signal], *, now: datetime, until:
 def _evaluate_batch(signals: Sequence[Signal], now: datetime, until: float) -> list[int]:
     """Evaluate one of `_batches` until `until`, at least its first signal, and return the evaluated ids.
 
-    A signal has the time at which its event happened, so delays start then. A changed configuration has the
-    time of evaluation instead, because it is compared with the current state of the fleet.
+    A signal has the time at which its event happened, so delays start then.
     """
     first = signals[0]
     if first.group_id is None:
@@ -149,6 +156,8 @@ def _evaluate_batch(signals: Sequence[Signal], now: datetime, until: float) -> l
     if first.kind == SignalKind.VERSIONS.value:
         versions_weigh(group_id=first.group_id, now=now)
         return [first.pk]
+    if _is_config(first):
+        return _evaluate_configs(signals, first.group_id, now)
     if clusters := first.payload.get("clustersLeft"):
         left_clusters_alerting_end(cluster_ids=clusters, now=first.created)
     evaluation = _Evaluation(first.group_id, now, _collect(signals, first.group_id))
@@ -160,9 +169,28 @@ def _evaluate_batch(signals: Sequence[Signal], now: datetime, until: float) -> l
     return evaluation.evaluated
 
 
-# --- collect --------------------------------------------------------------------------------------
+def _evaluate_configs(signals: Sequence[Signal], group_id: str, now: datetime) -> list[int]:
+    """Compare changed configurations with the current fleet, and return the ids of their signals.
 
-_NO_CONFIGS = ConfigIndex([])
+    The fleet is read for all of them together. If it is large, only the first configurations are compared.
+    """
+    configs = named_configs({_config_of(signal) for signal in signals}, group_id=group_id)
+    fleet = observations_of_fleet(group_id, {config.event_type for config in configs})
+    compared = signals[: max(1, COMPARED_AT_ONCE // max(1, len(fleet)))]
+    names = {_config_of(signal) for signal in compared}
+    indexes = indexes_of(config for config in configs if config.id in names)
+    # The first signal represents the others: all have the time of evaluation, and the same fleet.
+    evaluation = _Evaluation(group_id, now, _with_alerts({compared[0].pk: fleet}, indexes, group_id))
+    evaluation.decide(compared[0])
+    evaluation.apply()
+    return [signal.pk for signal in compared]
+
+
+def _config_of(signal: Signal) -> str:
+    return str(signal.payload["alertConfigId"])
+
+
+# --- collect --------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -189,7 +217,7 @@ class _Collected:
 
     def index(self, observation: Observation) -> ConfigIndex:
         """Return the configurations that may apply."""
-        return self.indexes.get(observation.event_type, _NO_CONFIGS)
+        return self.indexes.get(observation.event_type, NO_CONFIGS)
 
     def target(self, observation: Observation, metric: Metric | None) -> str:
         """Return the target key of an alert on the observation; cached, as configurations share targets."""
@@ -218,16 +246,16 @@ SELECT id, config_id, target_key, current_value, created FROM alerting_alert
 def _collect(signals: Sequence[Signal], group_id: str) -> _Collected:
     """Read the facts of all signals with the number of queries of one signal."""
     observations = observations_of(signals, group_id=group_id)
-    if signals[0].kind == SignalKind.CONFIG.value:
-        configs = single_config(signals[0].payload["alertConfigId"], group_id=group_id)
-        indexes: Mapping[EventType, ConfigIndex] = {
-            config.event_type: ConfigIndex([config]) for config in configs
-        }
-    else:
-        event_types = {observation.event_type for of_signal in observations for observation in of_signal}
-        indexes = concerned_indexes(group_id, event_types)
+    event_types = {observation.event_type for of_signal in observations for observation in of_signal}
     by_signal = {signal.pk: of_signal for signal, of_signal in zip(signals, observations, strict=True)}
-    collected = _Collected(by_signal, indexes)
+    return _with_alerts(by_signal, concerned_indexes(group_id, event_types), group_id)
+
+
+def _with_alerts(
+    observations: Mapping[int, Sequence[Observation]], indexes: Mapping[EventType, ConfigIndex], group_id: str
+) -> _Collected:
+    """Add the active alerts on the targets of the observations, which are by signal id."""
+    collected = _Collected(observations, indexes)
     if targets := collected.targets():
         with connection.cursor() as cursor:
             cursor.execute(_ACTIVE, {"group_id": group_id, "targets": list(targets)})
@@ -293,7 +321,7 @@ class _Evaluation:
 
     def decide(self, signal: Signal) -> None:
         """Decide what the signal changes. Earlier changes are written first if the order matters."""
-        at = self._now if signal.kind == SignalKind.CONFIG.value else signal.created
+        at = self._now if _is_config(signal) else signal.created
         changes = _Changes()
         for case in self._cases(signal):
             if decision := _decide_case(case, signal):

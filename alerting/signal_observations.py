@@ -34,21 +34,14 @@ Payload = Mapping[str, Any]
 
 
 def observations_of(signals: Sequence[Signal], *, group_id: str) -> list[list[Observation]]:
-    """The observations of a project's signals, or for a configuration, of the current fleet."""
+    """The observations of each of a project's events and reports."""
     known = _read_known(signals, group_id)
-    return [_of_signal(signal, group_id, known) for signal in signals]
-
-
-def _of_signal(signal: Signal, group_id: str, known: "_KnownFleet") -> list[Observation]:
-    match SignalKind(signal.kind):
-        case SignalKind.EVENT:
-            return _of_event(signal.payload, known)
-        case SignalKind.HOSTS:
-            return _of_report(signal.payload, known)
-        case SignalKind.CONFIG:
-            return _of_fleet(group_id)
-        case SignalKind.VERSIONS:
-            return []
+    return [
+        _of_event(signal.payload, known)
+        if signal.kind == SignalKind.EVENT.value
+        else _of_report(signal.payload, known)
+        for signal in signals
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +118,26 @@ def _of_report(payload: Payload, known: _KnownFleet) -> list[Observation]:
     return [*seen, *_of_each(of_replica_set, payload.get("replicaSets", ()))]
 
 
-def _of_fleet(group_id: str) -> list[Observation]:
-    hosts = list(Host.objects.filter(group_id=group_id).exclude(last_report=None).order_by("id"))
-    newest = newest_measurements(host.id for host in hosts)
-    agents = Agent.objects.filter(group_id=group_id).order_by("id")
-    return [
-        *_of_states(
-            (host_state(host), newest[host.id].samples if host.id in newest else None) for host in hosts
-        ),
+def observations_of_fleet(group_id: str, event_types: AbstractSet[EventType]) -> list[Observation]:
+    """The observations of the current state of a project's fleet and people, for these event types."""
+    targets = {event_type.spec.target for event_type in event_types}
+    agents = Agent.objects.filter(group_id=group_id).order_by("id") if Target.AGENT in targets else ()
+    sets = replica_sets_there(group_id) if Target.REPLICA_SET in targets else ()
+    seen = (
+        *(_of_hosts(group_id, targets) if targets & {Target.HOST, Target.HOST_METRIC} else ()),
         *_of_each(of_agent, map(agent_state, agents)),
-        *_of_each(of_replica_set, map(replica_set_state, replica_sets_there(group_id))),
-        *_of_people(group_id),
-    ]
+        *_of_each(of_replica_set, map(replica_set_state, sets)),
+        *(_of_people(group_id) if Target.GROUP in targets else ()),
+    )
+    return [observation for observation in seen if observation.event_type in event_types]
+
+
+def _of_hosts(group_id: str, targets: AbstractSet[Target]) -> list[Observation]:
+    hosts = list(Host.objects.filter(group_id=group_id).exclude(last_report=None).order_by("id"))
+    newest = newest_measurements(host.id for host in hosts) if Target.HOST_METRIC in targets else {}
+    return _of_states(
+        (host_state(host), newest[host.id].samples if host.id in newest else None) for host in hosts
+    )
 
 
 def observations_of_host(host: Host) -> tuple[list[Observation], datetime | None]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -417,6 +418,7 @@ def closing_type(name: EventType) -> EventType | None:
     return None if closed_by is None else EventType(closed_by)
 
 
+@cache
 def openers_of(name: EventType) -> tuple[EventType, ...]:
     """The types whose alerts this type closes; empty if it closes none."""
     return tuple(each for each in EventType if each.spec.closed_by == name)

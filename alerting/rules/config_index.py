@@ -75,6 +75,9 @@ class ConfigIndex:
         return self._bounds.get((operator, metric), _NONE)
 
 
+NO_CONFIGS = ConfigIndex(())
+
+
 def _limit(config: ConfigView) -> float | None:
     """Return the limit of a threshold on a metric; None if `transition.step` has to evaluate it."""
     if config.metric_threshold is None or config.event_type is not EventType.OUTSIDE_METRIC_THRESHOLD:

@@ -5,7 +5,7 @@ nothing else is read. So the next evaluation after the commit of a change sees i
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -15,7 +15,7 @@ import orjson
 from django.db import connection
 
 from alerting.models import AlertConfig
-from alerting.rules.config_index import ConfigIndex
+from alerting.rules.config_index import NO_CONFIGS, ConfigIndex
 from alerting.rules.matchers import Matcher, matcher_of
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
@@ -23,6 +23,7 @@ from alerting.selectors.scopes import CONCERNED, concerned_parameters
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType
+from opsapi.fields import Among
 
 _VIEWS = f"""
 SELECT config.id, config.event_type, config.group_id IS NULL, config.tags,
@@ -39,11 +40,11 @@ def concerned_configs(group_id: str, event_types: Iterable[EventType]) -> list[C
         return [_view(row) for row in cursor.fetchall()]
 
 
-def single_config(config_id: str, *, group_id: str) -> list[ConfigView]:
-    """One configuration as rules take it; none when it is deleted, disabled or does not cover the project."""
-    names = AlertConfig.objects.filter(id=config_id).values_list("event_type", flat=True)
-    types = [EventType(name) for name in names]
-    return [view for view in concerned_configs(group_id, types) if view.id == config_id]
+def named_configs(config_ids: Collection[str], *, group_id: str) -> list[ConfigView]:
+    """The named configurations that exist, are enabled and cover the project, in the order of their ids."""
+    names = AlertConfig.objects.filter(Among("id", config_ids)).values_list("event_type", flat=True)
+    types = {EventType(name) for name in names}
+    return [view for view in concerned_configs(group_id, types) if view.id in config_ids]
 
 
 def config_view(config: AlertConfig) -> ConfigView:
@@ -169,12 +170,20 @@ def concerned_indexes(group_id: str, event_types: Iterable[EventType]) -> Mappin
             missing[event_type] = version
         else:
             indexes[event_type] = index
-    configs = concerned_configs(group_id, missing) if missing else []
+    read = indexes_of(concerned_configs(group_id, missing) if missing else ())
     for event_type, version in missing.items():
-        index = ConfigIndex(config for config in configs if config.event_type is event_type)
+        index = read.get(event_type, NO_CONFIGS)
         _KEPT.keep(group_id, event_type, version, index)
         indexes[event_type] = index
     return indexes
+
+
+def indexes_of(configs: Iterable[ConfigView]) -> Mapping[EventType, ConfigIndex]:
+    """The indexes of configurations by event type."""
+    by_type: dict[EventType, list[ConfigView]] = {}
+    for config in configs:
+        by_type.setdefault(config.event_type, []).append(config)
+    return {event_type: ConfigIndex(of_type) for event_type, of_type in by_type.items()}
 
 
 def _versions(group_id: str, event_types: Iterable[EventType]) -> Mapping[EventType, bytes]:
