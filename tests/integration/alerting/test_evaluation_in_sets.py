@@ -207,3 +207,39 @@ def test_many_signals_take_as_many_statements_as_one(project: Project) -> None:
 
     statements(0, 1)  # reads the configurations and keeps them
     assert statements(1, 1) == statements(2, 20)
+
+
+def _change_configs(project: Project, count: int) -> None:
+    for _ in range(count):
+        make_config(project, notifications=[WEBHOOK], eventTypeName="HOST_DOWN")
+
+
+def test_changed_configurations_take_as_many_statements_as_one(project: Project) -> None:
+    for number in range(3):
+        make_host(project, f"db{number}", last_report=START, down=True)
+
+    def statements(count: int) -> int:
+        Alert.objects.all().delete()
+        Signal.objects.all().delete()
+        _change_configs(project, count)
+        with CaptureQueriesContext(connection) as queries:
+            assert evaluate_signals(now=START) == count
+        assert Alert.objects.filter(status="OPEN").count() == 3 * count
+        assert not Signal.objects.exists()
+        return len(queries)
+
+    assert statements(1) == statements(20)
+
+
+def test_a_large_fleet_is_compared_with_a_part_of_the_changed_configurations(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alerting.evaluation.COMPARED_AT_ONCE", 6)
+    for number in range(3):
+        make_host(project, f"db{number}", last_report=START, down=True)
+    _change_configs(project, 5)
+    opened = []
+    while evaluate_signals(now=START):
+        opened.append(Alert.objects.filter(status="OPEN").count())
+    assert opened == [6, 12, 15]
+    assert not Signal.objects.exists()
