@@ -24,7 +24,7 @@ _PART = 0.1
 
 
 def eventually(
-    condition: Callable[[], T],
+    condition: Callable[[], T | None],
     deadline: float = 120.0,
     *,
     message: str = "",
