@@ -1,15 +1,18 @@
 """The units that alerts concern, and the part of a fleet that decides what the message of an incident shows.
 
-The statements use indexes, and read as many rows as alerts are open, not as many as the project has hosts.
+The statements use indexes. What they read grows with the number of open alerts, not with the number of hosts.
 """
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db import connection
 
+from accesslist.models import Project
 from alerting.models import Alert
 from alerting.rules.topology import (
+    LARGEST_SHARE,
     FleetUnit,
     FleetUnits,
     UnitKind,
@@ -45,6 +48,7 @@ _HOSTS_OF: Mapping[UnitKind, tuple[str, str]] = {
         " AND lower(agent.hostname) = unit.second",
         "host.reported_by_id = agent.id",
     ),
+    UnitKind.LABEL: ("", "host.labels @> jsonb_build_object(unit.first, unit.second)"),
 }
 _FOUND = """
 SELECT found.id
@@ -60,10 +64,20 @@ SELECT found.id
 """
 _FACTS = """
 SELECT host.id, host.hostname, host.port, host.replica_set_name, host.cluster_name, host.shard_name,
-       agent.agent_type, agent.hostname
+       host.labels, agent.agent_type, agent.hostname
   FROM ({found}) AS found
   JOIN automation_host AS host ON host.id = found.id
   LEFT JOIN automation_agent AS agent ON agent.id = host.reported_by_id
+"""
+_OF_A_PART = """
+SELECT label.name, label.value
+  FROM unnest(%(names)s::text[], %(values)s::text[]) AS label (name, value)
+ WHERE (SELECT count(*) FROM (
+           SELECT FROM automation_host AS host
+            WHERE host.group_id = %(group)s AND host.deleted IS NULL
+              AND host.labels @> jsonb_build_object(label.name, label.value)
+            LIMIT %(most)s + 1
+        ) AS labelled) <= %(most)s
 """
 _FACT_NAMES = ("hostname", "port", "replicaSetName", "clusterName", "shardName")
 
@@ -71,20 +85,38 @@ _FACT_NAMES = ("hostname", "port", "replicaSetName", "clusterName", "shardName")
 def alert_units(alerts: Collection[Alert]) -> dict[str, frozenset[FleetUnit]]:
     """The units that alerts concern, by alert id; one query, however many alerts."""
     host_ids = {alert.facts["hostId"] for alert in alerts if alert.facts.get("hostId")}
-    columns = ("id", "reported_by__agent_type", "reported_by__hostname")
-    hosts = Host.objects.filter(Among("id", host_ids), reported_by__isnull=False).values_list(*columns)
-    agents = {host_id: agent_name(kind, name) for host_id, kind, name in hosts if kind} if host_ids else {}
-    return {
-        alert.id: named_units(alert, agent=agents.get(alert.facts.get("hostId") or "")) for alert in alerts
-    }
+    hosts = Host.objects.filter(Among("id", host_ids)).select_related("reported_by") if host_ids else ()
+    known = {host.id: host for host in hosts}
+    return {alert.id: named_units(alert, known.get(alert.facts.get("hostId") or "")) for alert in alerts}
 
 
-def named_units(alert: Alert, *, agent: str | None = None) -> frozenset[FleetUnit]:
-    """The units that an alert names; `agent` reports its host."""
-    facts = alert.facts
+def named_units(alert: Alert, host: Host | None = None) -> frozenset[FleetUnit]:
+    """The units that an alert names, and those of its host."""
+    facts, agent = alert.facts, None
     if facts.get("sourceTypeName") and facts.get("hostname"):
         agent = agent_name(facts["sourceTypeName"], facts["hostname"])
-    return units_of(facts, agent)
+    elif host and host.reported_by:
+        agent = agent_name(host.reported_by.agent_type, host.reported_by.hostname)
+    return units_of(facts, agent, (host and host.labels) or {})
+
+
+def labels_of_a_part(group_id: str, labels: Collection[FleetUnit]) -> frozenset[FleetUnit]:
+    """The labels that at most a part of the project's hosts have: `LARGEST_SHARE`."""
+    if not labels:
+        return frozenset()
+    hosts = Project.objects.values_list("host_count", flat=True).get(id=group_id)
+    most = int(hosts * LARGEST_SHARE)
+    parts = [name_parts(label) for label in labels]
+    parameters = {
+        "group": group_id,
+        "names": [name for name, _ in parts],
+        "values": [value for _, value in parts],
+        "most": most,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_OF_A_PART, parameters)
+        of_a_part = set(cursor.fetchall())
+    return frozenset(label for label, part in zip(labels, parts, strict=True) if part in of_a_part)
 
 
 def fleet_around(
@@ -95,8 +127,13 @@ def fleet_around(
     `roots` are the roots of earlier messages.
     """
     affected = _hosts_of(group_id, dict.fromkeys(covered))
-    others = _hosts_of(group_id, deciding_units(affected.values(), roots))
-    return FleetUnits.of((others | affected).values())
+    deciding = deciding_units(affected.values(), roots)
+    hosts = _hosts_of(group_id, deciding) | affected
+    # Of the other labels it is not known which hosts have them.
+    return FleetUnits.of(
+        {unit for unit in units if unit.kind is not UnitKind.LABEL or unit in deciding}
+        for units in hosts.values()
+    )
 
 
 def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str, frozenset[FleetUnit]]:
@@ -119,9 +156,13 @@ def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str,
     with connection.cursor() as cursor:
         cursor.execute(_FACTS.format(found=found), parameters)
         rows = cursor.fetchall()
-    return {
-        row[0]: units_of(
-            dict(zip(_FACT_NAMES, row[1:6], strict=True)), agent_name(row[6], row[7]) if row[6] else None
-        )
-        for row in rows
-    }
+    return {host_id: _units_of_row(facts) for host_id, *facts in rows}
+
+
+def _units_of_row(row: Sequence[Any]) -> frozenset[FleetUnit]:
+    *facts, labels, agent_type, agent = row
+    return units_of(
+        dict(zip(_FACT_NAMES, facts, strict=True)),
+        agent_name(agent_type, agent) if agent_type else None,
+        json.loads(labels) if labels else {},
+    )
