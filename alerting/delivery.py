@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import compress
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
@@ -96,12 +97,11 @@ HELD_UP = "the worker was delayed before it could send the message"
 class Job:
     """A notification to send with `config`, the fields of its channel.
 
-    `perhaps_before`: an earlier attempt perhaps reached the receiver; the notification itself says so of this
-    attempt, too. `outcome` is set if the notification cannot be sent.
+    The stored notification counts as perhaps received as soon as this attempt begins. `perhaps_received` of
+    `notification` is about earlier attempts. `outcome` is set if the notification cannot be sent.
     """
 
     notification: Notification
-    perhaps_before: bool
     config: Mapping[str, str]
     message: Message | None = None
     outcome: Outcome | None = None
@@ -117,7 +117,7 @@ def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
         OperationalError, InterfaceError: the database failed. The jobs that were yielded before have begun.
     """
     try:
-        jobs = _decide(claims, now)
+        begun = _decide(claims, now)
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:  # noqa: BLE001 - decide on each notification separately to find the cause
@@ -125,15 +125,22 @@ def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
             for notification in claims:
                 yield from decide([notification], now=now)
             return
-        jobs = _fail_undecided(claims[0], error, now)
-    yield from jobs
+        begun = _fail_undecided(claims[0], error, now)
+    for job, attempts, first_attempt in begun:
+        # Only after the commit: without it, the notifications are decided on again as they were.
+        job.notification.attempts, job.notification.first_attempt = attempts, first_attempt
+        yield job
+
+
+_Begun = tuple[Job, int, datetime]
+"""A job whose attempt has begun, the number of the attempt, and the time of the first attempt."""
 
 
 @transaction.atomic
-def _fail_undecided(notification: Notification, error: Exception, now: datetime) -> list[Job]:
+def _fail_undecided(notification: Notification, error: Exception, now: datetime) -> list[_Begun]:
     logger.error("notification %s cannot be decided on", notification.id, exc_info=error)
     failed = Outcome(DeliveryStatus.RETRY, f"the notification cannot be processed: {type(error).__name__}", 0)
-    return _begin([Job(notification, notification.perhaps_received, {}, outcome=failed)], now)
+    return _begin([Job(notification, {}, outcome=failed)], now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +178,7 @@ class _Attempt:
 
 
 @transaction.atomic
-def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
+def _decide(claims: Sequence[Notification], now: datetime) -> list[_Begun]:
     """Write all decisions, and return the attempts to make.
 
     The rows behind a decision stay locked until it is written, so a request that ends or acknowledges an
@@ -207,10 +214,10 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
     messages = messages_of(
         to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=incidents
     )
-    jobs = _begin([_job(attempt, facts, messages) for attempt in attempts], now)
-    sent = {job.notification.id for job in jobs if job.outcome is None}
+    begun = _begin([_job(attempt, facts, messages) for attempt in attempts], now)
+    sent = {job.notification.id for job, _, _ in begun if job.outcome is None}
     said_keep({name: said.picture for name, said in incidents.items() if name in sent})
-    return jobs
+    return begun
 
 
 def _decide_one(
@@ -366,9 +373,9 @@ def _address(
 
 def _job(attempt: _Attempt, facts: _Facts, messages: Mapping[str, Message | ObjectDoesNotExist]) -> Job:
     """Return the job of an attempt; a message that cannot be built is retried like a failed attempt."""
-    notification, perhaps_before = attempt.notification, attempt.notification.perhaps_received
+    notification = attempt.notification
     if attempt.failure is not None:
-        return Job(notification, perhaps_before, {}, outcome=attempt.failure)
+        return Job(notification, {}, outcome=attempt.failure)
     config, message = facts.configs[notification.destination], messages[notification.id]
     if isinstance(config, CannotDecryptError):
         logger.error("notification %s cannot be sent: %s", notification.id, config)
@@ -378,8 +385,8 @@ def _job(attempt: _Attempt, facts: _Facts, messages: Mapping[str, Message | Obje
         logger.error("notification %s cannot be sent: %s", notification.id, missing.__qualname__)
         reason = f"the message cannot be built: {missing.__name__}"
     else:
-        return Job(notification, perhaps_before, config, message)
-    return Job(notification, perhaps_before, {}, outcome=Outcome(DeliveryStatus.RETRY, reason, 0))
+        return Job(notification, config, message)
+    return Job(notification, {}, outcome=Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
 _BEGIN = """
@@ -387,11 +394,11 @@ UPDATE alerting_notification
    SET attempts = attempts + 1, first_attempt = coalesce(first_attempt, %(now)s),
        perhaps_received = perhaps_received OR id = ANY(%(sent)s)
  WHERE id = ANY(%(ids)s) AND lease_token = ANY(%(tokens)s)
-RETURNING id, attempts, first_attempt, perhaps_received
+RETURNING id, attempts, first_attempt
 """
 
 
-def _begin(jobs: Sequence[Job], now: datetime) -> list[Job]:
+def _begin(jobs: Sequence[Job], now: datetime) -> list[_Begun]:
     """Mark attempts as begun before anything is sent: after a crash they count as perhaps received.
 
     Return the jobs whose lease is still valid; another worker has the others.
@@ -409,11 +416,7 @@ def _begin(jobs: Sequence[Job], now: datetime) -> list[Job]:
         cursor.execute(_BEGIN, parameters)
         begun = {row[0]: row[1:] for row in cursor.fetchall()}
     destinations_tried(ids=[notification.destination for notification in sent], now=now)
-    for notification in (job.notification for job in jobs if job.notification.id in begun):
-        notification.attempts, notification.first_attempt, notification.perhaps_received = begun[
-            notification.id
-        ]
-    return [job for job in jobs if job.notification.id in begun]
+    return [(job, *begun[job.notification.id]) for job in jobs if job.notification.id in begun]
 
 
 # --- send -----------------------------------------------------------------------------------------
@@ -461,39 +464,40 @@ def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> None:
     notifications = [job.notification for job, _ in ended]
     locked = list(Alert.objects.select_for_update().filter(alerts_behind(notifications)).order_by("id"))
     alerts = in_place_of_leads(locked, leads_of(notifications))
-    changes = [(job.notification, _changes(job, alerts, outcome, now)) for job, outcome in ended]
-    changed = leases_finish(changes)
-    recorded = [(job, outcome) for job, outcome in ended if job.notification.id in changed]
-    NotificationAttempt.objects.bulk_create(_attempt_row(job, outcome, now) for job, outcome in recorded)
-    for job, outcome in recorded:
+    ends = [(job, outcome, _end_of(job, alerts, outcome, now)) for job, outcome in ended]
+    recorded = list(compress(ends, leases_finish([(job.notification, end) for job, _, end in ends])))
+    NotificationAttempt.objects.bulk_create(_attempt_row(job, outcome, now) for job, outcome, _ in recorded)
+    for job, outcome, _ in recorded:
         _log(job.notification, outcome)
-    delivered = [job.notification for job, outcome in recorded if outcome.status is DeliveryStatus.DELIVERED]
+    delivered = [
+        job.notification for job, outcome, _ in recorded if outcome.status is DeliveryStatus.DELIVERED
+    ]
     notified = {notification.alert_id for notification in delivered if notification.alert_id}
     notified |= open_in(incidents_of(delivered), locked)
     Alert.objects.filter(Among("id", notified)).update(last_notified=now)
     # Also after a failure: the receiver may be back when the next reminder is due.
     finished = [
-        (notification, alerts[notification.alert_id])
-        for notification, change in changes
-        if notification.id in changed and change["status"] in _FINISHED and notification.alert_id in alerts
+        (job.notification, alerts[job.notification.alert_id])
+        for job, _, end in recorded
+        if end["status"] in _FINISHED and job.notification.alert_id in alerts
     ]
     schedule_follow_ups(ended=finished, now=now)
     tried = [
         (job.notification.destination, leased_at(job.notification), outcome)
-        for job, outcome in recorded
+        for job, outcome, _ in recorded
         if job.message is not None and outcome.reason != HELD_UP
     ]
     destinations_record(ended=tried, now=now)
 
 
-def _changes(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> AttemptEnd:
+def _end_of(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> AttemptEnd:
     """Return the new values of the notification: delivered, due again, dropped or failed."""
     notification = job.notification
     latency_ms = outcome.latency_ms if outcome.has_meaningful_latency else None
     if outcome.status is DeliveryStatus.DELIVERED:
         status = NotificationStatus.DELIVERED.value
         return {"latency_ms": latency_ms, "status": status, "reason": None, "delivered": now}
-    perhaps_received = job.perhaps_before or outcome.perhaps_received
+    perhaps_received = notification.perhaps_received or outcome.perhaps_received
     end: AttemptEnd = {
         "latency_ms": latency_ms,
         "status": NotificationStatus.FAILED.value,

@@ -63,7 +63,7 @@ UPDATE alerting_notification AS held
               %(perhaps_received)s::boolean[])
        AS ended(id, token, status, reason, latency_ms, delivered, due, perhaps_received)
  WHERE held.id = ended.id AND held.lease_token = ended.token
-RETURNING held.id
+RETURNING held.id, ended.token
 """
 _HELD = (
     "SELECT DISTINCT worker FROM alerting_notification WHERE status = 'PENDING' AND lease_token IS NOT NULL"
@@ -103,10 +103,14 @@ def leases_change(notifications: Sequence[Notification], **changes: Any) -> None
     held.update(**{**RELEASED, "silenced_by": None, **changes})
 
 
-def leases_finish(ended: Sequence[tuple[Notification, AttemptEnd]]) -> set[str]:
-    """Like `lease_finish`, for many notifications in one statement. Return the ids of the changed ones."""
+def leases_finish(ended: Sequence[tuple[Notification, AttemptEnd]]) -> list[bool]:
+    """Like `lease_finish`, for many notifications in one statement.
+
+    Return for each whether its lease was still valid. After a suspension a worker may have leased the same
+    notification twice: only the last lease is valid.
+    """
     if not ended:
-        return set()
+        return []
     columns: dict[str, list[Any]] = {
         "ids": [notification.id for notification, _ in ended],
         "tokens": [notification.lease_token for notification, _ in ended],
@@ -114,7 +118,8 @@ def leases_finish(ended: Sequence[tuple[Notification, AttemptEnd]]) -> set[str]:
     }
     with connection.cursor() as cursor:
         cursor.execute(_FINISH, columns)
-        return {row[0] for row in cursor.fetchall()}
+        finished = set(cursor.fetchall())
+    return [(notification.id, notification.lease_token) in finished for notification, _ in ended]
 
 
 def leases_give_back(notifications: Sequence[Notification]) -> None:

@@ -338,7 +338,6 @@ class MemoryStore:
 
     def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.Job]:
         """`delivery.decide`."""
-        perhaps = {claim.id: claim.perhaps_received for claim in claims}
         sent = []
         for claim in claims:
             verdict = delivery_policy.decide_delivery(self._due(claim, now), now)
@@ -350,7 +349,7 @@ class MemoryStore:
         self._tried({notification.destination for notification in begun}, now)
         urls = {notification.id: self.places[notification.destination].recipient for notification in begun}
         return [
-            delivery.Job(notification, perhaps[notification.id], {"url": urls[notification.id]}, _MESSAGE)
+            delivery.Job(notification, {"url": urls[notification.id]}, _MESSAGE)
             for notification in begun
         ]
 
@@ -433,11 +432,7 @@ class MemoryStore:
         row.attempts += 1
         row.first_attempt = row.first_attempt or now
         row.perhaps_received = True
-        notification.attempts, notification.first_attempt, notification.perhaps_received = (
-            row.attempts,
-            row.first_attempt,
-            True,
-        )
+        notification.attempts, notification.first_attempt = row.attempts, row.first_attempt
         return True
 
     def _tried(self, names: Collection[str], now: datetime) -> None:
@@ -481,7 +476,7 @@ class MemoryStore:
     def _record_one(self, job: delivery.Job, outcome: Outcome, now: datetime) -> bool:
         """`delivery.record`, for one attempt."""
         notification = job.notification
-        changes = delivery._changes(job, self.alerts, outcome, now)
+        changes = delivery._end_of(job, self.alerts, outcome, now)
         if not self.finish(notification, **changes):
             return False
         if changes["status"] in delivery._FINISHED:
