@@ -9,7 +9,7 @@ from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
 from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.rules.delivery_policy import drop_reason
-from alerting.selectors.due_notifications import held_against
+from alerting.selectors.due_notifications import due_notification_with_setting
 from alerting.selectors.incidents import alerts_behind, in_place_of_leads, leads_of
 from alerting.selectors.notification_settings import credentials_gone, setting_of, stands_for_people
 from alerting.services.alerts import alert_facts
@@ -73,8 +73,8 @@ def _why_not(row: Notification, alert: Alert | None, now: datetime) -> str | Non
     if row.status != NotificationStatus.FAILED:
         return f"it is {row.status}"
     setting = setting_of(row)
-    reason = drop_reason(held_against(row, alert, setting), now) or _credentials_gone(row, setting)
-    if reason:
+    due = due_notification_with_setting(row, alert, setting)
+    if reason := drop_reason(due, now) or _credentials_gone(row, setting):
         return reason.value
     being_repeated = row.kind in OPEN_KINDS and _repeats(row).exclude(lease_token=None).exists()
     return _BEING_REPEATED if being_repeated else None

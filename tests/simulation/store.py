@@ -28,11 +28,11 @@ from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVer
 from alerting.rules.destination_health import PROBED_AFTER, Health
 from alerting.rules.matchers import MatchSubject
 from alerting.rules.windows import WindowRule, active_windows, muting
-from alerting.selectors.due_notifications import Notified, due_of
+from alerting.selectors.due_notifications import Notified, due_notification
 from alerting.services.claims import AT_ONCE, UNDECIDED_AT_ONCE
 from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED, leased_at
 from alerting.services.notifications import alert_row, notified_row, redirected_row
-from integrations.choices import ENDS, FOLLOWING, OPEN_KINDS, MessageKind
+from integrations.choices import ENDS, FOLLOWING, OPEN_KINDS, DeliveryFault, MessageKind
 from integrations.messages import Message
 from integrations.outcome import Outcome
 from opsapi.ids import derived_id
@@ -349,8 +349,7 @@ class MemoryStore:
         self._tried({notification.destination for notification in begun}, now)
         urls = {notification.id: self.places[notification.destination].recipient for notification in begun}
         return [
-            delivery.Job(notification, {"url": urls[notification.id]}, _MESSAGE)
-            for notification in begun
+            delivery.Job(notification, {"url": urls[notification.id]}, _MESSAGE) for notification in begun
         ]
 
     def _due(self, notification: Notification, now: datetime) -> delivery_policy.DueNotification:
@@ -368,7 +367,7 @@ class MemoryStore:
         windows = active_windows(self.windows.get(str(notification.group_id), ()), now)
         active = muting(windows, MatchSubject(hostname=f"db{alert.target_key}"))
         return replace(
-            due_of(notification, alert),
+            due_notification(notification, alert),
             addressed=bool(notification.destination) and place == notification.destination,
             was_notified=any(row.destination in (notification.destination, "") for row in received),
             lapsed_for_good=sum(first is not None and ended >= first for ended in lapsed) >= LAPSES_AT_MOST,
@@ -389,12 +388,24 @@ class MemoryStore:
             case DeliveryStep.REMOVE:
                 self._remove(notification)
             case DeliveryStep.PUT_OFF:
-                self.finish(notification, **delivery._put_off(verdict, notification))
+                self._postpone(notification, verdict)
             case DeliveryStep.GIVE_UP:
                 if self.finish(notification, status=NotificationStatus.FAILED.value, reason=verdict.reason):
                     self._follow_up(notification, now)
             case DeliveryStep.ADDRESS:
                 self._address(notification, now)
+
+    def _postpone(self, notification: Notification, verdict: DeliveryVerdict) -> None:
+        """`_postpone`."""
+        keeps_destination = notification.perhaps_received or notification.kind in FOLLOWING
+        self.finish(
+            notification,
+            due=verdict.until,
+            reason=verdict.reason,
+            silenced_by=verdict.silenced_by,
+            first_attempt=None,
+            destination=notification.destination if keeps_destination else "",
+        )
 
     def _remove(self, notification: Notification) -> None:
         if self.holds(notification):
@@ -467,7 +478,7 @@ class MemoryStore:
         for job, outcome in recorded:
             notification = job.notification
             self.tries.setdefault(notification.id, []).append((notification.attempts, outcome.reason, now))
-        tried = [(job, outcome) for job, outcome in recorded if outcome.reason != delivery.HELD_UP]
+        tried = [(job, outcome) for job, outcome in recorded if outcome.fault is not DeliveryFault.WORKER]
         attempts = [
             (job.notification.destination, leased_at(job.notification), outcome) for job, outcome in tried
         ]

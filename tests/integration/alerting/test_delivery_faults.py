@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.db import OperationalError, connection
 from accesslist.models import Project
 from alerting import delivery
 from alerting import evaluation as evaluation_module
+from alerting.courier import NO_THREAD, Courier
 from alerting.models import Alert, Destination, Notification, NotificationAttempt
 from alerting.services import claims
 from alerting.services.alerts import alert_acknowledge
@@ -18,6 +20,9 @@ from alerting.services.configs import alert_config_update
 from alerting.services.leases import LEASE
 from alerting.services.turns import SIGNALS_AT_ONCE
 from alerting.services.windows import window_create
+from automation.reports import EventReport
+from events.models import Event
+from events.types import EventType
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
@@ -148,6 +153,39 @@ def test_attempts_whose_transaction_fails_begin_again_as_if_for_the_first_time(
     delivery.record([(job, away) for job in jobs], now=START)
     rows = Notification.objects.values_list("attempts", "status", "perhaps_received")
     assert list(rows) == [(1, "PENDING", False)] * 2
+
+
+def test_a_message_whose_event_was_deleted_is_not_sent(project: Project, outside: Outside) -> None:
+    make_config(project, eventTypeName="HOST_ROLLBACK", notifications=[webhook(A)])
+    rollback = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
+    ingest(project, host_report("db1"), events=(rollback,), now=START)
+    evaluate(START)
+    Event.objects.all().delete()
+    deliver_all(START)
+    row = Notification.objects.get()
+    assert outside.sent == []
+    assert (row.status, row.attempts, row.perhaps_received) == ("PENDING", 1, False)
+    assert "event" in str(row.reason)
+
+
+def test_a_machine_that_cannot_start_threads_counts_no_failure_of_the_destination(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_config(project, notifications=[webhook(A)])
+    hosts_down(project, "db1")
+    courier = Courier(worker=1, slots=8, clock=lambda: START, wake=lambda: None)
+
+    def refuse(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Thread, "start", refuse)
+        assert courier.step() == 1
+    courier.step()
+    row = Notification.objects.get()
+    assert (row.status, row.reason, row.attempts) == ("PENDING", NO_THREAD, 1)
+    assert row.due > START
+    assert Destination.objects.get().failures == 0
 
 
 def test_an_outcome_that_cannot_be_recorded_holds_no_other_back(

@@ -24,7 +24,8 @@ from alerting.services.destinations import CACHED, CHECKED_EVERY, destinations_t
 from alerting.services.incidents import openings_schedule
 from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, leases_release
 from alerting.services.windows import window_create
-from integrations.choices import DeliveryFault, DeliveryStatus
+from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus
+from integrations.messages import Message
 from integrations.outcome import Outcome
 from integrations.services import integration_delete, integration_put
 from opsapi.api.principal import SYSTEM
@@ -97,7 +98,10 @@ def in_hand(now: datetime, outside: Outside, outcome: Outcome = TAKEN) -> Iterat
     jobs = begin(now)
     yield jobs
     delivery.record([(job, outcome) for job in jobs], now=now)
-    outside.sent += [(job.notification.channel, dict(job.config), job.message) for job in jobs]  # type: ignore[misc]
+    for job in jobs:
+        assert isinstance(job.content, Message)
+        channel = ChannelType(str(job.notification.channel))
+        outside.sent.append((channel, dict(job.channel_fields), job.content))
 
 
 class TestKnownDestinations:
@@ -666,7 +670,9 @@ def test_a_worker_that_slept_sends_nothing_that_another_may_have_taken_up(
     down(project)
     jobs = begin(START)
     woken = START + LEASE - LONGEST_ATTEMPT + SECOND
-    delivery.record([(job, delivery.send(job, now=woken)) for job in jobs], now=woken)
+    [outcome] = [delivery.send(job, now=woken) for job in jobs]
+    assert outcome.fault is DeliveryFault.WORKER
+    delivery.record([(job, outcome) for job in jobs], now=woken)
     row = Notification.objects.get()
     assert outside.said == []
     assert (row.status, row.reason, row.perhaps_received) == ("PENDING", delivery.HELD_UP, False)
