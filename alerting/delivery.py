@@ -43,8 +43,8 @@ from alerting.selectors.due_notifications import (
 )
 from alerting.selectors.incidents import (
     IncidentView,
-    alerts_behind,
-    in_place_of_leads,
+    alerts_deciding,
+    alerts_with_incident_state,
     incident_messages,
     incident_mutes,
     incident_views,
@@ -69,11 +69,10 @@ from alerting.services.leases import (
     LAPSES_AT_MOST,
     LONGEST_ATTEMPT,
     AttemptEnd,
+    attempts_end,
     lapses_of,
-    lease_finish,
     leased_at,
-    leases_change,
-    leases_finish,
+    leases_release_with,
 )
 from alerting.services.notifications import (
     notifications_insert,
@@ -221,10 +220,10 @@ def _lock_and_read(claims: Sequence[Notification], now: datetime) -> _Facts:
     """
     mutes = incident_mutes(claims, now=now)
     alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
-    alerts = Alert.objects.select_related("group").filter(alerts_behind(claims))
+    alerts = Alert.objects.select_related("group").filter(alerts_deciding(claims))
     locked = list(alerts.select_for_update(no_key=True, of=("self",)).order_by("id"))
     return _Facts(
-        alerts=in_place_of_leads(locked, leads_of(claims)),
+        alerts=alerts_with_incident_state(locked, leads_of(claims)),
         settings=settings_of(claims),
         mutes=mutes,
         notified=notified_destinations(alert_ids),
@@ -252,7 +251,8 @@ def _decide_one(notification: Notification, facts: _Facts, decided: _Decided, no
         case DeliveryStep.ADDRESS, _:
             raise AssertionError(f"notification {notification.id} has no destination and no recipients")
         case DeliveryStep.DROP, _:
-            lease_finish(notification, status=NotificationStatus.DROPPED.value, reason=verdict.reason)
+            dropped = NotificationStatus.DROPPED.value
+            leases_release_with([notification], status=dropped, reason=verdict.reason)
         case DeliveryStep.REMOVE, _:
             Notification.objects.filter(id=notification.id, lease_token=notification.lease_token).delete()
         case DeliveryStep.PUT_OFF, _:
@@ -329,8 +329,8 @@ def _look_up_destination(notification: Notification, facts: _Facts) -> NamedDest
 def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
     """Restart the hour of retries, and address the notification again unless it keeps its destination."""
     keeps_destination = notification.perhaps_received or notification.kind in FOLLOWING
-    lease_finish(
-        notification,
+    leases_release_with(
+        [notification],
         due=verdict.until,
         reason=verdict.reason,
         silenced_by=verdict.silenced_by,
@@ -343,7 +343,8 @@ def _give_up(
     notification: Notification, verdict: DeliveryVerdict, alert: Alert | None, now: datetime
 ) -> None:
     """Fail the notification; the next reminder of an open alert follows, as after any failure."""
-    if lease_finish(notification, status=NotificationStatus.FAILED.value, reason=verdict.reason) and alert:
+    failed = NotificationStatus.FAILED.value
+    if leases_release_with([notification], status=failed, reason=verdict.reason) and alert:
         schedule_follow_ups(ended=[(notification, alert)], now=now)
 
 
@@ -367,13 +368,13 @@ def _address(
         if not (notification.perhaps_received and moves):
             key = (destination.id, shown, notification.reason, moves)
             moved.setdefault(key, []).append(notification)
-        elif lease_finish(
-            notification, status=NotificationStatus.FAILED.value, reason=notification.reason or NO_ANSWER
+        elif leases_release_with(
+            [notification], status=NotificationStatus.FAILED.value, reason=notification.reason or NO_ANSWER
         ):
             notifications_insert([redirected_row(notification, destination.id, shown, now)])
     for (destination_key, shown, reason, moves), rows in moved.items():
         restarted = {"first_attempt": None} if moves else {}
-        leases_change(rows, destination=destination_key, recipient=shown, reason=reason, **restarted)
+        leases_release_with(rows, destination=destination_key, recipient=shown, reason=reason, **restarted)
 
 
 def _job(notification: Notification, facts: _Facts, message: Message | None) -> Job:
@@ -463,10 +464,10 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, now: datetime) -> None:
 def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> None:
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
     notifications = [job.notification for job, _ in ended]
-    locked = list(Alert.objects.select_for_update().filter(alerts_behind(notifications)).order_by("id"))
-    alerts = in_place_of_leads(locked, leads_of(notifications))
+    locked = list(Alert.objects.select_for_update().filter(alerts_deciding(notifications)).order_by("id"))
+    alerts = alerts_with_incident_state(locked, leads_of(notifications))
     ends = [(job, outcome, _end_of(job, alerts, outcome, now)) for job, outcome in ended]
-    recorded = list(compress(ends, leases_finish([(job.notification, end) for job, _, end in ends])))
+    recorded = list(compress(ends, attempts_end([(job.notification, end) for job, _, end in ends])))
     NotificationAttempt.objects.bulk_create(_attempt_row(job, outcome, now) for job, outcome, _ in recorded)
     for job, outcome, _ in recorded:
         _log(job.notification, outcome)

@@ -76,7 +76,7 @@ def incident_mutes(notifications: Sequence[Notification], *, now: datetime) -> d
     return mutes
 
 
-def alerts_behind(notifications: Sequence[Notification]) -> Q:
+def alerts_deciding(notifications: Sequence[Notification]) -> Q:
     """The alerts on whose state the fate of notifications depends: theirs, and the open ones of incidents."""
     named = {notification.alert_id for notification in notifications if notification.alert_id}
     behind = Q(Among("id", named))
@@ -85,7 +85,7 @@ def alerts_behind(notifications: Sequence[Notification]) -> Q:
     return behind
 
 
-def in_place_of_leads(alerts: Collection[Alert], leads: Mapping[str, str]) -> dict[str, Alert]:
+def alerts_with_incident_state(alerts: Collection[Alert], leads: Mapping[str, str]) -> dict[str, Alert]:
     """The alerts by id; the first alert of an incident represents the incident.
 
     `leads` are the first alerts of incidents, by incident. The first alert is a copy: it is open while an
@@ -244,12 +244,12 @@ def said_before(notifications: Collection[Notification]) -> dict[str, Picture | 
         pictures.pop(sequence, None)
         pictures[sequence] = Picture(members, root)
     return {
-        notification.id: _last_but(said[notification.alert_id or "", notification.setting_id], notification)
+        notification.id: _last_other(said[notification.alert_id or "", notification.setting_id], notification)
         for notification in notifications
     }
 
 
-def _last_but(pictures: Mapping[int, Picture], notification: Notification) -> Picture | None:
+def _last_other(pictures: Mapping[int, Picture], notification: Notification) -> Picture | None:
     others = (said for number, said in pictures.items() if number != notification.sequence)
     return next(reversed(list(others)), None)
 

@@ -74,7 +74,7 @@ class MemoryStore:
             self.settings.append(kept)
 
     def open(self, project: int, target: str, number: int, now: datetime) -> str:
-        """`alerts_change`, for an alert that starts, and `schedule_openings`."""
+        """`alerts_change`, for an alert that starts, and `schedule_separate_openings`."""
         group = f"{project:024x}"
         seconds = int(now.timestamp() * 1000)
         alert_id = f"{seconds:012x}{project:04x}{int(target):04x}{number:04x}"
@@ -100,7 +100,7 @@ class MemoryStore:
         return alert_id
 
     def close(self, alert_id: str, now: datetime) -> None:
-        """`alerts_change`, for an alert that ends, and `schedule_end`."""
+        """`alerts_change`, for an alert that ends, and `schedule_end_for_notified`."""
         self.alerts[alert_id].status = AlertStatus.CLOSED.value
         for row in self.of_alert.get(alert_id, ()):
             if row.status == PENDING and row.lease_token is None:
@@ -322,12 +322,12 @@ class MemoryStore:
         return taken
 
     def release(self, worker: int, now: datetime) -> None:
-        """`leases_release` for a worker that is gone."""
+        """`lapsed_leases_release` for a worker that is gone."""
         held = [row for row in self.pending.values() if row.lease_token is not None]
         self._release((row for row in held if row.worker == worker), now)
 
     def _release(self, rows: Iterable[Notification], now: datetime) -> None:
-        """`leases_release`."""
+        """`lapsed_leases_release`."""
         for row in rows:
             tries = self.tries.setdefault(row.id, [])
             if row.attempts and all(number != row.attempts for number, _, _ in tries):
@@ -464,7 +464,7 @@ class MemoryStore:
         return row is not None and row.lease_token == notification.lease_token
 
     def finish(self, notification: Notification, **changes: Any) -> bool:
-        """`lease_finish`."""
+        """`leases_release_with`."""
         if not self.holds(notification):
             return False
         self._set(self.rows[notification.id], **{**RELEASED, "silenced_by": None, **changes})

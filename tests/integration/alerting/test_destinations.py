@@ -22,7 +22,7 @@ from alerting.services.claims import claim
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import CACHED, CHECKED_EVERY, destinations_trim
 from alerting.services.incidents import openings_schedule
-from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, leases_release
+from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, lapsed_leases_release
 from alerting.services.windows import window_create
 from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus
 from integrations.messages import Message
@@ -278,7 +278,7 @@ class TestPerhapsReceived:
         down(project)
         [job] = begin(START)
         assert absent_workers() == {1}
-        assert leases_release(now=START + SECOND, absent=absent_workers()) == 1
+        assert lapsed_leases_release(now=START + SECOND, absent=absent_workers()) == 1
         deliver_all(START + SECOND)
         [(_, _, message)] = outside.sent
         assert message.delivery_id == job.notification.id
@@ -688,7 +688,7 @@ def test_what_was_perhaps_received_before_a_crash_has_a_reason_when_it_goes_else
     config = set_up(project, A)
     down(project)
     begin(START)
-    leases_release(now=START + 2 * LEASE)
+    lapsed_leases_release(now=START + 2 * LEASE)
     change_url(config, ELSEWHERE)
     deliver_all(START + 2 * LEASE)
     rows = Notification.objects.filter(kind="alert.open").order_by("status").values_list("status", "reason")
