@@ -1,9 +1,9 @@
 """Builds the message that a channel sends for a notification: the alert's or event's document, and facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from types import MappingProxyType
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ObjectDoesNotExist
@@ -47,12 +47,13 @@ def messages_of(
     alerts: Mapping[str, Alert],
     settings: Iterable[NotificationSetting],
     now: datetime,
-    incidents: Mapping[str, IncidentMessage] = MappingProxyType({}),
-) -> dict[str, Message | ObjectDoesNotExist]:
-    """Build the messages of notifications at `now`. Return them by notification id, or the error.
+    incidents: Mapping[str, IncidentMessage],
+) -> dict[str, Message]:
+    """Build the messages of notifications at `now`, by notification id.
 
-    `alerts` are the alerts of the notifications by id, with their projects. `settings` are their notification
-    settings, if they still exist. `incidents` are what messages about incidents say, by notification id.
+    Messages whose alert, event or project was deleted are left out. `alerts` are the alerts by id, with their
+    projects. `settings` are the notification settings that still exist. `incidents` are what messages about
+    incidents say, by notification id.
     """
     shown = {
         notification.id: _shown(alerts[notification.alert_id], incidents.get(notification.id))
@@ -64,25 +65,17 @@ def messages_of(
     configs = {setting.config_id: setting.config for setting in settings}
     if others := {alert.config_id for alert in named.values()} - configs.keys():
         configs |= AlertConfig.objects.in_bulk(others)
-
-    def message_of(notification: Notification) -> Message | ObjectDoesNotExist:
+    messages: dict[str, Message] = {}
+    for notification in notifications:
         alert = shown.get(notification.id)
         if alert is not None and alert.id in rows:
-            config = configs.get(alert.config_id)
-            incident = incidents.get(notification.id)
-            if incident is None:
-                return _of_alert(notification, alert, rows[alert.id], config, now)
-            times = _times(incident.view.incident)
-            message = _of_alert(notification, alert, rows[alert.id], config, now, times=times)
-            return _of_incident(message, incident)
-        if notification.alert_id:
-            return Alert.DoesNotExist(f"the alert of notification {notification.id} is gone")
-        try:
-            return _of_event(notification)
-        except ObjectDoesNotExist as error:
-            return error
-
-    return {notification.id: message_of(notification) for notification in notifications}
+            config, incident = configs.get(alert.config_id), incidents.get(notification.id)
+            row = rows[alert.id]
+            messages[notification.id] = _of_alert(notification, alert, row, config, incident, now=now)
+        elif not notification.alert_id:
+            with suppress(ObjectDoesNotExist):
+                messages[notification.id] = _of_event(notification)
+    return messages
 
 
 def _times(incident: Incident) -> dict[str, str]:
@@ -143,21 +136,21 @@ def _of_alert(
     alert: Alert,
     row: AlertRow,
     config: AlertConfig | None,
-    now: datetime,
+    incident: IncidentMessage | None,
     *,
-    times: Mapping[str, str] = MappingProxyType({}),
+    now: datetime,
 ) -> Message:
-    """`config` is the configuration of the alert, if it still exists.
+    """Return the message about an alert, or about its incident.
 
-    `times` are the beginning and the end for people, if they differ from the alert's.
+    `row` is the alert as its document shows it. `config` is its configuration, if it still exists.
     """
     links, kind = _links(), MessageKind(notification.kind)
     document = present_alert(row, links, now=now)
     # A change of a configuration ends its alerts: it may be another since the alert.
     is_same = config is not None and (alert.resolved is None or config.updated < alert.resolved)
     view = config_view(config) if config and is_same else None
-    timed = {**document, **times}
-    return Message(
+    timed = document | _times(incident.view.incident) if incident else document
+    message = Message(
         delivery_id=notification.id,
         kind=kind,
         occurred_at=alert.resolved or alert.created,
@@ -173,6 +166,7 @@ def _of_alert(
         if config and config.deleted is None
         else None,
     )
+    return _of_incident(message, incident) if incident else message
 
 
 def _of_event(notification: Notification) -> Message:

@@ -70,7 +70,7 @@ def incident_mutes(notifications: Sequence[Notification], *, now: datetime) -> d
     return mutes
 
 
-def alerts_behind(notifications: Sequence[Notification]) -> Q:
+def alerts_deciding(notifications: Sequence[Notification]) -> Q:
     """The alerts on whose state the fate of notifications depends: theirs, and the open ones of incidents."""
     named = {notification.alert_id for notification in notifications if notification.alert_id}
     behind = Q(Among("id", named))
@@ -79,7 +79,7 @@ def alerts_behind(notifications: Sequence[Notification]) -> Q:
     return behind
 
 
-def in_place_of_leads(alerts: Collection[Alert], leads: Mapping[str, str]) -> dict[str, Alert]:
+def alerts_with_incident_state(alerts: Collection[Alert], leads: Mapping[str, str]) -> dict[str, Alert]:
     """The alerts by id; the first alert of an incident represents the incident.
 
     `leads` are the first alerts of incidents, by incident. The first alert is a copy: it is open while an

@@ -25,8 +25,8 @@ from alerting.selectors.fleet_units import alert_units, labels_of_a_part
 from alerting.services.notifications import (
     alert_row,
     notifications_insert,
-    schedule_end,
-    schedule_openings,
+    schedule_end_for_notified,
+    schedule_separate_openings,
     settings_of_configs,
 )
 from integrations.choices import MessageKind
@@ -55,7 +55,8 @@ def openings_schedule(*, alerts: Sequence[Alert]) -> None:
         for config_id, found in settings.items()
         if found[0].config.grouping == Grouping.TOPOLOGY.value
     }
-    schedule_openings(alerts=[alert for alert in alerts if alert.config_id not in waits], settings=settings)
+    separate = [alert for alert in alerts if alert.config_id not in waits]
+    schedule_separate_openings(alerts=separate, settings=settings)
     together: dict[tuple[str, str], list[Alert]] = {}
     for alert in alerts:
         if alert.config_id in waits:
@@ -195,7 +196,8 @@ def ends_schedule(*, alerts: Sequence[Alert], at: Mapping[str, datetime], kind: 
 
     `at` is the time of each end, by alert id. The ends are written already.
     """
-    schedule_end(ended={alert.id: at[alert.id] for alert in alerts if not alert.incident_id}, kind=kind)
+    separate = {alert.id: at[alert.id] for alert in alerts if not alert.incident_id}
+    schedule_end_for_notified(ended=separate, kind=kind)
     left: dict[str, Alert] = {alert.incident_id: alert for alert in alerts if alert.incident_id}
     if not left:
         return
@@ -227,7 +229,7 @@ def _end(incidents: Sequence[Incident], at: Mapping[str, datetime]) -> None:
     closed = set(closed_alerts.values_list("incident_id", flat=True))
     for kind in (MessageKind.CLOSE, MessageKind.CANCEL):
         of_kind = [row for row in incidents if (row.id in closed) == (kind is MessageKind.CLOSE)]
-        schedule_end(ended={row.lead_id: at[row.id] for row in of_kind}, kind=kind)
+        schedule_end_for_notified(ended={row.lead_id: at[row.id] for row in of_kind}, kind=kind)
 
 
 def incidents_ungroup(*, config: AlertConfig, now: datetime) -> None:

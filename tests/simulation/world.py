@@ -235,7 +235,7 @@ class SimulatedWorld:
             self._last_end.get((notification.destination, notification.subject), 0.0),
         )
         request = SimulatedRequest(
-            self._receivers[job.config["url"]], notification, worker, claimed, self.seconds, ready
+            self._receivers[job.channel_fields["url"]], notification, worker, claimed, self.seconds, ready
         )
         self._answer = (0.0, False, False)
         outcome = delivery.send(job, now=self.now)

@@ -23,7 +23,7 @@ from alerting.selectors.incidents import said_before
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import destinations_trim
-from alerting.services.leases import leases_release
+from alerting.services.leases import lapsed_leases_release
 from alerting.services.purge import alerts_trim
 from alerting.services.windows import window_create
 from integrations.channels import opsgenie, pagerduty, splunk_on_call
@@ -523,7 +523,7 @@ def crash(now: datetime) -> None:
     """A worker dies after it has begun attempts; its leases are taken over."""
     held = begin(now)
     if held:
-        leases_release(now=now, absent={1})
+        lapsed_leases_release(now=now, absent={1})
 
 
 def run(project: Project, config: AlertConfig, outside: Outside, draw: Random) -> datetime:
