@@ -414,7 +414,7 @@ ANSWERS = [Outcome(DeliveryStatus.DELIVERED, None, 7)] * 3 + [
 
 
 def crash(now: datetime) -> None:
-    """A worker dies after it has begun attempts; its leases are taken over."""
+    """Let a worker die after it has begun attempts, and release its leases."""
     held = begin(now)
     if held:
         leases_release(now=now, absent={1})
@@ -537,7 +537,7 @@ def killed(number: int, step: Callable[[], object]) -> bool:
 
 
 def outage(project: Project, kill: Callable[[Callable[[], object]], object]) -> None:
-    """An outage of which each step is killed once, and made again."""
+    """An outage in which each step is killed once and repeated."""
     steps: Sequence[tuple[datetime, Callable[[datetime], object]]] = (
         (START, evaluate),
         (START + WAIT, deliver_all),
