@@ -183,9 +183,9 @@ class Agent(models.Model):
     )
     created = models.DateTimeField()
     last_report = models.DateTimeField()
-    down = models.BooleanField(default=False, help_text="The agent is silent.")
+    down = models.BooleanField(default=False, help_text="The agent has a heartbeat timeout.")
     returned = models.DateTimeField(
-        null=True, help_text="When the agent last reported again after a silence."
+        null=True, help_text="When the agent last reported again after a heartbeat timeout."
     )
 
     class Meta:

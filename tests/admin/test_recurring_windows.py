@@ -96,7 +96,7 @@ def test_targets_are_typed(
         ({"hosts": "x" * 1001, "alertTypeNames": ["HOST"]}, "must have 1 to 1000 characters"),
         ({"matchers": "REPLICA_SET_NAME rs0", "alertTypeNames": ["HOST"]}, "Write a field, an operator"),
         ({"matchers": "SHARD_NAME EQUALS rs0", "alertTypeNames": ["HOST"]}, "is not a field of HOST alerts"),
-        ({"matchers": "SHARDS EQUALS rs0", "alertTypeNames": ["HOST"]}, "must be one of the allowed values"),
+        ({"matchers": "SHARDS EQUALS rs0", "alertTypeNames": ["HOST"]}, "must be one of HOSTNAME"),
     ],
     ids=str,
 )

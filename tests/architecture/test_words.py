@@ -1,4 +1,4 @@
-"""Rewritten documents and modules use the words of the glossary: `words.toml` lists the old words."""
+"""Documents, modules and tests use the words of the glossary: `words.toml` lists the old words."""
 
 import ast
 import io
@@ -24,15 +24,17 @@ OLD = re.compile(
     re.IGNORECASE,
 )
 CODE = re.compile(r"^( *)```.*?^ *```$|````.*?````|`[^`]*`|\]\([^)]*\)|<[^>\n]+>", re.MULTILINE | re.DOTALL)
+NO_PROSE = {".gz", ".json", ".txt"}
 COMMENT = re.compile(r"^[ \t]*#(.*)$|\{#(.*?)#\}", re.MULTILINE)
 
 
 def files() -> list[Path]:
-    """Every file of `paths`, sorted, without text files, which quote others."""
+    """Every file of `paths` without `except`, sorted; without data files and texts, which quote others."""
     named = [ROOT / path for path in RULES["paths"]]
     found = [file for path in named for file in (path.rglob("*") if path.is_dir() else [path])]
-    written = (file for file in found if file.suffix != ".txt" and "__pycache__" not in file.parts)
-    return sorted(file for file in written if file.is_file())
+    written = (file for file in found if file.suffix not in NO_PROSE and "__pycache__" not in file.parts)
+    excepted = tuple(ROOT / path for path in RULES["except"])
+    return sorted(file for file in written if file.is_file() and not any(map(file.is_relative_to, excepted)))
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:
@@ -47,7 +49,7 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
                 yield token.start[0], token.string
     else:
         for match in COMMENT.finditer(text):
-            yield text.count("\n", 0, match.start()) + 1, match[1] or match[2]
+            yield text.count("\n", 0, match.start()) + 1, match[1] or match[2] or ""
 
 
 def docstrings(text: str) -> Iterator[tuple[int, str]]:
@@ -86,7 +88,7 @@ def test_it_uses_no_old_word(path: Path) -> None:
 
 
 def test_every_path_exists() -> None:
-    assert [path for path in RULES["paths"] if not (ROOT / path).exists()] == []
+    assert [path for path in (*RULES["paths"], *RULES["except"]) if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize(

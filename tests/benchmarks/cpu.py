@@ -12,7 +12,7 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(roots: Iterable[int]) -> float:
-    """Seconds that processes and all below them have run so far; those that have ended are left out."""
+    """The processor time of the running processes and their descendants, in seconds."""
     return sum(ticks(_stat(pid)) for root in roots for pid in (root, *descendants(root))) / _TICKS_PER_SECOND
 
 

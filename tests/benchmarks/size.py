@@ -1,11 +1,11 @@
-"""How large a run is, and what filling the installation made. Pure: both sides of the filling import it."""
+"""The size of a run, and the objects that the filling created. Pure: both sides of the filling import it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much there is; alerts, events and hosts are those of the measured project."""
+    """The number of objects. Alerts, events and hosts belong to the measured project."""
 
     projects: int
     hosts: int

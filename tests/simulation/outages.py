@@ -105,7 +105,7 @@ SHARD = of(shard="r0-shard0")
 CLUSTER = of(cluster="r0-cluster")
 REGION = of(agent="r0")
 LABELLED_REGION, OTHER_LABELLED_REGION = labelled_region("eu"), labelled_region("us")
-AGENTS = [LABELLED_REGION[first :][:50] for first in range(0, 250, 50)]
+AGENTS = [LABELLED_REGION[first:][:50] for first in range(0, 250, 50)]
 RACK = [host for number in range(3) for host in of(machine=f"r0-m{number}")]
 
 
@@ -190,17 +190,31 @@ SHAPES = (
             Shape(
                 "a labelled region, an agent every 5 s",
                 250,
-                [*((5 * number, hosts, False) for number, hosts in enumerate(AGENTS)), (600, LABELLED_REGION, True)],
+                [
+                    *((5 * number, hosts, False) for number, hosts in enumerate(AGENTS)),
+                    (600, LABELLED_REGION, True),
+                ],
                 "FUE",
             ),
             Shape(
                 "a labelled region, recovering agent by agent",
                 250,
-                [(0, LABELLED_REGION, False), *((600 + 60 * number, hosts, True) for number, hosts in enumerate(AGENTS))],
+                [
+                    (0, LABELLED_REGION, False),
+                    *((600 + 60 * number, hosts, True) for number, hosts in enumerate(AGENTS)),
+                ],
                 "FE",
             ),
-            Shape("two hosts in different labelled regions", 2, together([LABELLED_REGION[249], OTHER_LABELLED_REGION[249]]), "FFEE", 2),
-            Shape("two labelled regions", 500, together([*LABELLED_REGION, *OTHER_LABELLED_REGION]), "FFEE", 2),
+            Shape(
+                "two hosts in different labelled regions",
+                2,
+                together([LABELLED_REGION[249], OTHER_LABELLED_REGION[249]]),
+                "FFEE",
+                2,
+            ),
+            Shape(
+                "two labelled regions", 500, together([*LABELLED_REGION, *OTHER_LABELLED_REGION]), "FFEE", 2
+            ),
         )
     ),
 )

@@ -52,7 +52,7 @@ def lapse(times: int) -> None:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many attempts are made at most: a few, so that a test that gives up needs no hundred."""
+    """A low limit of attempts, so that a test that gives up needs no hundred attempts."""
     monkeypatch.setattr("alerting.delivery.LAPSES_AT_MOST", 3)
     return 3
 

@@ -295,7 +295,9 @@ def test_only_changes_that_matter_are_notified(
     assert not Notification.objects.filter(status="PENDING", part__isnull=False).exists()
 
 
-def test_a_root_that_recovered_is_notified_once(project: Project, config: AlertConfig, outside: Outside) -> None:
+def test_a_root_that_recovered_is_notified_once(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
     report(project, START - MINUTE, "db1", "db2", "db3", "db4", up=True)
     report(project, START, "db1")
     report(project, START + SECOND, "db2", "db3")
@@ -520,7 +522,7 @@ ANSWERS = [Outcome(DeliveryStatus.DELIVERED, None, 7)] * 3 + [
 
 
 def crash(now: datetime) -> None:
-    """A worker dies after it has begun attempts; its leases are taken over."""
+    """Let a worker die after it has begun attempts, and release its leases."""
     held = begin(now)
     if held:
         lapsed_leases_release(now=now, absent={1})
@@ -643,7 +645,7 @@ def killed(number: int, step: Callable[[], object]) -> bool:
 
 
 def outage(project: Project, kill: Callable[[Callable[[], object]], object]) -> None:
-    """An outage of which each step is killed once, and made again."""
+    """An outage in which each step is killed once and repeated."""
     steps: Sequence[tuple[datetime, Callable[[datetime], object]]] = (
         (START, evaluate),
         (START + WAIT, deliver_all),

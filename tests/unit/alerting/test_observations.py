@@ -142,7 +142,7 @@ def test_a_replica_set_without_members_is_gone_for_everything_about_it() -> None
             {"replicaSetName": "rs0", "clusterName": "c"},
             '["REPLICA_SET","rs0","c",null]',
         ),
-        # Its members may disagree on the shard, or tell it later.
+        # Its members can report different shards, or report the shard later.
         (
             Target.REPLICA_SET,
             {"replicaSetName": "rs0", "clusterName": "c", "shardName": "s0"},

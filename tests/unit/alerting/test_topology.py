@@ -221,7 +221,9 @@ PLACES = st.fixed_dictionaries(
 
 
 @given(st.lists(PLACES, min_size=1, max_size=12), st.data())
-def test_a_few_hosts_of_each_unit_decide_the_picture(drawn: list[dict[str, Any]], data: st.DataObject) -> None:
+def test_a_few_hosts_of_each_unit_decide_the_picture(
+    drawn: list[dict[str, Any]], data: st.DataObject
+) -> None:
     fleet = [units_of(facts, AGENT, {"region": facts.get("region", "none")}) for facts in drawn]
     whole = FleetUnits.of(fleet)
     units = sorted(whole.hosts, key=lambda unit: unit.key)
