@@ -29,12 +29,11 @@ COMMENT = re.compile(r"^[ \t]*#(.*)$|\{#(.*?)#\}", re.MULTILINE)
 
 
 def files() -> list[Path]:
-    """Every file of `paths` without `except`, sorted; without data files and texts, which quote others."""
+    """Every file of `paths`, sorted, without data files and texts, which quote others."""
     named = [ROOT / path for path in RULES["paths"]]
     found = [file for path in named for file in (path.rglob("*") if path.is_dir() else [path])]
     written = (file for file in found if file.suffix not in NO_PROSE and "__pycache__" not in file.parts)
-    excepted = tuple(ROOT / path for path in RULES["except"])
-    return sorted(file for file in written if file.is_file() and not any(map(file.is_relative_to, excepted)))
+    return sorted(file for file in written if file.is_file())
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:
@@ -88,7 +87,7 @@ def test_it_uses_no_old_word(path: Path) -> None:
 
 
 def test_every_path_exists() -> None:
-    assert [path for path in (*RULES["paths"], *RULES["except"]) if not (ROOT / path).exists()] == []
+    assert [path for path in RULES["paths"] if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize(

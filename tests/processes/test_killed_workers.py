@@ -43,7 +43,7 @@ _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class Workers:
-    """One worker at a time next to the platform's own, which stands still: the one it starts is killed."""
+    """Starts and kills a worker at a time. The worker of the platform is suspended."""
 
     def __init__(self, platform: RunningPlatform) -> None:
         self._platform = platform
@@ -57,13 +57,13 @@ class Workers:
             self._process = subprocess.Popen(command, env=self._platform.environment, cwd=ROOT, stderr=log)
 
     def kill(self) -> None:
-        """SIGKILL, wherever it stands."""
+        """Send SIGKILL, whatever the worker is doing."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
 
     def stop(self) -> subprocess.Popen[bytes]:
-        """The present one stands still, and the next one starts; the caller ends it."""
+        """Suspend the present worker and start the next; the caller ends the suspended worker."""
         assert self._process is not None
         stopped = self._process
         stopped.send_signal(signal.SIGSTOP)
@@ -88,7 +88,7 @@ class Workers:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[RunningSite]:
-    """A platform whose own worker stands still."""
+    """A platform whose own worker is suspended."""
     with ExitStack() as stack:
         mail_server = stack.enter_context(MailReceiver().running())
         platform = stack.enter_context(
@@ -106,7 +106,7 @@ def site() -> Iterator[RunningSite]:
 
 @pytest.fixture(scope="module")
 def workers(site: RunningSite) -> Iterator[Workers]:
-    """Those that are killed."""
+    """The workers that the tests kill."""
     made = Workers(site.platform)
     made.start()
     yield made
@@ -122,7 +122,7 @@ def scenario(site: RunningSite) -> Iterator[Scenario]:
 
 @contextmanager
 def _standing_still(site: RunningSite, pid: int) -> Iterator[None]:
-    """The process stands still and has nothing in progress."""
+    """The process is suspended and has nothing in progress."""
 
     def is_still() -> bool:
         os.kill(pid, signal.SIGSTOP)
@@ -191,7 +191,7 @@ def _waiting_for(table: str, mode: str, work: str, hold: Hold) -> Callable[[], b
 
 
 def _recording(hold: Hold) -> Callable[[], bool]:
-    """The receiver has it, and so far the outcome is written in a transaction that has not ended."""
+    """The receiver has the message, and the transaction that writes the outcome has not ended yet."""
     is_there = _waiting_for("alerting_notificationattempt", "SHARE", _CLAIMED, hold)
     return lambda: bool(hold.receiver.requests) and is_there()
 
@@ -350,7 +350,7 @@ def _replace(workers: Workers, draw: Random) -> None:
 
 @pytest.fixture
 def held(scenario: Scenario) -> Iterator[Scenario]:
-    """Its receiver has a webhook and answers it when the test ends; those that come later at once."""
+    """The receiver answers a webhook only when the test ends, and later webhooks immediately."""
     released = threading.Event()
 
     def hold(handler: BaseHTTPRequestHandler) -> None:
