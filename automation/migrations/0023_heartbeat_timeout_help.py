@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('automation', '0020_host_labels'),
+        ('automation', '0022_hosts_with_labels'),
     ]
 
     operations = [
