@@ -291,8 +291,8 @@ def deciding_units(
 ) -> dict[FleetUnit, int]:
     """The units that a picture can depend on, and how many hosts of each decide what it shows.
 
-    `affected` are the affected hosts, of each the units that it belongs to. A host more than are affected
-    tells that a unit is not wholly affected. `roots` were said: each is compared with a unit that is. Of the
+    `affected` are the affected hosts, of each the units that it belongs to. A unit with one host more than
+    are affected is not wholly affected. `roots` were said: each is compared with a unit that is. Of the
     labels, the most frequent are considered.
     """
     counts = Counter(unit for units in affected for unit in units)
@@ -361,7 +361,7 @@ def _largest(affected: AbstractSet[int], fleet: FleetUnits) -> FleetUnit | None:
 
 
 def change_matters(said: Picture, now: Picture) -> bool:
-    """Whether a change since the last message is worth a message: of the root, or twice as many open alerts."""
+    """Whether a change is worth a message: the root has changed, or the number of open alerts has doubled."""
     return now.root != said.root or now.members >= 2 * max(said.members, 1)
 
 

@@ -5,11 +5,11 @@ The statements use indexes. What they read grows with the number of open alerts,
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from django.db import connection
 
-from accesslist.models import Project
 from alerting.models import Alert
 from alerting.rules.topology import (
     LARGEST_SHARE,
@@ -62,22 +62,30 @@ SELECT found.id
        ) AS found
  WHERE unit.kind = '{kind}'
 """
+# With the LIMIT, PostgreSQL looks up each host by its id. It expects more hosts than there are.
 _FACTS = """
-SELECT host.id, host.hostname, host.port, host.replica_set_name, host.cluster_name, host.shard_name,
-       host.labels, agent.agent_type, agent.hostname
+SELECT found.id, facts.*
   FROM ({found}) AS found
-  JOIN automation_host AS host ON host.id = found.id
-  LEFT JOIN automation_agent AS agent ON agent.id = host.reported_by_id
+ CROSS JOIN LATERAL (
+       SELECT host.hostname, host.port, host.replica_set_name, host.cluster_name, host.shard_name,
+              host.labels, agent.agent_type, agent.hostname
+         FROM automation_host AS host LEFT JOIN automation_agent AS agent ON agent.id = host.reported_by_id
+        WHERE host.id = found.id
+        LIMIT 1
+       ) AS facts
 """
 _OF_A_PART = """
 SELECT label.name, label.value
-  FROM unnest(%(names)s::text[], %(values)s::text[]) AS label (name, value)
- WHERE (SELECT count(*) FROM (
-           SELECT FROM automation_host AS host
-            WHERE host.group_id = %(group)s AND host.deleted IS NULL
-              AND host.labels @> jsonb_build_object(label.name, label.value)
-            LIMIT %(most)s + 1
-        ) AS labelled) <= %(most)s
+  FROM (SELECT floor(host_count * %(share)s) FROM accesslist_project WHERE id = %(group)s) AS largest (part),
+       unnest(%(names)s::text[], %(values)s::text[]) AS label (name, value)
+ WHERE largest.part >= (
+       SELECT count(*) FROM (
+              SELECT FROM automation_host AS host
+               WHERE host.group_id = %(group)s AND host.deleted IS NULL
+                 AND host.labels @> jsonb_build_object(label.name, label.value)
+               LIMIT largest.part + 1
+              ) AS labelled
+       )
 """
 _FACT_NAMES = ("hostname", "port", "replicaSetName", "clusterName", "shardName")
 
@@ -85,38 +93,42 @@ _FACT_NAMES = ("hostname", "port", "replicaSetName", "clusterName", "shardName")
 def alert_units(alerts: Collection[Alert]) -> dict[str, frozenset[FleetUnit]]:
     """The units that alerts concern, by alert id; one query, however many alerts."""
     host_ids = {alert.facts["hostId"] for alert in alerts if alert.facts.get("hostId")}
-    hosts = Host.objects.filter(Among("id", host_ids)).select_related("reported_by") if host_ids else ()
-    known = {host.id: host for host in hosts}
-    return {alert.id: named_units(alert, known.get(alert.facts.get("hostId") or "")) for alert in alerts}
+    columns = ("id", "labels", "reported_by__agent_type", "reported_by__hostname")
+    hosts = Host.objects.filter(Among("id", host_ids)).values_list(*columns) if host_ids else ()
+    known = {
+        host_id: (agent_name(kind, agent) if kind else None, labels or {})
+        for host_id, labels, kind, agent in hosts
+    }
+    nothing: tuple[None, dict[str, str]] = None, {}
+    return {
+        alert.id: named_units(alert, *known.get(alert.facts.get("hostId") or "", nothing)) for alert in alerts
+    }
 
 
-def named_units(alert: Alert, host: Host | None = None) -> frozenset[FleetUnit]:
-    """The units that an alert names, and those of its host."""
-    facts, agent = alert.facts, None
+def named_units(
+    alert: Alert, agent: str | None = None, labels: Mapping[str, str] = MappingProxyType({})
+) -> frozenset[FleetUnit]:
+    """The units that an alert names, and the units of its host's agent and labels."""
+    facts = alert.facts
     if facts.get("sourceTypeName") and facts.get("hostname"):
         agent = agent_name(facts["sourceTypeName"], facts["hostname"])
-    elif host and host.reported_by:
-        agent = agent_name(host.reported_by.agent_type, host.reported_by.hostname)
-    return units_of(facts, agent, (host and host.labels) or {})
+    return units_of(facts, agent, labels)
 
 
 def labels_of_a_part(group_id: str, labels: Collection[FleetUnit]) -> frozenset[FleetUnit]:
     """The labels that at most a part of the project's hosts have: `LARGEST_SHARE`."""
     if not labels:
         return frozenset()
-    hosts = Project.objects.values_list("host_count", flat=True).get(id=group_id)
-    most = int(hosts * LARGEST_SHARE)
-    parts = [name_parts(label) for label in labels]
-    parameters = {
+    parts = {name_parts(label): label for label in labels}
+    parameters: dict[str, Any] = {
         "group": group_id,
         "names": [name for name, _ in parts],
         "values": [value for _, value in parts],
-        "most": most,
+        "share": LARGEST_SHARE,
     }
     with connection.cursor() as cursor:
         cursor.execute(_OF_A_PART, parameters)
-        of_a_part = set(cursor.fetchall())
-    return frozenset(label for label, part in zip(labels, parts, strict=True) if part in of_a_part)
+        return frozenset(parts[part] for part in cursor.fetchall())
 
 
 def fleet_around(

@@ -75,9 +75,14 @@ class Workers:
         assert self._process is not None
         before = self._process
         self.start()
-        name = f"{socket.gethostname()}:{self._process.pid}"
-        eventually(lambda: name in site.workers(), SECONDS, message="the next worker is seen")
+        self.wait_seen(site)
         return before
+
+    def wait_seen(self, site: RunningSite) -> None:
+        """Until the present one works."""
+        assert self._process is not None
+        name = f"{socket.gethostname()}:{self._process.pid}"
+        eventually(lambda: name in site.workers(), SECONDS, message="the worker is seen")
 
     def end(self) -> None:
         """The last one ends in peace."""
@@ -288,9 +293,10 @@ def test_an_event_of_an_organization_is_notified_once_whatever_worker_is_killed(
 
 # --- an outage ------------------------------------------------------------------------------------
 
-OUTAGES = 25 if LONG else 1
-HOSTS, IN_A_REPORT = 30, 6
-KILLS_WHILE_SENDING = 2
+OUTAGES = 10 if LONG else 1
+HOSTS, IN_A_REPORT = 30, 10
+LONGEST_LIFE = 0.5
+"""Seconds from when a worker is seen until it is killed; evaluating a report takes a tenth of that."""
 GROUPED = {"eventTypeName": "HOST_DOWN", "grouping": "TOPOLOGY", "groupWaitSec": 1}
 
 
@@ -303,13 +309,14 @@ def test_an_outage_is_one_message_and_one_end_whenever_workers_are_killed(
         scenario = Scenario(site, receiver, GROUPED)
         for part in _cluster(reachable=True):
             scenario.send(hosts=part)
+        eventually(site.is_idle, SECONDS, message="the configuration knows the cluster")
         for kind, label, reachable in (("alert.open", "OPEN", False), ("alert.close", "CLOSED", True)):
             for part in _cluster(reachable=reachable):
                 scenario.send(hosts=part)
-                if draw.random() < 0.5:
-                    _replace(workers, draw)
-            for _ in range(KILLS_WHILE_SENDING):
-                _replace(workers, draw)
+                if draw.random() < 0.3:
+                    _replace(site, workers, draw)
+            for _ in range(draw.randint(1, 2)):
+                _replace(site, workers, draw)
             _eventually_notified(site, scenario, kind, label)
         alerts = scenario.alerts()
         assert [alert["status"] for alert in alerts] == ["CLOSED"] * HOSTS
@@ -338,9 +345,10 @@ def _cluster(*, reachable: bool) -> Iterator[list[dict[str, Any]]]:
         ]
 
 
-def _replace(workers: Workers, draw: Random) -> None:
+def _replace(site: RunningSite, workers: Workers, draw: Random) -> None:
     """At a random moment of its work a worker gets SIGKILL, and the next begins."""
-    time.sleep(draw.uniform(0, 1.5))
+    workers.wait_seen(site)
+    time.sleep(draw.uniform(0, LONGEST_LIFE))
     workers.kill()
     workers.start()
 

@@ -5,10 +5,9 @@ The table of docs/grouping.md has a row for each.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from types import MappingProxyType
 from typing import Any
 
 from django.db.models import Min
@@ -45,7 +44,7 @@ class SimulatedHost:
     replica_set: str | None = None
     shard: str | None = None
     cluster: str | None = None
-    labels: Mapping[str, str] = MappingProxyType({})
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def region(name: str) -> Iterator[SimulatedHost]:
@@ -118,7 +117,7 @@ class Shape:
     steps: Sequence[Step]
     messages: str
     incidents: int = 1
-    fleet: Sequence[SimulatedHost] = FLEET
+    fleet: Sequence[SimulatedHost] = field(default_factory=lambda: FLEET)
 
     @property
     def row(self) -> str:
@@ -195,15 +194,6 @@ SHAPES = (
                     (600, LABELLED_REGION, True),
                 ],
                 "FUE",
-            ),
-            Shape(
-                "a labelled region, recovering agent by agent",
-                250,
-                [
-                    (0, LABELLED_REGION, False),
-                    *((600 + 60 * number, hosts, True) for number, hosts in enumerate(AGENTS)),
-                ],
-                "FE",
             ),
             Shape(
                 "two hosts in different labelled regions",

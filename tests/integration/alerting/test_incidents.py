@@ -396,7 +396,7 @@ def test_the_last_of_all_other_messages_counts_as_said(
 ) -> None:
     report(project, START, "db1", "db2")
     first = Notification.objects.get(alert_id=Incident.objects.get().lead_id)
-    messages = [
+    messages: list[tuple[int, datetime | None, int | None, str | None]] = [
         (7, START, 1, "FIRST"),
         (8, START + MINUTE, 2, "CLUSTER:c"),
         (9, START + MINUTE, 3, "AGENT:a"),
@@ -405,10 +405,9 @@ def test_the_last_of_all_other_messages_counts_as_said(
         (11, START + 2 * MINUTE, None, None),
     ]
     rows = [copy(first) for _ in messages]
-    for row, (row.sequence, row.first_attempt, row.said_members, row.said_root) in zip(
-        rows, messages, strict=True
-    ):
-        row.id = new_id()
+    for row, (sequence, attempted, alerts, root) in zip(rows, messages, strict=True):
+        row.id, row.sequence, row.first_attempt = new_id(), sequence, attempted
+        row.said_members, row.said_root = alerts, root
     Notification.objects.bulk_create(rows)
     last, before = Picture(3, "AGENT:a"), Picture(2, "CLUSTER:c")
     said = said_before([first, *rows])

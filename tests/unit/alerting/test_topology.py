@@ -1,5 +1,6 @@
 """Which alerts are one outage, what its root is, and which changes matter."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -75,7 +76,7 @@ def test_an_agent_relates_what_opens_together(waits: int, joined: str | None) ->
     assert grouped([late], [incident(opening(1))], wait=WAIT)[0][0] == joined
 
 
-def labelled(number: int, at: datetime = START, **labels: str) -> Opening:
+def labelled(number: int, labels: Mapping[str, str], at: datetime = START) -> Opening:
     """An alert on a host with labels; each host has an agent of its own."""
     units = units_of({"hostname": f"db{number}", "port": 27017}, f"MONITORING mon{number}", labels)
     return Opening(f"alert{number}", units, at)
@@ -86,26 +87,27 @@ EU, ENV = FleetUnit(UnitKind.LABEL, "region=eu"), FleetUnit(UnitKind.LABEL, "env
 
 @each("waits, joined", [(1, "incident"), (2, None)], ids=["within the wait", "after it"])
 def test_a_label_relates_what_opens_together(waits: int, joined: str | None) -> None:
-    first, late = labelled(1, region="eu"), labelled(2, START + waits * WAIT, region="eu")
+    eu = {"region": "eu"}
+    first, late = labelled(1, eu), labelled(2, eu, START + waits * WAIT)
     assert grouped([late], [incident(first)], wait=WAIT, labels={EU})[0][0] == joined
     assert grouped([late], [incident(first)], wait=WAIT)[0][0] is None
 
 
 def test_only_labels_that_relate_something_are_compared() -> None:
     alike = {"env": "production", "region": "eu"}
-    first, second, other = labelled(1, **alike), labelled(2, **alike), labelled(3, env="production")
+    first, second, other = labelled(1, alike), labelled(2, alike), labelled(3, {"env": "production"})
     assert deciding_labels([first], [], wait=WAIT) == []
     assert deciding_labels([first, second, other], [], wait=WAIT) == [ENV, EU]
     assert deciding_labels([other], [incident(first)], wait=WAIT) == [ENV]
-    late = labelled(4, START + 2 * WAIT, **alike)
+    late = labelled(4, alike, START + 2 * WAIT)
     assert deciding_labels([late], [incident(first)], wait=WAIT) == []
     same_host = Opening("alert5", first.units, START)
     assert deciding_labels([first, same_host], [], wait=WAIT) == []
 
 
 def test_few_labels_are_compared_the_most_frequent_first() -> None:
-    many = {f"label{number:02}": "a" for number in range(16)}
-    openings = [labelled(1, **many, region="eu"), labelled(2, **many, region="eu"), labelled(3, region="eu")]
+    many = {**{f"label{number:02}": "a" for number in range(16)}, "region": "eu"}
+    openings = [labelled(1, many), labelled(2, many), labelled(3, {"region": "eu"})]
     found = deciding_labels(openings, [], wait=WAIT)
     assert (len(found), found[0]) == (16, EU)
 
@@ -179,11 +181,11 @@ def test_the_root_is_the_largest_thing_that_is_wholly_down(numbers: tuple[int, .
 
 
 def test_a_label_is_a_root_that_comes_after_an_agent_with_the_same_hosts() -> None:
-    labels = [labelled(number, region="eu").units for number in (1, 2)]
+    labels = [labelled(number, {"region": "eu"}).units for number in (1, 2)]
     one_agent = [host(number) | {EU} for number in (1, 2)]
     shown = [
         picture(covered(1, 2), FleetUnits.of(fleet), said=None, first_is_open=True).root
-        for fleet in (labels, one_agent, [*labels, labelled(3, region="eu").units])
+        for fleet in (labels, one_agent, [*labels, labelled(3, {"region": "eu"}).units])
     ]
     assert shown == [EU.key, f"AGENT:{AGENT}", FIRST]
 
@@ -280,11 +282,13 @@ def test_an_incident_keeps_its_largest_units() -> None:
 
 
 def test_an_incident_keeps_its_earliest_and_most_frequent_labels() -> None:
-    first = [labelled(number, region="eu", asset=str(number)) for number in range(50)]
+    first = [labelled(number, {"region": "eu", "asset": str(number)}) for number in range(50)]
     kept = kept_units([], first)
     assert kept[0] == "LABEL:region=eu"
     for start in range(50, 1_000, 50):
-        kept = kept_units(kept, [labelled(number, asset=str(number)) for number in range(start, start + 50)])
+        kept = kept_units(
+            kept, [labelled(number, {"asset": str(number)}) for number in range(start, start + 50)]
+        )
     labels = [key for key in kept if key.startswith("LABEL:")]
     assert (len(labels), labels[0]) == (100, "LABEL:region=eu")
     assert f"AGENT:{AGENT}" in kept
