@@ -183,6 +183,7 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
     alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
     alerts = Alert.objects.select_related("group").filter(alerts_behind(claims))
     locked = list(alerts.select_for_update(no_key=True, of=("self",)).order_by("id"))
+    said = said_before(claims)
     facts = _Facts(
         alerts=in_place_of_leads(locked, leads_of(claims)),
         settings=settings_of(claims),
@@ -190,8 +191,8 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claims),
         configs=destination_configs({claim.destination for claim in claims if claim.destination}),
-        incidents=incident_views(incidents_of(claims), locked),
-        said=said_before(claims),
+        incidents=incident_views(incidents_of(claims), locked, said.values()),
+        said=said,
     )
     attempts: list[_Attempt] = []
     addressed: list[tuple[Notification, NamedDestination]] = []

@@ -5,7 +5,7 @@ the hosts of an agent. Alerts that concern the same unit are related.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -91,6 +91,23 @@ _SEPARATOR = "\x1f"
 
 def _within(name: str, cluster: str) -> str:
     return f"{name}{_SEPARATOR}{cluster}" if cluster else name
+
+
+def name_parts(unit: FleetUnit) -> tuple[str, str]:
+    """The two parts of a unit's name: hostname and port, name and cluster, or type and hostname of an agent.
+
+    The second is empty for the other kinds, and outside a cluster.
+    """
+    match unit.kind:
+        case UnitKind.HOST:
+            name, _, port = unit.name.rpartition(":")
+            return name, port
+        case UnitKind.AGENT:
+            agent_type, _, hostname = unit.name.partition(" ")
+            return agent_type, hostname
+        case _:
+            name, _, cluster = unit.name.partition(_SEPARATOR)
+            return name, cluster
 
 
 def _name(text: str | None) -> str:
@@ -181,6 +198,11 @@ HEALED = ""
 """The root of an incident whose root has recovered while other alerts are open."""
 
 
+def root_unit(root: str) -> FleetUnit | None:
+    """The unit that is the root; None for the first alert, and if the root has recovered."""
+    return None if root in {FIRST, HEALED} else FleetUnit.of_key(root)
+
+
 @dataclass(frozen=True, slots=True)
 class FleetUnits:
     """The hosts of each unit of a project; hosts are numbers."""
@@ -198,6 +220,19 @@ class FleetUnits:
 
     def size(self, unit: FleetUnit) -> int:
         return len(self.hosts.get(unit, ()))
+
+
+def deciding_units(
+    affected: Collection[AbstractSet[FleetUnit]], roots: Iterable[FleetUnit] = ()
+) -> dict[FleetUnit, int]:
+    """The units that a picture can depend on, and how many hosts of each decide what it shows.
+
+    `affected` are the affected hosts, of each the units that it belongs to. A unit with one host more than
+    are affected is not wholly affected. `roots` were said: each is compared with a unit that is.
+    """
+    counts = Counter(unit for units in affected for unit in units)
+    enough = {unit: count + 1 for unit, count in counts.items() if count > 1}
+    return enough | dict.fromkeys(roots, len(affected) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +267,7 @@ def _root(
     *,
     first_is_open: bool,
 ) -> str:
-    if said and said.root not in {FIRST, HEALED}:
-        known = FleetUnit.of_key(said.root)
+    if said and (known := root_unit(said.root)):
         if largest and fleet.size(largest) > fleet.size(known):
             return largest.key
         lasts = not affected.isdisjoint(fleet.hosts.get(known, frozenset()))
@@ -287,8 +321,7 @@ _WORDS: Mapping[UnitKind, str] = {
 
 def root_words(root: str) -> str | None:
     """The root in words, `replica set rs0`; None for the first alert, and if the root has recovered."""
-    if root in {FIRST, HEALED}:
+    if (unit := root_unit(root)) is None:
         return None
-    unit = FleetUnit.of_key(root)
     name, _, cluster = unit.name.partition(_SEPARATOR)
     return f"{_WORDS[unit.kind]} {name}" + (f" of cluster {cluster}" if cluster else "")

@@ -14,7 +14,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from alerting.choices import AlertStatus, DropReason, Grouping, IncidentPart, NotificationStatus
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
 from alerting.rules.topology import OpenIncident, Opening, Picture, grouped, kept_units
-from alerting.selectors.incidents import alert_units
+from alerting.selectors.fleet_units import alert_units
 from alerting.services.notifications import (
     alert_row,
     notifications_insert,

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
@@ -17,6 +18,8 @@ from accesslist.models import Project
 from alerting.choices import DropReason, IncidentPart, WaitReason
 from alerting.evaluation import open_tracked
 from alerting.models import Alert, AlertConfig, Destination, Incident, Notification, NotificationSetting
+from alerting.rules.topology import Picture
+from alerting.selectors.incidents import said_before
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import destinations_trim
@@ -27,6 +30,7 @@ from integrations.channels import opsgenie, pagerduty, splunk_on_call
 from integrations.choices import ENDS, DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
+from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, UserFactory
@@ -308,6 +312,32 @@ def test_notified_people_get_updates_and_the_end(project: Project, outside: Outs
     assert Counter(outside.said) == Counter(
         (f"{name}@example.com", kind) for name in ("ada", "bob") for kind in ("OPEN", "UPDATE", "CLOSE")
     )
+
+
+def test_the_last_of_all_other_messages_counts_as_said(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
+    report(project, START, "db1", "db2")
+    first = Notification.objects.get(alert_id=Incident.objects.get().lead_id)
+    messages: list[tuple[int, datetime | None, int | None, str | None]] = [
+        (7, START, 1, "FIRST"),
+        (8, START + MINUTE, 2, "CLUSTER:c"),
+        (9, START + MINUTE, 3, "AGENT:a"),
+        (9, START + MINUTE, 3, "AGENT:a"),
+        (10, None, 4, "MACHINE:m"),
+        (11, START + 2 * MINUTE, None, None),
+    ]
+    rows = [copy(first) for _ in messages]
+    for row, (sequence, attempted, alerts, root) in zip(rows, messages, strict=True):
+        row.id, row.sequence, row.first_attempt = new_id(), sequence, attempted
+        row.said_members, row.said_root = alerts, root
+    Notification.objects.bulk_create(rows)
+    last, before = Picture(3, "AGENT:a"), Picture(2, "CLUSTER:c")
+    said = said_before([first, *rows])
+    assert [said[row.id] for row in (first, *rows)] == [last, last, last, before, before, last, last]
+    assert said_before([first])[first.id] == last
+    Notification.objects.filter(id__in=[row.id for row in rows]).delete()
+    assert said_before([first])[first.id] is None
 
 
 # --- what must not be lost ------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Which alerts are one outage, what its root is, and which changes matter."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from alerting.rules.topology import (
     UnitKind,
     change_that_matters,
     covered_unit,
+    deciding_units,
     grouped,
     kept_units,
     picture,
@@ -160,6 +162,39 @@ def test_a_first_alert_that_ended_is_the_root_no_more() -> None:
     said = Picture(2, FIRST)
     assert root(2, said=said, first_is_open=False) == HEALED
     assert root(2, 4, said=Picture(1, HEALED), first_is_open=False) == HEALED
+
+
+PLACES = st.fixed_dictionaries(
+    {"hostname": st.sampled_from(["db0", "db1", "db2", "db3"]), "port": st.integers(1, 3)},
+    optional={
+        "replicaSetName": st.sampled_from(["rs0", "rs1"]),
+        "clusterName": st.sampled_from(["c0", "c1"]),
+        "shardName": st.sampled_from(["s0", "s1"]),
+    },
+)
+
+
+@given(st.lists(PLACES, min_size=1, max_size=12), st.data())
+def test_a_few_hosts_of_each_unit_decide_the_picture(
+    drawn: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    fleet = [units_of(facts, AGENT) for facts in drawn]
+    whole = FleetUnits.of(fleet)
+    units = sorted(whole.hosts, key=lambda unit: unit.key)
+    about = data.draw(st.lists(st.sampled_from(units)))
+    root = data.draw(st.sampled_from([FIRST, HEALED, *(unit.key for unit in units)]))
+    said = Picture(data.draw(st.integers(1, 9)), root)
+    affected = {number for unit in about for number in whole.hosts[unit]}
+    roots = [FleetUnit.of_key(root)] if root not in {FIRST, HEALED} else []
+    enough = deciding_units([fleet[number] for number in affected], roots)
+    read = affected | {
+        number for unit, most in enough.items() for number in sorted(whole.hosts[unit], reverse=True)[:most]
+    }
+    part = FleetUnits.of([fleet[number] for number in sorted(read)])
+    for before in (None, said):
+        assert picture(about, part, said=before, first_is_open=True) == picture(
+            about, whole, said=before, first_is_open=True
+        )
 
 
 CHANGES = {
