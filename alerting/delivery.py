@@ -126,22 +126,17 @@ def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
             for notification in claims:
                 yield from decide([notification], now=now)
             return
-        begun = _fail_undecided(claims[0], error, now)
+        begun = _begin([_undecided(claims[0], error)], now)
     for job, attempts, first_attempt in begun:
         # Only after the commit: without it, the notifications are decided on again as they were.
         job.notification.attempts, job.notification.first_attempt = attempts, first_attempt
         yield job
 
 
-_Begun = tuple[Job, int, datetime]
-"""A job whose attempt has begun, the number of the attempt, and the time of the first attempt."""
-
-
-@transaction.atomic
-def _fail_undecided(notification: Notification, error: Exception, now: datetime) -> list[_Begun]:
+def _undecided(notification: Notification, error: Exception) -> Job:
     logger.error("notification %s cannot be decided on", notification.id, exc_info=error)
-    failed = Outcome(DeliveryStatus.RETRY, f"the notification cannot be processed: {type(error).__name__}", 0)
-    return _begin([Job(notification, {}, failed)], now)
+    reason = f"the notification cannot be processed: {type(error).__name__}"
+    return Job(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +186,14 @@ class _Decided:
 
 
 @transaction.atomic
-def _decide(claims: Sequence[Notification], now: datetime) -> list[_Begun]:
+def _decide(claims: Sequence[Notification], now: datetime) -> list[tuple[Job, int, datetime]]:
     """Write all decisions, and return the attempts to make."""
     facts = _lock_and_read(claims, now)
     decided = _Decided()
     for notification in claims:
         _decide_one(notification, facts, decided, now)
+    _address(decided, now)
     to_send = decided.to_send
-    _address(decided.to_address, [notification.destination for notification in to_send], now)
     incidents = incident_messages(to_send, facts.incidents, facts.said)
     messages = messages_of(
         to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=incidents
@@ -206,7 +201,7 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[_Begun]:
     jobs = [_job(notification, facts, messages.get(notification.id)) for notification in to_send]
     begun = _begin([*decided.failed, *jobs], now)
     sent = {job.notification.id for job, _, _ in begun if isinstance(job.content, Message)}
-    said_keep({name: said.picture for name, said in incidents.items() if name in sent})
+    said_keep({row_id: said.picture for row_id, said in incidents.items() if row_id in sent})
     return begun
 
 
@@ -259,7 +254,7 @@ def _decide_one(notification: Notification, facts: _Facts, decided: _Decided, no
         case DeliveryStep.PUT_OFF, _:
             _postpone(notification, verdict)
         case DeliveryStep.GIVE_UP, _:
-            _give_up(notification, verdict, alert, now)
+            _give_up(notification, verdict.reason, alert, now)
 
 
 def _due(notification: Notification, named: _Named, facts: _Facts) -> DueNotification:
@@ -297,6 +292,7 @@ def _named_destination(notification: Notification, facts: _Facts) -> _Named:
         return None
     if is_fixed and notification.destination:
         return Outcome(DeliveryStatus.FAILED, DropReason.SECRETS_GONE.value, 0)
+    # Notifications with the same key have the same credentials.
     key = (
         notification.setting_id,
         notification.type_name,
@@ -340,30 +336,28 @@ def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
     )
 
 
-def _give_up(
-    notification: Notification, verdict: DeliveryVerdict, alert: Alert | None, now: datetime
-) -> None:
+def _give_up(notification: Notification, reason: str | None, alert: Alert | None, now: datetime) -> None:
     """Fail the notification; the next reminder of an open alert follows, as after any failure."""
     failed = NotificationStatus.FAILED.value
-    if leases_release_with([notification], status=failed, reason=verdict.reason) and alert:
+    if leases_release_with([notification], status=failed, reason=reason) and alert:
         schedule_follow_ups(ended=[(notification, alert)], now=now)
 
 
-def _address(
-    addressed: Sequence[tuple[Notification, NamedDestination]], tried: Sequence[str], now: datetime
-) -> None:
+def _address(decided: _Decided, now: datetime) -> None:
     """Address notifications to the destinations that their configurations name now.
 
     The next claim sends them. If the earlier destination perhaps received the message, its row fails and
     stays, so that it gets the end of the alert as well, and a new row goes to the new destination. All
-    destinations of the batch, including `tried`, are locked in one order, so two workers cannot deadlock.
+    destinations of the batch, also of `to_send`, are locked in one order, so two workers cannot deadlock.
     """
-    if not addressed:
+    if not decided.to_address:
         return
-    destinations_lock([*tried, *(destination.id for _, destination in addressed)])
-    destinations_keep([destination for _, destination in addressed], now=now)
+    named = [destination for _, destination in decided.to_address]
+    tried = [notification.destination for notification in decided.to_send]
+    destinations_lock([*tried, *(destination.id for destination in named)])
+    destinations_keep(named, now=now)
     moved: dict[tuple[str, str, str | None, bool], list[Notification]] = {}
-    for notification, destination in addressed:
+    for notification, destination in decided.to_address:
         shown = destination.credentials.shown[:LONGEST_RECIPIENT]
         moves = notification.destination not in {"", destination.id}
         if not (notification.perhaps_received and moves):
@@ -401,10 +395,12 @@ RETURNING id, attempts, first_attempt
 """
 
 
-def _begin(jobs: Sequence[Job], now: datetime) -> list[_Begun]:
+@transaction.atomic(savepoint=False)
+def _begin(jobs: Sequence[Job], now: datetime) -> list[tuple[Job, int, datetime]]:
     """Mark attempts as begun before anything is sent: after a crash they count as perhaps received.
 
-    Return the jobs whose lease is still valid; another worker has the others.
+    Return the jobs whose lease is still valid, each with the number of its attempt and the time of the first
+    attempt. Another worker has the others.
     """
     if not jobs:
         return []

@@ -60,10 +60,10 @@ def messages_of(
         for notification in notifications
         if notification.alert_id in alerts
     }
-    named = {alert.id: alert for alert in shown.values()}
-    rows = alert_rows(named) if named else {}
+    alert_ids = {alert.id for alert in shown.values()}
+    rows = alert_rows(alert_ids) if alert_ids else {}
     configs = {setting.config_id: setting.config for setting in settings}
-    if others := {alert.config_id for alert in named.values()} - configs.keys():
+    if others := {alert.config_id for alert in shown.values()} - configs.keys():
         configs |= AlertConfig.objects.in_bulk(others)
     messages: dict[str, Message] = {}
     for notification in notifications:
