@@ -21,7 +21,9 @@ from tests.benchmarks import (
     fleet,
     https_cost,
     memory,
+    noise_cost,
     notifications,
+    preview_cost,
     samples,
     signal_cost,
 )
@@ -43,6 +45,8 @@ ROWS: Mapping[str, Callable[[BenchmarkScene], list[Line]]] = {
     "deliveries": deliveries.measure,
     "documents": documents.measure,
     "dryRuns": dry_run_cost.measure,
+    "previews": preview_cost.measure,
+    "noise": noise_cost.measure,
     "memory": memory.measure,
 }
 _PACKAGES = (
