@@ -38,6 +38,7 @@ from alerting.rules.windows import WindowRule
 from alerting.selectors.config_views import config_view
 from alerting.selectors.notification_settings import filled, recipient_shown, type_of
 from alerting.selectors.recipient_addresses import addresses_of
+from alerting.selectors.subjects import Subjects, TargetFacts
 from alerting.selectors.windows import not_over
 from integrations.channels import CHANNELS
 from integrations.choices import OPEN_KINDS, ChannelType, MessageKind
@@ -118,7 +119,9 @@ def dry_run(
         windows = _windows(group_id, view.event_type.spec.category.value, start)
         reading = RecordReading(group_id, run, start, end, Budget(begun + _READING_SECONDS, clock))
         reading.read()
-        mutes = DryRunMutes(windows, view, start, end)
+        found: list[Found] = [*run.alerts, *run.events]
+        subjects = Subjects(windows, (TargetFacts(group_id, each.facts) for each in found))
+        mutes = DryRunMutes(windows, lambda facts: subjects.of(TargetFacts(group_id, facts)), start, end)
         deciding = _Messages(
             run, receivers, mutes, Budget(max(begun + SECONDS, clock() + _MESSAGE_SECONDS), clock)
         )
