@@ -7,7 +7,6 @@ from datetime import datetime
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ObjectDoesNotExist
-from django.urls import reverse
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
@@ -34,6 +33,7 @@ from integrations.choices import MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
 from opsapi.clock import wire_time
+from opsapi.console.path import CONSOLE_PATH
 from opsapi.hostnames import host_and_port
 from opsapi.wire_json import without_nulls
 
@@ -126,7 +126,7 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
         event_type_name=config.event_type,
         headline=in_words(config.event_type),
         known=facts_of_test(message.document, config_view(config), project=message.project_name),
-        config_link=_page(_links(), "alerting_alertconfig", config.id),
+        config_link=_page(_links(), "alerting/alertconfig", config.id),
         is_test=True,
     )
 
@@ -161,8 +161,8 @@ def _of_alert(
         known=alert_facts(timed, view, project=alert.group.name),
         project_name=alert.group.name,
         target=target_of(document),
-        link=_page(links, "alerting_alert", alert.id),
-        config_link=_page(links, "alerting_alertconfig", config.id)
+        link=_page(links, "alerting/alert", alert.id),
+        config_link=_page(links, "alerting/alertconfig", config.id)
         if config and config.deleted is None
         else None,
     )
@@ -186,7 +186,7 @@ def _of_event(notification: Notification) -> Message:
         known=event_facts(document, project=project),
         project_name=project,
         target=target_of(document),
-        link=_page(links, "events_event", row["id"]),
+        link=_page(links, "events/event", row["id"]),
     )
 
 
@@ -210,4 +210,5 @@ def _links() -> Links:
 
 
 def _page(links: Links, model: str, row_id: str) -> str:
-    return links.base + reverse(f"admin:{model}_change", args=[row_id])
+    """A page of the console, without `reverse`: a worker then imports none of the pages."""
+    return f"{links.base}{CONSOLE_PATH}{model}/{row_id}/change/"

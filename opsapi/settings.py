@@ -7,7 +7,6 @@ docs/reference/settings.md is generated from it.
 
 from urllib.parse import urlsplit
 
-import django_stubs_ext
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
@@ -18,9 +17,6 @@ from opsapi.console.theme import UNFOLD  # noqa: F401 - a setting of the theme
 from opsapi.embedded.layout import Layout
 from opsapi.environment import build_commit
 from opsapi.secret_files import secret_from_file
-
-# Allows type parameters on Django's generic classes, for mypy --strict.
-django_stubs_ext.monkeypatch()
 
 read.lines_of(program.env_file())
 BASE_DIR = program.base_dir()
