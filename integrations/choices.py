@@ -52,7 +52,7 @@ class DeliveryFault(StrEnum):
     HOST = "host"
     """The host accepts no connection; messages to all its destinations wait."""
     WORKER = "worker"
-    """The worker was delayed and made no request; nothing waits."""
+    """The worker was delayed and sent no request; nothing waits."""
 
 
 class DeliveryStatus(StrEnum):
