@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce, Lower
@@ -139,6 +140,8 @@ class Host(models.Model):
             # The hosts of a cluster, of a shard, and of an agent.
             models.Index(fields=["cluster", "shard_name"], name="host_shard"),
             models.Index(fields=["reported_by"], name="host_agent"),
+            # The hosts with a label.
+            GinIndex(fields=["labels"], name="host_labels", opclasses=["jsonb_path_ops"]),
         ]
 
     def __str__(self) -> str:

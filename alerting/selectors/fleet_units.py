@@ -1,15 +1,19 @@
 """The units that alerts concern, and the part of a fleet that decides what the message of an incident shows.
 
-The statements use indexes. What they read grows with the number of open alerts, not with the number of hosts.
+The statements use indexes. What they read grows with the number of open alerts, not with the number of hosts:
+only of a label the whole index is read, and so a label is searched last.
 """
 
+import json
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from django.db import connection
 
 from alerting.models import Alert
 from alerting.rules.topology import (
+    LARGEST_SHARE,
     FleetUnit,
     FleetUnits,
     UnitKind,
@@ -45,6 +49,7 @@ _HOSTS_OF: Mapping[UnitKind, tuple[str, str]] = {
         " AND lower(agent.hostname) = unit.second",
         "host.reported_by_id = agent.id",
     ),
+    UnitKind.LABEL: ("", "host.labels @> jsonb_build_object(unit.first, unit.second)"),
 }
 _FOUND = """
 SELECT found.id
@@ -64,11 +69,24 @@ SELECT found.id, facts.*
   FROM ({found}) AS found
  CROSS JOIN LATERAL (
        SELECT host.hostname, host.port, host.replica_set_name, host.cluster_name, host.shard_name,
-              agent.agent_type, agent.hostname
+              host.labels, agent.agent_type, agent.hostname
          FROM automation_host AS host LEFT JOIN automation_agent AS agent ON agent.id = host.reported_by_id
         WHERE host.id = found.id
         LIMIT 1
        ) AS facts
+"""
+_OF_A_PART = """
+SELECT label.name, label.value
+  FROM (SELECT floor(host_count * %(share)s) FROM accesslist_project WHERE id = %(group)s) AS largest (part),
+       unnest(%(names)s::text[], %(values)s::text[]) AS label (name, value)
+ WHERE largest.part >= (
+       SELECT count(*) FROM (
+              SELECT FROM automation_host AS host
+               WHERE host.group_id = %(group)s AND host.deleted IS NULL
+                 AND host.labels @> jsonb_build_object(label.name, label.value)
+               LIMIT largest.part + 1
+              ) AS labelled
+       )
 """
 _FACT_NAMES = ("hostname", "port", "replicaSetName", "clusterName", "shardName")
 
@@ -76,18 +94,42 @@ _FACT_NAMES = ("hostname", "port", "replicaSetName", "clusterName", "shardName")
 def alert_units(alerts: Collection[Alert]) -> dict[str, frozenset[FleetUnit]]:
     """The units that alerts concern, by alert id; one query, however many alerts."""
     host_ids = {alert.facts["hostId"] for alert in alerts if alert.facts.get("hostId")}
-    columns = ("id", "reported_by__agent_type", "reported_by__hostname")
-    hosts = Host.objects.filter(Among("id", host_ids), reported_by__isnull=False).values_list(*columns)
-    agents = {host_id: agent_name(kind, name) for host_id, kind, name in hosts if kind} if host_ids else {}
-    return {alert.id: named_units(alert, agents.get(alert.facts.get("hostId") or "")) for alert in alerts}
+    columns = ("id", "labels", "reported_by__agent_type", "reported_by__hostname")
+    hosts = Host.objects.filter(Among("id", host_ids)).values_list(*columns) if host_ids else ()
+    known = {
+        host_id: (agent_name(kind, agent) if kind else None, labels or {})
+        for host_id, labels, kind, agent in hosts
+    }
+    nothing: tuple[None, dict[str, str]] = None, {}
+    return {
+        alert.id: named_units(alert, *known.get(alert.facts.get("hostId") or "", nothing)) for alert in alerts
+    }
 
 
-def named_units(alert: Alert, agent: str | None = None) -> frozenset[FleetUnit]:
-    """The units that an alert names, and the unit of the agent that reports its host."""
+def named_units(
+    alert: Alert, agent: str | None = None, labels: Mapping[str, str] = MappingProxyType({})
+) -> frozenset[FleetUnit]:
+    """The units that an alert names, and the units of its host's agent and labels."""
     facts = alert.facts
     if facts.get("sourceTypeName") and facts.get("hostname"):
         agent = agent_name(facts["sourceTypeName"], facts["hostname"])
-    return units_of(facts, agent)
+    return units_of(facts, agent, labels)
+
+
+def labels_of_a_part(group_id: str, labels: Collection[FleetUnit]) -> frozenset[FleetUnit]:
+    """The labels that at most a part of the project's hosts have: `LARGEST_SHARE`."""
+    if not labels:
+        return frozenset()
+    parts = {name_parts(label): label for label in labels}
+    parameters: dict[str, Any] = {
+        "group": group_id,
+        "names": [name for name, _ in parts],
+        "values": [value for _, value in parts],
+        "share": LARGEST_SHARE,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_OF_A_PART, parameters)
+        return frozenset(parts[part] for part in cursor.fetchall())
 
 
 def fleet_around(
@@ -98,8 +140,18 @@ def fleet_around(
     `roots` are the roots of earlier messages.
     """
     affected = _hosts_of(group_id, dict.fromkeys(covered))
-    others = _hosts_of(group_id, deciding_units(affected.values(), roots))
-    return FleetUnits.of((others | affected).values())
+    deciding = deciding_units(affected.values(), roots)
+    labels = {unit: most for unit, most in deciding.items() if unit.kind is UnitKind.LABEL}
+    others = _hosts_of(group_id, {unit: most for unit, most in deciding.items() if unit not in labels})
+    # A label that an unaffected host is known to have is not searched: it is not wholly affected.
+    known = {unit for host_id, units in others.items() if host_id not in affected for unit in units}
+    searched = {label: most for label, most in labels.items() if label in roots or label not in known}
+    hosts = others | _hosts_of(group_id, searched) | affected
+    # Of the other labels it is not known which hosts have them.
+    return FleetUnits.of(
+        {unit for unit in units if unit.kind is not UnitKind.LABEL or unit in deciding}
+        for units in hosts.values()
+    )
 
 
 def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str, frozenset[FleetUnit]]:
@@ -126,7 +178,9 @@ def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str,
 
 
 def _units_of_row(row: Sequence[Any]) -> frozenset[FleetUnit]:
-    *facts, agent_type, agent = row
+    *facts, labels, agent_type, agent = row
     return units_of(
-        dict(zip(_FACT_NAMES, facts, strict=True)), agent_name(agent_type, agent) if agent_type else None
+        dict(zip(_FACT_NAMES, facts, strict=True)),
+        agent_name(agent_type, agent) if agent_type else None,
+        json.loads(labels) if labels else {},
     )

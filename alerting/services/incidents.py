@@ -13,8 +13,15 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from alerting.choices import AlertStatus, DropReason, Grouping, IncidentPart, NotificationStatus
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
-from alerting.rules.topology import OpenIncident, Opening, Picture, grouped, kept_units
-from alerting.selectors.fleet_units import alert_units
+from alerting.rules.topology import (
+    OpenIncident,
+    Opening,
+    Picture,
+    deciding_labels,
+    grouped,
+    kept_units,
+)
+from alerting.selectors.fleet_units import alert_units, labels_of_a_part
 from alerting.services.notifications import (
     alert_row,
     notifications_insert,
@@ -71,16 +78,16 @@ def _join(alerts: Sequence[Alert], settings: Sequence[NotificationSetting], wait
     still_open = [OpenIncident(row.id, frozenset(row.units), row.grown) for row in known.values()]
     changed: dict[str, Alert] = {}
     begun: list[Alert] = []
-    for incident_id, group in grouped(openings, still_open, wait=wait):
+    deciding = deciding_labels(openings, still_open, wait=wait)
+    labels = labels_of_a_part(alerts[0].group_id, deciding)
+    for incident_id, group in grouped(openings, still_open, wait=wait, labels=labels):
         members = [by_id[opening.alert_id] for opening in group]
         incident = known[incident_id] if incident_id else _begin(members)
         if incident_id:
             changed.setdefault(incident_id, members[0])
         else:
             begun.append(members[0])
-        incident.units = kept_units(
-            [*incident.units, *(unit.key for opening in group for unit in opening.units)]
-        )
+        incident.units = kept_units(incident.units, group)
         incident.grown = max(incident.grown, *(alert.updated for alert in members))
         incident.save()
         for alert in members:

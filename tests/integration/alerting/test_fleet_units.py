@@ -31,6 +31,8 @@ from tests.factories.automation import host_report, ingest, make_host
 
 NOW = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
 AGENTS = ("mon1", "MON2", "mon3")
+ABOUT = set(UnitKind) - {UnitKind.LABEL}
+"""The kinds of units that alerts are about."""
 pytestmark = pytest.mark.django_db
 
 
@@ -47,7 +49,8 @@ def report_fleet(project: Project, draw: Random) -> None:
             )
             for name in sorted(hosts)
         ]
-        ingest(project, *reports, agent=agent, now=NOW)
+        labels = draw.choice([None, {"region": "eu"}, {"region": "us", "env": "production"}])
+        ingest(project, *reports, agent=agent, labels=labels, now=NOW)
     deleted = draw.choice(Host.objects.filter(group=project).order_by("id"))
     host_delete(host_id=deleted.id, group_id=project.id, actor=SYSTEM, now=NOW)
     make_host(project, "db10")
@@ -65,7 +68,7 @@ def units_of_all(project: Project) -> list[frozenset[FleetUnit]]:
             "shardName": host.shard_name,
         }
         agent = agent_name(host.reported_by.agent_type, host.reported_by.hostname)
-        found.append(units_of(facts, agent))
+        found.append(units_of(facts, agent, host.labels or {}))
     return found
 
 
@@ -77,7 +80,7 @@ def test_it_shows_what_the_whole_fleet_would(project: Project, seed: int) -> Non
     whole = FleetUnits.of(hosts)
     units = sorted(whole.hosts, key=lambda unit: unit.key)
     for _ in range(40):
-        kinds = {UnitKind.HOST} if draw.random() < 0.7 else set(UnitKind)
+        kinds = {UnitKind.HOST} if draw.random() < 0.7 else ABOUT
         about = draw.choices([unit for unit in units if unit.kind in kinds], k=draw.randint(0, 12))
         covered = [*about, None, FleetUnit(UnitKind.CLUSTER, "gone")]
         root = draw.choice([FIRST, HEALED, *(unit.key for unit in units if whole.size(unit) > 1)])
@@ -97,10 +100,10 @@ ROWS_READ = 60
 _LARGE_FLEET = """
 INSERT INTO automation_host
        (id, group_id, hostname, port, type_name, down, version_behind, replica_set_name, replica_set_id,
-        cluster_name, cluster_id, shard_name, created, last_report, reported_by_id)
+        cluster_name, cluster_id, shard_name, labels, created, last_report, reported_by_id)
 SELECT left(md5(%(group)s || number), 24), %(group)s, 'h' || number, 27017, 'STANDALONE', false, false,
        host.replica_set_name, host.replica_set_id, host.cluster_name, host.cluster_id, 's' || number / 3,
-       host.created, host.last_report, host.reported_by_id
+       host.labels, host.created, host.last_report, host.reported_by_id
   FROM generate_series(1, %(many)s) AS number, automation_host AS host
  WHERE host.group_id = %(group)s
 """
@@ -110,7 +113,7 @@ SELECT left(md5(%(group)s || number), 24), %(group)s, 'h' || number, 27017, 'STA
 def large_project(project: Project) -> Project:
     """A project with many hosts: of one agent, in one replica set and one cluster with many shards."""
     host = host_report("h0", replica_set_name="rs", cluster_name="c", shard_name="s")
-    ingest(project, host, now=NOW)
+    ingest(project, host, labels={"env": "production"}, now=NOW)
     with connection.cursor() as cursor:
         cursor.execute(_LARGE_FLEET, {"group": project.id, "many": MANY})
         cursor.execute("ANALYZE automation_host")

@@ -198,6 +198,81 @@ def test_messages_say_what_is_down_and_for_how_long(
     assert closed.target in {f"{name}:27017" for name in names}
 
 
+# --- labels ---------------------------------------------------------------------------------------
+
+
+def report_labelled(
+    project: Project, at: datetime, fleet: Mapping[str, Mapping[str, str]], *, up: bool = False
+) -> None:
+    """Report hosts with labels, each by an agent of its own."""
+    for name, labels in fleet.items():
+        ingest(project, host_report(name, reachable=up), agent=f"mon-{name}", labels=labels, now=at)
+    evaluate(at)
+
+
+REGIONS: Mapping[str, Mapping[str, str]] = {
+    name: {"env": "production", "region": region}
+    for region in ("eu", "us")
+    for name in (f"{region}1", f"{region}2")
+}
+
+
+def of_region(region: str) -> Mapping[str, Mapping[str, str]]:
+    return {name: labels for name, labels in REGIONS.items() if labels["region"] == region}
+
+
+def test_an_outage_of_the_hosts_with_a_label_is_one_incident(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
+    report_labelled(project, START - MINUTE, REGIONS, up=True)
+    for number, (name, labels) in enumerate(of_region("eu").items()):
+        report_labelled(project, START + number * SECOND, {name: labels})
+    deliver_all(START + WAIT)
+    assert said(outside) == [(OPEN, 2, "hosts with region=eu")]
+
+
+def test_outages_of_two_regions_are_two_incidents(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
+    report_labelled(project, START - MINUTE, REGIONS, up=True)
+    report_labelled(project, START, REGIONS)
+    deliver_all(START + WAIT)
+    assert Counter(said(outside)) == Counter(
+        [(OPEN, 2, "hosts with region=eu"), (OPEN, 2, "hosts with region=us")]
+    )
+
+
+@each("others, incidents", [(1, 1), (0, 3)], ids=["three of four hosts", "all hosts"])
+def test_a_label_of_more_than_three_quarters_of_the_hosts_relates_nothing(
+    project: Project, config: AlertConfig, others: int, incidents: int
+) -> None:
+    labelled = {f"db{number}": {"env": "production"} for number in range(3)}
+    rest = {f"test{number}": {"env": "test"} for number in range(others)}
+    report_labelled(project, START - MINUTE, {**labelled, **rest}, up=True)
+    report_labelled(project, START, labelled)
+    assert Incident.objects.count() == incidents
+
+
+def test_a_label_relates_alerts_within_the_wait(project: Project, config: AlertConfig) -> None:
+    report_labelled(project, START - MINUTE, REGIONS, up=True)
+    for number, (name, labels) in enumerate(of_region("eu").items()):
+        report_labelled(project, START + 2 * number * WAIT, {name: labels})
+    assert Incident.objects.count() == 2
+
+
+def test_an_incident_of_before_labels_still_grows(project: Project, config: AlertConfig) -> None:
+    report_labelled(project, START - MINUTE, REGIONS, up=True)
+    report_labelled(project, START, {"eu1": REGIONS["eu1"]})
+    incident = Incident.objects.get()
+    incident.units = [key for key in incident.units if not key.startswith("LABEL:")]
+    incident.save()
+    report_labelled(project, START + SECOND, {"eu2": REGIONS["eu2"]})
+    assert Incident.objects.count() == 2
+    report_labelled(project, START + 2 * SECOND, {"eu1": REGIONS["eu1"]}, up=True)
+    report_labelled(project, START + 3 * SECOND, {"eu1": REGIONS["eu1"]})
+    assert Incident.objects.count() == 2
+
+
 # --- changes that matter --------------------------------------------------------------------------
 
 
