@@ -9,13 +9,16 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler
+from random import Random
 from typing import Any
 
+import orjson
 import psycopg
 import pytest
 
@@ -72,9 +75,14 @@ class Workers:
         assert self._process is not None
         before = self._process
         self.start()
-        name = f"{socket.gethostname()}:{self._process.pid}"
-        eventually(lambda: name in site.workers(), SECONDS, message="the next worker is seen")
+        self.wait_seen(site)
         return before
+
+    def wait_seen(self, site: RunningSite) -> None:
+        """Until the present one works."""
+        assert self._process is not None
+        name = f"{socket.gethostname()}:{self._process.pid}"
+        eventually(lambda: name in site.workers(), SECONDS, message="the worker is seen")
 
     def end(self) -> None:
         """The last one ends in peace."""
@@ -281,6 +289,68 @@ def test_an_event_of_an_organization_is_notified_once_whatever_worker_is_killed(
         lambda: len(scenario.webhooks("alert.inform")) >= expected_messages and site.is_idle(), SECONDS
     )
     assert len(scenario.webhooks("alert.inform")) == expected_messages
+
+
+# --- an outage ------------------------------------------------------------------------------------
+
+OUTAGES = 10 if LONG else 1
+HOSTS, IN_A_REPORT = 30, 10
+LONGEST_LIFE = 0.5
+"""Seconds from when a worker is seen until it is killed; evaluating a report takes a tenth of that."""
+GROUPED = {"eventTypeName": "HOST_DOWN", "grouping": "TOPOLOGY", "groupWaitSec": 1}
+
+
+@pytest.mark.parametrize("number", range(OUTAGES))
+def test_an_outage_is_one_message_and_one_end_whenever_workers_are_killed(
+    site: RunningSite, workers: Workers, number: int
+) -> None:
+    draw = Random(number)
+    with HttpReceiver().running() as receiver:
+        scenario = Scenario(site, receiver, GROUPED)
+        for part in _cluster(reachable=True):
+            scenario.send(hosts=part)
+        eventually(site.is_idle, SECONDS, message="the configuration knows the cluster")
+        for kind, label, reachable in (("alert.open", "OPEN", False), ("alert.close", "CLOSED", True)):
+            for part in _cluster(reachable=reachable):
+                scenario.send(hosts=part)
+                if draw.random() < 0.3:
+                    _replace(site, workers, draw)
+            for _ in range(draw.randint(1, 2)):
+                _replace(site, workers, draw)
+            _eventually_notified(site, scenario, kind, label)
+        alerts = scenario.alerts()
+        assert [alert["status"] for alert in alerts] == ["CLOSED"] * HOSTS
+        said = [orjson.loads(request.body)["incident"] for request in receiver.requests]
+        assert len({incident["id"] for incident in said}) == 1
+        for alert in alerts:
+            log = _log_of(scenario, alert["id"])
+            assert log["alert.close"] == ["DELIVERED"] * 2
+            assert set(log["alert.open"]) <= {"DELIVERED", "DROPPED"}
+            assert len(log["alert.open"]) in {2, 4}, "the messages, and a line for each receiver"
+
+
+def _cluster(*, reachable: bool) -> Iterator[list[dict[str, Any]]]:
+    """The hosts of a cluster, in several reports."""
+    for first in range(0, HOSTS, IN_A_REPORT):
+        yield [
+            {
+                "hostname": f"db{number}.example.com",
+                "port": 27017,
+                "typeName": "REPLICA_SECONDARY",
+                "reachable": reachable,
+                "replicaSetName": f"rs{number // 3}",
+                "clusterName": "orders",
+            }
+            for number in range(first, first + IN_A_REPORT)
+        ]
+
+
+def _replace(site: RunningSite, workers: Workers, draw: Random) -> None:
+    """At a random moment of its work a worker gets SIGKILL, and the next begins."""
+    workers.wait_seen(site)
+    time.sleep(draw.uniform(0, LONGEST_LIFE))
+    workers.kill()
+    workers.start()
 
 
 # --- what another worker takes up ---------------------------------------------------------------
