@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
-from alerting.rules.topology import HEALED, root_words
+from alerting.rules.topology import RECOVERED, root_words
 from alerting.rules.wording import (
     alert_facts,
     alert_headline,
@@ -117,7 +117,7 @@ def _of_incident(message: Message, incident: IncidentMessage) -> Message:
         document=document,
         headline=incident_headline(message.headline, len(names)),
         target=root or message.target,
-        known={**message.known, **incident_facts(root, names, is_healed=picture.root == HEALED)},
+        known={**message.known, **incident_facts(root, names, has_recovered=picture.root == RECOVERED)},
     )
 
 

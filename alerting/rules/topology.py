@@ -258,13 +258,13 @@ def _kind(key: str) -> UnitKind:
 
 FIRST = "FIRST"
 """The root of an incident in which no larger unit is wholly affected: its first alert."""
-HEALED = ""
+RECOVERED = ""
 """The root of an incident whose root has recovered while other alerts are open."""
 
 
 def root_unit(root: str) -> FleetUnit | None:
     """The unit that is the root; None for the first alert, and if the root has recovered."""
-    return None if root in {FIRST, HEALED} else FleetUnit.of_key(root)
+    return None if root in {FIRST, RECOVERED} else FleetUnit.of_key(root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,7 @@ def deciding_units(
 class Picture:
     """What a message says about an incident: the number of its open alerts, and the root.
 
-    `root` is the key of a unit, FIRST or HEALED.
+    `root` is the key of a unit, FIRST or RECOVERED.
     """
 
     members: int
@@ -339,11 +339,11 @@ def _root(
         if largest and fleet.size(largest) > fleet.size(known):
             return largest.key
         lasts = not affected.isdisjoint(fleet.hosts.get(known, frozenset()))
-        return said.root if lasts else HEALED
+        return said.root if lasts else RECOVERED
     # Of many units that were down, the next is no new root when the first has recovered.
-    if largest and not (said and said.root == HEALED and fleet.size(largest) <= said.members):
+    if largest and not (said and said.root == RECOVERED and fleet.size(largest) <= said.members):
         return largest.key
-    return FIRST if first_is_open and (said is None or said.root == FIRST) else HEALED
+    return FIRST if first_is_open and (said is None or said.root == FIRST) else RECOVERED
 
 
 def _largest(affected: AbstractSet[int], fleet: FleetUnits) -> FleetUnit | None:
@@ -360,19 +360,9 @@ def _largest(affected: AbstractSet[int], fleet: FleetUnits) -> FleetUnit | None:
 # --- changes that matter ------------------------------------------------------------------------------
 
 
-class IncidentChange(StrEnum):
-    """A change of an incident that is worth a message."""
-
-    ROOT_RECOGNIZED = "ROOT_RECOGNIZED"
-    MEMBERS_DOUBLED = "MEMBERS_DOUBLED"
-    ROOT_HEALED = "ROOT_HEALED"
-
-
-def change_that_matters(said: Picture, now: Picture) -> IncidentChange | None:
-    """What has changed since the last message; None if nothing that matters."""
-    if now.root != said.root:
-        return IncidentChange.ROOT_HEALED if now.root == HEALED else IncidentChange.ROOT_RECOGNIZED
-    return IncidentChange.MEMBERS_DOUBLED if now.members >= 2 * max(said.members, 1) else None
+def change_matters(said: Picture, now: Picture) -> bool:
+    """Whether a change is worth a message: the root has changed, or the number of open alerts has doubled."""
+    return now.root != said.root or now.members >= 2 * max(said.members, 1)
 
 
 # --- words --------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from alerting.rules.topology import (
     FleetUnit,
     FleetUnits,
     Picture,
-    change_that_matters,
+    change_matters,
     covered_unit,
     picture,
     root_unit,
@@ -244,7 +244,7 @@ def matters(notification: Notification, view: IncidentView | None, said: Picture
         return True
     if view is None or said is None or not view.open:
         return False
-    return change_that_matters(said, view.picture(said)) is not None
+    return change_matters(said, view.picture(said))
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ SHAPES = (
         "FE",
     ),
     Shape(
-        "the root heals first",
+        "the root recovers first",
         5,
         [(0, [*MACHINE, SET[1]], False), (300, MACHINE, True), (600, [SET[1]], True)],
         "FUE",

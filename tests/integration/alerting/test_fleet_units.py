@@ -13,7 +13,7 @@ from django.db import connection
 from accesslist.models import Project
 from alerting.rules.topology import (
     FIRST,
-    HEALED,
+    RECOVERED,
     FleetUnit,
     FleetUnits,
     Picture,
@@ -83,10 +83,10 @@ def test_it_shows_what_the_whole_fleet_would(project: Project, seed: int) -> Non
         kinds = {UnitKind.HOST} if draw.random() < 0.7 else ABOUT
         about = draw.choices([unit for unit in units if unit.kind in kinds], k=draw.randint(0, 12))
         covered = [*about, None, FleetUnit(UnitKind.CLUSTER, "gone")]
-        root = draw.choice([FIRST, HEALED, *(unit.key for unit in units if whole.size(unit) > 1)])
+        root = draw.choice([FIRST, RECOVERED, *(unit.key for unit in units if whole.size(unit) > 1)])
         said = draw.choice([None, Picture(draw.randint(1, 4), root)])
         is_open = draw.random() < 0.5
-        roots = [FleetUnit.of_key(root)] if said and root not in {FIRST, HEALED} else []
+        roots = [FleetUnit.of_key(root)] if said and root not in {FIRST, RECOVERED} else []
         around = fleet_around(project.id, {unit for unit in covered if unit}, roots)
         assert picture(covered, around, said=said, first_is_open=is_open) == picture(
             covered, whole, said=said, first_is_open=is_open

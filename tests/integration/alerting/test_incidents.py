@@ -295,7 +295,9 @@ def test_only_changes_that_matter_are_notified(
     assert not Notification.objects.filter(status="PENDING", part__isnull=False).exists()
 
 
-def test_a_root_that_healed_is_notified_once(project: Project, config: AlertConfig, outside: Outside) -> None:
+def test_a_root_that_recovered_is_notified_once(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
     report(project, START - MINUTE, "db1", "db2", "db3", "db4", up=True)
     report(project, START, "db1")
     report(project, START + SECOND, "db2", "db3")

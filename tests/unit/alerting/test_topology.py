@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 
 from alerting.rules.topology import (
     FIRST,
-    HEALED,
+    RECOVERED,
     FleetUnit,
     FleetUnits,
-    IncidentChange,
     OpenIncident,
     Opening,
     Picture,
     UnitKind,
-    change_that_matters,
+    change_matters,
     covered_unit,
     deciding_labels,
     deciding_units,
@@ -199,17 +198,17 @@ def test_an_alert_about_a_replica_set_covers_its_hosts() -> None:
 def test_a_root_stays_until_all_its_hosts_have_recovered() -> None:
     said = Picture(3, "REPLICA_SET:s0\x1fc")
     assert root(3, 4, said=said) == said.root
-    assert root(4, said=said) == HEALED
-    assert root(4, 5, 6, said=said) == HEALED
-    assert root(4, 5, 6, said=Picture(6, HEALED)) == HEALED
-    assert root(4, 5, 6, said=Picture(1, HEALED)) == "REPLICA_SET:s1\x1fc"
+    assert root(4, said=said) == RECOVERED
+    assert root(4, 5, 6, said=said) == RECOVERED
+    assert root(4, 5, 6, said=Picture(6, RECOVERED)) == RECOVERED
+    assert root(4, 5, 6, said=Picture(1, RECOVERED)) == "REPLICA_SET:s1\x1fc"
     assert root(1, 2, 3, 4, 5, 6, said=said) == "CLUSTER:c"
 
 
 def test_a_first_alert_that_ended_is_the_root_no_more() -> None:
     said = Picture(2, FIRST)
-    assert root(2, said=said, first_is_open=False) == HEALED
-    assert root(2, 4, said=Picture(1, HEALED), first_is_open=False) == HEALED
+    assert root(2, said=said, first_is_open=False) == RECOVERED
+    assert root(2, 4, said=Picture(1, RECOVERED), first_is_open=False) == RECOVERED
 
 
 PLACES = st.fixed_dictionaries(
@@ -231,10 +230,10 @@ def test_a_few_hosts_of_each_unit_decide_the_picture(
     whole = FleetUnits.of(fleet)
     units = sorted(whole.hosts, key=lambda unit: unit.key)
     about = data.draw(st.lists(st.sampled_from(units)))
-    root = data.draw(st.sampled_from([FIRST, HEALED, *(unit.key for unit in units)]))
+    root = data.draw(st.sampled_from([FIRST, RECOVERED, *(unit.key for unit in units)]))
     said = Picture(data.draw(st.integers(1, 9)), root)
     affected = {number for unit in about for number in whole.hosts[unit]}
-    roots = [FleetUnit.of_key(root)] if root not in {FIRST, HEALED} else []
+    roots = [FleetUnit.of_key(root)] if root not in {FIRST, RECOVERED} else []
     enough = deciding_units([fleet[number] for number in affected], roots)
     read = affected | {
         number for unit, most in enough.items() for number in sorted(whole.hosts[unit], reverse=True)[:most]
@@ -247,17 +246,17 @@ def test_a_few_hosts_of_each_unit_decide_the_picture(
 
 
 CHANGES = {
-    "a root is recognized": (Picture(3, "CLUSTER:c"), IncidentChange.ROOT_RECOGNIZED),
-    "members doubled": (Picture(4, FIRST), IncidentChange.MEMBERS_DOUBLED),
-    "fewer than doubled": (Picture(3, FIRST), None),
-    "the root healed": (Picture(1, HEALED), IncidentChange.ROOT_HEALED),
-    "some recovered": (Picture(1, FIRST), None),
+    "a root is recognized": (Picture(3, "CLUSTER:c"), True),
+    "members doubled": (Picture(4, FIRST), True),
+    "fewer than doubled": (Picture(3, FIRST), False),
+    "the root recovered": (Picture(1, RECOVERED), True),
+    "some recovered": (Picture(1, FIRST), False),
 }
 
 
-@each("now, change", CHANGES.values(), ids=CHANGES)
-def test_changes_that_matter(now: Picture, change: IncidentChange | None) -> None:
-    assert change_that_matters(Picture(2, FIRST), now) == change
+@each("now, is_said", CHANGES.values(), ids=CHANGES)
+def test_changes_that_matter(now: Picture, is_said: bool) -> None:
+    assert change_matters(Picture(2, FIRST), now) == is_said
 
 
 @given(st.lists(st.sets(st.integers(1, 7), min_size=1), min_size=1))
@@ -266,11 +265,11 @@ def test_changes_that_matter_are_few_however_often_hosts_change(steps: list[set[
     said = picture(covered(*sorted(steps[0])), FLEET, said=None, first_is_open=1 in steps[0])
     for numbers in steps[1:]:
         now = picture(covered(*sorted(numbers)), FLEET, said=said, first_is_open=1 in numbers)
-        if change_that_matters(said, now) is None:
+        if change_matters(said, now):
+            said = now
+        else:
             assert now.root == said.root
             assert now.members < 2 * said.members
-        else:
-            said = now
     assert picture(covered(*sorted(steps[-1])), FLEET, said=said, first_is_open=True).members == len(
         steps[-1]
     )
