@@ -22,6 +22,7 @@ from tests.benchmarks import (
     https_cost,
     memory,
     notifications,
+    outage_cost,
     samples,
     signal_cost,
 )
@@ -43,6 +44,7 @@ ROWS: Mapping[str, Callable[[BenchmarkScene], list[Line]]] = {
     "deliveries": deliveries.measure,
     "documents": documents.measure,
     "dryRuns": dry_run_cost.measure,
+    "outages": outage_cost.measure,
     "memory": memory.measure,
 }
 _PACKAGES = (
