@@ -97,6 +97,9 @@ def _notes(found: DryRunResult) -> list[str]:
     if found.never_opened:
         times = counted_words(found.never_opened, "time")
         notes.append(f"The condition ended {times} before the smallest delay had passed.")
+    if found.leads:
+        incidents = counted_words(len(set(found.leads)), "incident")
+        notes.append(f"The alerts form {incidents}. Notifications are counted for each incident.")
     if found.muted:
         muted = counted_words(found.muted, "notification")
         notes.append(f"Maintenance windows would have muted {muted}.")

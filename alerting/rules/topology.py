@@ -7,7 +7,7 @@ the hosts of an agent. Alerts that concern the same unit are related.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -117,6 +117,14 @@ class OpenIncident:
     units: frozenset[str]
     grown: datetime
 
+    def joined_by(self, openings: Iterable[Opening]) -> "OpenIncident":
+        """The incident with these alerts."""
+        units, grown = set(self.units), self.grown
+        for opening in openings:
+            units.update(unit.key for unit in opening.units)
+            grown = max(grown, opening.at)
+        return replace(self, units=frozenset(kept_units(units)), grown=grown)
+
 
 def grouped(
     openings: Sequence[Opening], incidents: Sequence[OpenIncident], *, wait: timedelta
@@ -171,6 +179,11 @@ def kept_units(units: Iterable[str]) -> list[str]:
     """The keys that an incident keeps, of the keys of all its alerts."""
     ordered = sorted(set(units), key=lambda key: (-_RANK[FleetUnit.of_key(key).kind], key))
     return ordered[:MOST_UNITS]
+
+
+def first_message_due(begun: datetime, opened: datetime, *, delay: timedelta, wait: timedelta) -> datetime:
+    """When the first message about an incident is due, from the times of its first alert."""
+    return max(begun + delay, opened + wait)
 
 
 # --- the root -----------------------------------------------------------------------------------------

@@ -5,12 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import F, Q, Subquery
 
 from alerting.choices import AlertStatus, IncidentPart
 from alerting.models import Alert, Incident, Notification
-from alerting.rules.delivery_policy import Mute
+from alerting.rules.delivery_policy import Mute, mute_of_incident
 from alerting.rules.topology import (
     FleetUnit,
     FleetUnits,
@@ -69,10 +70,9 @@ def incident_mutes(notifications: Sequence[Notification], *, now: datetime) -> d
     mutes = mutes_of([*notifications, *probes], now=now)
     for notification in notifications:
         if alert_ids := members.get(notification.incident_id or "", []):
-            found = [mutes[alert_id] for alert_id in alert_ids if alert_id in mutes]
             mutes.pop(notification.id, None)
-            if len(found) == len(alert_ids):
-                mutes[notification.id] = min(found, key=lambda mute: mute.until)
+            if mute := mute_of_incident(mutes.get(alert_id) for alert_id in alert_ids):
+                mutes[notification.id] = mute
     return mutes
 
 
@@ -186,7 +186,7 @@ def incident_views(ids: Collection[str], alerts: Iterable[Alert]) -> dict[str, I
         if alert.incident_id in members and alert.status == AlertStatus.OPEN.value:
             members[alert.incident_id].append(alert)
     units = alert_units([alert for found in members.values() for alert in found])
-    fleets = {group_id: _fleet_units(group_id) for group_id in {row.group_id for row in rows.values()}}
+    fleets = {group_id: fleet_units(group_id) for group_id in {row.group_id for row in rows.values()}}
     return {
         incident_id: IncidentView(row, members[incident_id], units, fleets[row.group_id])
         for incident_id, row in rows.items()
@@ -195,21 +195,27 @@ def incident_views(ids: Collection[str], alerts: Iterable[Alert]) -> dict[str, I
 
 def alert_units(alerts: Collection[Alert]) -> dict[str, frozenset[FleetUnit]]:
     """The units that alerts concern, by alert id; one query, however many alerts."""
-    host_ids = {alert.facts["hostId"] for alert in alerts if alert.facts.get("hostId")}
+    found = units_of_targets([alert.facts for alert in alerts])
+    return {alert.id: units for alert, units in zip(alerts, found, strict=True)}
+
+
+def units_of_targets(targets: Sequence[Mapping[str, Any]]) -> list[frozenset[FleetUnit]]:
+    """The units that targets of alerts concern, from the facts of each; one query, however many targets."""
+    host_ids = {facts["hostId"] for facts in targets if facts.get("hostId")}
     columns = ("id", "reported_by__agent_type", "reported_by__hostname")
     hosts = Host.objects.filter(Among("id", host_ids), reported_by__isnull=False).values_list(*columns)
     agents = {host_id: agent_name(kind, name) for host_id, kind, name in hosts if kind} if host_ids else {}
-    return {alert.id: units_of(alert.facts, _agent(alert, agents)) for alert in alerts}
+    return [units_of(facts, _agent(facts, agents)) for facts in targets]
 
 
-def _agent(alert: Alert, agents: Mapping[str, str]) -> str | None:
-    facts = alert.facts
+def _agent(facts: Mapping[str, Any], agents: Mapping[str, str]) -> str | None:
     if facts.get("sourceTypeName") and facts.get("hostname"):
         return agent_name(facts["sourceTypeName"], facts["hostname"])
     return agents.get(facts.get("hostId") or "")
 
 
-def _fleet_units(group_id: str) -> FleetUnits:
+def fleet_units(group_id: str) -> FleetUnits:
+    """The units of a project's fleet as it is now."""
     columns = (*_HOST_FACTS, "reported_by__agent_type", "reported_by__hostname")
     rows = Host.objects.filter(group_id=group_id, last_report__isnull=False).values_list(*columns)
     return FleetUnits.of(

@@ -240,6 +240,11 @@ class DryRunAlertDocument(_Found):
     resolved = serializers.DateTimeField(required=False)
     startValue = CurrentValueDocument(required=False, help_text="The value at `created`.")
     currentValue = CurrentValueDocument(required=False, help_text="The last value.")
+    incident = serializers.IntegerField(
+        required=False,
+        help_text="Only with grouping TOPOLOGY: the position in `results` of the first alert of its "
+        "incident. This alert has the notifications of the incident; the others have none.",
+    )
 
 
 class DryRunEventDocument(_Found):
@@ -336,7 +341,7 @@ def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObjec
 def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObject]:
     named = config.get("metric_threshold")
     metric = Metric(named["metricName"]) if named else None
-    for alert, messages in zip(found.alerts[:MOST_SHOWN], found.messages, strict=False):
+    for place, alert in enumerate(found.alerts[:MOST_SHOWN]):
         yield without_nulls(
             {
                 "status": alert.status(found.until).value,
@@ -345,8 +350,9 @@ def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObje
                 "resolved": wire_time(ended) if (ended := alert.ended_by(found.until)) else None,
                 "startValue": _value(metric, alert.start_value),
                 "currentValue": _value(metric, alert.value),
+                "incident": found.leads[place] if found.leads else None,
                 **present_target(config["event_type"], alert.facts),
-                **_notifications(messages),
+                **_notifications(found.messages[place]),
             }
         )
 

@@ -10,6 +10,7 @@ from django.db import connection
 
 from accesslist.models import Project, RoleGrant
 from alerting import dry_run_bounds, dry_run_reading, dry_runs
+from alerting.choices import DropReason
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.rules.dry_run import DryRunCut
 from alerting.rules.thresholds import evaluate_threshold
@@ -248,10 +249,86 @@ def test_it_says_what_it_leaves_out(record: Rehearsal, monkeypatch: pytest.Monke
     Measurement.objects.create(host=Host.objects.get(), reported=record.ago(5), metrics={})
     assert "MEASUREMENTS_BEING_MOVED" in limits(bodies.metric_config())
     since: dict[str, Any] = {"period": None, "start": wire_time(record.ago(5))}
-    assert "GROUPING_NOT_APPLIED" in limits(bodies.alert_config(grouping="TOPOLOGY"))
-    assert not {"EARLIER_EVENTS_LEFT_OUT", "GROUPING_NOT_APPLIED"} & set(limits(**since))
+    assert "CURRENT_FACTS" in limits(bodies.alert_config(grouping="TOPOLOGY"))
+    assert not {"EARLIER_EVENTS_LEFT_OUT", "CURRENT_FACTS"} & set(limits(**since))
     monkeypatch.setattr(recorded_events, "MOST_EARLIER", 1)
     assert "EARLIER_EVENTS_LEFT_OUT" in limits(**since)
+
+
+def an_outage(record: Rehearsal) -> None:
+    """Two members of a replica set are down for five minutes; another host is down a minute later."""
+    for name, facts in (("db1", {"replica_set_name": "rs0"}), ("db2", {"replica_set_name": "rs0"})):
+        record.report(30, name, **facts)
+        record.report(20, name, reachable=False, **facts)
+        record.report(15, name, **facts)
+    record.report(30, "db3")
+    record.report(19, "db3", reachable=False)
+
+
+def test_the_alerts_of_an_outage_are_notified_together(record: Rehearsal) -> None:
+    an_outage(record)
+    alone = record.run()
+    assert alone["notifications"]["sent"] == 5
+    assert not any("incident" in alert for alert in alone["alerts"]["results"])
+    found = record.run(bodies.alert_config(grouping="TOPOLOGY", groupWaitSec=30))
+    first, second, third = found["alerts"]["results"]
+    assert [alert["incident"] for alert in (first, second, third)] == [0, 0, 2]
+    assert [alert["created"] for alert in (first, second, third)] == [
+        alert["created"] for alert in alone["alerts"]["results"]
+    ]
+    wait = timedelta(seconds=30)
+    assert [(each["kind"], each["sent"]) for each in first["notifications"]] == [
+        ("alert.open", wire_time(record.ago(20) + wait)),
+        ("alert.close", wire_time(record.ago(15))),
+    ]
+    assert (second["notificationCount"], second["notifications"]) == (0, [])
+    assert [each["sent"] for each in third["notifications"]] == [wire_time(record.ago(19) + wait)]
+    assert found["notifications"] == {"sent": 3, "muted": 0, "notSent": 0}
+
+
+def test_an_outage_that_is_over_within_the_wait_is_not_sent(record: Rehearsal) -> None:
+    down_for_five_minutes(record)
+    found = record.run(bodies.alert_config(grouping="TOPOLOGY", groupWaitSec=300))
+    (shown,) = found["alerts"]["results"][0]["notifications"]
+    assert ("sent" in shown, shown["reason"]) == (False, DropReason.ALERT_OVER.value)
+
+
+def test_too_many_messages_about_an_incident_cut_it(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = three_reminders(record) | {"grouping": "TOPOLOGY", "groupWaitSec": 0}
+    monkeypatch.setattr(dry_runs, "MOST_MESSAGES", 6)
+    found = record.run(config)
+    assert found["truncated"] == {"reason": "NOTIFICATIONS", "completeUntil": wire_time(record.ago(100))}
+    assert found["notifications"]["sent"] == 6
+
+
+def test_messages_about_incidents_end_with_the_time(record: Rehearsal) -> None:
+    three_reminders(record)
+    seconds = iter(range(10_000))
+    found = dry_runs.dry_run(
+        group_id=record.project.id,
+        values={
+            "event_type": "HOST_DOWN",
+            "notifications": [bodies.email(delayMin=0, intervalMin=10)] * 9,
+            "grouping": "TOPOLOGY",
+        },
+        start=record.ago(200),
+        end=record.now,
+        clock=lambda: next(seconds) / 10,
+    )
+    assert found.cut is DryRunCut.TIME
+    assert record.ago(130) < found.until < record.now
+    (messages,) = found.messages
+    assert 0 < len(messages) < 100
+    assert all(message.due <= found.until for message in messages)
+
+
+def test_grouping_leaves_events_that_open_no_alert_as_they_are(record: Rehearsal) -> None:
+    record.report(30)
+    found = record.run(bodies.alert_config(eventTypeName="NEW_HOST", grouping="TOPOLOGY"))
+    (event,) = found["events"]["results"]
+    assert [each["due"] for each in event["notifications"]] == [event["created"]]
 
 
 def test_nobody_is_notified_without_people(record: Rehearsal) -> None:
