@@ -11,7 +11,7 @@ alerts are grouped, `rules.dry_run_incidents`).
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -36,6 +36,9 @@ from alerting.rules.dry_run import (
 )
 from alerting.rules.dry_run_incidents import DryRunTopology, GroupedAlert, IncidentRun, following
 from alerting.rules.dry_run_mutes import DryRunMutes
+from alerting.rules.noise import FEWEST_ALERTS, LONGEST_DELAY_MIN, DelaySuggestion, suggest_delay
+from alerting.rules.threshold_suggestion import MeasuredAlert, ThresholdSuggestion, suggest_threshold
+from alerting.rules.thresholds import mean_of
 from alerting.rules.transition import ConfigView
 from alerting.rules.windows import WindowRule
 from alerting.selectors.config_views import config_view
@@ -43,6 +46,8 @@ from alerting.selectors.incidents import fleet_units, units_of_targets
 from alerting.selectors.notification_settings import filled, recipient_shown, type_of
 from alerting.selectors.recipient_addresses import addresses_of
 from alerting.selectors.windows import not_over
+from automation.metrics import Metric
+from automation.selectors.recorded_metrics import SourceSpan, values_within
 from events.types import AlertEffect
 from integrations.channels import CHANNELS
 from integrations.choices import OPEN_KINDS, ChannelType, MessageKind
@@ -76,6 +81,7 @@ class DryRunResult:
     messages: Sequence[Sequence[DryRunMessage]] = ()
     leads: Sequence[int] = ()
     never_opened: int = 0
+    suggestions: Sequence[DelaySuggestion | ThresholdSuggestion] = ()
 
     @property
     def evaluated(self) -> bool:
@@ -127,14 +133,9 @@ def dry_run(
         topology = _topology(group_id, values, view, reading) if is_grouped else None
         reading.read()
         mutes = DryRunMutes(windows, view, start, end)
-        deciding = _Messages(
-            run,
-            receivers,
-            mutes,
-            Budget(max(begun + SECONDS, clock() + _MESSAGE_SECONDS), clock),
-            topology,
-        )
-        return deciding.result(reading, limits)
+        budget = Budget(max(begun + SECONDS, clock() + _MESSAGE_SECONDS), clock)
+        found = _Messages(run, receivers, mutes, budget, topology).result(reading, limits)
+        return replace(found, suggestions=list(_suggestions(found, reading, delay, budget)))
 
 
 # --- configuration --------------------------------------------------------------------------------
@@ -322,6 +323,52 @@ class _Messages:
                 until = at
                 break
         return _Decided(run.messages(until), until, cut, run.leads())
+
+
+# --- suggestions ----------------------------------------------------------------------------------
+
+
+def _suggestions(
+    found: DryRunResult, reading: RecordReading, delay: timedelta, budget: Budget
+) -> Iterator[DelaySuggestion | ThresholdSuggestion]:
+    """Yield the changes that would have halved the alerts, without losing a long alert."""
+    ends = [(alert.created, alert.ended_by(found.until)) for alert in found.alerts]
+    lengths = [end - created for created, end in ends if end is not None]
+    minutes = range(1, LONGEST_DELAY_MIN + 1)
+    shorter = [sum(length < timedelta(minutes=each) for length in lengths) for each in minutes]
+    if suggested_delay := suggest_delay(len(found.alerts), shorter, delay=delay):
+        yield suggested_delay
+    threshold = reading.run.config.metric_threshold
+    if threshold is None or len(found.alerts) < FEWEST_ALERTS:
+        return
+    try:
+        measured = _measured(found, reading.sources, threshold.metric, budget)
+    except OutOfTimeError:
+        return
+    if suggested_threshold := suggest_threshold(threshold, measured, delay=delay):
+        yield suggested_threshold
+
+
+def _measured(
+    found: DryRunResult, sources: Mapping[str, int], metric: Metric, budget: Budget
+) -> list[MeasuredAlert]:
+    """The values of each alert; none if there are too many. Raises OutOfTimeError."""
+    spans = [
+        SourceSpan(sources[alert.target], alert.created, alert.ended_by(found.until) or found.until)
+        for alert in found.alerts
+    ]
+    with budget.statement():
+        values = values_within(spans, metric) or ()
+    return [
+        MeasuredAlert(
+            [
+                (alert.created, alert.start_value or 0.0),
+                *((report.reported, mean_of(report.values)) for report in reports),
+            ],
+            span.until,
+        )
+        for alert, span, reports in zip(found.alerts, spans, values, strict=False)
+    ]
 
 
 def _in_joining_order(found: tuple[datetime, Found]) -> tuple[datetime, str]:

@@ -16,6 +16,7 @@ from alerting.rules.dry_run import DryRunCut
 from alerting.rules.thresholds import evaluate_threshold
 from alerting.selectors import recorded_events
 from automation.models import Host, Measurement
+from automation.selectors import recorded_metrics
 from automation.selectors.recorded_metrics import parts_between
 from events.models import Event, Signal
 from opsapi import clock
@@ -329,6 +330,65 @@ def test_grouping_leaves_events_that_open_no_alert_as_they_are(record: Rehearsal
     found = record.run(bodies.alert_config(eventTypeName="NEW_HOST", grouping="TOPOLOGY"))
     (event,) = found["events"]["results"]
     assert [each["due"] for each in event["notifications"]] == [event["created"]]
+
+
+def alerts_of_a_minute(record: Rehearsal, *peaks: float) -> None:
+    """Alerts with these peaks, one after another, five minutes apart."""
+    for place, peak in enumerate(peaks):
+        record.report(100 - 5 * place, CONNECTIONS=peak)
+        record.report(99 - 5 * place, CONNECTIONS=1.0)
+
+
+def test_a_delay_and_a_threshold_that_halve_the_alerts_are_suggested(record: Rehearsal) -> None:
+    alerts_of_a_minute(record, 110.0, 120.0, 300.0, 400.0)
+    found = record.run(bodies.metric_config())
+    assert found["suggestions"] == [
+        {"delayMin": 2, "alerts": 0},
+        {"threshold": 120.0, "units": "RAW", "alerts": 2},
+    ]
+    quieter = record.run(bodies.metric_config(threshold=120))
+    assert quieter["alerts"]["totalCount"] == 2
+
+
+def test_no_threshold_is_suggested_that_loses_a_long_alert(record: Rehearsal) -> None:
+    record.report(120, CONNECTIONS=105.0)
+    record.report(108, CONNECTIONS=1.0)
+    alerts_of_a_minute(record, 110.0, 120.0, 300.0)
+    assert record.run(bodies.metric_config())["suggestions"] == [{"delayMin": 2, "alerts": 1}]
+
+
+def test_the_highest_value_within_an_alert_counts(record: Rehearsal) -> None:
+    for minutes, number in ((130, 105.0), (125, 500.0), (120, 105.0), (115, 1.0)):
+        record.report(minutes, CONNECTIONS=number)
+    alerts_of_a_minute(record, 110.0, 120.0, 300.0)
+    assert {"threshold": 120.0, "units": "RAW", "alerts": 2} in record.run(bodies.metric_config())[
+        "suggestions"
+    ]
+
+
+def test_nothing_is_suggested_for_few_alerts(record: Rehearsal) -> None:
+    alerts_of_a_minute(record, 110.0, 120.0, 300.0)
+    assert "suggestions" not in record.run(bodies.metric_config())
+
+
+def test_a_delay_is_suggested_for_events(record: Rehearsal) -> None:
+    record.report(60)
+    for minutes in (50, 40, 30, 20):
+        record.report(minutes, reachable=False)
+        record.report(minutes - 4, reachable=True)
+    assert record.run()["suggestions"] == [{"delayMin": 5, "alerts": 0}]
+    late = bodies.alert_config(notifications=[bodies.email(delayMin=4)])
+    assert record.run(late)["suggestions"] == [{"delayMin": 5, "alerts": 0}]
+
+
+def test_too_many_values_are_not_read_for_a_threshold(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alerts_of_a_minute(record, 110.0, 120.0, 300.0, 400.0)
+    monkeypatch.setattr(recorded_metrics, "MOST_WITHIN", 3)
+    assert record.run(bodies.metric_config())["suggestions"] == [{"delayMin": 2, "alerts": 0}]
+    monkeypatch.setattr(recorded_metrics, "MOST_WITHIN", 4)
+    assert len(record.run(bodies.metric_config())["suggestions"]) == 2
 
 
 def test_nobody_is_notified_without_people(record: Rehearsal) -> None:
