@@ -9,6 +9,7 @@ from django.db.models.signals import post_migrate
 
 from accesslist.credentials import begin_remembering
 from opsapi import clock
+from opsapi.apps import INSTALLATION
 
 
 class AccesslistConfig(AppConfig):
@@ -42,7 +43,7 @@ def _begin_remembering(**_: Any) -> None:
     begin_remembering(clock.now())
 
 
-@register()
+@register(INSTALLATION)
 def strangers_may_get_global_roles(**_: Any) -> list[CheckMessage]:
     """opsapi.W001: a setting lets strangers register with a global role."""
     if not settings.OPSAPI_UNAUTH_GLOBAL_ROLES:

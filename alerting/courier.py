@@ -86,7 +86,7 @@ class Courier:
         except RuntimeError:
             # The machine has no more threads. Nothing was sent, so this is no failure of the destination.
             outcome = Outcome(DeliveryStatus.RETRY, NO_THREAD, 0)
-            self._ended.put((replace(job, message=None), outcome))
+            self._ended.put((replace(job, content=outcome), outcome))
 
     def _send(self, job: Job) -> None:
         self._ended.put((job, send(job, now=self._clock())))

@@ -2,10 +2,10 @@
 
     claim ─► decide ─► send ─► record
 
-Claim leases the notifications that may be sent next (`services.claims`). Decide postpones, drops, addresses
-or sends each notification (`rules.delivery_policy`), while the rows behind the decision are locked. Send
-makes one attempt over the channel, without the database. Record writes the outcome of the attempt and
-schedules the next retry or reminder. `courier` calls these steps in a loop.
+Claim leases the notifications that may be sent next (`services.claims`). Decide sends, addresses, postpones,
+drops or removes each notification, or gives up (`rules.delivery_policy`), while the rows behind the decision
+are locked. Send makes one attempt over the channel, without the database. Record writes the outcome of the
+attempt and schedules the next retry or reminder. `courier` calls these steps in a loop.
 
 After a crash another worker takes over the notification. If decide had marked the attempt as begun, the
 notification counts as perhaps received, and is sent again with the same delivery id.
@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import compress
 from typing import Any
 
-from django.core.exceptions import ObjectDoesNotExist
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from alerting.choices import DropReason, NotificationStatus
@@ -30,16 +30,21 @@ from alerting.rules.delivery_policy import (
     SECRETS_UNREADABLE,
     DeliveryStep,
     DeliveryVerdict,
+    DueNotification,
     Mute,
     decide_delivery,
     drop_reason,
 )
 from alerting.rules.topology import Picture
-from alerting.selectors.due_notifications import due_of, held_against, notified_destinations
+from alerting.selectors.due_notifications import (
+    due_notification,
+    due_notification_with_setting,
+    notified_destinations,
+)
 from alerting.selectors.incidents import (
     IncidentView,
-    alerts_behind,
-    in_place_of_leads,
+    alerts_deciding,
+    alerts_with_incident_state,
     incident_messages,
     incident_mutes,
     incident_views,
@@ -64,11 +69,10 @@ from alerting.services.leases import (
     LAPSES_AT_MOST,
     LONGEST_ATTEMPT,
     AttemptEnd,
+    attempts_end,
     lapses_of,
-    lease_finish,
     leased_at,
-    leases_change,
-    leases_finish,
+    leases_release_with,
 )
 from alerting.services.notifications import (
     notifications_insert,
@@ -76,7 +80,7 @@ from alerting.services.notifications import (
     redirected_row,
     schedule_follow_ups,
 )
-from integrations.choices import ENDS, FOLLOWING, ChannelType, DeliveryStatus
+from integrations.choices import ENDS, FOLLOWING, ChannelType, DeliveryFault, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.messages import Message
 from integrations.outcome import Outcome, next_attempt
@@ -94,30 +98,27 @@ HELD_UP = "the worker was delayed before it could send the message"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A notification to send with `config`, the fields of its channel.
+    """An attempt: a message to send with `channel_fields`, or its outcome if nothing can be sent.
 
-    `perhaps_before`: an earlier attempt perhaps reached the receiver; the notification itself says so of this
-    attempt, too. `outcome` is set if the notification cannot be sent.
+    `notification.perhaps_received` is about earlier attempts; its row counts this attempt, too.
     """
 
     notification: Notification
-    perhaps_before: bool
-    config: Mapping[str, str]
-    message: Message | None = None
-    outcome: Outcome | None = None
+    channel_fields: Mapping[str, str]
+    content: Message | Outcome
 
 
 def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
-    """Decide on claimed notifications, and yield jobs for the notifications to send.
+    """Decide on claimed notifications, and yield a job for each attempt.
 
-    The other notifications are postponed, dropped, removed, addressed or failed. An unexpected error fails
-    only the notification that causes it.
+    The other notifications are addressed, postponed, dropped, removed or given up. An unexpected error fails
+    only the attempt of the notification that causes it, which is retried.
 
     Raises:
         OperationalError, InterfaceError: the database failed. The jobs that were yielded before have begun.
     """
     try:
-        jobs = _decide(claims, now)
+        begun = _decide(claims, now)
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:  # noqa: BLE001 - decide on each notification separately to find the cause
@@ -125,24 +126,27 @@ def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
             for notification in claims:
                 yield from decide([notification], now=now)
             return
-        jobs = _fail_undecided(claims[0], error, now)
-    yield from jobs
+        begun = _begin([_undecided(claims[0], error)], now)
+    for job, attempts, first_attempt in begun:
+        # Only after the commit: without it, the notifications are decided on again as they were.
+        job.notification.attempts, job.notification.first_attempt = attempts, first_attempt
+        yield job
 
 
-@transaction.atomic
-def _fail_undecided(notification: Notification, error: Exception, now: datetime) -> list[Job]:
+def _undecided(notification: Notification, error: Exception) -> Job:
     logger.error("notification %s cannot be decided on", notification.id, exc_info=error)
-    failed = Outcome(DeliveryStatus.RETRY, f"the notification cannot be processed: {type(error).__name__}", 0)
-    return _begin([Job(notification, notification.perhaps_received, {}, outcome=failed)], now)
+    reason = f"the notification cannot be processed: {type(error).__name__}"
+    return Job(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
     """The facts of decisions, read for all notifications together.
 
-    `settings` are by setting id and type, `mutes` and `lapses` by notification id, `configs` by
-    destination. `notified` has the alert and destination of each message that was perhaps received. The first
-    alert of an incident represents it; `said` is what its last message said, by notification id.
+    `settings` are by setting id and type, `mutes` and `lapses` by notification id, `channel_fields` by
+    destination. `notified` has the alert and destination of each message that was perhaps received. In
+    `alerts`, the first alert of an incident has the state of the incident. `said` is what the last message
+    about the incident said, by notification id.
     """
 
     alerts: Mapping[str, Alert]
@@ -150,11 +154,17 @@ class _Facts:
     mutes: Mapping[str, Mute]
     notified: AbstractSet[tuple[str, str]]
     lapses: Mapping[str, int]
-    configs: Mapping[str, Mapping[str, str] | CannotDecryptError]
+    channel_fields: Mapping[str, Mapping[str, str] | CannotDecryptError]
     incidents: Mapping[str, IncidentView]
     said: Mapping[str, Picture | None]
     named: dict[tuple[object, ...], NamedDestination | Outcome] = field(default_factory=dict)
     """Cache of `_named_destination`."""
+
+    def alert(self, notification: Notification) -> Alert | None:
+        return self.alerts.get(notification.alert_id or "")
+
+    def setting(self, notification: Notification) -> NotificationSetting | None:
+        return self.settings.get((notification.setting_id, notification.type_name))
 
     def were_notified(self, notification: Notification) -> bool:
         """Whether the receiver was perhaps notified of the alert; older rows name no destination."""
@@ -162,128 +172,127 @@ class _Facts:
         return not self.notified.isdisjoint({(alert_id, notification.destination), (alert_id, "")})
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """A decided attempt; `failure` is its outcome if nothing can be sent."""
+_Named = NamedDestination | Outcome | None
+"""The result of `_named_destination`."""
 
-    notification: Notification
-    failure: Outcome | None
+
+@dataclass(slots=True)
+class _Decided:
+    """What is left to do for all notifications together; nothing can be sent for the failed jobs."""
+
+    failed: list[Job] = field(default_factory=list)
+    to_send: list[Notification] = field(default_factory=list)
+    to_address: list[tuple[Notification, NamedDestination]] = field(default_factory=list)
 
 
 @transaction.atomic
-def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
-    """Write all decisions, and return the attempts to make.
-
-    The rows behind a decision stay locked until it is written, so a request that ends or acknowledges an
-    alert, or changes a window, waits and then sees the decision. The order of locks is window, alert,
-    notification, destination, host, as everywhere, each by id. Projects are not locked: deleting a project
-    locks its row last.
-    """
-    mutes = incident_mutes(claims, now=now)
-    alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
-    alerts = Alert.objects.select_related("group").filter(alerts_behind(claims))
-    locked = list(alerts.select_for_update(no_key=True, of=("self",)).order_by("id"))
-    facts = _Facts(
-        alerts=in_place_of_leads(locked, leads_of(claims)),
-        settings=settings_of(claims),
-        mutes=mutes,
-        notified=notified_destinations(alert_ids),
-        lapses=lapses_of(claims),
-        configs=destination_configs({claim.destination for claim in claims if claim.destination}),
-        incidents=incident_views(incidents_of(claims), locked),
-        said=said_before(claims),
-    )
-    attempts: list[_Attempt] = []
-    addressed: list[tuple[Notification, NamedDestination]] = []
+def _decide(claims: Sequence[Notification], now: datetime) -> list[tuple[Job, int, datetime]]:
+    """Write all decisions, and return the attempts to make."""
+    facts = _lock_and_read(claims, now)
+    decided = _Decided()
     for notification in claims:
-        match _decide_one(notification, facts, now):
-            case NamedDestination() as destination:
-                addressed.append((notification, destination))
-            case _Attempt() as attempt:
-                attempts.append(attempt)
-    _address(addressed, [attempt.notification.destination for attempt in attempts], now)
-    to_send = [attempt.notification for attempt in attempts if attempt.failure is None]
+        _decide_one(notification, facts, decided, now)
+    _address(decided, now)
+    to_send = decided.to_send
     incidents = incident_messages(to_send, facts.incidents, facts.said)
     messages = messages_of(
         to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=incidents
     )
-    jobs = _begin([_job(attempt, facts, messages) for attempt in attempts], now)
-    sent = {job.notification.id for job in jobs if job.outcome is None}
-    said_keep({name: said.picture for name, said in incidents.items() if name in sent})
-    return jobs
+    jobs = [_job(notification, facts, messages.get(notification.id)) for notification in to_send]
+    begun = _begin([*decided.failed, *jobs], now)
+    sent = {job.notification.id for job, _, _ in begun if isinstance(job.content, Message)}
+    said_keep({row_id: said.picture for row_id, said in incidents.items() if row_id in sent})
+    return begun
 
 
-def _decide_one(
-    notification: Notification, facts: _Facts, now: datetime
-) -> _Attempt | NamedDestination | None:
-    """Return the attempt to make, or the destination to address; None if the notification is finished."""
-    setting = facts.settings.get((notification.setting_id, notification.type_name))
-    alert = facts.alerts.get(notification.alert_id or "")
-    named = _named_destination(notification, setting, alert, facts)
-    failure = named if isinstance(named, Outcome) else None
-    destination = named if isinstance(named, NamedDestination) else None
-    due = replace(
-        held_against(notification, alert, setting),
-        addressed=_is_addressed(notification, destination, facts),
+def _lock_and_read(claims: Sequence[Notification], now: datetime) -> _Facts:
+    """Lock the rows behind the decisions until they are written.
+
+    A request that ends or acknowledges an alert, or changes a window, waits and then sees the decision.
+    Windows and alerts are locked first, each by id, then destinations and hosts. Leased notifications need no
+    place in the order: nobody else waits for them. Projects are not locked: deleting a project locks its row
+    last.
+    """
+    mutes = incident_mutes(claims, now=now)
+    alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
+    alerts = Alert.objects.select_related("group").filter(alerts_deciding(claims))
+    locked = list(alerts.select_for_update(no_key=True, of=("self",)).order_by("id"))
+    said = said_before(claims)
+    return _Facts(
+        alerts=alerts_with_incident_state(locked, leads_of(claims)),
+        settings=settings_of(claims),
+        mutes=mutes,
+        notified=notified_destinations(alert_ids),
+        lapses=lapses_of(claims),
+        channel_fields=destination_configs({claim.destination for claim in claims if claim.destination}),
+        incidents=incident_views(incidents_of(claims), locked, said.values()),
+        said=said,
+    )
+
+
+def _decide_one(notification: Notification, facts: _Facts, decided: _Decided, now: datetime) -> None:
+    """Decide on a notification, and write the decision or add the notification to `decided`."""
+    alert, setting = facts.alert(notification), facts.setting(notification)
+    named = _named_destination(notification, facts)
+    verdict = decide_delivery(_due(notification, named, facts), now)
+    match verdict.step, named:
+        case DeliveryStep.SEND | DeliveryStep.ADDRESS, Outcome():
+            decided.failed.append(Job(notification, {}, named))
+        case DeliveryStep.SEND, _:
+            decided.to_send.append(notification)
+        case DeliveryStep.ADDRESS, NamedDestination():
+            decided.to_address.append((notification, named))
+        case DeliveryStep.ADDRESS, _ if notification.channel is None and setting:
+            recipients_replace(notification=notification, setting=setting, alert=alert, now=now)
+        case DeliveryStep.ADDRESS, _:
+            raise AssertionError(f"notification {notification.id} has no destination and no recipients")
+        case DeliveryStep.DROP, _:
+            dropped = NotificationStatus.DROPPED.value
+            leases_release_with([notification], status=dropped, reason=verdict.reason)
+        case DeliveryStep.REMOVE, _:
+            Notification.objects.filter(id=notification.id, lease_token=notification.lease_token).delete()
+        case DeliveryStep.PUT_OFF, _:
+            _postpone(notification, verdict)
+        case DeliveryStep.GIVE_UP, _:
+            _give_up(notification, verdict.reason, alert, now)
+
+
+def _due(notification: Notification, named: _Named, facts: _Facts) -> DueNotification:
+    incident = facts.incidents.get(notification.incident_id or "")
+    return replace(
+        due_notification_with_setting(notification, facts.alert(notification), facts.setting(notification)),
+        addressed=_is_addressed(notification, named, facts),
         was_notified=facts.were_notified(notification),
         lapsed_for_good=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         mute=facts.mutes.get(notification.id),
-        matters=matters(
-            notification,
-            facts.incidents.get(notification.incident_id or ""),
-            facts.said.get(notification.id),
-        ),
+        matters=matters(notification, incident, facts.said.get(notification.id)),
     )
-    verdict = decide_delivery(due, now)
-    match verdict.step:
-        case DeliveryStep.SEND:
-            return _Attempt(notification, failure)
-        case DeliveryStep.ADDRESS if failure:
-            return _Attempt(notification, failure)
-        case DeliveryStep.ADDRESS if destination:
-            return destination
-        case DeliveryStep.ADDRESS if notification.channel is None and setting:
-            recipients_replace(notification=notification, setting=setting, alert=alert, now=now)
-        case DeliveryStep.ADDRESS:
-            raise AssertionError(f"notification {notification.id} has no destination and no recipients")
-        case DeliveryStep.DROP:
-            lease_finish(notification, status=NotificationStatus.DROPPED.value, reason=verdict.reason)
-        case DeliveryStep.REMOVE:
-            Notification.objects.filter(id=notification.id, lease_token=notification.lease_token).delete()
-        case DeliveryStep.PUT_OFF:
-            lease_finish(notification, **_put_off(verdict, notification))
-        case DeliveryStep.GIVE_UP:
-            _give_up(verdict, notification, alert, now)
-    return None
 
 
-def _is_addressed(notification: Notification, destination: NamedDestination | None, facts: _Facts) -> bool:
-    """Return whether the notification has the destination that the configuration names now.
+def _is_addressed(notification: Notification, named: _Named, facts: _Facts) -> bool:
+    """Return whether the notification has the destination that its alert configuration names now.
 
-    If the configuration of this destination cannot be decrypted, the notification is addressed again: that
-    stores the configuration with the current key.
+    If the stored fields of the channel cannot be decrypted, the notification is addressed again: that stores
+    them with the current key.
     """
-    stored = facts.configs.get(notification.destination)
-    if stored is None:
-        return False
-    if destination is None:  # It is fixed, or the configuration names none now.
-        return True
-    return destination.id == notification.destination and not isinstance(stored, CannotDecryptError)
+    stored = facts.channel_fields.get(notification.destination)
+    if not isinstance(named, NamedDestination):  # It is fixed, or the alert configuration names none.
+        return stored is not None
+    return named.id == notification.destination and isinstance(stored, Mapping)
 
 
-def _named_destination(
-    notification: Notification, setting: NotificationSetting | None, alert: Alert | None, facts: _Facts
-) -> NamedDestination | Outcome | None:
-    """Return the destination that the configuration names now, or the failure if it names none.
+def _named_destination(notification: Notification, facts: _Facts) -> _Named:
+    """Return the destination that the alert configuration names now, or the failure if it names none.
 
     Return None in two cases: the destination is fixed, because ends and acknowledgements go to the
     destination of the opening, or the notification is for people and has no channel yet.
     """
     is_fixed = notification.kind in FOLLOWING
-    if notification.channel is None or (is_fixed and notification.destination in facts.configs):
+    if notification.channel is None or (is_fixed and notification.destination in facts.channel_fields):
         return None
     if is_fixed and notification.destination:
         return Outcome(DeliveryStatus.FAILED, DropReason.SECRETS_GONE.value, 0)
+    # Notifications with the same key have the same credentials.
     key = (
         notification.setting_id,
         notification.type_name,
@@ -293,13 +302,12 @@ def _named_destination(
         notification.kind in ENDS,
     )
     if key not in facts.named:
-        facts.named[key] = _look_up_destination(notification, setting, alert)
+        facts.named[key] = _look_up_destination(notification, facts)
     return facts.named[key]
 
 
-def _look_up_destination(
-    notification: Notification, setting: NotificationSetting | None, alert: Alert | None
-) -> NamedDestination | Outcome:
+def _look_up_destination(notification: Notification, facts: _Facts) -> NamedDestination | Outcome:
+    alert, setting = facts.alert(notification), facts.setting(notification)
     try:
         credentials = credentials_for(notification, setting)
     except NoCredentialsError as error:
@@ -315,71 +323,67 @@ def _look_up_destination(
     return NamedDestination(key, group_id, channel, credentials, is_global)
 
 
-def _put_off(verdict: DeliveryVerdict, notification: Notification) -> dict[str, Any]:
-    """Restart the hour of retries, and address the notification again unless its destination is fixed."""
-    is_fixed = notification.perhaps_received or notification.kind in FOLLOWING
-    return {
-        "due": verdict.until,
-        "reason": verdict.reason,
-        "silenced_by": verdict.silenced_by,
-        "first_attempt": None,
-        "destination": notification.destination if is_fixed else "",
-    }
+def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
+    """Restart the hour of retries, and address the notification again unless it keeps its destination."""
+    keeps_destination = notification.perhaps_received or notification.kind in FOLLOWING
+    leases_release_with(
+        [notification],
+        due=verdict.until,
+        reason=verdict.reason,
+        silenced_by=verdict.silenced_by,
+        first_attempt=None,
+        destination=notification.destination if keeps_destination else "",
+    )
 
 
-def _give_up(
-    verdict: DeliveryVerdict, notification: Notification, alert: Alert | None, now: datetime
-) -> None:
+def _give_up(notification: Notification, reason: str | None, alert: Alert | None, now: datetime) -> None:
     """Fail the notification; the next reminder of an open alert follows, as after any failure."""
-    if lease_finish(notification, status=NotificationStatus.FAILED.value, reason=verdict.reason) and alert:
+    failed = NotificationStatus.FAILED.value
+    if leases_release_with([notification], status=failed, reason=reason) and alert:
         schedule_follow_ups(ended=[(notification, alert)], now=now)
 
 
-def _address(
-    addressed: Sequence[tuple[Notification, NamedDestination]], tried: Sequence[str], now: datetime
-) -> None:
+def _address(decided: _Decided, now: datetime) -> None:
     """Address notifications to the destinations that their configurations name now.
 
     The next claim sends them. If the earlier destination perhaps received the message, its row fails and
     stays, so that it gets the end of the alert as well, and a new row goes to the new destination. All
-    destinations of the batch, including `tried`, are locked in one order, so two workers cannot deadlock.
+    destinations of the batch, also of `to_send`, are locked in one order, so two workers cannot deadlock.
     """
-    if not addressed:
+    if not decided.to_address:
         return
-    destinations_lock([*tried, *(destination.id for _, destination in addressed)])
-    destinations_keep([destination for _, destination in addressed], now=now)
+    named = [destination for _, destination in decided.to_address]
+    tried = [notification.destination for notification in decided.to_send]
+    destinations_lock([*tried, *(destination.id for destination in named)])
+    destinations_keep(named, now=now)
     moved: dict[tuple[str, str, str | None, bool], list[Notification]] = {}
-    for notification, destination in addressed:
+    for notification, destination in decided.to_address:
         shown = destination.credentials.shown[:LONGEST_RECIPIENT]
         moves = notification.destination not in {"", destination.id}
         if not (notification.perhaps_received and moves):
             key = (destination.id, shown, notification.reason, moves)
             moved.setdefault(key, []).append(notification)
-        elif lease_finish(
-            notification, status=NotificationStatus.FAILED.value, reason=notification.reason or NO_ANSWER
+        elif leases_release_with(
+            [notification], status=NotificationStatus.FAILED.value, reason=notification.reason or NO_ANSWER
         ):
             notifications_insert([redirected_row(notification, destination.id, shown, now)])
     for (destination_key, shown, reason, moves), rows in moved.items():
         restarted = {"first_attempt": None} if moves else {}
-        leases_change(rows, destination=destination_key, recipient=shown, reason=reason, **restarted)
+        leases_release_with(rows, destination=destination_key, recipient=shown, reason=reason, **restarted)
 
 
-def _job(attempt: _Attempt, facts: _Facts, messages: Mapping[str, Message | ObjectDoesNotExist]) -> Job:
-    """Return the job of an attempt; a message that cannot be built is retried like a failed attempt."""
-    notification, perhaps_before = attempt.notification, attempt.notification.perhaps_received
-    if attempt.failure is not None:
-        return Job(notification, perhaps_before, {}, outcome=attempt.failure)
-    config, message = facts.configs[notification.destination], messages[notification.id]
-    if isinstance(config, CannotDecryptError):
-        logger.error("notification %s cannot be sent: %s", notification.id, config)
+def _job(notification: Notification, facts: _Facts, message: Message | None) -> Job:
+    """Return the job of an attempt, which is retried if the message or the channel's fields are missing."""
+    channel_fields = facts.channel_fields[notification.destination]
+    if isinstance(channel_fields, CannotDecryptError):
+        logger.error("notification %s cannot be sent: %s", notification.id, channel_fields)
         reason = SECRETS_UNREADABLE
-    elif isinstance(message, ObjectDoesNotExist):
-        missing = type(message)
-        logger.error("notification %s cannot be sent: %s", notification.id, missing.__qualname__)
-        reason = f"the message cannot be built: {missing.__name__}"
+    elif message is None:
+        reason = "the message cannot be built: its alert, event or project was deleted"
+        logger.error("notification %s cannot be sent: %s", notification.id, reason)
     else:
-        return Job(notification, perhaps_before, config, message)
-    return Job(notification, perhaps_before, {}, outcome=Outcome(DeliveryStatus.RETRY, reason, 0))
+        return Job(notification, channel_fields, message)
+    return Job(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
 _BEGIN = """
@@ -387,18 +391,20 @@ UPDATE alerting_notification
    SET attempts = attempts + 1, first_attempt = coalesce(first_attempt, %(now)s),
        perhaps_received = perhaps_received OR id = ANY(%(sent)s)
  WHERE id = ANY(%(ids)s) AND lease_token = ANY(%(tokens)s)
-RETURNING id, attempts, first_attempt, perhaps_received
+RETURNING id, attempts, first_attempt
 """
 
 
-def _begin(jobs: Sequence[Job], now: datetime) -> list[Job]:
+@transaction.atomic(savepoint=False)
+def _begin(jobs: Sequence[Job], now: datetime) -> list[tuple[Job, int, datetime]]:
     """Mark attempts as begun before anything is sent: after a crash they count as perhaps received.
 
-    Return the jobs whose lease is still valid; another worker has the others.
+    Return the jobs whose lease is still valid, each with the number of its attempt and the time of the first
+    attempt. Another worker has the others.
     """
     if not jobs:
         return []
-    sent = [job.notification for job in jobs if job.outcome is None]
+    sent = [job.notification for job in jobs if isinstance(job.content, Message)]
     parameters: Mapping[str, Any] = {
         "ids": [job.notification.id for job in jobs],
         "tokens": list({job.notification.lease_token for job in jobs}),
@@ -409,11 +415,7 @@ def _begin(jobs: Sequence[Job], now: datetime) -> list[Job]:
         cursor.execute(_BEGIN, parameters)
         begun = {row[0]: row[1:] for row in cursor.fetchall()}
     destinations_tried(ids=[notification.destination for notification in sent], now=now)
-    for notification in (job.notification for job in jobs if job.notification.id in begun):
-        notification.attempts, notification.first_attempt, notification.perhaps_received = begun[
-            notification.id
-        ]
-    return [job for job in jobs if job.notification.id in begun]
+    return [(job, *begun[job.notification.id]) for job in jobs if job.notification.id in begun]
 
 
 # --- send -----------------------------------------------------------------------------------------
@@ -421,12 +423,12 @@ def _begin(jobs: Sequence[Job], now: datetime) -> list[Job]:
 
 def send(job: Job, *, now: datetime) -> Outcome:
     """Make one attempt over the channel; needs no database."""
-    if job.outcome is not None or job.message is None:
-        return job.outcome or Outcome(DeliveryStatus.FAILED, DropReason.NOTIFICATION_REMOVED.value, 0)
+    if isinstance(job.content, Outcome):
+        return job.content
     if job.notification.lease_until and now > job.notification.lease_until - LONGEST_ATTEMPT:
         # The lease may end before the answer arrives, and then another worker sends the next message.
-        return Outcome(DeliveryStatus.RETRY, HELD_UP, 0)
-    return deliver(ChannelType(str(job.notification.channel)), job.config, job.message, now=now)
+        return Outcome(DeliveryStatus.RETRY, HELD_UP, 0, fault=DeliveryFault.WORKER)
+    return deliver(ChannelType(str(job.notification.channel)), job.channel_fields, job.content, now=now)
 
 
 # --- record ---------------------------------------------------------------------------------------
@@ -459,53 +461,56 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, now: datetime) -> None:
 def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> None:
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
     notifications = [job.notification for job, _ in ended]
-    locked = list(Alert.objects.select_for_update().filter(alerts_behind(notifications)).order_by("id"))
-    alerts = in_place_of_leads(locked, leads_of(notifications))
-    changes = [(job.notification, _changes(job, alerts, outcome, now)) for job, outcome in ended]
-    changed = leases_finish(changes)
-    recorded = [(job, outcome) for job, outcome in ended if job.notification.id in changed]
-    NotificationAttempt.objects.bulk_create(_attempt_row(job, outcome, now) for job, outcome in recorded)
-    for job, outcome in recorded:
+    locked = list(Alert.objects.select_for_update().filter(alerts_deciding(notifications)).order_by("id"))
+    alerts = alerts_with_incident_state(locked, leads_of(notifications))
+    ends = [(job, outcome, _end_of(job, alerts, outcome, now)) for job, outcome in ended]
+    recorded = list(compress(ends, attempts_end([(job.notification, end) for job, _, end in ends])))
+    NotificationAttempt.objects.bulk_create(_attempt_row(job, outcome, now) for job, outcome, _ in recorded)
+    for job, outcome, _ in recorded:
         _log(job.notification, outcome)
-    delivered = [job.notification for job, outcome in recorded if outcome.status is DeliveryStatus.DELIVERED]
+    delivered = [
+        job.notification for job, outcome, _ in recorded if outcome.status is DeliveryStatus.DELIVERED
+    ]
     notified = {notification.alert_id for notification in delivered if notification.alert_id}
     notified |= open_in(incidents_of(delivered), locked)
     Alert.objects.filter(Among("id", notified)).update(last_notified=now)
     # Also after a failure: the receiver may be back when the next reminder is due.
     finished = [
-        (notification, alerts[notification.alert_id])
-        for notification, change in changes
-        if notification.id in changed and change["status"] in _FINISHED and notification.alert_id in alerts
+        (job.notification, alerts[job.notification.alert_id])
+        for job, _, end in recorded
+        if end["status"] in _FINISHED and job.notification.alert_id in alerts
     ]
     schedule_follow_ups(ended=finished, now=now)
     tried = [
         (job.notification.destination, leased_at(job.notification), outcome)
-        for job, outcome in recorded
-        if job.message is not None and outcome.reason != HELD_UP
+        for job, outcome, _ in recorded
+        if isinstance(job.content, Message) and outcome.fault is not DeliveryFault.WORKER
     ]
     destinations_record(ended=tried, now=now)
 
 
-def _changes(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> AttemptEnd:
+def _end_of(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> AttemptEnd:
     """Return the new values of the notification: delivered, due again, dropped or failed."""
     notification = job.notification
     latency_ms = outcome.latency_ms if outcome.has_meaningful_latency else None
     if outcome.status is DeliveryStatus.DELIVERED:
         status = NotificationStatus.DELIVERED.value
         return {"latency_ms": latency_ms, "status": status, "reason": None, "delivered": now}
-    perhaps_received = job.perhaps_before or outcome.perhaps_received
+    perhaps_received = notification.perhaps_received or outcome.perhaps_received
     end: AttemptEnd = {
         "latency_ms": latency_ms,
         "status": NotificationStatus.FAILED.value,
         "reason": outcome.reason,
         "perhaps_received": perhaps_received,
     }
-    if dropped := drop_reason(due_of(notification, alerts.get(notification.alert_id or "")), now):
+    # The setting is not read: if it was removed, the next decision drops the retry.
+    due = due_notification(notification, alerts.get(notification.alert_id or ""))
+    if dropped := drop_reason(due, now):
         if perhaps_received:
             return end
         return {**end, "status": NotificationStatus.DROPPED.value, "reason": dropped.value}
-    if (due := _next_attempt(notification, outcome, now)) is not None:
-        return {**end, "status": NotificationStatus.PENDING.value, "due": due}
+    if (retry_at := _next_attempt(notification, outcome, now)) is not None:
+        return {**end, "status": NotificationStatus.PENDING.value, "due": retry_at}
     return end
 
 
@@ -515,9 +520,9 @@ def _next_attempt(notification: Notification, outcome: Outcome, now: datetime) -
         return None
     jitter = random.uniform(-1, 1)  # noqa: S311 - spreads retries, protects nothing
     first = notification.first_attempt or now
-    due = next_attempt(notification.attempts, first, now, outcome.retry_after, jitter)
+    retry_at = next_attempt(notification.attempts, first, now, outcome.retry_after, jitter)
     # If the worker was delayed, no request reached the receiver, so no pause is needed.
-    return now if due is not None and outcome.reason == HELD_UP else due
+    return now if retry_at is not None and outcome.fault is DeliveryFault.WORKER else retry_at
 
 
 def _attempt_row(job: Job, outcome: Outcome, ended: datetime) -> NotificationAttempt:

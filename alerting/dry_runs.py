@@ -18,7 +18,7 @@ from typing import Any, Final
 from alerting.choices import GROUP_WAIT_SEC, Grouping
 from alerting.dry_run_bounds import Budget, OutOfTimeError, slot_of
 from alerting.dry_run_reading import MOST_FOUND, RecordReading
-from alerting.models import AlertConfig, MaintenanceWindow, NotificationSetting
+from alerting.models import Alert, AlertConfig, MaintenanceWindow, NotificationSetting
 from alerting.rules.dry_run import (
     NOT_EVALUATED,
     DryRun,
@@ -39,16 +39,18 @@ from alerting.rules.dry_run_mutes import DryRunMutes
 from alerting.rules.noise import FEWEST_ALERTS, LONGEST_DELAY_MIN, DelaySuggestion, suggest_delay
 from alerting.rules.threshold_suggestion import MeasuredAlert, ThresholdSuggestion, suggest_threshold
 from alerting.rules.thresholds import mean_of
+from alerting.rules.topology import FleetUnit, UnitKind, covered_unit
 from alerting.rules.transition import ConfigView
 from alerting.rules.windows import WindowRule
 from alerting.selectors.config_views import config_view
-from alerting.selectors.incidents import fleet_units, units_of_targets
+from alerting.selectors.fleet_units import alert_units, fleet_around, labels_of_a_part
 from alerting.selectors.notification_settings import filled, recipient_shown, type_of
 from alerting.selectors.recipient_addresses import addresses_of
+from alerting.selectors.subjects import Subjects, TargetFacts
 from alerting.selectors.windows import not_over
 from automation.metrics import Metric
 from automation.selectors.recorded_metrics import SourceSpan, values_within
-from events.types import AlertEffect
+from events.types import AlertEffect, Target
 from integrations.channels import CHANNELS
 from integrations.choices import OPEN_KINDS, ChannelType, MessageKind
 
@@ -130,11 +132,13 @@ def dry_run(
         run = DryRun(view, delay)
         windows = _windows(group_id, view.event_type.spec.category.value, start)
         reading = RecordReading(group_id, run, start, end, Budget(begun + _READING_SECONDS, clock))
-        topology = _topology(group_id, values, view, reading) if is_grouped else None
         reading.read()
-        mutes = DryRunMutes(windows, view, start, end)
+        seen: list[Found] = [*run.alerts, *run.events]
+        subjects = Subjects(windows, (TargetFacts(group_id, each.facts) for each in seen))
+        mutes = DryRunMutes(windows, lambda facts: subjects.of(TargetFacts(group_id, facts)), start, end)
         budget = Budget(max(begun + SECONDS, clock() + _MESSAGE_SECONDS), clock)
-        found = _Messages(run, receivers, mutes, budget, topology).result(reading, limits)
+        wait = timedelta(seconds=values.get("group_wait_sec", GROUP_WAIT_SEC)) if is_grouped else None
+        found = _Messages(run, receivers, mutes, budget, wait).result(reading, limits)
         return replace(found, suggestions=list(_suggestions(found, reading, delay, budget)))
 
 
@@ -156,18 +160,6 @@ def _is_grouped(values: Mapping[str, Any], config: ConfigView) -> bool:
     """Whether the configuration groups alerts; an event that opens no alert is notified by itself."""
     opens_alerts = config.event_type.spec.kind is AlertEffect.OPENING
     return opens_alerts and values.get("grouping") == Grouping.TOPOLOGY.value
-
-
-def _topology(
-    group_id: str, values: Mapping[str, Any], config: ConfigView, reading: RecordReading
-) -> DryRunTopology | None:
-    """The fleet as it is now, read within the time for reading; None if that is over."""
-    wait = timedelta(seconds=values.get("group_wait_sec", GROUP_WAIT_SEC))
-    try:
-        with reading.budget.statement():
-            return DryRunTopology(config.event_type.spec.target, fleet_units(group_id), wait)
-    except OutOfTimeError:
-        return None
 
 
 def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRunReceiver]:
@@ -220,7 +212,7 @@ def _windows(group_id: str, category: str, start: datetime) -> list[WindowRule]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Decided:
+class _DecidedMessages:
     """Messages by the place of what they are about; complete before `until`, and `cut` says why no longer."""
 
     messages: Sequence[Sequence[DryRunMessage]]
@@ -231,13 +223,13 @@ class _Decided:
 
 @dataclass(slots=True)
 class _Messages:
-    """Decides the messages of what was found, in the order of time."""
+    """Decides the messages of what was found, in the order of time; `wait` is None without grouping."""
 
     run: DryRun
     receivers: Sequence[DryRunReceiver]
     mutes: DryRunMutes
     budget: Budget
-    topology: DryRunTopology | None = None
+    wait: timedelta | None = None
 
     def result(self, reading: RecordReading, limits: Sequence[DryRunLimit]) -> DryRunResult:
         until, cut = reading.until, reading.cut
@@ -247,9 +239,9 @@ class _Messages:
         ]
         if len(found) > MOST_FOUND:
             until, cut = found[MOST_FOUND][0], DryRunCut.ALERTS
-        if self.topology:
+        if self.wait is not None:
             found.sort(key=_in_joining_order)
-            decided = self._of_incidents(found[:MOST_FOUND], until, self.topology)
+            decided = self._of_incidents(reading.group_id, found[:MOST_FOUND], until, self.wait)
         else:
             decided = self._of_each(found[:MOST_FOUND], until)
         kept = [each for _, each in found[: len(decided.messages)]]
@@ -272,7 +264,7 @@ class _Messages:
 
     # --- of each alert or event -------------------------------------------------------------------
 
-    def _of_each(self, found: Sequence[tuple[datetime, Found]], until: datetime) -> _Decided:
+    def _of_each(self, found: Sequence[tuple[datetime, Found]], until: datetime) -> _DecidedMessages:
         messages: list[list[DryRunMessage]] = []
         count, cut, whole = 0, None, until
         for at, place, message in in_order(found, lambda each: self._of(each, whole)):
@@ -286,7 +278,7 @@ class _Messages:
             else:
                 messages[place].append(message)
                 count += 1
-        return _Decided([[message.as_of(until) for message in some] for some in messages], until, cut)
+        return _DecidedMessages([[message.as_of(until) for message in some] for some in messages], until, cut)
 
     def _of(self, found: Found, until: datetime) -> Iterator[Iterator[DryRunMessage]]:
         """The messages by receiver."""
@@ -305,14 +297,15 @@ class _Messages:
     # --- of incidents -----------------------------------------------------------------------------
 
     def _of_incidents(
-        self, found: Sequence[tuple[datetime, Found]], until: datetime, topology: DryRunTopology
-    ) -> _Decided:
+        self, group_id: str, found: Sequence[tuple[datetime, Found]], until: datetime, wait: timedelta
+    ) -> _DecidedMessages:
         alerts = [alert for _, alert in found if isinstance(alert, DryRunAlert)]
         try:
             with self.budget.statement():
-                units = units_of_targets([alert.facts for alert in alerts])
+                units = _units_of(alerts)
+                topology = _topology(group_id, self.run.config.event_type.spec.target, units, wait)
         except OutOfTimeError:
-            return _Decided([], found[0][0] if found else until, DryRunCut.TIME)
+            return _DecidedMessages([], found[0][0] if found else until, DryRunCut.TIME)
         mutes = (self.mutes.of_target(alert.facts) for alert in alerts)
         joining = map(GroupedAlert, alerts, units, mutes, following(alerts))
         run = IncidentRun(list(joining), self.receivers, topology)
@@ -322,7 +315,7 @@ class _Messages:
             if cut:
                 until = at
                 break
-        return _Decided(run.messages(until), until, cut, run.leads())
+        return _DecidedMessages(run.messages(until), until, cut, run.leads())
 
 
 # --- suggestions ----------------------------------------------------------------------------------
@@ -369,6 +362,23 @@ def _measured(
         )
         for alert, span, reports in zip(found.alerts, spans, values, strict=False)
     ]
+
+
+def _units_of(alerts: Sequence[DryRunAlert]) -> list[frozenset[FleetUnit]]:
+    rows = [Alert(id=str(place), facts=alert.facts) for place, alert in enumerate(alerts)]
+    units = alert_units(rows)
+    return [units[row.id] for row in rows]
+
+
+def _topology(
+    group_id: str, target: Target, units: Sequence[frozenset[FleetUnit]], wait: timedelta
+) -> DryRunTopology:
+    """The fleet as it is now, as far as it decides what messages about alerts on these units say."""
+    covered = {unit for each in units if (unit := covered_unit(target, each))}
+    held = Counter(unit for each in units for unit in each if unit.kind is UnitKind.LABEL)
+    shared = [label for label, count in held.items() if count > 1]
+    labels = labels_of_a_part(group_id, shared)
+    return DryRunTopology(target, wait, fleet_around(group_id, covered), labels)
 
 
 def _in_joining_order(found: tuple[datetime, Found]) -> tuple[datetime, str]:

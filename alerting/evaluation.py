@@ -3,18 +3,23 @@
     take ─► collect ─► decide ─► apply    `evaluate_signals`: the signals of one project, in one transaction
     open                                  `open_tracked`: the alerts whose delay has passed
 
-Take locks the project whose turn it is and reads its oldest signals (`services.turns`). Collect reads the
-observations of these signals, the configurations that may apply, and the active alerts on the same targets;
-the number of queries does not grow with the number of signals. Configurations stay in memory until they
-change (`selectors.config_views`). Decide compares one signal after the other with the configurations
-(`rules.transition.step`) and keeps the changes in memory. Apply writes the changes of many signals together.
+Reports, timeouts and accepted writes leave signals (`events.models.Signal`). Take locks the project whose
+turn it is and reads its oldest signals (`services.turns`). Collect reads the observations of these signals,
+the configurations that may apply, and the active alerts on the same targets; the number of queries does not
+grow with the number of signals. Configurations stay in memory until they change (`selectors.config_views`).
+Decide compares one signal after the other with the configurations (`rules.transition.step`) and keeps the
+changes in memory. Apply writes the changes of many signals together.
+
+`_evaluate_batch` chooses: signals without a project are fanned out, and changed versions update the marks of
+outdated hosts and agents; both write new signals. Changed configurations are compared with the current fleet
+instead of the observations of signals.
 
 The worker calls both functions in a loop. `delivery` sends the notifications that they schedule.
 """
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -27,7 +32,7 @@ from alerting.models import Alert
 from alerting.rules.config_index import NO_CONFIGS, ConfigIndex
 from alerting.rules.observations import Observation
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, Decision, step, target_of
-from alerting.selectors.config_views import concerned_indexes, indexes_of, named_configs
+from alerting.selectors.config_views import concerned_indexes, configs_with_ids, indexes_of
 from alerting.services.alerts import (
     AlertChanges,
     AlertEnd,
@@ -38,11 +43,11 @@ from alerting.services.alerts import (
 )
 from alerting.services.locks import TRY_EVALUATION_OF_OPENING
 from alerting.services.notifications import OneShot, schedule_one_shots
-from alerting.services.purge import left_clusters_alerting_end
+from alerting.services.purge import emptied_clusters_alerts_cancel
 from alerting.services.turns import Turn, signals_delete, turn_skip, turn_take
 from alerting.signal_observations import observations_of, observations_of_fleet
 from automation.metrics import Metric
-from automation.services.versions import versions_weigh
+from automation.services.versions import version_marks_update
 from events.choices import SignalKind
 from events.models import Signal
 from events.types import EventType
@@ -70,8 +75,9 @@ def evaluate_signals(*, now: datetime) -> int:
     Projects take turns, so a project with many signals or configurations delays only itself. Other workers
     evaluate other projects at the same time.
 
-    Return the number of signals that were read, and at least 1 after a turn. Return 0 if no signal waits, if
-    other workers have locked every waiting project, or while a global configuration is written.
+    Return the number of signals that were read, evaluated or not, and at least 1 after a turn. Return 0 if no
+    signal waits, if other workers have locked every waiting project, or while a global configuration is
+    written.
     """
     turn = None
     try:
@@ -90,38 +96,36 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
     if turn.is_deleted:
         return turn.drop_signals() or 1
     signals = turn.next_signals()
-    until = time.monotonic() + EVALUATION_SECONDS
-    for batch in _batches(signals):
-        _evaluate_despite_faults(batch, now=now, until=until)
-        # End the transaction early: weighing versions locks rows that reports need, and a fan-out writes
+    deadline = time.monotonic() + EVALUATION_SECONDS
+    for _, run in groupby(signals, key=_batch_key):
+        batch = list(run)
+        _evaluate_despite_faults(batch, now=now, deadline=deadline)
+        # End the transaction early: updating the marks locks rows that reports need, and a fan-out writes
         # signals for up to a hundred projects.
-        ends_turn = turn.group_id is None or batch[0].kind == SignalKind.VERSIONS.value
-        if ends_turn or time.monotonic() > until:
+        if _decides_nothing(batch[0]) or time.monotonic() > deadline:
             break
     return len(signals) or 1
 
 
-def _batches(signals: Iterable[Signal]) -> Iterator[list[Signal]]:
-    """Yield the signals in order, grouped: changed configurations together, and other signals together.
-
-    A signal with effects other than alerts is a group of its own.
-    """
-    for (stands_alone, _), run in groupby(signals, key=lambda each: (_stands_alone(each), _is_config(each))):
-        batch = list(run)
-        yield from [[signal] for signal in batch] if stands_alone else [batch]
+def _batch_key(signal: Signal) -> object:
+    """Signals in a row with the same key are evaluated together."""
+    # A signal that writes before the decisions of its batch are written is evaluated alone.
+    if _decides_nothing(signal) or signal.payload.get("clustersLeft"):
+        return signal.pk
+    return "configurations" if _is_config(signal) else "observations"
 
 
-def _stands_alone(signal: Signal) -> bool:
-    is_other = signal.group_id is None or signal.kind == SignalKind.VERSIONS.value
-    return is_other or bool(signal.payload.get("clustersLeft"))
+def _decides_nothing(signal: Signal) -> bool:
+    """Whether the signal is compared with no configuration: it has other effects."""
+    return signal.group_id is None or signal.kind == SignalKind.VERSIONS.value
 
 
 def _is_config(signal: Signal) -> bool:
     return signal.kind == SignalKind.CONFIG.value
 
 
-def _evaluate_despite_faults(signals: Sequence[Signal], *, now: datetime, until: float) -> None:
-    """Evaluate signals until the monotonic time `until`, at least the first, and delete them.
+def _evaluate_despite_faults(signals: Sequence[Signal], *, now: datetime, deadline: float) -> None:
+    """Evaluate signals until the monotonic time `deadline`, at least the first, and delete them.
 
     A database fault that passes is raised. After any other error, each half is evaluated separately, the
     second half only while time is left. A single signal that fails is marked as failed: it blocks no other
@@ -129,23 +133,23 @@ def _evaluate_despite_faults(signals: Sequence[Signal], *, now: datetime, until:
     """
     try:
         with transaction.atomic():
-            signals_delete(_evaluate_batch(signals, now, until))
+            signals_delete(_evaluate_batch(signals, now, deadline))
     except Exception as error:  # whatever the error is, the other signals must be evaluated
         if passes(error):
             raise
         if len(signals) > 1:
             logger.warning("%d signals failed together, halves are tried", len(signals), exc_info=True)
             middle = len(signals) // 2
-            _evaluate_despite_faults(signals[:middle], now=now, until=until)
-            if time.monotonic() <= until:
-                _evaluate_despite_faults(signals[middle:], now=now, until=until)
+            _evaluate_despite_faults(signals[:middle], now=now, deadline=deadline)
+            if time.monotonic() <= deadline:
+                _evaluate_despite_faults(signals[middle:], now=now, deadline=deadline)
             return
         logger.exception("signal %s cannot be evaluated and was set aside", signals[0].pk)
         Signal.objects.filter(pk=signals[0].pk).update(failed=now)
 
 
-def _evaluate_batch(signals: Sequence[Signal], now: datetime, until: float) -> list[int]:
-    """Evaluate one of `_batches` until `until`, at least its first signal, and return the evaluated ids.
+def _evaluate_batch(signals: Sequence[Signal], now: datetime, deadline: float) -> list[int]:
+    """Evaluate signals of one `_batch_key`, at least the first, and return the ids of the evaluated ones.
 
     A signal has the time at which its event happened, so delays start then.
     """
@@ -154,16 +158,19 @@ def _evaluate_batch(signals: Sequence[Signal], now: datetime, until: float) -> l
         fan_out(first)
         return [first.pk]
     if first.kind == SignalKind.VERSIONS.value:
-        versions_weigh(group_id=first.group_id, now=now)
+        version_marks_update(group_id=first.group_id, now=now)
         return [first.pk]
     if _is_config(first):
         return _evaluate_configs(signals, first.group_id, now)
     if clusters := first.payload.get("clustersLeft"):
-        left_clusters_alerting_end(cluster_ids=clusters, now=first.created)
-    evaluation = _Evaluation(first.group_id, now, _collect(signals, first.group_id))
+        emptied_clusters_alerts_cancel(cluster_ids=clusters, at=first.created)
+    observations = observations_of(signals, group_id=first.group_id)
+    event_types = {observation.event_type for seen in observations.values() for observation in seen}
+    indexes = concerned_indexes(first.group_id, event_types)
+    evaluation = _Evaluation(first.group_id, now, _collect(observations, indexes, first.group_id))
     for signal in signals:
         evaluation.decide(signal)
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             break
     evaluation.apply()
     return evaluation.evaluated
@@ -173,20 +180,21 @@ def _evaluate_configs(signals: Sequence[Signal], group_id: str, now: datetime) -
     """Compare changed configurations with the current fleet, and return the ids of their signals.
 
     The fleet is read for all of them together. If it is large, only the first configurations are compared.
+    Later signals do not wait for the others: these are compared with the fleet as it is then.
     """
-    configs = named_configs({_config_of(signal) for signal in signals}, group_id=group_id)
+    configs = configs_with_ids({_config_id(signal) for signal in signals}, group_id=group_id)
     fleet = observations_of_fleet(group_id, {config.event_type for config in configs})
     compared = signals[: max(1, COMPARED_AT_ONCE // max(1, len(fleet)))]
-    names = {_config_of(signal) for signal in compared}
-    indexes = indexes_of(config for config in configs if config.id in names)
+    compared_ids = {_config_id(signal) for signal in compared}
+    indexes = indexes_of(config for config in configs if config.id in compared_ids)
     # The first signal represents the others: all have the time of evaluation, and the same fleet.
-    evaluation = _Evaluation(group_id, now, _with_alerts({compared[0].pk: fleet}, indexes, group_id))
+    evaluation = _Evaluation(group_id, now, _collect({compared[0].pk: fleet}, indexes, group_id))
     evaluation.decide(compared[0])
     evaluation.apply()
     return [signal.pk for signal in compared]
 
 
-def _config_of(signal: Signal) -> str:
+def _config_id(signal: Signal) -> str:
     return str(signal.payload["alertConfigId"])
 
 
@@ -198,13 +206,12 @@ class _ActiveAlert:
     """An active alert, including the changes that were decided but not written yet."""
 
     id: str
-    value: float | None
-    created: datetime
+    view: AlertView
 
 
 @dataclass(slots=True)
 class _Collected:
-    """The facts for decisions.
+    """The input of decisions.
 
     `observations` are by signal id, `indexes` by event type. `active` are the active alerts on the targets of
     these observations, by target and configuration id.
@@ -243,24 +250,17 @@ SELECT id, config_id, target_key, current_value, created FROM alerting_alert
 """
 
 
-def _collect(signals: Sequence[Signal], group_id: str) -> _Collected:
-    """Read the facts of all signals with the number of queries of one signal."""
-    observations = observations_of(signals, group_id=group_id)
-    event_types = {observation.event_type for of_signal in observations for observation in of_signal}
-    by_signal = {signal.pk: of_signal for signal, of_signal in zip(signals, observations, strict=True)}
-    return _with_alerts(by_signal, concerned_indexes(group_id, event_types), group_id)
-
-
-def _with_alerts(
+def _collect(
     observations: Mapping[int, Sequence[Observation]], indexes: Mapping[EventType, ConfigIndex], group_id: str
 ) -> _Collected:
-    """Add the active alerts on the targets of the observations, which are by signal id."""
+    """Read the active alerts on the targets of the observations, which are by signal id."""
     collected = _Collected(observations, indexes)
     if targets := collected.targets():
         with connection.cursor() as cursor:
             cursor.execute(_ACTIVE, {"group_id": group_id, "targets": list(targets)})
             for alert_id, config_id, target, value, created in cursor.fetchall():
-                collected.active.setdefault(target, {})[config_id] = _ActiveAlert(alert_id, value, created)
+                alert = _ActiveAlert(alert_id, AlertView(value, created))
+                collected.active.setdefault(target, {})[config_id] = alert
     return collected
 
 
@@ -276,7 +276,8 @@ class _Changes:
     ended_targets: set[str] = field(default_factory=set)
     cancelled: list[str] = field(default_factory=list)
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
         alerts = self.alerts
         return len(alerts.starts) + len(alerts.values) + len(alerts.ends) + len(self.one_shots)
 
@@ -289,7 +290,7 @@ class _Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class _Pair:
     """An observation to compare with a configuration, and the configuration's active alert on the target."""
 
     config: ConfigView
@@ -298,15 +299,14 @@ class _Case:
     alert: _ActiveAlert | None
 
 
-def _decide_case(case: _Case, signal: Signal) -> Decision | None:
+def _decide_pair(pair: _Pair, signal: Signal) -> Decision | None:
     """Return the decision; None if the configuration is faulty, because others must still be evaluated."""
-    alert = AlertView(case.alert.value, case.alert.created) if case.alert else None
     try:
-        decision = step(case.config, case.observation, alert)
+        decision = step(pair.config, pair.observation, pair.alert.view if pair.alert else None)
     except (ValueError, ArithmeticError):
-        logger.exception("configuration %s cannot be compared with signal %s", case.config.id, signal.pk)
+        logger.exception("configuration %s cannot be compared with signal %s", pair.config.id, signal.pk)
         return None
-    logger.debug("%s for configuration %s: %s", decision.action.value, case.config.id, decision.reason.value)
+    logger.debug("%s for configuration %s: %s", decision.action.value, pair.config.id, decision.reason.value)
     return decision
 
 
@@ -323,24 +323,25 @@ class _Evaluation:
         """Decide what the signal changes. Earlier changes are written first if the order matters."""
         at = self._now if _is_config(signal) else signal.created
         changes = _Changes()
-        for case in self._cases(signal):
-            if decision := _decide_case(case, signal):
-                self._note(decision, case, signal, at, changes)
+        for pair in self._pairs(signal):
+            if decision := _decide_pair(pair, signal):
+                self._note(decision, pair, signal, at, changes)
         # One write starts alerts before it ends alerts. So earlier ends are written first if this signal
         # starts an alert on the same target. Otherwise the receiver would get the opening before the end, and
         # a configuration can have only one active alert on a target.
         starts_again = any(start.target in self._unwritten.ended_targets for start in changes.alerts.starts)
-        if starts_again or changes.cancelled or len(self._unwritten) >= CHANGES_AT_ONCE:
+        if starts_again or changes.cancelled or self._unwritten.count >= CHANGES_AT_ONCE:
             self.apply()
         if changes.cancelled:
             alerts_cancel(alerts=Alert.objects.filter(id__in=changes.cancelled), actor=SYSTEM, now=at)
         self._unwritten.add(changes)
         self.evaluated.append(signal.pk)
 
-    def _cases(self, signal: Signal) -> Iterator[_Case]:
+    def _pairs(self, signal: Signal) -> Iterator[_Pair]:
         """Yield each pair of configuration and observation for which an alert can start or is active.
 
-        The pairs are in the order of the ids of the configurations.
+        The pairs are in the order of the ids of the configurations. Decide on each pair before you take the
+        next.
         """
         observations = self._collected.observations[signal.pk]
         pairs: set[tuple[str, int]] = set()
@@ -358,13 +359,13 @@ class _Evaluation:
             if not (fanned_out and config.is_global):
                 metric = config.metric_threshold.metric if config.metric_threshold else None
                 target = self._collected.target(observation, metric)
-                yield _Case(
-                    config, observation, target, self._collected.active.get(target, {}).get(config.id)
-                )
+                # Read only now: an earlier pair of this signal may have started or ended the alert.
+                alert = self._collected.active.get(target, {}).get(config.id)
+                yield _Pair(config, observation, target, alert)
 
-    def _note(self, decision: Decision, case: _Case, signal: Signal, at: datetime, changes: _Changes) -> None:
+    def _note(self, decision: Decision, pair: _Pair, signal: Signal, at: datetime, changes: _Changes) -> None:
         """Add the decision to `changes` and to the active alerts, which later signals are compared with."""
-        alert, config, target = case.alert, case.config, case.target
+        alert, config, target = pair.alert, pair.config, pair.target
         active = self._collected.active.setdefault(target, {})
         match decision.action:
             case AlertAction.START:
@@ -372,18 +373,18 @@ class _Evaluation:
                     signal=signal,
                     config=config,
                     target=target,
-                    facts=case.observation.facts,
+                    facts=pair.observation.facts,
                     at=at,
                     value=decision.value,
                 )
                 changes.alerts.starts.append(start)
-                active[config.id] = _ActiveAlert(start.id, decision.value, at)
+                active[config.id] = _ActiveAlert(start.id, AlertView(decision.value, at))
             case AlertAction.UPDATE if alert:
                 changes.alerts.values[alert.id] = decision.value, at
-                alert.value = decision.value
+                alert.view = AlertView(decision.value, alert.view.created)
             case AlertAction.CLOSE if alert:
                 # A changed configuration starts alerts at the time of evaluation; older signals follow.
-                ended = max(at, alert.created)
+                ended = max(at, alert.view.created or at)
                 end = AlertEnd(signal=signal, at=ended, value=decision.value, evaluated=tuple(self.evaluated))
                 changes.alerts.ends[alert.id] = end
                 changes.ended_targets.add(target)
@@ -391,7 +392,7 @@ class _Evaluation:
             case AlertAction.CANCEL if alert:
                 changes.cancelled.append(alert.id)
                 del active[config.id]
-            case AlertAction.NOTIFY if event_id := case.observation.event_id:
+            case AlertAction.NOTIFY if event_id := pair.observation.event_id:
                 changes.one_shots.append(OneShot(config.id, event_id, self._group_id, at))
 
     # --- apply ------------------------------------------------------------------------------------
@@ -425,9 +426,9 @@ SELECT opening.id FROM (
 
 @transaction.atomic
 def open_tracked(*, now: datetime) -> int:
-    """Open alerts whose shortest delay has passed, except alerts that another worker has locked.
+    """Open up to OPENED_AT_ONCE alerts whose shortest delay has passed, and return their number.
 
-    Return the number of opened alerts.
+    Alerts that another worker has locked are skipped.
     """
     with connection.cursor() as cursor:
         cursor.execute(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})

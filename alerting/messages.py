@@ -1,17 +1,16 @@
 """Builds the message that a channel sends for a notification: the alert's or event's document, and facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from types import MappingProxyType
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ObjectDoesNotExist
-from django.urls import reverse
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
-from alerting.rules.topology import HEALED, root_words
+from alerting.rules.topology import RECOVERED, root_words
 from alerting.rules.wording import (
     alert_facts,
     alert_headline,
@@ -34,6 +33,7 @@ from integrations.choices import MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
 from opsapi.clock import wire_time
+from opsapi.console.path import CONSOLE_PATH
 from opsapi.hostnames import host_and_port
 from opsapi.wire_json import without_nulls
 
@@ -47,42 +47,35 @@ def messages_of(
     alerts: Mapping[str, Alert],
     settings: Iterable[NotificationSetting],
     now: datetime,
-    incidents: Mapping[str, IncidentMessage] = MappingProxyType({}),
-) -> dict[str, Message | ObjectDoesNotExist]:
-    """Build the messages of notifications at `now`. Return them by notification id, or the error.
+    incidents: Mapping[str, IncidentMessage],
+) -> dict[str, Message]:
+    """Build the messages of notifications at `now`, by notification id.
 
-    `alerts` are the alerts of the notifications by id, with their projects. `settings` are their notification
-    settings, if they still exist. `incidents` are what messages about incidents say, by notification id.
+    Messages whose alert, event or project was deleted are left out. `alerts` are the alerts by id, with their
+    projects. `settings` are the notification settings that still exist. `incidents` are what messages about
+    incidents say, by notification id.
     """
     shown = {
         notification.id: _shown(alerts[notification.alert_id], incidents.get(notification.id))
         for notification in notifications
         if notification.alert_id in alerts
     }
-    named = {alert.id: alert for alert in shown.values()}
-    rows = alert_rows(named) if named else {}
+    alert_ids = {alert.id for alert in shown.values()}
+    rows = alert_rows(alert_ids) if alert_ids else {}
     configs = {setting.config_id: setting.config for setting in settings}
-    if others := {alert.config_id for alert in named.values()} - configs.keys():
+    if others := {alert.config_id for alert in shown.values()} - configs.keys():
         configs |= AlertConfig.objects.in_bulk(others)
-
-    def message_of(notification: Notification) -> Message | ObjectDoesNotExist:
+    messages: dict[str, Message] = {}
+    for notification in notifications:
         alert = shown.get(notification.id)
         if alert is not None and alert.id in rows:
-            config = configs.get(alert.config_id)
-            incident = incidents.get(notification.id)
-            if incident is None:
-                return _of_alert(notification, alert, rows[alert.id], config, now)
-            times = _times(incident.view.incident)
-            message = _of_alert(notification, alert, rows[alert.id], config, now, times=times)
-            return _of_incident(message, incident)
-        if notification.alert_id:
-            return Alert.DoesNotExist(f"the alert of notification {notification.id} is gone")
-        try:
-            return _of_event(notification)
-        except ObjectDoesNotExist as error:
-            return error
-
-    return {notification.id: message_of(notification) for notification in notifications}
+            config, incident = configs.get(alert.config_id), incidents.get(notification.id)
+            row = rows[alert.id]
+            messages[notification.id] = _of_alert(notification, alert, row, config, incident, now=now)
+        elif not notification.alert_id:
+            with suppress(ObjectDoesNotExist):
+                messages[notification.id] = _of_event(notification)
+    return messages
 
 
 def _times(incident: Incident) -> dict[str, str]:
@@ -117,7 +110,7 @@ def _of_incident(message: Message, incident: IncidentMessage) -> Message:
         document=document,
         headline=incident_headline(message.headline, len(names)),
         target=root or message.target,
-        known={**message.known, **incident_facts(root, names, is_healed=picture.root == HEALED)},
+        known={**message.known, **incident_facts(root, names, has_recovered=picture.root == RECOVERED)},
     )
 
 
@@ -133,7 +126,7 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
         event_type_name=config.event_type,
         headline=in_words(config.event_type),
         known=facts_of_test(message.document, config_view(config), project=message.project_name),
-        config_link=_page(_links(), "alerting_alertconfig", config.id),
+        config_link=_page(_links(), "alerting/alertconfig", config.id),
         is_test=True,
     )
 
@@ -143,21 +136,21 @@ def _of_alert(
     alert: Alert,
     row: AlertRow,
     config: AlertConfig | None,
-    now: datetime,
+    incident: IncidentMessage | None,
     *,
-    times: Mapping[str, str] = MappingProxyType({}),
+    now: datetime,
 ) -> Message:
-    """`config` is the configuration of the alert, if it still exists.
+    """Return the message about an alert, or about its incident.
 
-    `times` are the beginning and the end for people, if they differ from the alert's.
+    `row` is the alert as its document shows it. `config` is its configuration, if it still exists.
     """
     links, kind = _links(), MessageKind(notification.kind)
     document = present_alert(row, links, now=now)
     # A change of a configuration ends its alerts: it may be another since the alert.
     is_same = config is not None and (alert.resolved is None or config.updated < alert.resolved)
     view = config_view(config) if config and is_same else None
-    timed = {**document, **times}
-    return Message(
+    timed = document | _times(incident.view.incident) if incident else document
+    message = Message(
         delivery_id=notification.id,
         kind=kind,
         occurred_at=alert.resolved or alert.created,
@@ -168,11 +161,12 @@ def _of_alert(
         known=alert_facts(timed, view, project=alert.group.name),
         project_name=alert.group.name,
         target=target_of(document),
-        link=_page(links, "alerting_alert", alert.id),
-        config_link=_page(links, "alerting_alertconfig", config.id)
+        link=_page(links, "alerting/alert", alert.id),
+        config_link=_page(links, "alerting/alertconfig", config.id)
         if config and config.deleted is None
         else None,
     )
+    return _of_incident(message, incident) if incident else message
 
 
 def _of_event(notification: Notification) -> Message:
@@ -192,7 +186,7 @@ def _of_event(notification: Notification) -> Message:
         known=event_facts(document, project=project),
         project_name=project,
         target=target_of(document),
-        link=_page(links, "events_event", row["id"]),
+        link=_page(links, "events/event", row["id"]),
     )
 
 
@@ -216,4 +210,5 @@ def _links() -> Links:
 
 
 def _page(links: Links, model: str, row_id: str) -> str:
-    return links.base + reverse(f"admin:{model}_change", args=[row_id])
+    """A page of the console, without `reverse`: a worker then imports none of the pages."""
+    return f"{links.base}{CONSOLE_PATH}{model}/{row_id}/change/"

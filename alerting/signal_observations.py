@@ -33,15 +33,15 @@ from opsapi.fields import Among
 Payload = Mapping[str, Any]
 
 
-def observations_of(signals: Sequence[Signal], *, group_id: str) -> list[list[Observation]]:
-    """The observations of each of a project's events and reports."""
+def observations_of(signals: Sequence[Signal], *, group_id: str) -> dict[int, list[Observation]]:
+    """The observations of a project's events and reports, by signal id."""
     known = _read_known(signals, group_id)
-    return [
-        _of_event(signal.payload, known)
+    return {
+        signal.pk: _of_event(signal.payload, known)
         if signal.kind == SignalKind.EVENT.value
         else _of_report(signal.payload, known)
         for signal in signals
-    ]
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from alerting.services.clock_steps import notifications_bring_forward
 from alerting.services.config_coverage import second_factors_sweep
 from alerting.services.configs import deleted_config_secrets_purge
 from alerting.services.destinations import destinations_trim
-from alerting.services.leases import PRESENCE_CLASS, absent_workers, leases_release, worker_seen
+from alerting.services.leases import PRESENCE_CLASS, absent_workers, lapsed_leases_release, worker_seen
 from alerting.services.notification_settings import removed_settings_purge
 from alerting.services.purge import alerts_trim, deleted_project_purge, events_trim, failed_signals_trim
 from automation.services.agents import heartbeats_sweep
@@ -80,7 +80,7 @@ class Presence:
         """
         self._missed = {worker: self._missed.get(worker, 0) + 1 for worker in absent_workers() - {self.key}}
         gone = {worker for worker, times in self._missed.items() if times >= GONE_AFTER}
-        return leases_release(now=now, absent=gone) if gone else 0
+        return lapsed_leases_release(now=now, absent=gone) if gone else 0
 
     def _hold_until_stopped(self, stopping: threading.Event) -> None:
         in_transaction = settings.OPSAPI_DB_POOLER == "transaction"

@@ -18,6 +18,9 @@ NAME_PATTERN = "[a-zA-Z_][a-zA-Z0-9_]{0,62}"
 RESERVED_NAMES = frozenset({"group_id", "group_name", "org_id", "process_port", "cl_name", "rs_nm"})
 """The labels that service discovery computes."""
 
+LabelSets = tuple[tuple[str, ...], ...]
+"""The labels of several hosts, each label as `name=value`. Hosts with equal labels are there once."""
+
 _RESERVED_PREFIX = "__"
 # Also line separators, and lone surrogates, which are not text.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -49,3 +52,14 @@ def value_fault(value: str) -> str | None:
     if _CONTROL.search(value):
         return "must not contain control characters"
     return None
+
+
+def label_texts(labels: Mapping[str, str] | None) -> tuple[str, ...]:
+    """Return the labels as `name=value`, by name."""
+    return tuple(f"{name}={value}" for name, value in sorted((labels or {}).items()))
+
+
+def is_label(text: str) -> bool:
+    """Return whether a label can be this text, as `name=value`."""
+    name, _, value = text.partition("=")
+    return name_fault(name) is None and value_fault(value) is None

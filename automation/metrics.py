@@ -384,9 +384,9 @@ class Metric(StrEnum):
         GAUGE, MetricSubject.REPLICATION, Unit.BYTES, POSTGRESQL, "Write-ahead log retained by a slot",
         "Write-ahead log that the server keeps for the replication slot that is furthest behind.")
     PG_XID_AGE = ("PG_XID_AGE", GAUGE, MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL, "Transaction ID age",
-        "Transaction IDs used since the oldest unfrozen one; close to 2^31 the server refuses writes.")
+        "Transaction IDs used since the oldest unfrozen ID; close to 2^31 the server refuses writes.")
     PG_MXID_AGE = ("PG_MXID_AGE", GAUGE, MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL, "Multixact ID age",
-        "Multixact IDs used since the oldest unfrozen one; close to 2^31 the server refuses writes.")
+        "Multixact IDs used since the oldest unfrozen ID; close to 2^31 the server refuses writes.")
     PG_WAL_BYTES = ("PG_WAL_BYTES", RATE, MetricSubject.LOG, Unit.BYTES, POSTGRESQL,
         "Write-ahead log written", "Write-ahead log that the server wrote; from version 14.")
     PG_CHECKPOINTS_TIMED = ("PG_CHECKPOINTS_TIMED", RATE, MetricSubject.LOG, Unit.RAW, POSTGRESQL,

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce, Lower
@@ -97,7 +98,10 @@ class Host(models.Model):
     replica_set_name = models.CharField(max_length=200, null=True)
     # Its index finds the members of a replica set. A report that does not change it does not touch the index.
     replica_set = models.ForeignKey(ReplicaSet, null=True, on_delete=models.SET_NULL, related_name="hosts")
-    cluster = models.ForeignKey(Cluster, null=True, on_delete=models.SET_NULL, related_name="hosts")
+    # Not indexed: an index below starts with the cluster.
+    cluster = models.ForeignKey(
+        Cluster, null=True, on_delete=models.SET_NULL, related_name="hosts", db_index=False
+    )
     cluster_name = models.CharField(max_length=200, null=True, help_text="Name of the cluster.")
     shard_name = models.CharField(max_length=200, null=True)
     uptime_seconds = models.BigIntegerField(null=True)
@@ -106,7 +110,7 @@ class Host(models.Model):
     )
     created = models.DateTimeField()
     last_report = models.DateTimeField(null=True)
-    # Agents are deleted only with their project, after its hosts; a constraint would need an index.
+    # Without a constraint, because agents are deleted only with their project, after its hosts.
     reported_by = models.ForeignKey(
         "Agent", null=True, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+"
     )
@@ -133,6 +137,11 @@ class Host(models.Model):
             models.Index(
                 fields=["group", "hostname", "port"], name="host_down", condition=Q(down=True, deleted=None)
             ),
+            # The hosts of a cluster, of a shard, and of an agent.
+            models.Index(fields=["cluster", "shard_name"], name="host_shard"),
+            models.Index(fields=["reported_by"], name="host_agent"),
+            # The hosts with a label.
+            GinIndex(fields=["labels"], name="host_labels", opclasses=["jsonb_path_ops"]),
         ]
 
     def __str__(self) -> str:
@@ -174,9 +183,9 @@ class Agent(models.Model):
     )
     created = models.DateTimeField()
     last_report = models.DateTimeField()
-    down = models.BooleanField(default=False, help_text="The agent is silent.")
+    down = models.BooleanField(default=False, help_text="The agent has a heartbeat timeout.")
     returned = models.DateTimeField(
-        null=True, help_text="When the agent last reported again after a silence."
+        null=True, help_text="When the agent last reported again after a heartbeat timeout."
     )
 
     class Meta:

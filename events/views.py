@@ -115,7 +115,7 @@ class EventViewSet(ApiViewSet):
             return None
         place = event_position(event_id, **self.scope)
         if place is None:
-            raise _wrong("before", "is not the id of one of these events")
+            raise _wrong("before", "is not the id of an event in this list")
         return place
 
 

@@ -9,6 +9,7 @@ from django.core.checks import CheckMessage, Error, register
 
 from integrations.channels import CHANNELS
 from opsapi.api.fields import url_fault
+from opsapi.apps import INSTALLATION
 from opsapi.environment import READ
 
 
@@ -22,7 +23,7 @@ class IntegrationsConfig(AppConfig):
 _SMS = ("OPSAPI_SMS_ACCOUNT", "OPSAPI_SMS_TOKEN", "OPSAPI_SMS_FROM")
 
 
-@register()
+@register(INSTALLATION)
 def base_urls_are_urls(**_: Any) -> list[CheckMessage]:
     """opsapi.E001: a base URL must be http or https, without query and fragment, because paths are added.
 
@@ -34,7 +35,7 @@ def base_urls_are_urls(**_: Any) -> list[CheckMessage]:
     return [Error(f"{name}: {fault}", id="opsapi.E001") for name, fault in faults.items() if fault]
 
 
-@register()
+@register(INSTALLATION)
 def sms_settings_go_together(**_: Any) -> list[CheckMessage]:
     """opsapi.E002: with incomplete settings, an SMS provider would reject every message."""
     missing = [name for name in _SMS if not getattr(settings, name)]

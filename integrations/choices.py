@@ -51,6 +51,8 @@ class DeliveryFault(StrEnum):
     """The receiver was reached and did not accept the message; its other messages wait."""
     HOST = "host"
     """The host accepts no connection; messages to all its destinations wait."""
+    WORKER = "worker"
+    """The worker was delayed and sent no request; nothing waits."""
 
 
 class DeliveryStatus(StrEnum):

@@ -23,7 +23,6 @@ from opsapi.redaction import MASK
 from opsapi.wire_json import JsonObject
 
 UNREADABLE = "must be sent again: the stored value can no longer be decrypted"
-MOVED = "must be sent again: a field that it belongs to was changed"
 UNKNOWN = "must be sent in full: it is not the redacted form of the stored value"
 
 
@@ -82,7 +81,7 @@ def _why_not(field: Field, raw: str, stored: Secrets, values: Mapping[str, Any])
     if field.shown(value) != raw:
         return UNKNOWN
     moved = field.goes_with is not None and values.get(field.goes_with) != stored.get(field.goes_with)
-    return MOVED if moved else None
+    return f"must be sent again, because {field.goes_with} was changed" if moved else None
 
 
 class TypedDocumentExtension(DocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped

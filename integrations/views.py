@@ -51,7 +51,8 @@ class IntegrationViewSet(ApiViewSet):
         """Refuse an unknown type like a malformed id: before checking roles."""
         named = self.kwargs.get("integration_type")
         if named is not None and named not in INTEGRATION_TYPES:
-            raise ApiError(ErrorCode.INVALID_INTEGRATION_TYPE, named)
+            note = f"Allowed: {', '.join(INTEGRATION_TYPES)}."
+            raise ApiError(ErrorCode.INVALID_INTEGRATION_TYPE, named, note=note)
         super().check_permissions(request)
 
     def load(self) -> None:

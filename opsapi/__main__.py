@@ -10,7 +10,7 @@ from django.db import Error
 
 from opsapi import VERSION
 from opsapi.management.commands import serve
-from opsapi.management.database_command import line_of
+from opsapi.management.database_error import line_of
 from opsapi.program import COMMAND, importing
 
 OVERVIEW = f"""Ops API {VERSION}, an operations platform for databases.

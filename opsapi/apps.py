@@ -9,6 +9,11 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 from prometheus_client.metrics_core import Metric
 
+INSTALLATION = "installation"
+"""The tag of the checks of an installation: its settings and packages. All other checks are about the code.
+
+Commands run only these: the checks of the code import every page, which takes a second.
+"""
 HealthCheck = Callable[[], str | None]
 """Returns what is missing, or None."""
 CollectMetrics = Callable[[], Iterable[Metric]]
@@ -56,7 +61,7 @@ _PACKAGES = ("opsapi", "accesslist", "alerting", "automation", "events", "integr
 _HINT = "Install Ops API in a virtual environment of its own, as pipx does."
 
 
-@register()
+@register(INSTALLATION)
 def packages_are_its_own(**_: Any) -> list[CheckMessage]:
     """opsapi.E003: another distribution installs a package of the same name, and one overwrites the other."""
     owners = packages_distributions()
@@ -67,7 +72,7 @@ def packages_are_its_own(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(INSTALLATION)
 def the_proxy_in_front_is_trusted(**_: Any) -> list[CheckMessage]:
     """opsapi.W002: clients behind a proxy that is not trusted all have the address of the proxy."""
     ends_tls_itself = settings.OPSAPI_TLS_CERT or not settings.OPSAPI_PUBLIC_URL.startswith("https://")

@@ -183,9 +183,7 @@ def _read_manifest(directory: Path) -> Manifest:
             )
         return Manifest(**fields)
     except FileNotFoundError:
-        raise BackupError(
-            f"{directory}: is not a backup, or an incomplete one: it has no {MANIFEST}"
-        ) from None
+        raise BackupError(f"{directory}: is not a complete backup: it has no {MANIFEST}") from None
     except OSError as error:
         raise BackupError(f"{path}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError):

@@ -7,7 +7,6 @@ docs/reference/settings.md is generated from it.
 
 from urllib.parse import urlsplit
 
-import django_stubs_ext
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
@@ -18,9 +17,6 @@ from opsapi.console.theme import UNFOLD  # noqa: F401 - a setting of the theme
 from opsapi.embedded.layout import Layout
 from opsapi.environment import build_commit
 from opsapi.secret_files import secret_from_file
-
-# Allows type parameters on Django's generic classes, for mypy --strict.
-django_stubs_ext.monkeypatch()
 
 read.lines_of(program.env_file())
 BASE_DIR = program.base_dir()
@@ -304,7 +300,8 @@ SPECTACULAR_SETTINGS = {
         "GroupRoleName": "alerting.notification_types.GROUP_ROLES",
         "OrgRoleName": "alerting.notification_types.ORG_ROLES",
         "Region": "integrations.choices.Region",
-        "MatcherField": "alerting.rules.matchers.MatcherField",
+        "MatcherField": "alerting.rules.matchers.CONFIG_FIELDS",
+        "WindowMatcherField": "alerting.rules.matchers.MatcherField",
         "MatcherOperator": "alerting.rules.matchers.MatcherOperator",
         "KindEnum": "integrations.choices.MessageKind",
         "LoggedNotificationDocumentKindEnum": "alerting.serializers.notification_log.KINDS",

@@ -21,7 +21,7 @@ _HANDLER = ClientHandler(enforce_csrf_checks=False)
 
 
 class ApiClient:
-    """Speaks for one key; without a key no Authorization is sent. Paths are those below the public base."""
+    """A client with a key; without a key it sends no Authorization. Paths are below the public base."""
 
     def __init__(self, key: KeyPair | None = None) -> None:
         self.key = key

@@ -48,12 +48,12 @@ def read_unit(path: Path) -> SystemdUnit:
 
 
 def units() -> list[SystemdUnit]:
-    """Those of the platform's machines."""
+    """The units of the platform's machines."""
     return [read_unit(path) for path in sorted(DEPLOY.glob("*.service"))]
 
 
 def environment(*, offered: bool = False) -> dict[str, str]:
-    """The lines of the example; with `offered` also those that are comments."""
+    """The settings in the example; with `offered` also the settings in comments."""
     return {
         name: value
         for comment, name, value in _LINE.findall(ENVIRONMENT.read_text())

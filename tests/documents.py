@@ -1,10 +1,10 @@
-"""The documents, and the shell blocks in them, for the tests that hold them to what is there.
+"""The documents and their shell blocks, for tests that compare them with the platform.
 
-A block is ```` ```sh ```` with what is to be done with it behind:
+The info string of a block, after ```` ```sh ````, says what a test does with it:
 
-- `run`: typed by a test, in the order of the document; words behind it are waited for afterwards;
-- `server`: starts the platform in a terminal of its own; the test's platform stands in for it;
-- `title="…"`: belongs on another machine, or asks for a person; looked at, and not typed.
+- `run`: the test types it, in the order of the document, and then waits for the words after `run`;
+- `server`: it starts the platform in another terminal; the test uses its own platform;
+- `title="…"`: it is for another machine, or needs a person; the test does not type it.
 """
 
 import re
@@ -19,7 +19,7 @@ _OPENING = re.compile(r"^( *)```(\S*) *(.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One fenced block: its language, what stands behind it, its lines, and where it begins."""
+    """A fenced block: its language, its info string, its lines, and its first line number."""
 
     language: str
     info: str
@@ -28,12 +28,12 @@ class Block:
 
     @property
     def kind(self) -> str:
-        """`run`, `server`, `title`, or whatever else its author wrote."""
+        """The first word of the info string: `run`, `server` or `title`."""
         return self.info.split(" ")[0].split("=")[0]
 
     @property
     def words(self) -> str:
-        """What is waited for after the block was typed."""
+        """The words that appear after the block was typed."""
         return self.info.partition(" ")[2] if self.kind == "run" else ""
 
 
@@ -43,7 +43,7 @@ def documents() -> list[Path]:
 
 
 def name_of(path: Path) -> str:
-    """As tests show it."""
+    """The path from the root of the project."""
     return str(path.relative_to(ROOT))
 
 
@@ -53,7 +53,7 @@ def blocks(path: Path) -> list[Block]:
 
 
 def shell_blocks(path: Path) -> list[Block]:
-    """Those of the shell."""
+    """The shell blocks of a document."""
     return [block for block in blocks(path) if block.language == "sh"]
 
 

@@ -20,11 +20,11 @@ T = TypeVar("T")
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.25
 """Seconds between two questions. A question often takes a connection and a process of the database."""
 _PART = 0.1
-"""A pause takes this part of the time waited so far."""
+"""A pause is this part of the time since the first question."""
 
 
 def eventually(
-    condition: Callable[[], T],
+    condition: Callable[[], T | None],
     deadline: float = 120.0,
     *,
     message: str = "",

@@ -73,7 +73,7 @@ def _operation(method: str, path: str) -> Mapping[str, Any] | None:
 
 @cache
 def _operations(method: str) -> list[tuple[re.Pattern[str], Mapping[str, Any]]]:
-    """Those of a method, the most literal first."""
+    """The operations of a method, the most literal path first."""
     paths = openapi_document()["paths"]
     # What is literal sorts before a brace, where two differ first, and what goes on before what ends.
     templates = sorted(
@@ -103,7 +103,7 @@ def _validator(reference: str) -> Draft202012Validator:
 
 
 def _closed(schema: Any) -> Any:
-    """The schema in which an object has no other properties than those named."""
+    """The schema in which objects have only the named properties."""
     if isinstance(schema, dict):
         if isinstance(schema.get("properties"), dict) and "additionalProperties" not in schema:
             schema["additionalProperties"] = False

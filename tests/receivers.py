@@ -1,7 +1,7 @@
-"""Real receivers on loopback: an HTTP server and a mail server that do as they are told.
+"""Real receivers on loopback: an HTTP server and a mail server that answer as the test asks.
 
-The fixtures `http_receiver` and `mail_receiver` are for any test; a package that wants them names them in
-its conftest. Both point the settings at themselves.
+A package that uses the fixtures `http_receiver` and `mail_receiver` names them in its conftest. Both set the
+settings to their own addresses.
 """
 
 import asyncio
@@ -161,9 +161,9 @@ class ReceivedMail:
 
 @dataclass
 class MailReceiver:
-    """An SMTP server on 127.0.0.1: the two answers are what it says to RCPT TO and to the mail itself.
+    """An SMTP server on 127.0.0.1, with one answer to RCPT TO and one answer to the mail itself.
 
-    `offered` are all mails it was handed, `mails` those among them that it took.
+    `offered` are all mails that it received, `mails` the accepted mails.
     """
 
     mails: list[ReceivedMail] = field(default_factory=list)

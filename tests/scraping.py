@@ -1,4 +1,4 @@
-"""Scraping `/metrics`, and what a scrape tells."""
+"""Scrapes `/metrics` and parses the result."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ def scrape(path: str = "/metrics", **headers: Any) -> Any:
 
 
 def samples() -> Samples:
-    """What a scrape tells: name and labels → value."""
+    """The scraped values, by name and labels."""
     answer = scrape()
     assert answer.status_code == 200, answer.content
     families = text_string_to_metric_families(answer.content.decode())
@@ -28,7 +28,7 @@ def samples() -> Samples:
 
 
 def value(metrics: Samples, name: str, **labels: str) -> float | None:
-    """One value; None when it is not told."""
+    """The value of a series; None if it is absent."""
     return metrics.get((f"opsapi_{name}", frozenset(labels.items())))
 
 

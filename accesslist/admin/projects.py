@@ -88,7 +88,7 @@ class OrganizationAdmin(ConsoleAdmin):
     search_fields = ["name", "id__exact"]
     ordering = ["name", "id"]
     fields = ["id", "name", "created", "projects", "teams"]
-    empty_text = "No organizations yet. The first project creates one."
+    empty_text = "No organizations yet. The first project creates an organization."
 
     @admin.display(description="projects")
     def projects(self, org: Organization) -> SafeString:

@@ -105,7 +105,7 @@ class EntriesForm(GuardedForm):
         """The ranges in canonical form, without duplicates."""
         typed = lines(self.cleaned_data["ranges"])
         if len(typed) > _MOST_RANGES:
-            raise ValidationError(f"At most {_MOST_RANGES} at once.")
+            raise ValidationError(f"Enter at most {_MOST_RANGES} addresses and ranges.")
         return list(dict.fromkeys(_range(text) for text in typed))
 
     def key_id(self) -> str | None:
@@ -147,7 +147,7 @@ class NewEntriesForm(EntriesForm):
         """As in the API, the global list needs a description."""
         description: str = self.cleaned_data["description"]
         if not description and not self.cleaned_data.get("api_key"):
-            raise ValidationError("Enter a description. Entries of the global list need one.")
+            raise ValidationError("Enter a description: entries of the global list need it.")
         return description
 
     def key_id(self) -> str | None:

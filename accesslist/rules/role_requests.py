@@ -119,7 +119,7 @@ def _scope_fault(asked: AskedRole, existing: ExistingScopes, here: Scope) -> Bad
     if org_id is None:
         return _refused(asked, ErrorCode.INVALID_ATTRIBUTE, "names no project", "groupId")
     if here.org_id is not None and here.org_id != org_id:
-        message = "is not a project of the organization of the path"
+        message = "is not a project of the organization in the path"
         return _refused(asked, ErrorCode.INVALID_ATTRIBUTE, message, "groupId")
     return None
 

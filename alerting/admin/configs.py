@@ -205,7 +205,7 @@ class RecipientFilter(ChoiceFilter):
     """Filter by notification type."""
 
     title = "notification type"
-    parameter_name = "tells"
+    parameter_name = "notifies"
     offered = tuple((name, kind.label) for name, kind in NOTIFICATION_TYPES.items())
 
     def chosen(self, rows: Rows, value: str) -> Rows:

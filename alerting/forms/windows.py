@@ -87,7 +87,8 @@ class WindowFields(DocumentForm):
     matchers = LinesField(
         label="Matchers",
         required=False,
-        help_text="Only targets that match every matcher. One per line: REPLICA_SET_NAME EQUALS orders.",
+        help_text="Only targets that match every matcher. One per line: REPLICA_SET_NAME EQUALS orders, "
+        "or LABEL EQUALS env=staging for hosts with this label.",
     )
 
     def is_valid(self) -> bool:

@@ -84,8 +84,13 @@ class Alert(models.Model):
             models.Index(fields=["-created", "-id"], name="alert_newest"),
             models.Index(fields=["status", "-created", "-id"], name="alert_status_newest"),
             models.Index(fields=["event_type", "-created", "-id"], name="alert_type_newest"),
-            # The alerts of a configuration, and alerts by name of a host, replica set or cluster.
-            models.Index(fields=["config_id", "-created", "-id"], name="alert_config_newest"),
+            # The alerts of a configuration, and its noise, which is counted from the index.
+            models.Index(
+                fields=["config_id", "-created", "-id"],
+                name="alert_config_noise",
+                include=["status", "resolved", "opens", "acknowledged_until", "group", "target_key"],
+            ),
+            # Alerts by name of a host, replica set or cluster.
             models.Index(TARGET_NAME, name="alert_target_name"),
             # The alerts of an incident.
             models.Index(

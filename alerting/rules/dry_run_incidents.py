@@ -6,6 +6,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
@@ -28,10 +29,12 @@ from alerting.rules.topology import (
     OpenIncident,
     Opening,
     Picture,
-    change_that_matters,
+    change_matters,
     covered_unit,
+    deciding_labels,
     first_message_due,
     grouped,
+    kept_units,
     picture,
 )
 from events.types import Target
@@ -40,11 +43,15 @@ from integrations.choices import OPEN_KINDS, MessageKind
 
 @dataclass(frozen=True, slots=True)
 class DryRunTopology:
-    """How alerts are grouped: the target of their event type, the fleet, and groupWaitSec."""
+    """How alerts are grouped: the target of their event type, groupWaitSec, and the fleet around them.
+
+    `labels` are the labels that may relate alerts.
+    """
 
     target: Target
-    fleet: FleetUnits
     wait: timedelta
+    fleet: FleetUnits
+    labels: AbstractSet[FleetUnit] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +85,20 @@ def following(alerts: Sequence[DryRunAlert]) -> Iterator[bool]:
 class _DryRunIncident:
     """An incident; alerts are places in the list of alerts."""
 
-    known: OpenIncident
     lead: int
+    grown: datetime
     lead_mutes: TargetMutes
+    units: list[str] = field(default_factory=list)
     receivers: list["_IncidentReceiver"] = field(default_factory=list)
     open: dict[int, FleetUnit | None] = field(default_factory=dict)
     was_closed: bool = False
     messages: list[DryRunMessage] = field(default_factory=list)
     _mutes: Counter[TargetMutes] = field(default_factory=Counter)
     _pictures: dict[Picture | None, Picture] = field(default_factory=dict)
+
+    @property
+    def known(self) -> OpenIncident:
+        return OpenIncident(str(self.lead), frozenset(self.units), self.grown)
 
     @property
     def status(self) -> AlertStatus:
@@ -251,13 +263,15 @@ class IncidentRun:
         openings = [Opening(str(place), self._alerts[place].units, at) for place in places]
         lasting = [incident.known for incident in self._lasting.values()]
         joined: dict[str, _DryRunIncident] = {}
-        for incident_id, group in grouped(openings, lasting, wait=self._topology.wait):
+        wait = self._topology.wait
+        labels = self._topology.labels & set(deciding_labels(openings, lasting, wait=wait))
+        for incident_id, group in grouped(openings, lasting, wait=wait, labels=labels):
             members = [int(opening.alert_id) for opening in group]
             if incident_id is None:
                 incident = self._begin(members[0], at)
             else:
                 incident = joined[incident_id] = self._lasting[incident_id]
-            incident.known = incident.known.joined_by(group)
+            incident.units, incident.grown = kept_units(incident.units, group), at
             for place in members:
                 self._join(incident, place)
         for incident in joined.values():
@@ -265,9 +279,9 @@ class IncidentRun:
 
     def _begin(self, lead: int, at: datetime) -> _DryRunIncident:
         first, wait = self._alerts[lead], self._topology.wait
-        incident = _DryRunIncident(OpenIncident(str(lead), frozenset(), at), lead, first.mutes)
+        incident = _DryRunIncident(lead, at, first.mutes)
         self._incidents.append(incident)
-        self._lasting[incident.known.id] = incident
+        self._lasting[str(lead)] = incident
         for receiver in self._receivers:
             to = _IncidentReceiver(incident, receiver)
             incident.receivers.append(to)
@@ -317,7 +331,7 @@ class IncidentRun:
 
     def _finish(self, incident: _DryRunIncident, at: datetime) -> None:
         """End an incident: receivers that were notified get its end."""
-        del self._lasting[incident.known.id]
+        del self._lasting[str(incident.lead)]
         end = MessageKind.CLOSE if incident.was_closed else MessageKind.CANCEL
         for to in incident.receivers:
             to.reminder = None
@@ -355,7 +369,7 @@ class IncidentRun:
         if to.said is None:
             return False
         now = to.incident.picture(to.said, self._topology.fleet)
-        return change_that_matters(to.said, now) is not None
+        return change_matters(to.said, now)
 
     def _send(self, message: _WaitingMessage, at: datetime) -> None:
         """Send a message, and let the next reminder wait."""

@@ -4,15 +4,13 @@ Every window is expanded once, and a search is a bisection.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from alerting.rules.delivery_policy import Mute
 from alerting.rules.matchers import MatchSubject
-from alerting.rules.observations import Condition, Observation
-from alerting.rules.transition import ConfigView
 from alerting.rules.windows import WindowRule
 
 
@@ -59,19 +57,26 @@ class TargetMutes:
 
 
 class DryRunMutes:
-    """The maintenance of each target of a dry run; `windows` have the category of the configuration."""
+    """The maintenance of each target of a dry run; `windows` have the category of the configuration.
+
+    `subject_of` returns the subject of a target from its facts.
+    """
 
     def __init__(
-        self, windows: Sequence[WindowRule], config: ConfigView, start: datetime, end: datetime
+        self,
+        windows: Sequence[WindowRule],
+        subject_of: Callable[[Mapping[str, Any]], MatchSubject],
+        start: datetime,
+        end: datetime,
     ) -> None:
-        self._windows, self._config, self._start, self._end = windows, config, start, end
+        self._windows, self._subject_of, self._start, self._end = windows, subject_of, start, end
         self._of_subjects: dict[MatchSubject, TargetMutes] = {}
         self._of_windows: dict[tuple[int, ...], TargetMutes] = {}
         self._times: dict[int, list[MutedTime]] = {}
 
     def of_target(self, facts: Mapping[str, Any]) -> TargetMutes:
         """The maintenance of the target with these facts."""
-        subject = Observation(self._config.event_type, Condition.HOLDS, facts).subject
+        subject = self._subject_of(facts)
         if subject not in self._of_subjects:
             chosen = tuple(place for place, window in enumerate(self._windows) if window.mutes(subject))
             if chosen not in self._of_windows:

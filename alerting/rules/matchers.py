@@ -1,7 +1,11 @@
-"""Which subjects match the matchers of an alert configuration.
+"""Which subjects match the matchers of an alert configuration or a maintenance window.
 
 A fact that a subject does not have is the empty string: EQUALS fails on it, NOT_EQUALS and
 NOT_CONTAINS match, a REGEX matches if it matches the empty string.
+
+LABEL is for windows only. It compares each label of a host, as `name=value`: NOT_EQUALS and NOT_CONTAINS
+match if no label equals or contains the value, the other operators if a label matches. A replica set or a
+cluster matches if all its hosts do, so that a window mutes nothing about other hosts.
 """
 
 import operator
@@ -15,6 +19,7 @@ from typing import Any, Final, Protocol
 import re2
 
 from automation.choices import HostType
+from automation.labels import LabelSets, is_label
 from events.types import Category
 from opsapi.hostnames import host_and_port
 
@@ -35,6 +40,11 @@ class MatcherField(StrEnum):
     TYPE_NAME = "TYPE_NAME"
     SHARD_NAME = "SHARD_NAME"
     CLUSTER_NAME = "CLUSTER_NAME"
+    LABEL = "LABEL"
+
+
+CONFIG_FIELDS: Final = [field.value for field in MatcherField if field is not MatcherField.LABEL]
+"""The fields of alert configurations, as in the contract."""
 
 
 class MatcherOperator(StrEnum):
@@ -60,7 +70,10 @@ class Matcher:
 
 @dataclass(frozen=True)
 class MatchSubject:
-    """The facts about the subject of a signal; `type_name` is the typeName of the host as reported."""
+    """The facts about the subject of a signal; `type_name` is the typeName of the host as reported.
+
+    `labels` are the labels of its hosts.
+    """
 
     hostname: str | None = None
     port: int | None = None
@@ -68,6 +81,7 @@ class MatchSubject:
     replica_set_name: str | None = None
     shard_name: str | None = None
     cluster_name: str | None = None
+    labels: LabelSets = ()
 
 
 def matcher_of(values: Mapping[str, str]) -> Matcher:
@@ -75,7 +89,9 @@ def matcher_of(values: Mapping[str, str]) -> Matcher:
     return Matcher(MatcherField(values["fieldName"]), MatcherOperator(values["operator"]), values["value"])
 
 
-def subject_of(facts: Mapping[str, Any], *, type_name: str | None = None) -> MatchSubject:
+def subject_of(
+    facts: Mapping[str, Any], *, type_name: str | None = None, labels: LabelSets = ()
+) -> MatchSubject:
     """Return the subject of a signal, an alert or an event from its facts, by wire name.
 
     Alerts and events do not have the typeName of their host: `type_name` is used instead.
@@ -87,6 +103,7 @@ def subject_of(facts: Mapping[str, Any], *, type_name: str | None = None) -> Mat
         replica_set_name=facts.get("replicaSetName"),
         shard_name=facts.get("shardName"),
         cluster_name=facts.get("clusterName"),
+        labels=labels,
     )
 
 
@@ -155,6 +172,9 @@ _PORT_LINES = "".join(f"\n{port}" for port in range(1, LAST_PORT + 1)) + "\n"
 # Patterns that behave differently in a line among many: anchors of the text, and flags.
 _NOT_BY_LINE = ("\\A", "\\z", "(?")
 
+_EQUALITIES = frozenset({MatcherOperator.EQUALS, MatcherOperator.NOT_EQUALS})
+_NEGATED = frozenset({MatcherOperator.NOT_EQUALS, MatcherOperator.NOT_CONTAINS})
+
 # Host names are case-insensitive.
 _CASELESS = frozenset({MatcherField.HOSTNAME, MatcherField.HOSTNAME_AND_PORT})
 
@@ -198,7 +218,7 @@ _FACTS: Mapping[MatcherField, Callable[[MatchSubject], str]] = {
 
 
 def fact_of(field: MatcherField, subject: MatchSubject) -> str:
-    """Return what a matcher of the field compares; empty if the subject does not have it."""
+    """Return what a matcher of a configuration compares; empty if the subject does not have it."""
     return _FACTS[field](subject)
 
 
@@ -207,15 +227,26 @@ def fields_for(category: Category) -> tuple[MatcherField, ...]:
     return _FIELDS.get(category, ())
 
 
+def window_fields_for(category: Category) -> tuple[MatcherField, ...]:
+    """Return the fields that windows may use for alerts of this category; none: no matchers at all."""
+    fields = fields_for(category)
+    return (*fields, MatcherField.LABEL) if fields else ()
+
+
 def matches(matchers: Iterable[Matcher], subject: MatchSubject) -> MatchVerdict:
     """Whether all matchers match, with the first that does not; without matchers every subject matches."""
     return MatchVerdict(failed=next((each for each in matchers if not _holds(each, subject)), None))
 
 
 def can_hold(matcher: Matcher) -> bool:
-    """Whether it matches any subject; true for fields with too many possible values to check."""
+    """Whether it matches any subject; true for fields with too many possible values to check.
+
+    False if LABEL NOT_EQUALS matches every subject, because no label is equal.
+    """
     if matcher.field is MatcherField.TYPE_NAME:
         return any(_holds(matcher, MatchSubject(type_name=name)) for name in TYPE_NAMES)
+    if matcher.field is MatcherField.LABEL:
+        return matcher.operator not in _EQUALITIES or is_label(matcher.value)
     return matcher.field is not MatcherField.PORT or _can_hold_for_a_port(matcher)
 
 
@@ -262,7 +293,19 @@ def compile_regex(pattern: str, ignore_case: bool = False) -> Regex:
 
 
 def _holds(matcher: Matcher, subject: MatchSubject) -> bool:
-    fact, wanted = fact_of(matcher.field, subject), matcher.value
+    if matcher.field is not MatcherField.LABEL:
+        return _compares(matcher, fact_of(matcher.field, subject))
+    return bool(subject.labels) and all(_holds_for(matcher, labels) for labels in subject.labels)
+
+
+def _holds_for(matcher: Matcher, labels: Iterable[str]) -> bool:
+    """Whether a matcher of LABEL matches a host with these labels."""
+    compared = (_compares(matcher, label) for label in labels)
+    return all(compared) if matcher.operator in _NEGATED else any(compared)
+
+
+def _compares(matcher: Matcher, fact: str) -> bool:
+    wanted = matcher.value
     caseless = matcher.field in _CASELESS
     if matcher.operator is MatcherOperator.REGEX:
         return compile_regex(wanted, caseless).search(fact) is not None

@@ -1,15 +1,16 @@
 """Which alerts are one outage, what its root is, and which of its changes matter (docs/grouping.md). Pure.
 
-A *unit* is a part of the fleet that agents report: a host, a machine, a replica set, a shard, a cluster, or
-the hosts of an agent. Alerts that concern the same unit are related.
+A *unit* is a part of the fleet that agents report: a host, a machine, a replica set, a shard, a cluster, the
+hosts of an agent, or the hosts with a label. Alerts that concern the same unit are related.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from events.types import Target
@@ -24,9 +25,12 @@ class UnitKind(StrEnum):
     SHARD = "SHARD"
     CLUSTER = "CLUSTER"
     AGENT = "AGENT"
+    LABEL = "LABEL"
 
 
 _RANK = {kind: rank for rank, kind in enumerate(UnitKind)}
+_BRIEF = frozenset({UnitKind.AGENT, UnitKind.LABEL})
+"""The kinds that relate only alerts that open close together: their hosts may have nothing else in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +50,17 @@ class FleetUnit:
         return cls(UnitKind(kind), name)
 
 
-def units_of(facts: Mapping[str, Any], agent: str | None = None) -> frozenset[FleetUnit]:
+def units_of(
+    facts: Mapping[str, Any], agent: str | None = None, labels: Mapping[str, str] = MappingProxyType({})
+) -> frozenset[FleetUnit]:
     """The units that an alert or a host concerns, from its facts under their wire names.
 
-    `agent` is the agent that reports the host.
+    `agent` is the agent that reports the host, `labels` are the labels of the host.
     """
     hostname, cluster = facts.get("hostname"), _name(facts.get("clusterName"))
-    found = {FleetUnit(UnitKind.AGENT, agent)} if agent else set()
+    found = {FleetUnit(UnitKind.LABEL, f"{name}={value}") for name, value in labels.items()}
+    if agent:
+        found.add(FleetUnit(UnitKind.AGENT, agent))
     if hostname:
         found.add(FleetUnit(UnitKind.MACHINE, _name(hostname)))
         if (port := facts.get("port")) is not None:
@@ -93,6 +101,27 @@ def _within(name: str, cluster: str) -> str:
     return f"{name}{_SEPARATOR}{cluster}" if cluster else name
 
 
+def name_parts(unit: FleetUnit) -> tuple[str, str]:
+    """The two parts of a unit's name: hostname and port, name and cluster, type and hostname of an agent, or
+    name and value of a label.
+
+    The second is empty for the other kinds, and outside a cluster.
+    """
+    match unit.kind:
+        case UnitKind.HOST:
+            name, _, port = unit.name.rpartition(":")
+            return name, port
+        case UnitKind.AGENT:
+            agent_type, _, hostname = unit.name.partition(" ")
+            return agent_type, hostname
+        case UnitKind.LABEL:
+            label, _, value = unit.name.partition("=")
+            return label, value
+        case _:
+            name, _, cluster = unit.name.partition(_SEPARATOR)
+            return name, cluster
+
+
 def _name(text: str | None) -> str:
     return (text or "").lower()
 
@@ -117,28 +146,54 @@ class OpenIncident:
     units: frozenset[str]
     grown: datetime
 
-    def joined_by(self, openings: Iterable[Opening]) -> "OpenIncident":
-        """The incident with these alerts."""
-        units, grown = set(self.units), self.grown
-        for opening in openings:
-            units.update(unit.key for unit in opening.units)
-            grown = max(grown, opening.at)
-        return replace(self, units=frozenset(kept_units(units)), grown=grown)
+
+MOST_LABELS = 16
+"""The most labels that are compared at once, and that an opening of several alerts adds to an incident."""
+LARGEST_SHARE = 0.75
+"""The largest share of a project's hosts with a label that relates alerts."""
+
+
+def deciding_labels(
+    openings: Sequence[Opening], incidents: Sequence[OpenIncident], *, wait: timedelta
+) -> list[FleetUnit]:
+    """The labels that could relate openings to each other or to an incident, the most frequent first.
+
+    Left out are labels whose alerts have something else in common already.
+    """
+    if not openings:
+        return []
+    held = Counter(
+        label
+        for group in _components(openings, frozenset())
+        for label in {unit for opening in group for unit in opening.units if unit.kind is UnitKind.LABEL}
+    )
+    at = min(opening.at for opening in openings)
+    recent = {key for incident in incidents if at <= incident.grown + wait for key in incident.units}
+    deciding = [label for label, groups in held.items() if groups > 1 or label.key in recent]
+    return sorted(deciding, key=lambda label: (-held[label], label.name))[:MOST_LABELS]
 
 
 def grouped(
-    openings: Sequence[Opening], incidents: Sequence[OpenIncident], *, wait: timedelta
+    openings: Sequence[Opening],
+    incidents: Sequence[OpenIncident],
+    *,
+    wait: timedelta,
+    labels: AbstractSet[FleetUnit] = frozenset(),
 ) -> list[tuple[str | None, list[Opening]]]:
     """Return the openings in groups, each with the incident that it joins, None for a new one.
 
     Related openings are a group. It joins the first of `incidents` with an alert on one of its units. An
     agent can watch hosts that have nothing else in common, so it relates only alerts that open within `wait`
-    of each other.
+    of each other. So do `labels`; other labels relate nothing.
     """
-    return [(_joined(group, incidents, wait), group) for group in _components(openings)]
+    return [(_joined(group, incidents, wait, labels), group) for group in _components(openings, labels)]
 
 
-def _components(openings: Sequence[Opening]) -> list[list[Opening]]:
+def _relates(unit: FleetUnit, labels: AbstractSet[FleetUnit]) -> bool:
+    return unit.kind is not UnitKind.LABEL or unit in labels
+
+
+def _components(openings: Sequence[Opening], labels: AbstractSet[FleetUnit]) -> list[list[Opening]]:
     first_with: dict[FleetUnit, int] = {}
     leader = list(range(len(openings)))
 
@@ -150,35 +205,53 @@ def _components(openings: Sequence[Opening]) -> list[list[Opening]]:
 
     for place, opening in enumerate(openings):
         for unit in opening.units:
-            earlier, later = find(first_with.setdefault(unit, place)), find(place)
-            leader[max(earlier, later)] = min(earlier, later)
+            if _relates(unit, labels):
+                earlier, later = find(first_with.setdefault(unit, place)), find(place)
+                leader[max(earlier, later)] = min(earlier, later)
     groups: dict[int, list[Opening]] = defaultdict(list)
     for place, opening in enumerate(openings):
         groups[find(place)].append(opening)
     return list(groups.values())
 
 
-def _joined(group: Sequence[Opening], incidents: Sequence[OpenIncident], wait: timedelta) -> str | None:
-    units = {unit for opening in group for unit in opening.units}
-    keys = {unit.key for unit in units if unit.kind is not UnitKind.AGENT}
-    agents = {unit.key for unit in units if unit.kind is UnitKind.AGENT}
+def _joined(
+    group: Sequence[Opening],
+    incidents: Sequence[OpenIncident],
+    wait: timedelta,
+    labels: AbstractSet[FleetUnit],
+) -> str | None:
+    units = {unit for opening in group for unit in opening.units if _relates(unit, labels)}
+    keys = {unit.key for unit in units if unit.kind not in _BRIEF}
+    brief = {unit.key for unit in units if unit.kind in _BRIEF}
     at = min(opening.at for opening in group)
     for incident in incidents:
         if not keys.isdisjoint(incident.units):
             return incident.id
-        if at <= incident.grown + wait and not agents.isdisjoint(incident.units):
+        if at <= incident.grown + wait and not brief.isdisjoint(incident.units):
             return incident.id
     return None
 
 
 MOST_UNITS = 2_000
 """The most units that an incident keeps, the largest kinds first."""
+MOST_LABELS_KEPT = 100
+"""The most labels among them, the earliest first."""
 
 
-def kept_units(units: Iterable[str]) -> list[str]:
-    """The keys that an incident keeps, of the keys of all its alerts."""
-    ordered = sorted(set(units), key=lambda key: (-_RANK[FleetUnit.of_key(key).kind], key))
-    return ordered[:MOST_UNITS]
+def kept_units(earlier: Sequence[str], openings: Iterable[Opening]) -> list[str]:
+    """The keys of units that an incident keeps: of its `earlier` ones and of openings that join it."""
+    counts = Counter(unit for opening in openings for unit in opening.units)
+    frequent = sorted(counts, key=lambda unit: (-counts[unit], unit.name))
+    labels = [unit.key for unit in frequent if unit.kind is UnitKind.LABEL][:MOST_LABELS]
+    others = [unit.key for unit in frequent if unit.kind is not UnitKind.LABEL]
+    given = list(dict.fromkeys([*earlier, *labels, *others]))
+    kept = [key for key in given if _kind(key) is UnitKind.LABEL][:MOST_LABELS_KEPT]
+    others = [key for key in given if _kind(key) is not UnitKind.LABEL]
+    return [*kept, *sorted(others, key=lambda key: (-_RANK[_kind(key)], key))][:MOST_UNITS]
+
+
+def _kind(key: str) -> UnitKind:
+    return FleetUnit.of_key(key).kind
 
 
 def first_message_due(begun: datetime, opened: datetime, *, delay: timedelta, wait: timedelta) -> datetime:
@@ -190,8 +263,13 @@ def first_message_due(begun: datetime, opened: datetime, *, delay: timedelta, wa
 
 FIRST = "FIRST"
 """The root of an incident in which no larger unit is wholly affected: its first alert."""
-HEALED = ""
+RECOVERED = ""
 """The root of an incident whose root has recovered while other alerts are open."""
+
+
+def root_unit(root: str) -> FleetUnit | None:
+    """The unit that is the root; None for the first alert, and if the root has recovered."""
+    return None if root in {FIRST, RECOVERED} else FleetUnit.of_key(root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +291,28 @@ class FleetUnits:
         return len(self.hosts.get(unit, ()))
 
 
+def deciding_units(
+    affected: Collection[AbstractSet[FleetUnit]], roots: Iterable[FleetUnit] = ()
+) -> dict[FleetUnit, int]:
+    """The units that a picture can depend on, and how many hosts of each decide what it shows.
+
+    `affected` are the affected hosts, of each the units that it belongs to. A unit with one host more than
+    are affected is not wholly affected. `roots` were said: each is compared with a unit that is. Of the
+    labels, the most frequent are considered.
+    """
+    counts = Counter(unit for units in affected for unit in units)
+    enough = {unit: count + 1 for unit, count in counts.items() if count > 1}
+    labels = [unit for unit in enough if unit.kind is UnitKind.LABEL]
+    for label in sorted(labels, key=lambda label: (-enough[label], label.name))[MOST_LABELS:]:
+        del enough[label]
+    return enough | dict.fromkeys(roots, len(affected) + 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """What a message says about an incident: the number of its open alerts, and the root.
 
-    `root` is the key of a unit, FIRST or HEALED.
+    `root` is the key of a unit, FIRST or RECOVERED.
     """
 
     members: int
@@ -245,16 +340,15 @@ def _root(
     *,
     first_is_open: bool,
 ) -> str:
-    if said and said.root not in {FIRST, HEALED}:
-        known = FleetUnit.of_key(said.root)
+    if said and (known := root_unit(said.root)):
         if largest and fleet.size(largest) > fleet.size(known):
             return largest.key
         lasts = not affected.isdisjoint(fleet.hosts.get(known, frozenset()))
-        return said.root if lasts else HEALED
+        return said.root if lasts else RECOVERED
     # Of many units that were down, the next is no new root when the first has recovered.
-    if largest and not (said and said.root == HEALED and fleet.size(largest) <= said.members):
+    if largest and not (said and said.root == RECOVERED and fleet.size(largest) <= said.members):
         return largest.key
-    return FIRST if first_is_open and (said is None or said.root == FIRST) else HEALED
+    return FIRST if first_is_open and (said is None or said.root == FIRST) else RECOVERED
 
 
 def _largest(affected: AbstractSet[int], fleet: FleetUnits) -> FleetUnit | None:
@@ -271,19 +365,9 @@ def _largest(affected: AbstractSet[int], fleet: FleetUnits) -> FleetUnit | None:
 # --- changes that matter ------------------------------------------------------------------------------
 
 
-class IncidentChange(StrEnum):
-    """A change of an incident that is worth a message."""
-
-    ROOT_RECOGNIZED = "ROOT_RECOGNIZED"
-    MEMBERS_DOUBLED = "MEMBERS_DOUBLED"
-    ROOT_HEALED = "ROOT_HEALED"
-
-
-def change_that_matters(said: Picture, now: Picture) -> IncidentChange | None:
-    """What has changed since the last message; None if nothing that matters."""
-    if now.root != said.root:
-        return IncidentChange.ROOT_HEALED if now.root == HEALED else IncidentChange.ROOT_RECOGNIZED
-    return IncidentChange.MEMBERS_DOUBLED if now.members >= 2 * max(said.members, 1) else None
+def change_matters(said: Picture, now: Picture) -> bool:
+    """Whether a change is worth a message: the root has changed, or the number of open alerts has doubled."""
+    return now.root != said.root or now.members >= 2 * max(said.members, 1)
 
 
 # --- words --------------------------------------------------------------------------------------------
@@ -295,13 +379,13 @@ _WORDS: Mapping[UnitKind, str] = {
     UnitKind.SHARD: "shard",
     UnitKind.CLUSTER: "cluster",
     UnitKind.AGENT: "hosts of agent",
+    UnitKind.LABEL: "hosts with",
 }
 
 
 def root_words(root: str) -> str | None:
     """The root in words, `replica set rs0`; None for the first alert, and if the root has recovered."""
-    if root in {FIRST, HEALED}:
+    if (unit := root_unit(root)) is None:
         return None
-    unit = FleetUnit.of_key(root)
     name, _, cluster = unit.name.partition(_SEPARATOR)
     return f"{_WORDS[unit.kind]} {name}" + (f" of cluster {cluster}" if cluster else "")

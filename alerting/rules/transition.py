@@ -5,12 +5,13 @@ most one active alert for each target, which `target_key` writes as a text.
 """
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+import orjson
 
 from alerting.rules.matchers import Matcher, matches
 from alerting.rules.observations import Condition, Observation
@@ -46,10 +47,10 @@ def target_key(target: Target, facts: Mapping[str, Any]) -> str:
     signals with the same facts missing. A key that is too long for an index is hashed.
     """
     values = [_fact(target, name, facts) for name in _FACTS[target]]
-    key = json.dumps([target.value, *values], separators=(",", ":"), ensure_ascii=False)
-    if len(key.encode()) <= _LONGEST:
-        return key
-    return f"{target.value} {hashlib.sha256(key.encode()).hexdigest()}"
+    key = orjson.dumps([target.value, *values])
+    if len(key) <= _LONGEST:
+        return key.decode()
+    return f"{target.value} {hashlib.sha256(key).hexdigest()}"
 
 
 def _fact(target: Target, name: str, facts: Mapping[str, Any]) -> Any:

@@ -149,10 +149,10 @@ def incident_headline(headline: str, members: int) -> str:
     return f"{headline} ({members} alerts)" if members > 1 else headline
 
 
-def incident_facts(root: str | None, names: Sequence[str], *, is_healed: bool) -> Facts:
+def incident_facts(root: str | None, names: Sequence[str], *, has_recovered: bool) -> Facts:
     """The facts about an incident: its root, and the targets of its open alerts."""
     facts: Facts = {"Root": root} if root else {}
-    if is_healed and names:
+    if has_recovered and names:
         facts["Root"] = "has recovered"
     if len(names) > 1:
         facts["Open alerts"] = f"{len(names)}: {', '.join(names[:_NAMED])}" + (

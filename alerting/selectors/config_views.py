@@ -40,8 +40,8 @@ def concerned_configs(group_id: str, event_types: Iterable[EventType]) -> list[C
         return [_view(row) for row in cursor.fetchall()]
 
 
-def named_configs(config_ids: Collection[str], *, group_id: str) -> list[ConfigView]:
-    """The named configurations that exist, are enabled and cover the project, in the order of their ids."""
+def configs_with_ids(config_ids: Collection[str], *, group_id: str) -> list[ConfigView]:
+    """These configurations, if they exist, are enabled and cover the project, in the order of their ids."""
     names = AlertConfig.objects.filter(Among("id", config_ids)).values_list("event_type", flat=True)
     types = {EventType(name) for name in names}
     return [view for view in concerned_configs(group_id, types) if view.id in config_ids]

@@ -15,7 +15,7 @@ from integrations.choices import ENDS, ChannelType, MessageKind
 from opsapi.fields import Among
 
 
-def due_of(notification: Notification, alert: Alert | None) -> DueNotification:
+def due_notification(notification: Notification, alert: Alert | None) -> DueNotification:
     """The facts of the notification and its alert; `alert` is None for a one-shot notification."""
     channel = notification.channel
     return DueNotification(
@@ -27,12 +27,15 @@ def due_of(notification: Notification, alert: Alert | None) -> DueNotification:
     )
 
 
-def held_against(
+def due_notification_with_setting(
     notification: Notification, alert: Alert | None, setting: NotificationSetting | None
 ) -> DueNotification:
-    """Like `due_of`, with the current setting; None if it was deleted."""
+    """`due_notification`, and whether configuration, setting and recipient still count.
+
+    `setting` is the current setting, None if it was deleted.
+    """
     return replace(
-        due_of(notification, alert),
+        due_notification(notification, alert),
         config_counts=setting is not None and setting.config.enabled,
         setting_counts=setting is not None and not setting.removed,
         recipient_counts=setting is None or _recipient_counts(notification, setting),

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
+from django.db import connection
 from django.db.models import F, Q, Subquery
 
 from alerting.choices import AlertStatus, IncidentPart
@@ -16,39 +16,32 @@ from alerting.rules.topology import (
     FleetUnit,
     FleetUnits,
     Picture,
-    agent_name,
-    change_that_matters,
+    change_matters,
     covered_unit,
     picture,
+    root_unit,
     root_words,
-    units_of,
 )
+from alerting.selectors.fleet_units import fleet_around, named_units
 from alerting.selectors.windows import mutes_of
-from automation.models import Host
 from events.types import EVENT_TYPES, EventType
 from opsapi.fields import Among
 from opsapi.first_rows import FirstRows, first_rows
 
-_HOST_FACTS = ("hostname", "port", "replica_set_name", "cluster_name", "shard_name")
-
 
 @dataclass(frozen=True, slots=True)
 class IncidentView:
-    """An incident: its open alerts, the oldest first, their units by alert id, and the fleet around them."""
+    """An incident: its open alerts, the oldest first, the units they are about, and the fleet around them."""
 
     incident: Incident
     open: Sequence[Alert]
-    units: Mapping[str, frozenset[FleetUnit]]
+    covered: Sequence[FleetUnit | None]
     fleet: FleetUnits
 
     def picture(self, said: Picture | None) -> Picture:
         """What a message says now, after `said`."""
-        covered = [
-            covered_unit(EVENT_TYPES[EventType(alert.event_type)].target, self.units[alert.id])
-            for alert in self.open
-        ]
         first_is_open = any(alert.id == self.incident.lead_id for alert in self.open)
-        return picture(covered, self.fleet, said=said, first_is_open=first_is_open)
+        return picture(self.covered, self.fleet, said=said, first_is_open=first_is_open)
 
 
 def incidents_of(notifications: Iterable[Notification]) -> set[str]:
@@ -76,7 +69,7 @@ def incident_mutes(notifications: Sequence[Notification], *, now: datetime) -> d
     return mutes
 
 
-def alerts_behind(notifications: Sequence[Notification]) -> Q:
+def alerts_deciding(notifications: Sequence[Notification]) -> Q:
     """The alerts on whose state the fate of notifications depends: theirs, and the open ones of incidents."""
     named = {notification.alert_id for notification in notifications if notification.alert_id}
     behind = Q(Among("id", named))
@@ -85,7 +78,7 @@ def alerts_behind(notifications: Sequence[Notification]) -> Q:
     return behind
 
 
-def in_place_of_leads(alerts: Collection[Alert], leads: Mapping[str, str]) -> dict[str, Alert]:
+def alerts_with_incident_state(alerts: Collection[Alert], leads: Mapping[str, str]) -> dict[str, Alert]:
     """The alerts by id; the first alert of an incident represents the incident.
 
     `leads` are the first alerts of incidents, by incident. The first alert is a copy: it is open while an
@@ -176,8 +169,13 @@ def open_in(incidents: Collection[str], alerts: Iterable[Alert]) -> set[str]:
     return {alert.id for alert in alerts if alert.incident_id in incidents and alert.status == is_open}
 
 
-def incident_views(ids: Collection[str], alerts: Iterable[Alert]) -> dict[str, IncidentView]:
-    """The incidents by id; their open alerts are among `alerts`."""
+def incident_views(
+    ids: Collection[str], alerts: Iterable[Alert], said: Iterable[Picture | None]
+) -> dict[str, IncidentView]:
+    """The incidents by id; their open alerts are among `alerts`, and `said` is what their last messages said.
+
+    The fleet is read once for all incidents of a project.
+    """
     if not ids:
         return {}
     rows = Incident.objects.in_bulk(list(ids))
@@ -185,48 +183,33 @@ def incident_views(ids: Collection[str], alerts: Iterable[Alert]) -> dict[str, I
     for alert in sorted(alerts, key=lambda alert: (alert.created, alert.id)):
         if alert.incident_id in members and alert.status == AlertStatus.OPEN.value:
             members[alert.incident_id].append(alert)
-    units = alert_units([alert for found in members.values() for alert in found])
-    fleets = {group_id: fleet_units(group_id) for group_id in {row.group_id for row in rows.values()}}
+    covered = {incident_id: [_covered(alert) for alert in found] for incident_id, found in members.items()}
+    roots = {root for picture in said if picture and (root := root_unit(picture.root))}
+    together: dict[str, set[FleetUnit]] = defaultdict(set)
+    for incident_id, row in rows.items():
+        together[row.group_id] |= {unit for unit in covered[incident_id] if unit}
+    fleets = {group_id: fleet_around(group_id, units, roots) for group_id, units in together.items()}
     return {
-        incident_id: IncidentView(row, members[incident_id], units, fleets[row.group_id])
+        incident_id: IncidentView(row, members[incident_id], covered[incident_id], fleets[row.group_id])
         for incident_id, row in rows.items()
     }
 
 
-def alert_units(alerts: Collection[Alert]) -> dict[str, frozenset[FleetUnit]]:
-    """The units that alerts concern, by alert id; one query, however many alerts."""
-    found = units_of_targets([alert.facts for alert in alerts])
-    return {alert.id: units for alert, units in zip(alerts, found, strict=True)}
+def _covered(alert: Alert) -> FleetUnit | None:
+    return covered_unit(EVENT_TYPES[EventType(alert.event_type)].target, named_units(alert))
 
 
-def units_of_targets(targets: Sequence[Mapping[str, Any]]) -> list[frozenset[FleetUnit]]:
-    """The units that targets of alerts concern, from the facts of each; one query, however many targets."""
-    host_ids = {facts["hostId"] for facts in targets if facts.get("hostId")}
-    columns = ("id", "reported_by__agent_type", "reported_by__hostname")
-    hosts = Host.objects.filter(Among("id", host_ids), reported_by__isnull=False).values_list(*columns)
-    agents = {host_id: agent_name(kind, name) for host_id, kind, name in hosts if kind} if host_ids else {}
-    return [units_of(facts, _agent(facts, agents)) for facts in targets]
-
-
-def _agent(facts: Mapping[str, Any], agents: Mapping[str, str]) -> str | None:
-    if facts.get("sourceTypeName") and facts.get("hostname"):
-        return agent_name(facts["sourceTypeName"], facts["hostname"])
-    return agents.get(facts.get("hostId") or "")
-
-
-def fleet_units(group_id: str) -> FleetUnits:
-    """The units of a project's fleet as it is now."""
-    columns = (*_HOST_FACTS, "reported_by__agent_type", "reported_by__hostname")
-    rows = Host.objects.filter(group_id=group_id, last_report__isnull=False).values_list(*columns)
-    return FleetUnits.of(
-        units_of(
-            dict(
-                zip(("hostname", "port", "replicaSetName", "clusterName", "shardName"), row[:5], strict=True)
-            ),
-            agent_name(row[5], row[6]) if row[5] else None,
-        )
-        for row in rows.iterator()
-    )
+# A message to several people is several notifications with the same number of creation.
+_LAST_SAID = """
+SELECT DISTINCT ON (due.alert_id, due.setting_id, due.sequence)
+       due.alert_id, due.setting_id, due.sequence, said.said_members, said.said_root
+  FROM unnest(%(alerts)s::text[], %(settings)s::text[], %(sequences)s::bigint[])
+       AS due (alert_id, setting_id, sequence)
+  JOIN alerting_notification AS said
+    ON said.alert_id = due.alert_id AND said.setting_id = due.setting_id AND said.sequence <> due.sequence
+ WHERE said.said_members IS NOT NULL
+ ORDER BY due.alert_id, due.setting_id, due.sequence, said.first_attempt DESC NULLS LAST, said.sequence DESC
+"""
 
 
 def said_before(notifications: Collection[Notification]) -> dict[str, Picture | None]:
@@ -237,27 +220,18 @@ def said_before(notifications: Collection[Notification]) -> dict[str, Picture | 
     leads = set(leads_of(notifications).values())
     if not leads:
         return {}
-    rows = Notification.objects.filter(
-        alert_id__in=leads,
-        setting_id__in={notification.setting_id for notification in notifications},
-        said_members__isnull=False,
-    )
-    columns = ("alert_id", "setting_id", "sequence", "said_members", "said_root")
-    said: dict[tuple[str, str], dict[int, Picture]] = defaultdict(dict)
-    in_order = rows.order_by(F("first_attempt").asc(nulls_first=True), "sequence")
-    for alert_id, setting_id, sequence, members, root in in_order.values_list(*columns):
-        pictures = said[alert_id, setting_id]
-        pictures.pop(sequence, None)
-        pictures[sequence] = Picture(members, root)
-    return {
-        notification.id: _last_but(said[notification.alert_id or "", notification.setting_id], notification)
-        for notification in notifications
-    }
+    keys = {notification.id: _message_key(notification) for notification in notifications}
+    due = {key for key in keys.values() if key[0] in leads}
+    alerts, settings, sequences = zip(*due, strict=True)
+    parameters = {"alerts": list(alerts), "settings": list(settings), "sequences": list(sequences)}
+    with connection.cursor() as cursor:
+        cursor.execute(_LAST_SAID, parameters)
+        said = {row[:3]: Picture(*row[3:]) for row in cursor.fetchall()}
+    return {name: said.get(key) for name, key in keys.items()}
 
 
-def _last_but(pictures: Mapping[int, Picture], notification: Notification) -> Picture | None:
-    others = (said for number, said in pictures.items() if number != notification.sequence)
-    return next(reversed(list(others)), None)
+def _message_key(notification: Notification) -> tuple[str, str, int]:
+    return notification.alert_id or "", notification.setting_id, notification.sequence
 
 
 def matters(notification: Notification, view: IncidentView | None, said: Picture | None) -> bool:
@@ -269,7 +243,7 @@ def matters(notification: Notification, view: IncidentView | None, said: Picture
         return True
     if view is None or said is None or not view.open:
         return False
-    return change_that_matters(said, view.picture(said)) is not None
+    return change_matters(said, view.picture(said))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from alerting.rules.matchers import MatchSubject
 from alerting.rules.notification_reasons import NotificationExplanation, explain_notification
 from alerting.rules.timeline import TimelineNotification
 from alerting.rules.windows import WindowRule, active_windows, muting
-from alerting.selectors.due_notifications import due_of
+from alerting.selectors.due_notifications import due_notification
 from alerting.selectors.incidents import representing_alert, with_its_incident
 from alerting.selectors.windows import rules_since_start
 
@@ -58,7 +58,7 @@ def verdict_of(row: Notification, facts: DeliveryFacts, *, now: datetime) -> Del
     # An incident is muted only while all its open alerts are, which delivery finds out.
     active = None if row.incident_id else muting(active_windows(facts.windows, at), facts.subject)
     due = replace(
-        due_of(row, facts.represented),
+        due_notification(row, facts.represented),
         config_counts=facts.config is not None and facts.config.enabled,
         setting_counts=row.setting_id in {setting.id for setting in facts.kept},
         mute=Mute(active.window.id, active.until) if active else None,

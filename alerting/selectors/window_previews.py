@@ -7,7 +7,9 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
-from django.db.models import Count, Model
+import orjson
+from django.db.models import Count, Model, TextField
+from django.db.models.functions import Cast
 
 from alerting.choices import AlertStatus
 from alerting.models import Alert, MaintenanceWindow
@@ -15,7 +17,8 @@ from alerting.rules.matchers import MatchSubject
 from alerting.rules.recurrence import Occurrence
 from alerting.rules.window_calendar import Calendar, window_calendar
 from alerting.rules.windows import MuteCounts, MuteExtent, WindowRule, window_rule
-from alerting.selectors.windows import subjects_of
+from alerting.selectors.subjects import TargetFacts, subjects_of
+from automation.labels import LabelSets, label_texts
 from automation.models import Agent, Cluster, Host, ReplicaSet
 from automation.selectors.hosts import hosts_of
 from events.types import EVENT_TYPES, Category, EventType
@@ -116,8 +119,18 @@ def _muted_hosts(group_id: str, rule: WindowRule) -> MutedRows:
     hosts = hosts_of(group_id)
     if not rule.matchers:
         return MutedRows(list(hosts.values_list("id", flat=True)[:MOST_NAMED]), hosts.count())
-    columns = ("id", "hostname", "port", "type_name", "replica_set_name")
-    found = [row[0] for row in hosts.values_list(*columns) if rule.mutes(MatchSubject(*row[1:]))]
+    # As text, because many hosts have equal labels: each text is decoded once.
+    rows = hosts.values_list(
+        "id", "hostname", "port", "type_name", "replica_set_name", Cast("labels", TextField())
+    )
+    label_sets: dict[str | None, LabelSets] = {}
+    found = []
+    for host_id, hostname, port, type_name, replica_set_name, text in rows:
+        if text not in label_sets:
+            label_sets[text] = (label_texts(orjson.loads(text) if text else None),)
+        subject = MatchSubject(hostname, port, type_name, replica_set_name, labels=label_sets[text])
+        if rule.mutes(subject):
+            found.append(host_id)
     return MutedRows(found[:MOST_NAMED], len(found))
 
 
@@ -128,7 +141,10 @@ def _muted_alerts(group_id: str, rule: WindowRule, categories: Collection[str]) 
     ).order_by("-created", "-id")
     if not rule.matchers:
         return MutedRows(list(alerts.values_list("id", flat=True)[:MOST_NAMED]), alerts.count())
-    subjects = subjects_of([rule], dict(alerts.values_list("id", "facts")))
+    targets = {
+        alert_id: TargetFacts(group_id, facts) for alert_id, facts in alerts.values_list("id", "facts")
+    }
+    subjects = subjects_of([rule], targets)
     found = [alert_id for alert_id, subject in subjects.items() if rule.mutes(subject)]
     return MutedRows(found[:MOST_NAMED], len(found))
 

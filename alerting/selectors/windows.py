@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.rules.delivery_policy import Mute
-from alerting.rules.matchers import MatcherField, MatchSubject, subject_of
+from alerting.rules.matchers import MatchSubject
 from alerting.rules.windows import (
     ActiveWindow,
     WindowRule,
@@ -20,7 +20,7 @@ from alerting.rules.windows import (
     muting,
     window_rule,
 )
-from automation.models import Host
+from alerting.selectors.subjects import TargetFacts, subjects_of
 from events.models import Event
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.resources import Facts
@@ -69,13 +69,13 @@ def begun_windows(now: datetime) -> QuerySet[MaintenanceWindow]:
 def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, MaintenanceWindow]:
     """The window that mutes each alert now, by the alert's id: of its project and category.
 
-    One query, however many alerts, and one more if a window selects hosts by their type.
+    One query, however many alerts, and a few more if a window selects hosts by their type or labels.
     """
     groups = {alert.group_id for alert in alerts}
     rows = list(begun_windows(now).filter(group_id__in=groups)) if groups else []
     windows = {row.id: row for row in rows}
     active = _active_by_category(((row.group_id, row.alert_types, row.rule) for row in rows), now)
-    subjects = _subjects(active, {alert.id: alert.facts for alert in alerts})
+    subjects = _subjects(active, {alert.id: TargetFacts(alert.group_id, alert.facts) for alert in alerts})
     found = (
         (alert.id, muting(active.get((alert.group_id, category_of(alert)), ()), subjects[alert.id]))
         for alert in alerts
@@ -90,7 +90,7 @@ def rules_since_start(alert: Alert, *, most: int) -> tuple[list[WindowRule], Mat
         not_over(alert.created), alert_types__contains=[category_of(alert)]
     )
     rules = [window.rule for window in windows]
-    subject = subjects_of(rules, {alert.id: alert.facts})[alert.id]
+    subject = subjects_of(rules, {alert.id: TargetFacts(alert.group_id, alert.facts)})[alert.id]
     return [rule for rule in rules if rule.mutes(subject)][:most], subject
 
 
@@ -132,8 +132,15 @@ def mutes_of(notifications: Collection[Notification], *, now: datetime) -> dict[
     live = set(Project.objects.filter(id__in={row[1] for row in rows}).values_list("id", flat=True))
     active = _active_by_category(((row[1], row[2], _rule_of(row)) for row in rows if row[1] in live), now)
     by_matchers = any(found.window.matchers for windows in active.values() for found in windows)
-    facts = _facts(notifications) if by_matchers else {name: {} for name in categories}
-    subjects = _subjects(active, facts)
+    facts = _facts(notifications) if by_matchers else {}
+    subjects = _subjects(
+        active,
+        {
+            notification.id: TargetFacts(notification.group_id or "", facts.get(notification.id, {}))
+            for notification in notifications
+            if notification.id in categories
+        },
+    )
     waiting: dict[tuple[str, str], list[str]] = {}
     for notification in notifications:
         if notification.id in categories:
@@ -177,22 +184,8 @@ def _rule_of(row: Sequence[Any]) -> WindowRule:
     )
 
 
-def _subjects(active: _ActiveWindows, facts: Mapping[str, Facts]) -> dict[str, MatchSubject]:
-    return subjects_of((found.window for windows in active.values() for found in windows), facts)
-
-
-def subjects_of(windows: Iterable[WindowRule], facts: Mapping[str, Facts]) -> dict[str, MatchSubject]:
-    """The subjects of alerts or notifications for the matchers of these windows; `facts` by their id.
-
-    The type of a host is read only if a matcher asks for it.
-    """
-    types: dict[str, str] = {}
-    if any(matcher.field is MatcherField.TYPE_NAME for window in windows for matcher in window.matchers):
-        ids = {found["hostId"] for found in facts.values() if "hostId" in found}
-        types = dict(Host.objects.filter(id__in=ids).values_list("id", "type_name"))
-    return {
-        name: subject_of(found, type_name=types.get(found.get("hostId", ""))) for name, found in facts.items()
-    }
+def _subjects(active: _ActiveWindows, targets: Mapping[str, TargetFacts]) -> dict[str, MatchSubject]:
+    return subjects_of((found.window for windows in active.values() for found in windows), targets)
 
 
 def _categories(notifications: Collection[Notification]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from alerting.rules.matchers import (
+    CONFIG_FIELDS,
     LAST_PORT,
     TYPE_NAMES,
     MatcherField,
@@ -30,7 +31,7 @@ class MatcherDocument(Document):
 
     older_names = {"field": "fieldName"}
 
-    fieldName = OneOf([matcher_field.value for matcher_field in MatcherField])
+    fieldName = OneOf(CONFIG_FIELDS)
     operator = OneOf([matcher_operator.value for matcher_operator in MatcherOperator])
     value = Text(max_length=1000)
 
@@ -42,11 +43,7 @@ class MatcherDocument(Document):
         stored: Sequence[Mapping[str, Any]] = (self.context.get("stored") or {}).get("matchers", ())
         if values in stored or can_hold(matcher_of(values)):
             return []
-        if values["fieldName"] == MatcherField.TYPE_NAME.value:
-            message = "is not a host type"
-            return [BadField("value", ErrorCode.INVALID_ENUM_VALUE, message, TYPE_NAMES)]
-        message = f"matches no port: ports are numbers from 1 to {LAST_PORT}"
-        return [BadField("value", ErrorCode.INVALID_ATTRIBUTE, message, [f"1 to {LAST_PORT}"])]
+        return [_impossible_value(MatcherField(values["fieldName"]))]
 
     def _pattern_fault(self, values: Mapping[str, Any]) -> BadField | None:
         if values.get("operator") != MatcherOperator.REGEX.value or "value" not in values:
@@ -58,6 +55,17 @@ class MatcherDocument(Document):
         except ValueError as error:
             return BadField("value", ErrorCode.INVALID_ATTRIBUTE, str(error))
         return None
+
+
+def _impossible_value(field: MatcherField) -> BadField:
+    """Why no value of the field can match."""
+    if field is MatcherField.TYPE_NAME:
+        return BadField("value", ErrorCode.INVALID_ENUM_VALUE, "is not a host type", TYPE_NAMES)
+    if field is MatcherField.LABEL:
+        message = "must be a label with its value, such as env=production"
+        return BadField("value", ErrorCode.INVALID_ATTRIBUTE, message, ["name=value"])
+    message = f"matches no port: ports are numbers from 1 to {LAST_PORT}"
+    return BadField("value", ErrorCode.INVALID_ATTRIBUTE, message, [f"1 to {LAST_PORT}"])
 
 
 class MetricThresholdDocument(Document):

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from alerting.choices import GROUP_WAIT_SEC, LONGEST_GROUP_WAIT_SEC, Grouping
 from alerting.models import AlertConfig
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.rules.matchers import MatcherField, fields_for
+from alerting.rules.matchers import CONFIG_FIELDS, fields_for
 from alerting.selectors.configs import config_found, configs_named, notifications_column
 from alerting.serializers.config_parts import (
     MOST_MATCHERS,
@@ -274,17 +274,14 @@ class GlobalAlertConfigSwitch(GlobalAlertConfigDocument):
         return ()
 
 
-MATCHER_FIELDS = [field.value for field in MatcherField]
-
-
 class MatcherFieldsDocument(ShapedDocument):
     """The names of the fields of matchers: a bare array."""
 
-    example: ClassVar[Any] = MATCHER_FIELDS
+    example: ClassVar[Any] = CONFIG_FIELDS
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
-        return {"type": "array", "items": {"type": "string", "enum": MATCHER_FIELDS}}
+        return {"type": "array", "items": {"type": "string", "enum": CONFIG_FIELDS}}
 
 
 def config_facts(config: AlertConfig) -> Facts:

@@ -112,7 +112,7 @@ def dry_run_range(values: Mapping[str, Any], now: datetime) -> DryRunRange:
         raise _wrong(name, "must be before end; without end, before now")
     # A second more, because times in requests have whole seconds.
     if period > kept or end - period < now - kept - timedelta(seconds=1):
-        raise _wrong(name, f"asks for more than the last {kept.days} days{what}")
+        raise _wrong(name, f"must be within the last {kept.days} days{what}")
     return DryRunRange(end - period, end)
 
 

@@ -5,7 +5,7 @@ from rest_framework import serializers
 from alerting.explanations import HostExplanation
 from alerting.models import AlertConfig
 from alerting.rules.explanation import ComparedMatcher, NoAlertReason
-from alerting.rules.matchers import MatcherField, MatcherOperator
+from alerting.rules.matchers import CONFIG_FIELDS, MatcherField, MatcherOperator
 from automation.metrics import Metric, base_unit
 from automation.units import Unit
 from events.serializers import CurrentValueDocument
@@ -35,7 +35,7 @@ class ComparedMatcherDocument(Document):
         "matched": True,
     }
 
-    fieldName = serializers.ChoiceField([field.value for field in MatcherField])
+    fieldName = serializers.ChoiceField(CONFIG_FIELDS)
     operator = serializers.ChoiceField([operator.value for operator in MatcherOperator])
     value = serializers.CharField()
     actualValue = serializers.CharField(allow_blank=True, help_text="Empty if the host does not have it.")

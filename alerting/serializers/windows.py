@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from alerting.rules.matchers import fields_for
+from alerting.rules.matchers import MatcherField, window_fields_for
 from alerting.rules.recurrence import (
     MAX_RRULE_LENGTH,
     parse_rrule,
@@ -33,6 +33,12 @@ ENDS_TOO_EARLY = BadField(
 
 MOST_WINDOW_MATCHERS = 10
 """Fewer than a configuration has, because delivery compares each message with all windows of its project."""
+
+
+class WindowMatcherDocument(MatcherDocument):
+    """One rule on the field of a target, or on the labels of its hosts."""
+
+    fieldName = OneOf([field.value for field in MatcherField])
 
 
 class RecurrenceDocument(Document):
@@ -102,12 +108,13 @@ class WindowDocument(Resource):
         "occurrence.",
     )
     matchers = ListOf(
-        MatcherDocument(),
+        WindowMatcherDocument(),
         max_length=MOST_WINDOW_MATCHERS,
         clearable=True,
         required=False,
         help_text="If left out, the window mutes all targets; otherwise only targets that match all "
-        "matchers. Each field must be a field of all alertTypeNames.",
+        "matchers. Each field must be a field of all alertTypeNames. LABEL compares each label that the host "
+        "has now, as name=value; a replica set or cluster matches if all its hosts do.",
     )
     description = VisibleText(max_length=1000, single_line=False, required=False, example="new disks")
     links = LinkDocument(many=True, read_only=True)
@@ -176,7 +183,7 @@ def window_faults(
         elif recurrence and (fault := recurrence_fault(start, end, recurrence_of(recurrence))):
             yield BadField(fault[0], ErrorCode.INVALID_ATTRIBUTE, fault[1])
     for category in map(Category, alert_types):
-        allowed = [field.value for field in fields_for(category)]
+        allowed = [field.value for field in window_fields_for(category)]
         if matchers and not allowed:
             message = (
                 f"{category.value} alerts have no fields to match: only HOST, REPLICA_SET and CLUSTER do"

@@ -13,7 +13,7 @@ from django.db.backends.utils import CursorWrapper
 
 from alerting.models import Notification
 from alerting.rules.claim_order import AT_ONE_DESTINATION, Candidate, RunningRequest, choose
-from alerting.services.leases import LEASE, is_lapsed, leases_release, leases_take
+from alerting.services.leases import LEASE, is_lapsed, lapsed_leases_release, leases_take
 
 UNDECIDED_AT_ONCE = 200
 AT_ONCE = 64
@@ -129,7 +129,7 @@ def _release_lapsed_and_read(cursor: CursorWrapper, now: datetime) -> list[Seque
     cursor.execute(_LEASED)
     rows: list[Sequence[Any]] = cursor.fetchall()
     if any(is_lapsed(row[3], now) for row in rows):
-        leases_release(now=now)
+        lapsed_leases_release(now=now)
         cursor.execute(_LEASED)
         rows = cursor.fetchall()
     return rows

@@ -154,11 +154,11 @@ def destination_configs(ids: Collection[str]) -> dict[str, dict[str, str] | Cann
     """
     found: dict[str, dict[str, str] | CannotDecryptError] = {}
     rows = Destination.objects.filter(Among("id", ids), config__isnull=False)
-    for name, encrypted in rows.values_list("id", "config"):
+    for key, encrypted in rows.values_list("id", "config"):
         try:
-            found[name] = json.loads(decrypt(str(encrypted), owner=name))
+            found[key] = json.loads(decrypt(str(encrypted), owner=key))
         except CannotDecryptError as error:
-            found[name] = error
+            found[key] = error
     return found
 
 
@@ -182,10 +182,10 @@ def destinations_record(*, ended: Iterable[tuple[str, datetime, Outcome]], now: 
     `ended` are destinations, times of claims, and outcomes.
     """
     outcomes = sorted(ended, key=lambda attempt: attempt[0])
-    names = [name for name, _, _ in outcomes]
-    rows = Destination.objects.filter(Among("id", names)).order_by("id").select_for_update()
+    ids = [key for key, _, _ in outcomes]
+    rows = Destination.objects.filter(Among("id", ids)).order_by("id").select_for_update()
     known = {row.id: row for row in rows}
-    attempts = [(known[name], claimed, outcome) for name, claimed, outcome in outcomes if name in known]
+    attempts = [(known[key], claimed, outcome) for key, claimed, outcome in outcomes if key in known]
     for destination, _, outcome in attempts:
         _record(destination, outcome, now)
     last = last_connections((row.host, claimed, outcome) for row, claimed, outcome in attempts if row.host)

@@ -13,13 +13,21 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from alerting.choices import AlertStatus, DropReason, Grouping, IncidentPart, NotificationStatus
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
-from alerting.rules.topology import OpenIncident, Opening, Picture, first_message_due, grouped
-from alerting.selectors.incidents import alert_units
+from alerting.rules.topology import (
+    OpenIncident,
+    Opening,
+    Picture,
+    deciding_labels,
+    first_message_due,
+    grouped,
+    kept_units,
+)
+from alerting.selectors.fleet_units import alert_units, labels_of_a_part
 from alerting.services.notifications import (
     alert_row,
     notifications_insert,
-    schedule_end,
-    schedule_openings,
+    schedule_end_for_notified,
+    schedule_separate_openings,
     settings_of_configs,
 )
 from integrations.choices import MessageKind
@@ -48,7 +56,8 @@ def openings_schedule(*, alerts: Sequence[Alert]) -> None:
         for config_id, found in settings.items()
         if found[0].config.grouping == Grouping.TOPOLOGY.value
     }
-    schedule_openings(alerts=[alert for alert in alerts if alert.config_id not in waits], settings=settings)
+    separate = [alert for alert in alerts if alert.config_id not in waits]
+    schedule_separate_openings(alerts=separate, settings=settings)
     together: dict[tuple[str, str], list[Alert]] = {}
     for alert in alerts:
         if alert.config_id in waits:
@@ -70,18 +79,20 @@ def _join(alerts: Sequence[Alert], settings: Sequence[NotificationSetting], wait
     )
     first_target = Alert.objects.filter(id=OuterRef("lead_id")).values("target_key")
     known = {row.id: row for row in lasting.order_by("created", Subquery(first_target), "id")}
-    still_open = [_open_incident(row) for row in known.values()]
+    still_open = [OpenIncident(row.id, frozenset(row.units), row.grown) for row in known.values()]
     changed: dict[str, Alert] = {}
     begun: list[Alert] = []
-    for incident_id, group in grouped(openings, still_open, wait=wait):
+    deciding = deciding_labels(openings, still_open, wait=wait)
+    labels = labels_of_a_part(alerts[0].group_id, deciding)
+    for incident_id, group in grouped(openings, still_open, wait=wait, labels=labels):
         members = [by_id[opening.alert_id] for opening in group]
         incident = known[incident_id] if incident_id else _begin(members)
         if incident_id:
             changed.setdefault(incident_id, members[0])
         else:
             begun.append(members[0])
-        joined = _open_incident(incident).joined_by(group)
-        incident.units, incident.grown = sorted(joined.units), joined.grown
+        incident.units = kept_units(incident.units, group)
+        incident.grown = max(incident.grown, *(alert.updated for alert in members))
         incident.save()
         for alert in members:
             alert.incident_id = incident.id
@@ -106,10 +117,6 @@ def _begin(members: Sequence[Alert]) -> Incident:
         created=lead.updated,
         grown=lead.updated,
     )
-
-
-def _open_incident(row: Incident) -> OpenIncident:
-    return OpenIncident(row.id, frozenset(row.units), row.grown)
 
 
 def _keep(alerts: Sequence[Alert]) -> None:
@@ -192,7 +199,8 @@ def ends_schedule(*, alerts: Sequence[Alert], at: Mapping[str, datetime], kind: 
 
     `at` is the time of each end, by alert id. The ends are written already.
     """
-    schedule_end(ended={alert.id: at[alert.id] for alert in alerts if not alert.incident_id}, kind=kind)
+    separate = {alert.id: at[alert.id] for alert in alerts if not alert.incident_id}
+    schedule_end_for_notified(ended=separate, kind=kind)
     left: dict[str, Alert] = {alert.incident_id: alert for alert in alerts if alert.incident_id}
     if not left:
         return
@@ -224,7 +232,7 @@ def _end(incidents: Sequence[Incident], at: Mapping[str, datetime]) -> None:
     closed = set(closed_alerts.values_list("incident_id", flat=True))
     for kind in (MessageKind.CLOSE, MessageKind.CANCEL):
         of_kind = [row for row in incidents if (row.id in closed) == (kind is MessageKind.CLOSE)]
-        schedule_end(ended={row.lead_id: at[row.id] for row in of_kind}, kind=kind)
+        schedule_end_for_notified(ended={row.lead_id: at[row.id] for row in of_kind}, kind=kind)
 
 
 def incidents_ungroup(*, config: AlertConfig, now: datetime) -> None:

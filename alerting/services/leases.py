@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Required, TypedDict
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from alerting.choices import NotificationStatus
 from alerting.models import Notification, NotificationAttempt, WorkerHeartbeat
@@ -52,7 +52,7 @@ class AttemptEnd(TypedDict, total=False):
     perhaps_received: bool
 
 
-_FINISH = """
+_END = """
 UPDATE alerting_notification AS held
    SET lease_token = NULL, lease_until = NULL, worker = NULL, silenced_by = NULL,
        status = ended.status, reason = ended.reason, latency_ms = ended.latency_ms,
@@ -63,7 +63,7 @@ UPDATE alerting_notification AS held
               %(perhaps_received)s::boolean[])
        AS ended(id, token, status, reason, latency_ms, delivered, due, perhaps_received)
  WHERE held.id = ended.id AND held.lease_token = ended.token
-RETURNING held.id
+RETURNING held.id, ended.token
 """
 _HELD = (
     "SELECT DISTINCT worker FROM alerting_notification WHERE status = 'PENDING' AND lease_token IS NOT NULL"
@@ -86,44 +86,39 @@ def leased_at(notification: Notification) -> datetime:
     return notification.lease_until - LEASE
 
 
-def lease_finish(notification: Notification, **changes: Any) -> bool:
-    """Change the notification and release it. Return False if the lease is no longer ours.
-
-    The token of the lease is the fence.
-    """
-    held = Notification.objects.filter(id=notification.id, lease_token=notification.lease_token)
-    return bool(held.update(**{**RELEASED, "silenced_by": None, **changes}))
+def leases_release_with(notifications: Sequence[Notification], **changes: Any) -> int:
+    """Change and release notifications that were leased together. Return how many leases were still valid."""
+    return _leased(notifications).update(**{**RELEASED, "silenced_by": None, **changes})
 
 
-def leases_change(notifications: Sequence[Notification], **changes: Any) -> None:
-    """Like `lease_finish`, with the same changes for many notifications that were leased together."""
+def leases_give_back(notifications: Sequence[Notification]) -> None:
+    """Release notifications that were leased and not sent."""
+    _leased(notifications).update(**RELEASED)
+
+
+def _leased(notifications: Sequence[Notification]) -> QuerySet[Notification]:
+    """The notifications whose leases are still valid: the token of a lease is the fence."""
     tokens = {notification.lease_token for notification in notifications}
     ids = [notification.id for notification in notifications]
-    held = Notification.objects.filter(Among("id", ids), lease_token__in=tokens)
-    held.update(**{**RELEASED, "silenced_by": None, **changes})
+    return Notification.objects.filter(Among("id", ids), lease_token__in=tokens)
 
 
-def leases_finish(ended: Sequence[tuple[Notification, AttemptEnd]]) -> set[str]:
-    """Like `lease_finish`, for many notifications in one statement. Return the ids of the changed ones."""
+def attempts_end(ended: Sequence[tuple[Notification, AttemptEnd]]) -> list[bool]:
+    """Write the ends of attempts, and release their notifications. Return which leases were still valid.
+
+    A worker that was suspended may have leased a notification twice: only the last lease is valid.
+    """
     if not ended:
-        return set()
+        return []
     columns: dict[str, list[Any]] = {
         "ids": [notification.id for notification, _ in ended],
         "tokens": [notification.lease_token for notification, _ in ended],
         **{name: [dict(end).get(name) for _, end in ended] for name in _CHANGED},
     }
     with connection.cursor() as cursor:
-        cursor.execute(_FINISH, columns)
-        return {row[0] for row in cursor.fetchall()}
-
-
-def leases_give_back(notifications: Sequence[Notification]) -> None:
-    """Release notifications that were leased and not sent."""
-    tokens = {notification.lease_token for notification in notifications}
-    held = Notification.objects.filter(
-        id__in=[notification.id for notification in notifications], lease_token__in=tokens
-    )
-    held.update(**RELEASED)
+        cursor.execute(_END, columns)
+        finished = set(cursor.fetchall())
+    return [(notification.id, notification.lease_token) in finished for notification, _ in ended]
 
 
 def is_lapsed(until: datetime, now: datetime) -> bool:
@@ -132,7 +127,7 @@ def is_lapsed(until: datetime, now: datetime) -> bool:
 
 
 @transaction.atomic(savepoint=False)
-def leases_release(*, now: datetime, absent: Collection[int] = ()) -> int:
+def lapsed_leases_release(*, now: datetime, absent: Collection[int] = ()) -> int:
     """Release leases that are over, and leases of `absent` workers. Return their number.
 
     An attempt that had begun is recorded without an outcome: the notification stays "perhaps received".

@@ -24,7 +24,7 @@ from alerting.selectors.recipient_addresses import (
     recipient_label,
 )
 from alerting.services.destinations import known_destinations
-from alerting.services.leases import lease_finish
+from alerting.services.leases import leases_release_with
 from events.choices import Work
 from events.services import wake_workers
 from integrations.channels import CHANNELS
@@ -175,7 +175,7 @@ _UNUSED = ("config__matchers", "config__metric_threshold", "config__threshold")
 _PENDING = NotificationStatus.PENDING.value
 
 
-def schedule_openings(
+def schedule_separate_openings(
     *, alerts: Sequence[Alert], settings: Mapping[str, Sequence[NotificationSetting]]
 ) -> None:
     """Schedule a notification per opened alert and setting, due after the setting's delay.
@@ -225,7 +225,7 @@ def schedule_one_shots(notified: Sequence[OneShot]) -> None:
     )
 
 
-def schedule_end(*, ended: Mapping[str, datetime], kind: MessageKind) -> None:
+def schedule_end_for_notified(*, ended: Mapping[str, datetime], kind: MessageKind) -> None:
     """Drop notifications that were certainly not sent, and notify the end to all notified recipients.
 
     Recipients who were perhaps notified get the end too, after the message in progress. `ended` is the time
@@ -398,7 +398,7 @@ def recipients_replace(
     if not found.nobody and not wanted:
         reason = DropReason.JUST_NOTIFIED
     dropped = reason.value if reason else None
-    if not lease_finish(notification, status=NotificationStatus.DROPPED.value, reason=dropped):
+    if not leases_release_with([notification], status=NotificationStatus.DROPPED.value, reason=dropped):
         return
     if reason is None:
         Notification.objects.filter(id=notification.id).delete()

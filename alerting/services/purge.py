@@ -112,13 +112,13 @@ def last_host_alerting_end(*, host: Host, actor: Actor, now: datetime, **_: Any)
 
 
 @transaction.atomic
-def left_clusters_alerting_end(*, cluster_ids: Collection[str], now: datetime) -> None:
+def emptied_clusters_alerts_cancel(*, cluster_ids: Collection[str], at: datetime) -> None:
     """Cancel the alerts about these clusters if they have no hosts; the caller has the project's lock.
 
     Nothing else would end them, because reports name a cluster only by its name.
     """
     for cluster in clusters_emptied(cluster_ids) if cluster_ids else ():
-        alerts_cancel(alerts=_about_cluster(cluster), actor=SYSTEM, now=now)
+        alerts_cancel(alerts=_about_cluster(cluster), actor=SYSTEM, now=at)
 
 
 def _about_cluster(cluster: Cluster) -> QuerySet[Alert]:

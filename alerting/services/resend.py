@@ -9,8 +9,8 @@ from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
 from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.rules.delivery_policy import drop_reason
-from alerting.selectors.due_notifications import held_against
-from alerting.selectors.incidents import alerts_behind, in_place_of_leads, leads_of
+from alerting.selectors.due_notifications import due_notification_with_setting
+from alerting.selectors.incidents import alerts_deciding, alerts_with_incident_state, leads_of
 from alerting.selectors.notification_settings import credentials_gone, setting_of, stands_for_people
 from alerting.services.alerts import alert_facts
 from alerting.services.locks import config_lock_shared
@@ -45,8 +45,9 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
         # So that the setting is not removed meanwhile; before the alert, as in changes of configurations.
         config_lock_shared(setting.config.group_id)
     # Ending the alert and recording a delivery take this lock too.
-    behind = Alert.objects.select_for_update().filter(alerts_behind([notification])).order_by("id")
-    alert = in_place_of_leads(list(behind), leads_of([notification])).get(notification.alert_id or "")
+    locked = Alert.objects.select_for_update().filter(alerts_deciding([notification])).order_by("id")
+    alerts = alerts_with_incident_state(list(locked), leads_of([notification]))
+    alert = alerts.get(notification.alert_id or "")
     row = Notification.objects.select_for_update().filter(id=notification.id).first()
     # The project is locked after the alert, as in its deletion.
     groups = [notification.group_id] if notification.group_id else []
@@ -73,8 +74,8 @@ def _why_not(row: Notification, alert: Alert | None, now: datetime) -> str | Non
     if row.status != NotificationStatus.FAILED:
         return f"it is {row.status}"
     setting = setting_of(row)
-    reason = drop_reason(held_against(row, alert, setting), now) or _credentials_gone(row, setting)
-    if reason:
+    due = due_notification_with_setting(row, alert, setting)
+    if reason := drop_reason(due, now) or _credentials_gone(row, setting):
         return reason.value
     being_repeated = row.kind in OPEN_KINDS and _repeats(row).exclude(lease_token=None).exists()
     return _BEING_REPEATED if being_repeated else None

@@ -13,6 +13,7 @@ from alerting.dry_runs import dry_run
 from alerting.explanations import explain_config
 from alerting.models import AlertConfig
 from alerting.notification_tests import alert_config_test
+from alerting.rules.matchers import CONFIG_FIELDS
 from alerting.rules.presets import Preset, presets_of
 from alerting.selectors.alerts import AlertRows
 from alerting.selectors.configs import (
@@ -26,7 +27,6 @@ from alerting.selectors.noise import noise_of
 from alerting.selectors.recipient_addresses import unreachable
 from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument, present_alert
 from alerting.serializers.configs import (
-    MATCHER_FIELDS,
     AlertConfigChange,
     AlertConfigDocument,
     AnyAlertConfigDocument,
@@ -242,7 +242,7 @@ class MatcherFieldViewSet(ApiViewSet):
 
     def index(self, request: Request) -> Response:
         """List the names of all fields that matchers can compare, in a single array."""
-        return Response(MATCHER_FIELDS)
+        return Response(CONFIG_FIELDS)
 
 
 class GlobalAlertConfigViewSet(AnyConfigViewSet):

@@ -15,6 +15,7 @@ from automation.access import WRITE_HOSTS
 from automation.admin.states import HostColumns, host_state
 from automation.choices import Granularity
 from automation.forms import HostForm, NewHostForm
+from automation.labels import label_texts
 from automation.measurement_query import SeriesQuery, bucket_start, span_of
 from automation.metrics import Metric, MetricSubject, base_unit, by_subject
 from automation.models import Agent, Database, Host
@@ -104,8 +105,7 @@ def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:
         f"{time_words(host.last_report)}, {ago_words(host.last_report, now)}" if host.last_report else "never"
     )
     if host.labels:
-        labels = ", ".join(f"{name}={value}" for name, value in sorted(host.labels.items()))
-        facts.append(("Labels from its agent", Cell(labels)))
+        facts.append(("Labels from its agent", Cell(", ".join(label_texts(host.labels)))))
     return [*facts, ("Last report", Cell(last))]
 
 

@@ -196,7 +196,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file with the settings, mode 600")
     parser.add_argument(
-        "--check", action="store_true", help="check every step of a report without sending one, then exit"
+        "--check", action="store_true", help="check every step of a report without sending it, then exit"
     )
     parser.add_argument("--once", action="store_true", help="measure and report once, then exit")
     parser.add_argument("--version", action="version", version=VERSION)

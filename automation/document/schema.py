@@ -15,7 +15,7 @@ from jsonschema.validators import extend
 
 from automation.document.sections import pointer, steps
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import MOST_FAULTS, BadField
+from opsapi.api.errors import MOST_FAULTS, BadField, must_be_one_of
 from opsapi.clock import parse_time
 from opsapi.hostnames import canonical_hostname
 
@@ -192,7 +192,7 @@ def _missing(path: Iterable[str | int]) -> BadField:
 def _wrong(field: str, keyword: str, demand: Any, closed_set: Sequence[Any]) -> BadField:
     allowed = tuple(value for value in closed_set if value is not None)
     if keyword == "enum":
-        return BadField(field, ErrorCode.INVALID_ENUM_VALUE, "must be one of the allowed values", allowed)
+        return BadField(field, ErrorCode.INVALID_ENUM_VALUE, must_be_one_of(allowed), allowed)
     return BadField(field, ErrorCode.INVALID_ATTRIBUTE, _MESSAGES[keyword](demand), allowed)
 
 

@@ -40,7 +40,7 @@ SELECT id FROM automation_agent
 
 
 @transaction.atomic
-def versions_weigh(*, group_id: str, now: datetime) -> None:
+def version_marks_update(*, group_id: str, now: datetime) -> None:
     """Update the marks and record the events; do nothing in a deleted project."""
     if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
         return

@@ -53,7 +53,8 @@ class ErrorCode(StrEnum):
     THRESHOLD_PRESENT = ("THRESHOLD_PRESENT", 400,
         "{0} is only allowed with the event types TOO_FEW_HEALTHY_MEMBERS and "
         "TOO_MANY_UNHEALTHY_MEMBERS.")
-    MISSING_THRESHOLD = "MISSING_THRESHOLD", 400, "{0} is required with this event type."
+    MISSING_THRESHOLD = ("MISSING_THRESHOLD", 400,
+        "{0} is required with the event types TOO_FEW_HEALTHY_MEMBERS and TOO_MANY_UNHEALTHY_MEMBERS.")
     UNITS_MISMATCH = "UNITS_MISMATCH", 400, "{0}: {1}."
     INVALID_METRIC_NAME = "INVALID_METRIC_NAME", 400, "{0} is not a metric: {1}."
     MISSING_NOTIFICATIONS = "MISSING_NOTIFICATIONS", 400, "At least one notification is required ({0})."
@@ -88,7 +89,7 @@ class ErrorCode(StrEnum):
     CANNOT_CHANGE_OWN_ROLES = "CANNOT_CHANGE_OWN_ROLES", 403, "You cannot change your own roles."
     CANNOT_DEMOTE_LAST_OWNER = "CANNOT_DEMOTE_LAST_OWNER", 403, "The last Global Owner cannot be removed."
     INVITATION_ONLY_MODE_OR_LDAP = ("INVITATION_ONLY_MODE_OR_LDAP", 403,
-        "Users can only be created in invitation-only mode without LDAP authentication.")
+        "This needs the settings OPSAPI_INVITATION_ONLY=true and OPSAPI_LDAP=false.")
     INVALID_GROUP_ID = "INVALID_GROUP_ID", 404, "{0} is not the ID of a project."
     GROUP_NOT_FOUND = "GROUP_NOT_FOUND", 404, "No project with ID {0} exists."
     INVALID_ORG_ID = "INVALID_ORG_ID", 404, "{0} is not the ID of an organization."

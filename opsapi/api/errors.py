@@ -17,6 +17,8 @@ MOST_FAULTS = 100
 
 UNAVAILABLE_RETRY_SECONDS = 5
 
+_MOST_NAMED = 8
+
 WHOLE_BODY = "body"
 """The `field` of a fault of the whole body."""
 
@@ -82,6 +84,12 @@ class ApiError(Exception):
         if self.bad_fields:
             shown["badFields"] = [bad.document() for bad in self.bad_fields]
         return shown
+
+
+def must_be_one_of(allowed: Sequence[str]) -> str:
+    """Return the message for a value outside a closed set. Only `allowed` of the fault lists a large set."""
+    names = ", ".join(map(str, allowed)) if len(allowed) <= _MOST_NAMED else "the allowed values"
+    return f"must be one of {names}"
 
 
 def unavailable(reason: str) -> ApiError:

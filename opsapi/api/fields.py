@@ -16,7 +16,7 @@ from rest_framework import serializers
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import A_TIME, AN_ID, InvalidField, invalid
-from opsapi.api.errors import MOST_FAULTS, BadField
+from opsapi.api.errors import MOST_FAULTS, BadField, must_be_one_of
 from opsapi.hostnames import canonical_hostname
 from opsapi.ids import ID_PATTERN, is_id
 from opsapi.wire_json import UNKEPT_TEXT, is_kept
@@ -158,7 +158,7 @@ class Number(WithExample, serializers.FloatField):
         except OverflowError:
             number = inf
         if not isfinite(number):
-            raise invalid("is too large a number")
+            raise invalid("must be between -1.8e308 and 1.8e308")
         return number
 
 
@@ -185,7 +185,7 @@ class OneOf(WithExample, serializers.ChoiceField):
         if not isinstance(data, str):
             raise invalid("must be a string", allowed=self.allowed)
         if data not in self.allowed:
-            raise invalid("must be one of the allowed values", self.code, self.allowed)
+            raise invalid(must_be_one_of(self.allowed), self.code, self.allowed)
         return data
 
 

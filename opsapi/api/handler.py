@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeGuard
 
+from django.conf import settings
 from django.core.exceptions import DisallowedHost, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
@@ -32,7 +33,8 @@ def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
     if isinstance(error, Http404):
         return ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path)
     if isinstance(error, SuspiciousOperation):
-        fault = BadField("query", ErrorCode.INVALID_QUERY_PARAMETER, "has too many parameters")
+        message = f"must have at most {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS} parameters"
+        fault = BadField("query", ErrorCode.INVALID_QUERY_PARAMETER, message)
         return ApiError.of_fields([fault])
     if failure := database_fault(error):
         logger.error("the database failed: %s", first_line(error))
@@ -72,7 +74,7 @@ def bad_request(
     """Django's handler for 400: a Host header that is not allowed, a form that is too large."""
     field, message = "request", "was refused before it was processed"
     if isinstance(exception, DisallowedHost):
-        field, message = "Host", "is not an allowed host of this installation (OPSAPI_READING_HOSTS)"
+        field, message = "Host", "is not an allowed host of this installation (OPSAPI_ALLOWED_HOSTS)"
     fault = BadField(field, ErrorCode.INVALID_ATTRIBUTE, message)
     return plain_answer(ApiError.of_fields([fault]))
 

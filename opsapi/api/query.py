@@ -9,7 +9,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, QueryDict
 
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.errors import ApiError, BadField, must_be_one_of
 from opsapi.clock import parse_filter_time
 from opsapi.ids import is_id
 
@@ -61,7 +61,7 @@ def read_choice(allowed: Sequence[str]) -> Callable[[str], str]:
 
     def read(text: str) -> str:
         if text not in known:
-            raise ValueError("must be one of the allowed values")
+            raise ValueError(must_be_one_of(allowed))
         return text
 
     return read

@@ -41,7 +41,8 @@ from opsapi.api.views import ApiViewSet
 from opsapi.apps import readiness, root_links
 from opsapi.metric_series import exposition
 from opsapi.postgresql.base import this_connection
-from opsapi.postgresql.faults import database_fault, unapplied_migrations
+from opsapi.postgresql.faults import database_fault
+from opsapi.postgresql.migrations import unapplied_migrations
 
 APP_NAME = "Ops API"
 

@@ -161,7 +161,7 @@ def _failed(request: HttpRequest, error: ApiError) -> ErrorPage:
 
 def _needed(request: HttpRequest, error: RoleNeededError) -> str:
     roles = " or ".join(error.roles)
-    return f"You need the role {roles}, or one that includes it, {_place(request, error)}."
+    return f"You need the role {roles}, or a role that includes it, {_place(request, error)}."
 
 
 def _place(request: HttpRequest, error: RoleNeededError) -> str:

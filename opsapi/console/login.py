@@ -77,7 +77,7 @@ def _steps(request: HttpRequest, is_empty: bool) -> list[FirstStep]:
         text = "Create the first user. You get an API key and a password; both are shown only once."
         first = FirstStep(text, first_user_call(api))
     else:
-        first = FirstStep("On the server, create an API key, unless you have one.", CREATE_KEY)
+        first = FirstStep("On the server, create an API key if you have none.", CREATE_KEY)
     return [
         first,
         FirstStep("Create the first project with this key.", first_project_call(api)),

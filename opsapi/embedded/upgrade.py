@@ -124,8 +124,8 @@ def _old_programs(cluster: DatabaseCluster, version: int, programs: Path | None)
     found = replace(cluster, binaries=directory).program_version()
     if found != version:
         raise EmbeddedDatabaseError(
-            f"{directory} has the programs of PostgreSQL {found}: name those of PostgreSQL {version} with"
-            " --old-programs"
+            f"{directory} has the programs of PostgreSQL {found}: name the directory of PostgreSQL"
+            f" {version} with --old-programs"
         )
     return directory.resolve()
 

@@ -2,8 +2,7 @@
 
 from enum import Enum
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db import DatabaseError, InterfaceError, OperationalError
 
 
 class DatabaseFault(Enum):
@@ -61,9 +60,3 @@ def passes(error: Exception) -> bool:
     if state is None:
         return isinstance(error, (OperationalError, InterfaceError))
     return state[:2] in _PASSING_CLASSES
-
-
-def unapplied_migrations() -> int:
-    """Return the number of migrations that are not applied yet."""
-    executor = MigrationExecutor(connection)
-    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))

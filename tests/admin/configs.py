@@ -26,7 +26,7 @@ def send(browser: Client, url: str, typed: dict[str, Any]) -> Any:
 
 
 def typed_config(group: str, /, **changes: Any) -> dict[str, Any]:
-    """A configuration for HOST_DOWN told by e-mail, as it is typed."""
+    """The form input of a HOST_DOWN configuration that notifies by e-mail."""
     return {
         "group": group,
         "eventTypeName": "HOST_DOWN",

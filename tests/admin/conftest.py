@@ -46,7 +46,7 @@ def automator(project: Project) -> Client:
 
 @pytest.fixture
 def noon() -> Iterator[time_machine.Traveller]:
-    """A clock that stands still at NOON unless it is moved."""
+    """A clock that stays at NOON unless the test moves it."""
     with time_machine.travel(NOON, tick=False) as clock:
         yield clock
 

@@ -23,5 +23,5 @@ def type_code(browser: Client, code: str, **options: Any) -> Any:
 
 
 def errors_of(answer: Any) -> dict[str, list[str]]:
-    """What is told beside which field of the form."""
+    """The errors of the form, by field."""
     return {name: list(errors) for name, errors in answer.context["form"].errors.items()}

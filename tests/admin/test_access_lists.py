@@ -1,4 +1,4 @@
-"""Access lists in the console: who writes them, and whom a change would keep out is told first."""
+"""Access lists in the console: who can change them, and the warning before a change blocks callers."""
 
 from datetime import timedelta
 from ipaddress import ip_network
@@ -74,11 +74,14 @@ def test_ranges_are_added_to_the_list_of_a_key(console: Client, operator: User, 
         ({"ranges": "", "description": "x"}, "This field is required"),
         ({"ranges": "192.0.2.1/24", "description": "x"}, "must have no host bits set"),
         ({"ranges": "192.0.2.0/24\noffice", "description": "x"}, "office must be an address or a range"),
-        ({"ranges": OWN}, "Entries of the global list need one"),
+        ({"ranges": OWN}, "Enter a description"),
         ({"ranges": OWN, "description": "a\x07b"}, "control characters"),
         ({"ranges": "192.0.2.64/26", "description": "x"}, "already on the access list"),
         ({"ranges": OWN, "description": "x", "api_key": "0" * 24}, "Select a valid choice"),
-        ({"ranges": "\n".join(f"10.0.0.{n}" for n in range(101)), "description": "x"}, "At most 100 at once"),
+        (
+            {"ranges": "\n".join(f"10.0.0.{n}" for n in range(101)), "description": "x"},
+            "at most 100 addresses",
+        ),
     ],
 )
 def test_an_invalid_entry_is_refused_and_adds_nothing(

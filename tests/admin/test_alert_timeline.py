@@ -1,4 +1,4 @@
-"""The page of an alert: its story, and what of it is whose business."""
+"""The page of an alert: its timeline, and the parts that each reader sees."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The page of a revision: what it changed, beside what was there before."""
+"""The page of a revision: its changes, next to the previous version."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Destinations in the console: how they fare, what waits, sending it now, and for whom."""
+"""Destinations in the console: their health, waiting messages, "Send now", and who sees them."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -216,7 +216,7 @@ class TestSendingNow:
 
 
 class TestWhoSees:
-    """A project's recipients are its readers' to see, those of global configurations are not."""
+    """Readers of a project see its recipients, but not the recipients of global configurations."""
 
     def test_recipients_of_global_configurations_are_hidden(self, project: Project, monitor: Client) -> None:
         destination = make_destination(project, is_global=True, recipient=RECIPIENT)

@@ -1,4 +1,4 @@
-"""The fleet in the console: hosts and agents as they stand, and what people do to them."""
+"""The fleet in the console: the state of hosts and agents, and the actions on them."""
 
 import re
 from datetime import timedelta

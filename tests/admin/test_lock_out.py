@@ -31,7 +31,7 @@ def _log_in(password: str = PASSWORD, browser: Client | None = None, **options: 
 
 
 def _counted() -> set[int]:
-    """How many attempts are counted by address: all of them, but those of browsers that logged in before."""
+    """The numbers of attempts counted by address, without attempts from known browsers."""
     by_address = RateWindow.objects.filter(bucket__startswith="login address ")
     return set(by_address.values_list("count", flat=True))
 

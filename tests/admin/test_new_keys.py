@@ -1,4 +1,4 @@
-"""Making API keys in the console: the roles chosen, and the private part that is told once."""
+"""Creating API keys in the console: the chosen roles, and the private key that is shown once."""
 
 import re
 from typing import Any

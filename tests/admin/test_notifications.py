@@ -1,4 +1,4 @@
-"""The log of notifications: about what, to whom, and with which result."""
+"""The notification log: the alert or event, the recipient and the result."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What is told of an action when it is done, and what its button says."""
+"""The message after an action, and the label of its button."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""What global configurations told of events without a project, in the console."""
+"""Notifications of global configurations about events without a project, in the console."""
 
 import pytest
 from django.core.cache import cache

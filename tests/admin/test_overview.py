@@ -1,4 +1,4 @@
-"""The start page: how things stand, for who may read it."""
+"""The start page: the state of the installation, for users who can read it."""
 
 import re
 from collections.abc import Iterator

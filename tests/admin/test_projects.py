@@ -1,4 +1,4 @@
-"""Organizations and projects in the console: made, renamed, tagged, deleted."""
+"""Organizations and projects in the console: created, renamed, tagged, deleted."""
 
 import pytest
 from django.test import Client

@@ -75,6 +75,10 @@ def test_a_window_that_does_not_repeat_is_typed_in_a_time_zone_too(console: Clie
                 {"fieldName": "TYPE_NAME", "operator": "NOT_EQUALS", "value": "MONGOS"},
             ],
         ),
+        (
+            {"matchers": "LABEL EQUALS env=staging"},
+            [{"fieldName": "LABEL", "operator": "EQUALS", "value": "env=staging"}],
+        ),
     ],
 )
 def test_targets_are_typed(
@@ -96,7 +100,8 @@ def test_targets_are_typed(
         ({"hosts": "x" * 1001, "alertTypeNames": ["HOST"]}, "must have 1 to 1000 characters"),
         ({"matchers": "REPLICA_SET_NAME rs0", "alertTypeNames": ["HOST"]}, "Write a field, an operator"),
         ({"matchers": "SHARD_NAME EQUALS rs0", "alertTypeNames": ["HOST"]}, "is not a field of HOST alerts"),
-        ({"matchers": "SHARDS EQUALS rs0", "alertTypeNames": ["HOST"]}, "must be one of the allowed values"),
+        ({"matchers": "SHARDS EQUALS rs0", "alertTypeNames": ["HOST"]}, "must be one of HOSTNAME"),
+        ({"matchers": "LABEL EQUALS staging", "alertTypeNames": ["HOST"]}, "must be a label with its value"),
     ],
     ids=str,
 )
@@ -117,6 +122,7 @@ def test_a_wrong_input_is_shown_and_nothing_is_saved(
         {"recurrence": {"rrule": "FREQ=WEEKLY", "timeZone": "America/New_York"}},
         {"recurrence": {"rrule": "FREQ=DAILY;INTERVAL=3;COUNT=7", "timeZone": "UTC"}},
         {"matchers": [{"fieldName": "HOSTNAME", "operator": "REGEX", "value": "^db 1|x$"}]},
+        {"matchers": [{"fieldName": "LABEL", "operator": "CONTAINS", "value": "staging"}]},
         {
             "matchers": [
                 {"fieldName": "HOSTNAME_AND_PORT", "operator": "REGEX", "value": r"^(a\.b:1|c-d:2)$"},
@@ -180,6 +186,16 @@ def test_the_page_of_a_window_shows_its_weeks_and_its_hosts(
     assert page_of(hosts[1]) in page
     assert page_of(hosts[0]) not in page
     assert "every day, Asia/Tokyo" in console.get(LIST).content.decode()
+
+
+def test_the_page_of_a_window_shows_the_hosts_with_its_label(
+    console: Client, project: Project, hosts: list[Host]
+) -> None:
+    ingest(project, host_report("db2.example.com"), labels={"env": "staging"}, now=NOW)
+    matcher = {"fieldName": "LABEL", "operator": "EQUALS", "value": "env=staging"}
+    page = console.get(page_of(make_window(project, matchers=[matcher]))).content.decode()
+    assert "LABEL EQUALS env=staging" in page
+    assert [page_of(host) in page for host in hosts] == [False, True, False]
 
 
 @each("state", ["PENDING", "ACTIVE", "EXPIRED"])

@@ -230,7 +230,7 @@ class TestLastRole:
         return made
 
     def give_again(self, user: User, project: Project) -> None:
-        """The role that was taken."""
+        """Grant the revoked role again."""
         RoleGrant.objects.get_or_create(user=user, role=Role.GROUP_OWNER.value, project=project)
 
     def test_a_session_ends_when_the_last_role_is_revoked(

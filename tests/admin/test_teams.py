@@ -1,4 +1,4 @@
-"""Teams in the console: made, renamed, given members and roles, deleted."""
+"""Teams in the console: created, renamed, deleted, with their members and roles."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Users in the console: made, given and taken roles, deleted."""
+"""Users in the console: created, deleted, and their roles granted and revoked."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""What the console shows to whom: the same roles as in the API."""
+"""The console shows each user the same rows as the API."""
 
 from typing import Any
 

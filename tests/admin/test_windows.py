@@ -1,4 +1,4 @@
-"""Maintenance windows in the console: made, changed, deleted, and found by their state."""
+"""Maintenance windows in the console: created, changed, deleted, and found by their state."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -27,7 +27,7 @@ def path(project: Project) -> str:
 
 
 def named(*names: str, version: int = 0, **changes: Any) -> dict[str, Any]:
-    """A document with processes of these names, each on a host of its own; `changes` are those of each."""
+    """A document with processes of these names, each on its own host; `changes` apply to all processes."""
     processes = [process(name=name, hostname=f"{name}.example.com", **changes) for name in names]
     return document(version=version, processes=processes)
 

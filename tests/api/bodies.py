@@ -3,7 +3,7 @@
 from typing import Any
 
 SECRET = "s3cret-Value-0123456789-Zx9q"
-"""Stands in every field that can hold a secret."""
+"""The value of every field that can hold a secret."""
 
 ODD_NAMES = [
     "a b",

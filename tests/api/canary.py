@@ -82,7 +82,7 @@ HARMLESS_FIELDS = {
 """Fields of documents whose names only look like it → why they may be shown."""
 
 _SHOWN_IN_FULL = re.compile(r".*/automationConfig(/revisions/\d+(/restore)?)?(\?.*)?")
-"""Answers that hold the automation configuration, with its secrets for those who may publish it."""
+"""Answers with the automation configuration, including its secrets for callers who can publish it."""
 _LOOKS_SECRET = re.compile(r"key|token|secret|password|credential|url", re.IGNORECASE)
 
 
@@ -100,7 +100,7 @@ def suspicious_fields(document: type[Document]) -> set[str]:
 
 
 def secret_fields(field: Any) -> set[str]:
-    """Names of the fields a client writes secrets into, in this document and those inside it."""
+    """The names of secret fields of a document and of its nested documents."""
     if isinstance(field, list):
         return secret_fields(field[0]())
     if isinstance(field, type):
@@ -158,7 +158,7 @@ class Witness(ApiClient):
             self.learn(key)
 
     def learn(self, key: KeyPair) -> None:
-        """A key's private part, and what is made of it."""
+        """Add the private key and its digest hash to the secrets."""
         self.secrets |= {key.private_key, digest.ha1(key.public_key, digest.REALM, key.private_key)}
 
     def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:

@@ -41,9 +41,7 @@ def known(project: Project, owner: ApiClient) -> Mapping[str, str]:
 
 @pytest.fixture(scope="module")
 def known_to_all(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Mapping[str, str]]:
-    """The same, created once for a module: what a test of it changes is undone, as the rows are in a
-    transaction around those of the tests.
-    """
+    """The same objects, created once for a module in an outer transaction: each test undoes its changes."""
     with django_db_blocker.unblock(), transaction.atomic():
         project: Project = ProjectFactory.create()
         yield one_of_everything(project, ApiClient(make_key(Role.GLOBAL_OWNER)))
@@ -104,7 +102,7 @@ def one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
 
 
 def _failed_notification_of(alert: Alert) -> Notification:
-    """One that its receiver refused for good, beside those that are to be sent."""
+    """A notification that its receiver refused for good, next to the pending notifications."""
     pending = Notification.objects.filter(alert=alert).earliest("id")
     same = {name: getattr(pending, name) for name in ("setting_id", "type_name", "channel", "recipient")}
     return make_notification(alert.group, alert=alert, status=NotificationStatus.FAILED.value, **same)

@@ -1,4 +1,4 @@
-"""Hosts of a project, asked for and made."""
+"""Reads and creates the hosts of a project."""
 
 from typing import Any
 

@@ -54,7 +54,7 @@ DEFAULTS: Mapping[str, dict[str, Any]] = {
     "TEAM": {"emailEnabled": True, "smsEnabled": False, "teamName": "on call"},
     "OPS_ALERT_SERVICE": {"opsAlertRegion": "US"},
 }
-"""Type → what answers say of what was left out, beside delayMin and intervalMin."""
+"""Type → the fields that answers add to the shortest notification, except delayMin and intervalMin."""
 
 TYPES = list(SHORTEST)
 SERVICES = [

@@ -1,4 +1,4 @@
-"""People with roles, and what the event log tells of them."""
+"""Users with roles, and the events about them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -74,7 +74,7 @@ def recorded(events: Iterable[Event]) -> list[tuple[str, str | None, str | None]
 
 
 def named(events: Iterable[Event]) -> list[tuple[str, str | None]]:
-    """Type of events, and whom they name."""
+    """The type and the target user of each event."""
     return [(event.event_type, event.details.get("targetUsername")) for event in events]
 
 

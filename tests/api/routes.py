@@ -1,4 +1,4 @@
-"""Every route of the API, collected from the URL resolver: the tables of the tests are made of them."""
+"""Every route of the API, collected from the URL resolver. Tests derive their tables from them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ class Route:
 
     @property
     def needs_key(self) -> bool:
-        """Whether it is closed to those without a key."""
+        """Whether the route needs an API key."""
         return self.access.where is not Where.NOWHERE
 
     @property
@@ -64,7 +64,7 @@ class Route:
 
     @property
     def identifiers(self) -> list[str]:
-        """Those of them that are ids; the others are names, which have no form."""
+        """The parameters that are ids. The others are names, which have no fixed form."""
         return [name for name in self.parameters if name.endswith("_id")]
 
     def path(self, known: Mapping[str, str] | None = None) -> str:

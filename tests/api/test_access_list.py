@@ -46,7 +46,7 @@ def allow(*blocks: str, key: KeyPair | None = None) -> None:
 
 
 def refusal(key: KeyPair, address: str, **headers: str) -> list[str]:
-    """Address and list a refusal names; nothing when the call is taken."""
+    """The address and the list that a refusal names; empty if the call is accepted."""
     answer: Any = ApiClient(key).get("/groups", REMOTE_ADDR=address, **headers)
     if answer.status_code == 200:
         return []

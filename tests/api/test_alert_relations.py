@@ -42,7 +42,7 @@ def path_of(alert: Alert) -> str:
 
 
 def listed(caller: ApiClient, path: str) -> Any:
-    """What the list has; its count tells the same."""
+    """The items of the list, after checking them against `totalCount`."""
     document = caller.get(path).json()
     assert document["totalCount"] == len(document["results"])
     return document["results"]

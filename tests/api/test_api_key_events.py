@@ -20,7 +20,7 @@ RecordedChange = tuple[str, str, dict[str, tuple[Any, Any]]]
 
 
 class Installation:
-    """Two projects of one organization, and what was told where."""
+    """Two projects of one organization, and the events recorded in them."""
 
     def __init__(self, project: Project, owner: ApiClient) -> None:
         self.project, self.sister, self.owner = project, ProjectFactory.create(org=project.org), owner
@@ -52,7 +52,7 @@ class Installation:
         return place, event.event_type, changes
 
     def _short(self, text: str | None) -> Any:
-        """Roles by their names alone, after checking that they hold where the event stands."""
+        """The names of the roles, after checking that their scope is the scope of the event."""
         return (
             [role["roleName"] for role in json.loads(text)] if text is not None and text[0] == "[" else text
         )

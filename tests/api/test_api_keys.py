@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def as_client(made: dict[str, Any]) -> ApiClient:
-    """The client of a key as the answer that made it shows it."""
+    """A client with the key in the answer that created it."""
     return ApiClient(KeyPair(made["id"], made["publicKey"], made["privateKey"]))
 
 

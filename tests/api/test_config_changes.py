@@ -24,14 +24,14 @@ pytestmark = pytest.mark.django_db
 
 @dataclass(frozen=True)
 class ConfigKind:
-    """Where configurations of a kind are, and what their bodies have beside."""
+    """The path of a kind of configuration, and the additional fields of its bodies."""
 
     path: str
     scope: Mapping[str, Any]
     client: ApiClient
 
     def make(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """One made of the body, as it is read."""
+        """A configuration created from the body, as the API answers it."""
         made: dict[str, Any] = self.client.post(self.path, {**self.scope, **body}).json()
         return made
 

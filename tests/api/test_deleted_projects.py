@@ -19,19 +19,19 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Made once: its end is undone with each test."""
+    """Created once for the module: each test undoes the deletion."""
     return known_to_all
 
 
 @pytest.fixture
 def project(known: Mapping[str, str], db: None) -> Project:
-    """The project it stands in."""
+    """The project of these objects."""
     return Project.objects.get(id=known["group_id"])
 
 
 @pytest.fixture
 def callers(owner: ApiClient, project: Project) -> list[ApiClient]:
-    """Those who saw it and those who never did, now that it is deleted."""
+    """Callers who could read the deleted project, and callers who could not."""
     stranger = ApiClient(make_key(Grant(Role.GROUP_OWNER, group_id=ProjectFactory.create().id)))
     org_owner = ApiClient(make_key(Grant(Role.ORG_OWNER, org_id=project.org_id)))
     both = Grant(Role.GROUP_OWNER, group_id=project.id), Grant(Role.ORG_OWNER, org_id=project.org_id)

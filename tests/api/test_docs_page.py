@@ -1,4 +1,4 @@
-"""`/api/docs/`: the page is whole, comes from here alone, and a browser is told so."""
+"""`/api/docs/`: the page is complete and loads everything from the platform, and its policy says so."""
 
 import re
 

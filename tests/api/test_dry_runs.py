@@ -178,6 +178,29 @@ def test_a_maintenance_window_mutes(record: Rehearsal) -> None:
     assert found["notifications"]["muted"] == 1
 
 
+def test_a_maintenance_window_mutes_hosts_by_label(record: Rehearsal) -> None:
+    for name, labels in (("db1", {"env": "staging"}), ("db2", {"env": "production"})):
+        ingest(record.project, host_report(name), labels=labels, now=record.ago(30))
+        record.report(20, name, reachable=False)
+    MaintenanceWindow.objects.create(
+        group=record.project,
+        alert_types=["HOST"],
+        start=record.ago(25),
+        end=record.ago(10),
+        matchers=[{"fieldName": "LABEL", "operator": "EQUALS", "value": "env=staging"}],
+        created=record.ago(25),
+        updated=record.ago(25),
+    )
+    found = record.run()
+    assert found["notifications"]["muted"] == 1
+    (muted,) = [
+        alert["hostnameAndPort"]
+        for alert in found["alerts"]["results"]
+        if "maintenanceWindowId" in alert["notifications"][0]
+    ]
+    assert muted == "db1:27017"
+
+
 def test_an_event_that_opens_no_alert_is_notified(record: Rehearsal) -> None:
     record.report(30)
     found = record.run(bodies.alert_config(eventTypeName="NEW_HOST"))

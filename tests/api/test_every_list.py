@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(scope="module", autouse=True)
 def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Made once: nothing is written here."""
+    """Created once for the module: nothing is written here."""
     return known_to_all
 
 

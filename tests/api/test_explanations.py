@@ -153,6 +153,23 @@ def test_a_maintenance_window_mutes_the_alert(fleet: Explainer) -> None:
     assert (document["reason"], document["maintenanceWindowId"]) == ("MUTED", made["id"])
 
 
+def test_a_maintenance_window_mutes_the_alert_as_long_as_the_host_has_the_label(fleet: Explainer) -> None:
+    config = fleet.config()
+    fleet.report(reachable=False)
+    window = bodies.window(
+        startDate=wire_time(clock.now() - timedelta(hours=1)),
+        alertTypeNames=["HOST"],
+        matchers=[{"fieldName": "LABEL", "operator": "EQUALS", "value": "env=staging"}],
+    )
+    assert fleet.owner.post(f"{fleet.base}/maintenanceWindows", window).status_code == 200
+    reasons = []
+    for labels in ({}, {"env": "staging"}, {"env": "production"}):
+        body = bodies.report(bodies.host(reachable=False), labels=labels)
+        assert fleet.owner.report(fleet.project.id, body).status_code == 202
+        reasons.append(fleet.reason(config))
+    assert reasons == [None, "MUTED", None]
+
+
 def test_it_writes_nothing(fleet: Explainer) -> None:
     config = fleet.config()
     fleet.report(reachable=False)

@@ -27,7 +27,7 @@ def refused(answer: Any, status: int, code: str) -> bool:
 
 @pytest.fixture
 def first(stranger: ApiClient) -> Any:
-    """The answer that made the first user."""
+    """The answer that created the first user."""
     return stranger.post(PATH, bodies.user(emailAddress="ada@example.org", mobileNumber="+12025550100"))
 
 
@@ -73,7 +73,7 @@ def test_stored_keys_and_passwords_are_unreadable(first: Any) -> None:
 
 
 def test_in_service_passwords_are_hashed_at_full_cost() -> None:
-    # The tests' own hasher stands before it (tests/passwords.py).
+    # The tests insert a hasher of their own before it (tests/passwords.py).
     (path,) = service.PASSWORD_HASHERS
     hasher = import_string(path)()
     assert (hasher.algorithm, hasher.time_cost, hasher.memory_cost) == ("argon2", 2, 100 * 1024)

@@ -43,7 +43,7 @@ def path_of(alert: Alert) -> str:
 
 
 def ids(document: dict[str, Any]) -> list[str]:
-    """Those listed."""
+    """The ids of the listed alerts."""
     return [row["id"] for row in document["results"]]
 
 

@@ -21,7 +21,7 @@ def crowd(size: int) -> list[User]:
 
 
 def written_back(caller: ApiClient, path: str) -> int:
-    """How many items a document holds that is unchanged and told of nowhere after being written back."""
+    """Write the document back: it is unchanged and records no event. Return the number of its items."""
     before, document = Event.objects.count(), caller.get(path).json()
     answer = caller.patch(path, document)
     assert (answer.status_code, answer.json()) == (200, document)

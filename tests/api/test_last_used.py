@@ -37,7 +37,7 @@ def key(db: None) -> KeyPair:
 
 
 def call(key: KeyPair, address: str = ON, **headers: str) -> list[str]:
-    """A call; the writes it made to access lists."""
+    """Make a call; return its updates of access lists."""
     with CaptureQueriesContext(connection) as queries:
         ApiClient(key).get("/groups", REMOTE_ADDR=address, **headers)
     return [query["sql"] for query in queries if "UPDATE accesslist_accesslistentry" in query["sql"]]

@@ -20,7 +20,7 @@ from tests.client import ApiClient
 
 pytestmark = pytest.mark.django_db
 
-# Ahead of the present: nonces from before the tests began are not taken.
+# In the future: nonces from before the start of the tests are refused.
 NOW = datetime(2099, 11, 23, 12, 0, 0, tzinfo=UTC)
 INTERVAL = timedelta(seconds=60)
 LEASE = timedelta(seconds=150)
@@ -175,7 +175,7 @@ def test_the_hosts_of_a_deleted_agent_are_free_at_once(
 
 
 def test_a_repeat_is_answered_without_leases(agent: ApiClient, project: Project) -> None:
-    """They were those of another time."""
+    """The leases of the first answer may have ended."""
     body = bodies.report(leases={"intervalSeconds": 60, "hosts": HOSTS})
     sent = [agent.report(project.id, body, HTTP_IDEMPOTENCY_KEY="k").json() for _ in range(2)]
     assert [answer.keys() for answer in sent] == [{"accepted", "leases"}, {"accepted"}]

@@ -25,8 +25,8 @@ def template_of(route: Route) -> str:
     return re.sub(r"<\w+:", "<", route.template.removeprefix(PUBLIC))
 
 
-# What is looked up by name is known by its name, and older paths are those of others. The links of an alert
-# and of an alert configuration are those of the contract, which has no reports.
+# Lookups by name and deprecated paths need no link. The contract fixes the links of alerts and of alert
+# configurations, and has no reports.
 REPORTS = ("/explanation", "/noise")
 READ = {
     template_of(route): route

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def held(owner: ApiClient, settings: Settings) -> ApiClient:
-    """A Global Owner whom access lists hold for; calls from ON."""
+    """A Global Owner that access lists apply to; calls from ON."""
     settings.OPSAPI_ACCESS_LIST_EXEMPT = []
     return owner
 
@@ -103,7 +103,7 @@ def test_a_caller_without_an_address_cannot_lock_itself_out(held: ApiClient) -> 
 
 @pytest.fixture
 def crowd(settings: Settings) -> list[ApiClient]:
-    """Global Owners whom the lists hold for."""
+    """Global Owners that access lists apply to."""
     settings.OPSAPI_ACCESS_LIST_EXEMPT = []
     return [ApiClient(make_key(Role.GLOBAL_OWNER)) for _ in range(THREADS)]
 

@@ -139,7 +139,7 @@ class TestConfigurations:
 
 
 class TestCredentials:
-    """Those of callers."""
+    """The credentials of callers."""
 
     def test_a_key_that_cannot_be_read_is_a_401_and_one_line_that_names_it(
         self, caplog: pytest.LogCaptureFixture

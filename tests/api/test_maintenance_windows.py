@@ -59,7 +59,7 @@ def recorded() -> list[str]:
 
 
 def moment(now: datetime, **ahead: float) -> str:
-    """So far from now."""
+    """A time relative to now."""
     return wire_time(now + timedelta(**ahead))
 
 

@@ -32,7 +32,7 @@ from tests.scraping import counted, samples, scrape, value
 from tests.unit.integrations.messages import make_message
 
 HERE = "192.0.2.7"
-# Ahead of the clock that ids are made of, so that no other row is younger.
+# Later than the clock that creates ids, so that no other row is newer.
 NOW = datetime(2099, 6, 1, 12, tzinfo=UTC)
 pytestmark = pytest.mark.django_db
 

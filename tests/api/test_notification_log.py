@@ -205,7 +205,7 @@ def test_an_event_of_another_project_is_not_found(reader: ApiClient, project: Pr
 
 
 class TestOfAnOrganization:
-    """Its projects' configurations tell of what happens to it: each project has the log of its own."""
+    """The configurations of its projects notify of its events; each project has its own log."""
 
     def test_a_project_has_the_log_of_its_own_configurations(
         self, reader: ApiClient, project: Project
@@ -258,7 +258,7 @@ class TestOfAnOrganization:
 
 
 class TestGlobalConfigurations:
-    """Whom they tell is for those who may read them."""
+    """Only readers of global configurations see their recipients."""
 
     def test_below_its_alert_the_recipient_is_for_them(
         self, reader: ApiClient, watcher: ApiClient, project: Project

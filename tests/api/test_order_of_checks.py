@@ -83,13 +83,13 @@ def malformed(route: Route, name: str) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Made once: every call here is refused."""
+    """Created once for the module: every call here is refused."""
     return known_to_all
 
 
 @pytest.fixture
 def project(known: Mapping[str, str], db: None) -> Project:
-    """The project it stands in."""
+    """The project of these objects."""
     return Project.objects.get(id=known["group_id"])
 
 

@@ -28,13 +28,13 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(scope="module", autouse=True)
 def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Made once: what the admitted do is undone."""
+    """Created once for the module: the writes of admitted callers are undone."""
     return known_to_all
 
 
 @pytest.fixture
 def project(known: Mapping[str, str], db: None) -> Project:
-    """The project it stands in."""
+    """The project of these objects."""
     return Project.objects.get(id=known["group_id"])
 
 
@@ -69,18 +69,18 @@ def reaches(role: Role, route: Route) -> bool:
 
 
 def suffices(role: Role, route: Route) -> bool:
-    """Whether the role is, or implies, one of those declared."""
+    """Whether the role is, or implies, a role that the route declares."""
     return reaches(role, route) and bool(IMPLIED[role] & frozenset(route.access.roles))
 
 
 def highest(roles: Iterable[Role]) -> list[Role]:
-    """Those that no other of them implies."""
+    """The roles that no other of these roles implies."""
     found = list(roles)
     return [role for role in found if not any(role in IMPLIED[other] - {other} for other in found)]
 
 
 def lowest(roles: Iterable[Role]) -> list[Role]:
-    """Those that imply no other of them."""
+    """The roles that imply no other of these roles."""
     found = list(roles)
     return [role for role in found if not (IMPLIED[role] - {role}) & frozenset(found)]
 

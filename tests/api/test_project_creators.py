@@ -1,4 +1,4 @@
-"""What the event log tells of the role by which whoever makes a project comes to own it."""
+"""The events about the role that the creator of a project gets."""
 
 import json
 

@@ -31,7 +31,7 @@ def counted(event_type: str) -> int:
 
 
 def purged() -> None:
-    """Everything deleted is taken away; signals are read before and after."""
+    """Delete all rows of deleted projects; evaluate signals before and after."""
     while evaluate_signals(now=clock.now()) or deleted_project_purge(now=clock.now()):
         pass
 

@@ -95,7 +95,7 @@ def test_what_is_named_changes_and_the_rest_stays(
     assert (answer.status_code, answer.json()) == (200, {**before, **shown})
     assert owner.get(f"/groups/{before['id']}").json() == answer.json()
     event = recorded("GROUP_CHANGED_AUDIT")
-    # Members of the organization are not told what happens inside its projects.
+    # Members of the organization cannot read what happens inside its projects.
     assert (event.group_id, event.org_id) == (before["id"], None)
     (diff,) = event.diffs
     assert (diff["type"], diff["status"], diff["id"]) == ("GROUP", "MODIFIED", before["id"])

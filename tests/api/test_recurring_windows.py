@@ -16,6 +16,7 @@ from tests.client import ApiClient
 from tests.each import each
 
 SUNDAYS = {"rrule": "FREQ=WEEKLY;BYDAY=SU", "timeZone": "Europe/Berlin"}
+STAGING = [{"fieldName": "LABEL", "operator": "EQUALS", "value": "env=staging"}]
 MATCHERS = [{"fieldName": "REPLICA_SET_NAME", "operator": "EQUALS", "value": "rs0"}]
 pytestmark = pytest.mark.django_db
 
@@ -127,7 +128,30 @@ def test_a_field_that_a_category_lacks_is_answered_with_the_fields_it_has(
 ) -> None:
     answer = admin.post(path_of(project), recurring(alertTypeNames=["CLUSTER"], matchers=MATCHERS))
     (bad,) = answer.json()["badFields"]
-    assert bad["allowed"] == ["CLUSTER_NAME", "SHARD_NAME"]
+    assert bad["allowed"] == ["CLUSTER_NAME", "SHARD_NAME", "LABEL"]
+
+
+def test_a_window_can_compare_labels_with_all_matchable_types(admin: ApiClient, project: Project) -> None:
+    window = made(admin, project, matchers=STAGING, alertTypeNames=["HOST", "REPLICA_SET", "CLUSTER"])
+    assert admin.get(path_of(project, window)).json()["matchers"] == STAGING
+
+
+@each("operator", ["EQUALS", "NOT_EQUALS"])
+def test_a_value_that_is_no_label_is_refused(admin: ApiClient, project: Project, operator: str) -> None:
+    matcher = {**STAGING[0], "operator": operator, "value": "staging"}
+    answer = admin.post(path_of(project), recurring(alertTypeNames=["HOST"], matchers=[matcher]))
+    (bad,) = answer.json()["badFields"]
+    assert (answer.status_code, bad["field"], bad["allowed"]) == (400, "matchers[0].value", ["name=value"])
+    assert columns() == []
+
+
+def test_an_alert_configuration_cannot_compare_labels(admin: ApiClient, project: Project) -> None:
+    path = f"/groups/{project.id}/alertConfigs"
+    answer = admin.post(path, bodies.alert_config(matchers=STAGING))
+    (bad,) = answer.json()["badFields"]
+    assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_ENUM_VALUE")
+    assert bad["field"] == "matchers[0].fieldName"
+    assert bad["allowed"] == admin.get("/alertConfigs/matchers/fieldNames").json()
 
 
 @each(

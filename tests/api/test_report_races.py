@@ -24,7 +24,7 @@ def counted(event_type: str) -> int:
 
 def test_reports_that_race_add_a_host_once(agent: ApiClient, project: Project) -> None:
     def send(number: int) -> int:
-        # Each names the hosts in an order of its own, so that locks taken in that order would cross.
+        # Each report names the hosts in another order, so locks in the order of the report would cross.
         ports = [27017 + (number + place) % 4 for place in range(4)]
         hosts = [
             bodies.host(port=port, measurements=[{"metricName": "CONNECTIONS", "number": number}])

@@ -16,7 +16,7 @@ from tests.api.bodies import host, report
 from tests.client import ApiClient
 from tests.each import each
 
-# Ahead of the present: nonces from before the tests began are not taken.
+# In the future: nonces from before the start of the tests are refused.
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
 pytestmark = pytest.mark.django_db
 WRONG_VALUES: list[Any] = [None, 1, True, [], {}, "", "v" * 256, "a\nb", "a\x00b", "\x7f", "\u2028"]

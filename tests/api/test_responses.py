@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(scope="module", autouse=True)
 def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Made once: what is written is undone."""
+    """Created once for the module: each write is undone."""
     return known_to_all
 
 

@@ -122,7 +122,7 @@ def test_a_key_that_may_write_still_does(
 def test_a_revocation_waits_for_the_running_write_and_the_next_write_waits_for_it(
     owner: ApiClient, key: KeyPair, windows: str
 ) -> None:
-    """A stream of writes cannot keep it waiting: what comes after it stands behind it."""
+    """A stream of writes cannot delay a revocation: later writes wait for it."""
     actor = Actor(ActorKind.KEY, key.id, key.public_key, revocations=0)
     with ThreadPoolExecutor(2) as pool:
         with transaction.atomic():

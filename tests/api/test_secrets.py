@@ -53,7 +53,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def witness(owner: ApiClient, known: Mapping[str, str], caplog: pytest.LogCaptureFixture) -> Witness:
-    """A Global Owner to whom everything is shown, the log too."""
+    """A Global Owner who sees everything, including the log."""
     caplog.set_level(logging.DEBUG)
     assert owner.key
     return Witness(owner.key)
@@ -68,7 +68,7 @@ def nowhere(settings: Settings) -> None:
 
 @pytest.fixture
 def places(witness: Witness, known: Mapping[str, str], nowhere: None) -> Mapping[str, str]:
-    """Parameters of paths; the configuration is one that holds secrets, and its alerts were to be told."""
+    """The parameters of paths; the configuration has secrets, and its alerts are notified."""
     path = f"/groups/{known['group_id']}"
     config = witness.post(f"{path}/alertConfigs", body_of(f"POST /api/public/v1.0{_CONFIGS}")).json()
     witness.report(
@@ -108,7 +108,7 @@ def _taken(witness: Witness, route: Route, places: Mapping[str, str]) -> None:
 
 
 def _refused(witness: Witness, route: Route, places: Mapping[str, str]) -> None:
-    """Bodies with secrets in them are refused for many reasons, none of which tells them."""
+    """Bodies with secrets are refused for many reasons; no refusal contains the secret."""
     if str(route) in PLANTED:
         for body in spoilt(PLANTED[str(route)]):
             witness.request(route.method, route.path(places), body, base="")

@@ -14,10 +14,10 @@ pytestmark = pytest.mark.django_db
 
 
 class ServiceCase(NamedTuple):
-    """One service: its settings, what a notification and an integration say of it, and what tells them apart.
+    """A service: its settings, its fields in notifications and integrations, and their traces in a request.
 
-    `{url}` means the receiver's address; `seen` are texts of the request, for a notification's own
-    credentials and for the integration's.
+    `{url}` means the receiver's address; `seen` are texts of the request, with the notification's own
+    credentials and with the credentials of the integration.
     """
 
     settings: tuple[str, ...]
@@ -84,7 +84,7 @@ def request_of_test(
 
 
 def text_of(request: ReceivedRequest) -> str:
-    """Path and headers of a request, where credentials and places stand."""
+    """The path and headers of a request, which contain credentials and destinations."""
     return "\n".join([request.path, *request.headers.values()])
 
 

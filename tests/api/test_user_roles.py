@@ -255,7 +255,7 @@ class TestRoles:
 
 @pytest.fixture
 def operator(db: None) -> tuple[User, Actor]:
-    """A Global Owner as the console acts for them, with another one beside."""
+    """A Global Owner as an actor of the console; another Global Owner exists."""
     make_user(Grant(Role.GLOBAL_OWNER))
     user = make_user(Grant(Role.GLOBAL_OWNER))
     return user, Actor(ActorKind.USER, user.id, user.username, True)

@@ -1,4 +1,4 @@
-"""Users: who sees whom, and who creates them."""
+"""Users: who can see them, and who can create them."""
 
 from typing import Any
 from urllib.parse import quote
@@ -58,7 +58,7 @@ class TestSeeing:
     INSIDE = ["in org", "in group", "in sibling", "by team"]
 
     def callers(self) -> list[tuple[ApiClient, list[str]]]:
-        """Who sees whom."""
+        """Each caller, with the users that it sees."""
         everybody = [*self.INSIDE, "elsewhere", "global", "nowhere"]
         inside = [
             org(Role.ORG_MEMBER, self.project),

@@ -47,9 +47,11 @@ def names(listed: dict[str, Any]) -> list[str]:
 
 @pytest.fixture
 def hosts(project: Project) -> None:
-    """Three hosts, and a host of another project."""
+    """Three hosts, the third with labels, and a host of another project."""
     ingest(project, *(host_report(name, replica_set_name="rs0") for name in ("db2", "db1", "db3")), now=NOW)
-    ingest(ProjectFactory.create(), host_report("db1"), now=NOW)
+    labels = {"env": "staging", "region": "eu"}
+    ingest(project, host_report("db3", replica_set_name="rs0"), labels=labels, now=NOW)
+    ingest(ProjectFactory.create(), host_report("db1"), labels=labels, now=NOW)
 
 
 def test_it_has_the_next_ten_occurrences(admin: ApiClient, project: Project) -> None:
@@ -87,6 +89,9 @@ def test_it_has_no_occurrences_of_the_past(admin: ApiClient, project: Project) -
         ([matcher("rs0", field="REPLICA_SET_NAME"), matcher("db1", "NOT_EQUALS")], ["db2", "db3"]),
         ([matcher("27017", field="PORT")], ["db1", "db2", "db3"]),
         ([matcher("MONGOS", field="TYPE_NAME")], []),
+        ([matcher("env=staging", field="LABEL")], ["db3"]),
+        ([matcher("env=staging", "NOT_EQUALS", field="LABEL")], ["db1", "db2"]),
+        ([matcher("region=", "STARTS_WITH", field="LABEL"), matcher("db3", "NOT_EQUALS")], []),
     ],
     ids=str,
 )
@@ -140,6 +145,21 @@ def test_it_has_the_open_alerts_that_delivery_would_mute(admin: ApiClient, proje
     opened = Alert.objects.filter(group=project, status="OPEN")
     muted = muting_windows(list(opened), now=datetime.now(UTC))
     assert set(muted) == {alert["id"] for alert in found["results"]}
+
+
+def test_it_has_the_open_alerts_about_hosts_with_a_label(
+    admin: ApiClient, project: Project, hosts: None
+) -> None:
+    alerts = {
+        host.hostname: make_alert(
+            project, facts={"hostId": host.id, "hostname": host.hostname, "port": host.port}
+        )
+        for host in Host.objects.filter(group=project)
+    }
+    make_alert(project, event_type="NO_PRIMARY", facts={"replicaSetName": "rs0"})
+    matchers, both = [matcher("env=staging", field="LABEL")], ["HOST", "REPLICA_SET"]
+    found = preview(admin, project, matchers=matchers, alertTypeNames=both)["alerts"]
+    assert [alert["id"] for alert in found["results"]] == [alerts["db3"].id]
 
 
 @each(

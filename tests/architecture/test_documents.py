@@ -159,7 +159,7 @@ def is_shell(block: Block) -> bool:
 
 
 def commands(path: Path) -> Iterator[list[str]]:
-    """Each `manage.py` command, with what stands behind it."""
+    """Each `manage.py` command with its arguments."""
     for text in typed_texts(path):
         for line in text.replace("\\\n", " ").splitlines():
             yield from (shlex.split(found.split("#")[0]) for found in MANAGE.findall(line))

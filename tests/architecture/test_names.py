@@ -15,6 +15,10 @@ INSTEAD = {old: rule["new"] for rule in RULES["instead"] for old in rule["old"]}
 """Old words, joined by `_` → what to write instead."""
 PACKAGES = ("accesslist", "alerting", "automation", "events", "integrations", "opsapi", "tools")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_TAG = re.compile(r"{%(.*?)%}")
+_LOOP = re.compile(r" *for (.*?) in ")
+_NAME = re.compile(r"\w+")
+_ARGUMENT = re.compile(r"\b(\w+)=")
 _NESTED = frozenset({"Command", "Media", "Meta"})
 """Names that Django gives to classes."""
 
@@ -38,6 +42,13 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, node.id
             case ast.Attribute(ctx=ast.Store()):
                 yield node.lineno, node.attr
+
+
+def template_variables(text: str) -> Iterator[str]:
+    """The variables that the tags of a template define: of loops, and in `name=value`."""
+    for tag in _TAG.findall(text):
+        loop = _LOOP.match(tag)
+        yield from _NAME.findall(loop[1]) if loop else _ARGUMENT.findall(tag)
 
 
 @cache
@@ -70,6 +81,17 @@ def test_variables_have_names_of_their_own() -> None:
     assert found == []
 
 
+def test_variables_of_templates_have_names_of_their_own() -> None:
+    refused, instead = RULES["variables"]["old"], RULES["variables"]["new"]
+    found = [
+        f"{name_of(path)}: {name!r} → {instead}"
+        for path in sorted((ROOT / "templates").rglob("*.html"))
+        for name in template_variables(path.read_text())
+        if name in refused
+    ]
+    assert found == []
+
+
 def test_each_class_name_means_one_thing() -> None:
     places = defaultdict(list)
     for path, tree in trees().items():
@@ -88,3 +110,10 @@ def test_it_finds_old_words_in_names_of_any_case() -> None:
     camel = "".join(word.title() for word in old.split("_"))
     assert old_words(f"a_{old}_b") == old_words(f"{camel}Row") == old_words(f"_{old.upper()}") == [old]
     assert old_words(f"x{old}") == []
+
+
+def test_it_finds_the_variables_of_a_template() -> None:
+    text = (
+        "{% for one, other in rows %}{{ whom }}{% with those=rows.first %}{% include 'a.html' with row=one %}"
+    )
+    assert list(template_variables(text)) == ["one", "other", "those", "row"]

@@ -1,4 +1,4 @@
-"""What the OpenAPI document tells next to the shape of answers: refusals, headers, examples, what is old."""
+"""The OpenAPI document has refusals, headers, examples and deprecated names next to the schemas."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""docs/reference is current, and no page or code names a setting that nobody reads."""
+"""docs/reference is current, and every setting that pages, code and texts name exists."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management import call_command
 from prometheus_client.metrics_core import Metric
 
-from automation.agent.settings import NAMES, PREFIX
+from automation.agent.settings import NAMES
 from opsapi.apps import metrics
 from opsapi.environment import READ
 from opsapi.metric_series import COUNTED, DECLARED, SeriesType
@@ -19,16 +19,14 @@ from tools.management.commands.reference import entries
 ROOT: Path = settings.BASE_DIR
 PACKAGES = ("opsapi", "events", "accesslist", "automation", "integrations", "alerting")
 HANDED_ON = {"OPSAPI_LISTENER_FD", "OPSAPI_READY_FD"}
-"""What `manage.py serve` tells its own processes: nobody sets them."""
+"""Variables that `manage.py serve` passes to its own processes."""
 OF_TESTS = re.compile(r"OPSAPI_TEST_\w+")
-LITERAL = re.compile(r"[\"'](OPSAPI_[A-Z0-9_]+)[\"']")
-DERIVED = {"OPSAPI_VERSION", "OPSAPI_EMBEDDED_DATABASE"}
-OF_THE_AGENT = NAMES | {PREFIX}
-"""The agent reads its own settings, and its guides list them."""
+MENTIONED = re.compile(r"OPSAPI_[A-Z0-9_]*[A-Z0-9](?![A-Z0-9_])")
+DERIVED = {"OPSAPI_VERSION", "OPSAPI_EMBEDDED_DATABASE", "OPSAPI_ENCRYPTION_KEY_FILE"}
 
 
 def named(paths: Iterable[Path], pattern: re.Pattern[str]) -> set[str]:
-    """What the files name."""
+    """The settings that the files name."""
     return {name for path in paths for name in pattern.findall(path.read_text())}
 
 
@@ -36,15 +34,16 @@ def test_the_pages_are_current() -> None:
     call_command("reference", "--check")
 
 
-def test_the_code_names_no_setting_that_is_not_documented() -> None:
+def test_the_code_and_its_texts_name_only_settings_that_are_documented() -> None:
     sources = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
-    assert named(sources, LITERAL) - HANDED_ON - DERIVED - NAMES - {PREFIX} <= READ.keys()
+    sources += (ROOT / "templates").rglob("*.html")
+    assert named(sources, MENTIONED) - HANDED_ON - DERIVED - NAMES <= READ.keys()
 
 
-def test_the_documents_name_no_setting_that_is_not_read() -> None:
+def test_the_documents_name_only_settings_that_are_read() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     found = named(pages, re.compile(r"`(OPSAPI_[A-Z0-9_]+)(?:=[^`]*)?`"))
-    assert {name for name in found if not OF_TESTS.fullmatch(name)} <= READ.keys() | NAMES | NAMES
+    assert {name for name in found if not OF_TESTS.fullmatch(name)} <= READ.keys() | NAMES
 
 
 def test_the_defaults_in_the_example_are_the_real_defaults() -> None:

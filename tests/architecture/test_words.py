@@ -1,4 +1,4 @@
-"""Rewritten documents and modules use the words of the glossary: `words.toml` lists the old words."""
+"""Documents, modules and tests use the words of the glossary: `words.toml` lists the old words."""
 
 import ast
 import io
@@ -24,14 +24,15 @@ OLD = re.compile(
     re.IGNORECASE,
 )
 CODE = re.compile(r"^( *)```.*?^ *```$|````.*?````|`[^`]*`|\]\([^)]*\)|<[^>\n]+>", re.MULTILINE | re.DOTALL)
+NO_PROSE = {".gz", ".json", ".txt"}
 COMMENT = re.compile(r"^[ \t]*#(.*)$|\{#(.*?)#\}", re.MULTILINE)
 
 
 def files() -> list[Path]:
-    """Every file of `paths`, sorted, without text files, which quote others."""
+    """Every file of `paths`, sorted, without data files and texts, which quote others."""
     named = [ROOT / path for path in RULES["paths"]]
     found = [file for path in named for file in (path.rglob("*") if path.is_dir() else [path])]
-    written = (file for file in found if file.suffix != ".txt" and "__pycache__" not in file.parts)
+    written = (file for file in found if file.suffix not in NO_PROSE and "__pycache__" not in file.parts)
     return sorted(file for file in written if file.is_file())
 
 
@@ -47,7 +48,7 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
                 yield token.start[0], token.string
     else:
         for match in COMMENT.finditer(text):
-            yield text.count("\n", 0, match.start()) + 1, match[1] or match[2]
+            yield text.count("\n", 0, match.start()) + 1, match[1] or match[2] or ""
 
 
 def docstrings(text: str) -> Iterator[tuple[int, str]]:

@@ -319,7 +319,7 @@ ANOTHER = {f"POST {PUBLIC}{INTEGRATION}": {"integration_type": "WEBHOOK"}}
 
 @pytest.fixture(scope="module", autouse=True)
 def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Made once: what is written is undone."""
+    """Created once for the module: each write is undone."""
     return known_to_all
 
 

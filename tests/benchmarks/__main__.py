@@ -21,7 +21,10 @@ from tests.benchmarks import (
     fleet,
     https_cost,
     memory,
+    noise_cost,
     notifications,
+    outage_cost,
+    preview_cost,
     samples,
     signal_cost,
 )
@@ -43,6 +46,9 @@ ROWS: Mapping[str, Callable[[BenchmarkScene], list[Line]]] = {
     "deliveries": deliveries.measure,
     "documents": documents.measure,
     "dryRuns": dry_run_cost.measure,
+    "outages": outage_cost.measure,
+    "previews": preview_cost.measure,
+    "noise": noise_cost.measure,
     "memory": memory.measure,
 }
 _PACKAGES = (

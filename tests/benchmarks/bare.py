@@ -1,8 +1,8 @@
-"""The limit the alert list is held against: nothing but what the answer itself needs.
+"""The limit for the alert list: only the work that the answer needs.
 
 One WSGI function, one psycopg query returning datetimes formatted here, the same 100 documents and bytes,
 orjson, prepared statements, no framework, no authentication; served by the platform's own gunicorn
-configuration (product, "what it promises"). How many alerts there are is told, not counted.
+configuration. The number of alerts is an argument and not counted.
 """
 
 import os

@@ -12,7 +12,7 @@ from pymongo import MongoClient
 
 
 def main() -> None:
-    """Ask, and tell."""
+    """Poll the servers, and print the time."""
     ports, rounds = json.loads(sys.argv[1]), int(sys.argv[2])
     clients = [MongoClient[dict[str, object]]("127.0.0.1", port, directConnection=True) for port in ports]
     before = 0.0

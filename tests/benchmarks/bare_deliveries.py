@@ -1,6 +1,6 @@
-"""The limit deliveries are held against: rows claimed with SKIP LOCKED and a lease, a POST, one more commit.
+"""The limit for deliveries: rows claimed with SKIP LOCKED and a lease, a POST, another commit.
 
-A process of its own, with as many threads as it is told.
+A separate process; its number of threads is an argument.
 """
 
 import sys

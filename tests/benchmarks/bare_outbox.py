@@ -63,7 +63,7 @@ class BareOutbox:
             connection.execute(f"LISTEN {_CHANNEL}")
             self._listening.set()
             while not self._stopping.is_set():
-                # Taken as a list: the connection runs nothing else while it waits for notifications.
+                # Read as a list: the connection runs nothing else while it waits for notifications.
                 if list(connection.notifies(timeout=_LISTEN_SECONDS, stop_after=1)):
                     self._send_waiting(connection, http)
 

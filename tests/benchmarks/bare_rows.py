@@ -1,4 +1,4 @@
-"""The limits of the fleet: the rows a report becomes, written bare, and signals taken without a look."""
+"""The limits of the fleet: writing the rows of reports, and deleting signals without evaluating them."""
 
 import itertools
 import random
@@ -77,7 +77,7 @@ class BareRows:
         return _per_second(write)
 
     def taken_per_second(self) -> float:
-        """Signals a second that are taken, a transaction each; those written before have to suffice."""
+        """Signals deleted per second, each in its own transaction. Write enough signals first."""
         return _per_second(lambda: self._connection.execute(_TAKE).fetchone())
 
     def readings_size(self) -> int:

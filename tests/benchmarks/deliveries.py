@@ -141,7 +141,7 @@ def _make_due(scene: BenchmarkScene, urls: Sequence[str], count: int) -> float:
 
 @contextmanager
 def _more_workers(scene: BenchmarkScene, count: int) -> Iterator[None]:
-    """Beside the platform's own, as on other machines with the same database."""
+    """Run more workers next to the worker of the platform, as on other machines with the same database."""
     command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
     environment = scene.platform.environment
     with (scene.platform.directory / "more_workers.txt").open("wb") as log:

@@ -1,7 +1,7 @@
-"""What it costs to take an automation document of 100, 1,000 and 5,000 processes.
+"""The cost of publishing an automation document of 100, 1,000 and 5,000 processes.
 
-All of what a PUT does with it but the database: read, check, put secrets back, complete, redact,
-tell what changed and what it would do. It is linear: a process costs the same in any document.
+It covers all work of a PUT except the database: parse, check, restore secrets, fill in defaults, redact, find
+changes and effects. The cost is linear: a process costs the same in any document.
 """
 
 import time
@@ -38,7 +38,7 @@ def measure(_scene: BenchmarkScene | None = None) -> list[Line]:
 
 
 def _microseconds(stored_text: str, sent_text: str) -> float:
-    """The second document takes the first one's place: every process of it is changed."""
+    """The time of a PUT that replaces the first document with the second and changes every process."""
     stored = read(stored_text)
     begin = time.process_time()
     sent = read(sent_text)

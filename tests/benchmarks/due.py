@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def make_due(urls: list[str], count: int) -> float:
-    """So many openings of as many alerts, told to the URLs in turn."""
+    """Make `count` openings of as many alerts due, for the URLs in turn."""
     project, now = ProjectFactory.create(name=f"due {new_id()}"), clock.now()
     webhooks = [{"typeName": "WEBHOOK", "webhookUrl": url, "delayMin": 0} for url in urls]
     config = make_config(project, notifications=webhooks)

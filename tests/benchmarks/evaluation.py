@@ -1,9 +1,10 @@
-"""Row 6: what a signal costs beside 10, 500 and 5,000 configurations that cannot concern it, and beside 500
-that all do: 20 metrics of a host, each with 25 thresholds that it keeps, also in sets of one signal. And a
-host in a signal of a hundred.
+"""Row 6: the cost of a signal with 10, 500 and 5,000 configurations that do not apply to it.
 
-Runs in a process with Django set up (see `scene`), the platform's worker held: `evaluate_signals` is called
-as the worker calls it.
+And with 500 configurations that all apply: 20 metrics of a host, each with 25 thresholds that it keeps, also
+in batches of a single signal. And the cost of a host in a signal of a hundred hosts.
+
+Runs in a process with Django set up (see `scene`), while the worker of the platform is suspended. Calls
+`evaluate_signals` as the worker does.
 """
 
 import json

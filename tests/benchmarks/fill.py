@@ -55,6 +55,9 @@ def fill(size: Size, receiver: str, secure_receiver: str, now: datetime) -> Fill
     fleet = ProjectFactory.create()
     make_configs(fleet, size.fleet_configs, receiver)
     fleet_agent = make_key(Grant(Role.GROUP_AGENT, group_id=fleet.id))
+    labelled = ProjectFactory.create()
+    _fill_labelled(labelled, size.labelled_hosts, now)
+    labelled_admin = make_key(Grant(Role.GROUP_MONITORING_ADMIN, group_id=labelled.id))
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
     return Filled(
@@ -66,6 +69,8 @@ def fill(size: Size, receiver: str, secure_receiver: str, now: datetime) -> Fill
         secure_agent=(secure_agent.public_key, secure_agent.private_key),
         fleet_group_id=fleet.id,
         fleet_agent=(fleet_agent.public_key, fleet_agent.private_key),
+        labelled_group_id=labelled.id,
+        labelled_admin=(labelled_admin.public_key, labelled_admin.private_key),
     )
 
 
@@ -92,6 +97,29 @@ def _fill_project(project: Project, hosts: int, alerts: int, events: int, now: d
     config = make_config(project, enabled=False)
     _create_in_batches(Alert, _alerts(project, config, made, alerts, now))
     _create_in_batches(Event, _events(project, made, events, now))
+
+
+def _fill_labelled(project: Project, count: int, now: datetime) -> None:
+    """Hosts with labels, half of them of production; every twentieth is down."""
+    hosts = _hosts(project, count, now)
+    for number, host in enumerate(hosts):
+        host.labels = {"env": ("production", "staging")[number % 2], "region": f"eu-{number % 5}"}
+    made = Host.objects.bulk_create(hosts, batch_size=_AT_ONCE)
+    alerts = (
+        Alert(
+            group=project,
+            config_id=new_id(),
+            event_type="HOST_DOWN",
+            status=AlertStatus.OPEN.value,
+            target_key=host.id,
+            facts=_facts("HOST_DOWN", host),
+            created=now,
+            updated=now,
+            opens=now,
+        )
+        for host in made[::20]
+    )
+    _create_in_batches(Alert, alerts)
 
 
 def _create_in_batches(model: type[Alert] | type[Event], rows: Iterator[Alert] | Iterator[Event]) -> None:

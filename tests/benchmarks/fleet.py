@@ -1,7 +1,7 @@
 """Row 5: a fleet of 1,000 hosts with 20 metrics each against 500 configurations.
 
-What the limits leave out is the deciding: reports are held against the bare rows they become, signals
-against rows that are only taken and deleted.
+The limits include no decisions: reports are compared with writing their bare rows, signals with rows that are
+only claimed and deleted.
 """
 
 import itertools
@@ -154,7 +154,7 @@ def _memory(scene: BenchmarkScene, fleet: BenchmarkFleet, bare: BareRows) -> lis
 
 @contextmanager
 def held_worker(scene: BenchmarkScene) -> Iterator[None]:
-    """The platform's worker stands still meanwhile."""
+    """Suspend the worker of the platform."""
     worker = scene.platform.child("run_worker")
     os.kill(worker, signal.SIGSTOP)
     try:

@@ -151,7 +151,7 @@ async def serve(count: int) -> None:
 
 @contextmanager
 def members(count: int) -> Iterator[Sequence[int]]:
-    """So many members in a process of their own; gives their ports, those of a set together."""
+    """Run `count` members in a separate process; yield their ports, grouped by replica set."""
     command = [sys.executable, "-m", "tests.benchmarks.members", str(count)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None

@@ -40,7 +40,7 @@ def kind_of(command: str) -> str:
 
 
 def _kibibytes(pid: int) -> int:
-    """The proportional share where the kernel tells it, else all that is resident."""
+    """The proportional share if the kernel reports it, otherwise all resident memory."""
     try:
         return field((Path(f"/proc/{pid}/smaps_rollup")).read_text(), "Pss")
     except OSError:  # not this kernel, or not ours to read

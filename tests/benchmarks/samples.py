@@ -1,7 +1,7 @@
-"""Row 7: reports of 100 hosts with 20 metrics each: what a sample costs, and the room it takes.
+"""Row 7: reports of 100 hosts with 20 metrics each: the cost of a sample, and its size on disk.
 
-The worker stands still meanwhile. What a sample costs is the processor's time of the web processes and of
-PostgreSQL, so that it holds for any number of them.
+The worker is suspended. The cost of a sample is the processor time of web processes and PostgreSQL, so it is
+valid for any number of processes.
 """
 
 import json

@@ -74,6 +74,11 @@ class BenchmarkScene:
         """May report for the project of the fleet."""
         return SigningKey(*self.filled.fleet_agent)
 
+    @property
+    def labelled_admin(self) -> SigningKey:
+        """May create windows in the project of hosts with labels."""
+        return SigningKey(*self.filled.labelled_admin)
+
 
 @contextmanager
 def scene(size: Size, pace: Pace) -> Iterator[BenchmarkScene]:

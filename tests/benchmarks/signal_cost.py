@@ -1,4 +1,4 @@
-"""Row 6, measured from outside: starts `evaluation` next to the platform, whose worker stands still."""
+"""Row 6, measured from outside: starts `evaluation` next to the platform, whose worker is suspended."""
 
 import json
 import subprocess

@@ -1,11 +1,11 @@
-"""How large a run is, and what filling the installation made. Pure: both sides of the filling import it."""
+"""The size of a run, and the objects that the filling created. Pure: both sides of the filling import it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much there is; alerts, events and hosts are those of the measured project."""
+    """The number of objects. Alerts, events and hosts belong to the measured project."""
 
     projects: int
     hosts: int
@@ -13,6 +13,7 @@ class Size:
     events: int
     fleet_hosts: int
     fleet_configs: int
+    labelled_hosts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Pace:
 
     Of the fleet: seconds of full load and of the lag, and minutes' worth of reports. Notifications: so many
     for each rate, and so many due at once while a receiver is dead. Of the agent: how many hosts it watches,
-    and in how many rounds. Days of measurements for dry runs.
+    and in how many rounds. Days of measurements for dry runs. Alerts of four weeks.
     """
 
     rounds: int
@@ -37,6 +38,7 @@ class Pace:
     agent_hosts: tuple[int, ...]
     agent_rounds: int
     recorded_days: int
+    noisy_alerts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,20 @@ class Filled:
     secure_agent: tuple[str, str]
     fleet_group_id: str
     fleet_agent: tuple[str, str]
+    labelled_group_id: str
+    labelled_admin: tuple[str, str]
 
 
 FULL = (
-    Size(projects=50, hosts=1000, alerts=10_000, events=100_000, fleet_hosts=1000, fleet_configs=500),
+    Size(
+        projects=50,
+        hosts=1000,
+        alerts=10_000,
+        events=100_000,
+        fleet_hosts=1000,
+        fleet_configs=500,
+        labelled_hosts=10_000,
+    ),
     Pace(
         7,
         4.0,
@@ -69,10 +81,19 @@ FULL = (
         agent_hosts=(10, 100, 500),
         agent_rounds=6,
         recorded_days=7,
+        noisy_alerts=1_000_000,
     ),
 )
 QUICK = (
-    Size(projects=5, hosts=200, alerts=2_000, events=10_000, fleet_hosts=1000, fleet_configs=500),
+    Size(
+        projects=5,
+        hosts=200,
+        alerts=2_000,
+        events=10_000,
+        fleet_hosts=1000,
+        fleet_configs=500,
+        labelled_hosts=10_000,
+    ),
     Pace(
         5,
         1.0,
@@ -87,5 +108,6 @@ QUICK = (
         agent_hosts=(10, 100),
         agent_rounds=2,
         recorded_days=1,
+        noisy_alerts=100_000,
     ),
 )

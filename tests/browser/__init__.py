@@ -1,1 +1,1 @@
-"""The console in a real browser: what only a browser can tell."""
+"""The console in a real browser: tests of facts that only a browser shows."""

@@ -15,7 +15,7 @@ PROGRAMS = ("chromium-headless-shell", "chromium")
 """The first that the machine has: the shell draws the same pages without a browser's windows around them, in
 three quarters of the CPU time."""
 
-# Whatever a page asks for elsewhere is not found; that it asked at all is for `Faults` to tell.
+# No other host is found; `Faults` reports that a page asked for it.
 _NOWHERE_ELSE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 
 
@@ -34,7 +34,7 @@ def chromium() -> Iterator[Browser]:
 def new_context(
     browser: Browser, url: str, look: Viewport, session: StorageState | None = None
 ) -> BrowserContext:
-    """A browser that was never here before, or has the cookies of a session; paths are those below `url`."""
+    """A new browser, or a browser with the cookies of a session; paths are below `url`."""
     context = browser.new_context(
         base_url=url,
         storage_state=session,

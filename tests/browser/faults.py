@@ -4,9 +4,9 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Request, Response, WebError
 
-# Of a page's content security policy Chromium tells on the console.
+# Chromium reports violations of the content security policy on the console.
 _ERRORS = frozenset({"assert", "error"})
-# Told again, with the address, by the answer itself or by the request that had none.
+# The answer, or the request that failed, reports the same with the address.
 _SAID_ELSEWHERE = "Failed to load resource"
 # The page was left meanwhile, or the answer became a download.
 _LEFT = "net::ERR_ABORTED"

@@ -64,7 +64,7 @@ def pictures() -> set[str]:
 
 
 def main() -> None:
-    """Draw the pictures that are missing, and delete those without a diagram."""
+    """Draw missing pictures, and delete pictures without a diagram."""
     wanted, there = diagrams(), pictures()
     for name in there - wanted.keys():
         (DIRECTORY / name).unlink()

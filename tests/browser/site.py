@@ -40,10 +40,9 @@ class Site:
         thread.join()
 
     def settle(self) -> None:
-        """Waits until every connection has ended, and with them the requests a page left behind.
+        """Waits until every connection has ended, and with them the requests that a page left behind.
 
-        Once the browser has gone: before the database is taken from under them, and what they log from
-        under the log.
+        Call it after the browser is closed, and before the database and the log of the test end.
         """
         # It waits in line: once it was answered, all connections before it have been accepted.
         with closing(HTTPConnection(HOST, self._server.server_port, timeout=_SECONDS)) as last:
@@ -53,7 +52,7 @@ class Site:
 
 
 class CountingServer(ThreadedWSGIServer):
-    """Knows how many connections it has. Requests do not tell: one may be on its way that nobody read yet."""
+    """Counts its connections. Counting requests is not enough: a request may be sent but not read yet."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

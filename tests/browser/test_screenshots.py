@@ -1,4 +1,4 @@
-"""The pictures of the documents can be taken (`make screenshots`)."""
+"""`make screenshots` can create the pictures of the documents."""
 
 from pathlib import Path
 

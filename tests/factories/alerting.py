@@ -29,7 +29,7 @@ def by_column(document: Mapping[str, Any]) -> Mapping[str, Any]:
 def make_config(
     project: Project, *, notifications: Sequence[Mapping[str, Any]] = (WEBHOOK,), **changes: Any
 ) -> AlertConfig:
-    """A configuration for HOST_DOWN, told by webhook."""
+    """A configuration for HOST_DOWN that notifies a webhook."""
     document = {"eventTypeName": "HOST_DOWN", "notifications": list(notifications), **changes}
     return alert_config_create(group_id=project.id, values=by_column(document), actor=SYSTEM, now=clock.now())
 
@@ -37,7 +37,7 @@ def make_config(
 def make_global_config(
     *, notifications: Sequence[Mapping[str, Any]] = (WEBHOOK,), **changes: Any
 ) -> AlertConfig:
-    """A configuration for HOST_DOWN in all projects, told by webhook."""
+    """A configuration for HOST_DOWN in all projects that notifies a webhook."""
     document = {"eventTypeName": "HOST_DOWN", "forAllGroups": True, "notifications": list(notifications)}
     values = by_column(document | changes)
     return alert_config_create(group_id=None, values=values, actor=SYSTEM, now=clock.now())

@@ -1,1 +1,1 @@
-"""What nobody means well: any values, requests made to break things, octets on the real server's sockets."""
+"""Hostile input: random values, harmful requests, octets on the sockets of the real server."""

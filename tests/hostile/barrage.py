@@ -95,7 +95,7 @@ class Barrage:
         self.rng = random.Random(seed)
         self.tally = BarrageTally()
         self.keys: set[str] = set()
-        """Private keys that answers have told of."""
+        """The private keys in answers."""
         self._connection = HostileConnection(target.port)
 
     def send(self, attempt: Attempt, caller: HostileCaller) -> None:

@@ -11,7 +11,7 @@ EXAMPLES = 25
 """Of a property that says nothing of its own."""
 
 COUNTED = "requests tried"
-"""Under which name a test records how many requests it made."""
+"""The name under which a test records its number of requests."""
 
 
 def budget(ordinary: int) -> int:

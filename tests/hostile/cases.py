@@ -1,4 +1,4 @@
-"""The OpenAPI document, taken at its word and against it: cases Schemathesis makes of each operation."""
+"""Cases that Schemathesis generates for each operation of the OpenAPI document, valid and invalid."""
 
 import itertools
 import json
@@ -34,7 +34,7 @@ def schema() -> Any:
 
 @cache
 def operations() -> list[Operation]:
-    """Those of all paths."""
+    """The operations of all paths."""
     return [cast(Any, result).ok() for result in schema().get_all_operations()]
 
 

@@ -21,7 +21,7 @@ from tests.hostile.pairs import LINES
 __all__ = ["known_to_all"]
 
 TALLIES = {COUNTED: "hostile requests were answered", **LINES}
-"""Under which name a test records how much it tried → how the run tells it."""
+"""The name under which a test records its number of attempts → the words of the summary."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -33,7 +33,7 @@ def _hypothesis_home(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture
 def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Made once for a module: whoever tries something leaves it as it was."""
+    """Created once for the module: each test restores it."""
     return known_to_all
 
 
@@ -50,7 +50,7 @@ def assailant(
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Tell how much was tried; workers of pytest-xdist send theirs with each test's report."""
+    """Print the numbers of attempts; workers of pytest-xdist send their numbers with each test's report."""
     reports = [report for found in terminalreporter.stats.values() for report in found]
     counted: Counter[str] = Counter()
     for report in reports:

@@ -1,4 +1,4 @@
-"""Authorization headers that no client should send, each made of a good one."""
+"""Authorization headers that no client should send, each derived from a valid header."""
 
 import random
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Odd requests to a route, made of good ones: paths, queries, headers and bodies, without end."""
+"""Endless odd requests to a route, derived from valid requests: paths, queries, headers and bodies."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ def valid_body(route: Route) -> bytes | None:
 
 
 def odd_paths(route: Route, known: Known, rng: random.Random) -> Iterator[Attempt]:
-    """Any method, and something odd where an id stands."""
+    """Any method, and odd text in place of an id."""
     while True:
         method = rng.choice([route.method, route.method, *METHODS])
         yield method, odd_path(route, known, rng), valid_body(route), {}
@@ -45,7 +45,7 @@ def with_odd_headers(route: Route, known: Known, rng: random.Random) -> Iterator
 
 
 def odd_bodies(route: Route, known: Known, rng: random.Random) -> Iterator[Attempt]:
-    """Bodies made of the valid one; none where there is no body."""
+    """Bodies derived from the valid body; none if the route accepts no body."""
     if route.takes_body:
         for body in mutants(BODIES[str(route)], rng):
             yield route.method, route.path(known), body, {}

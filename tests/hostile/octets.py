@@ -26,7 +26,7 @@ class TimedAnswer:
 
     @property
     def text(self) -> str:
-        """Everything that the caller was told."""
+        """The whole answer."""
         return f"{self.headers}\n{self.body.decode('utf-8', 'replace')}"
 
 
@@ -47,7 +47,7 @@ def _line(name: str, value: str) -> bytes:
 
 
 class HostileConnection:
-    """A connection to the server, made again where it was closed."""
+    """A connection to the server, opened again after it is closed."""
 
     def __init__(self, port: int) -> None:
         self.port = port

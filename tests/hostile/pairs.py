@@ -37,7 +37,7 @@ LINES = {
     "overlapped": "of them had the second write run inside the transaction of the first",
     "waited": "of these had the second write wait for a lock of the first",
 }
-"""What a tally counts → how the run tells it."""
+"""The name of a count → its words in the summary."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Tally:
     overlapped: int = 0
     """Interleavings in which the second write ran while the first was inside its transaction."""
     waited: int = 0
-    """Those of them in which the second one waited for a lock of the first."""
+    """Interleavings of these in which the second write waited for a lock of the first."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Pairs:
                     yield self._described(pair, first, number, outcome, orders)
             for number in found.after:
                 outcome, _ = self._at_once(pair, first, number)
-                # What the other one changed before the answer was created is told, or no longer found.
+                # The answer contains what the other write changed before, or is a 404.
                 if outcome.state != orders[first].state or outcome.is_fault:
                     yield self._described(pair, first, number, outcome, orders)
 

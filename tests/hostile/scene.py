@@ -1,4 +1,4 @@
-"""What is in the database: put back after each try, and compared with what another try made of it."""
+"""The content of the database: restored after each attempt, and compared between attempts."""
 
 import json
 import re
@@ -18,7 +18,7 @@ State = Mapping[str, list[str]]
 _SCHEMA = "scene"
 _ID = re.compile(r"\b[0-9a-f]{24}\b")
 _TIME = re.compile(r"\b20[0-8]\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
-"""Times of this run: those that bodies name are of 2099."""
+"""The times of this run; times in bodies are in 2099."""
 _DRAWN = frozenset({"ha1", "public_key", "private_last4", "password"})
 """Columns of a new row that are drawn or salted again each time."""
 _PUBLIC_KEY = re.compile(r'("property": "publicKey", "new": |"targetPublicKey": )"\w{6}"')

@@ -1,4 +1,4 @@
-"""The console and those who type into its address bar: pages, refusals, redirects, never a fault."""
+"""The console and odd addresses in a browser: pages, refusals and redirects, never a fault."""
 
 import random
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def test_odd_log_ins_are_refused(project: Project, text: str) -> None:
 
 
 def test_a_file_that_is_sent_along_is_written_nowhere(settings: Settings, tmp_path: Path) -> None:
-    """By nobody, not even strangers: the disk may be full, or have no place for it."""
+    """No caller can write files: the disk may be full, or the directory may not exist."""
     settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path / "nowhere")
     file = SimpleUploadedFile("disk.img", b"x" * (settings.FILE_UPLOAD_MAX_MEMORY_SIZE + 1))
     answer = Client().post("/admin/login/", {"username": "ada", "password": "wrong", "file": file})

@@ -50,7 +50,7 @@ def test_odd_requests_are_answered(assailant: Assailant, path: str) -> None:
 
 
 def _assert_its_body_is_taken(assailant: Assailant, route: Route, known: Known) -> None:
-    """What the odd bodies are made of is a good one."""
+    """The body from which odd bodies are derived is valid."""
     if route.takes_body:
         answer = assailant.attempt(route.method, route.path(known), valid_body(route))
         assert answer.status_code < 300, answer.content

@@ -41,7 +41,7 @@ PARAMETERS = {
     for route in ROUTES
     for parameter in (*EVERYWHERE, *route.viewset.parameters.get(route.action, ()))
 }
-"""Every query parameter there is; those of the same name read alike."""
+"""Every query parameter; parameters of the same name are read in the same way."""
 
 KEY = b"a key of these tests"
 NOW = datetime(2099, 1, 1, tzinfo=UTC)

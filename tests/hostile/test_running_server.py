@@ -51,7 +51,7 @@ def target(running: RunningPlatform) -> Iterator[HostileTarget]:
 
 @pytest.fixture(scope="module")
 def keys() -> set[str]:
-    """Private keys that requests have made."""
+    """The private keys that requests have created."""
     return set()
 
 
@@ -86,7 +86,7 @@ def mutated(barrage: Barrage, number: int) -> None:
 
 
 def with_odd_credentials(barrage: Barrage, number: int) -> None:
-    """Authorization headers made of good ones; those that prove nothing are refused."""
+    """Authorization headers derived from valid headers; headers that prove nothing are refused."""
     for _ in range(number):
         caller = barrage.rng.choice([caller for caller in barrage.target.callers if caller.signs])
         values = barrage.values(caller)

@@ -110,7 +110,7 @@ def without(document: Any, place: Place) -> Any:
 
 
 def mutants(document: Any, rng: random.Random) -> Iterator[bytes]:
-    """Bodies made of a valid one, without end: a value is another or away, a name doubled, bytes are cut."""
+    """Endless bodies derived from a valid body: changed or missing values, doubled names, cut bytes."""
     known = list(places(document))
     while True:
         place = rng.choice(known)

@@ -1,4 +1,4 @@
-"""Requests as octets on a socket: what they are made of, and how a server's answers to them are read."""
+"""Requests as octets on a socket: how they are composed, and how the answers of a server are read."""
 
 import random
 import re

@@ -28,7 +28,7 @@ class SteppedClock:
         }
 
     def step(self, seconds: int) -> None:
-        """From now on, the clock is so far ahead of the real one, or behind it."""
+        """Set the clock this many seconds ahead of the real clock, or behind it."""
         mode = "r+b" if self._step.exists() else "wb"  # the processes have mapped the file
         with self._step.open(mode) as file:
             file.write(struct.pack("l", seconds))

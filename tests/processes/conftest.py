@@ -41,7 +41,7 @@ class ProcessCaller:
     """Calls a platform with one key over HTTP Digest, each time on a new connection, and reads JSON."""
 
     def __init__(self, platform: RunningPlatform, key: dict[str, Any]) -> None:
-        """`key` is the document that made it, with the private part in full."""
+        """`key` is the answer that created the key, with the whole private key."""
         self.platform = platform
         self.public_key: str = key["publicKey"]
         self.private_key: str = key["privateKey"]

@@ -17,7 +17,7 @@ HARDENED = ("--read-only", "--tmpfs", "/tmp", "--cap-drop", "all", "--security-o
 """As compose.yaml runs the platform."""
 _BASE = "docker.io/library/debian:bookworm-slim"
 _IN_BASE = () if LONG else ("--include=ca-certificates,postgresql-client-15,python3-venv,tini",)
-"""`make faults` has the build install all packages; otherwise the base has those of several stages."""
+"""In `make faults`, the build installs all packages; otherwise the base has packages of several stages."""
 _SLIM = (
     "--dpkgopt=path-exclude=/usr/share/doc/*",
     "--dpkgopt=path-exclude=/usr/share/locale/*",

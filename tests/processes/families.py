@@ -1,4 +1,4 @@
-"""What every family of event types is told of: what causes it, what ends it, what it is about."""
+"""Each family of event types: its cause, its end and its target."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,10 +20,9 @@ _NAMESPACE: Facts = {**AT_HOST, "database": "shop", "collection": "carts", "opTy
 
 @dataclass(frozen=True)
 class FamilyRow:
-    """An event type, and what happens in a project: `end` closes the alert; without it it is told once.
+    """An event type and its cause: `end` closes the alert; without `end`, the event is one-shot.
 
-    `about` are the fields of the alert, or of the event, that say what it concerns; `threshold` are those
-    of the configuration.
+    `about` are the target fields of the alert or event; `threshold` is the threshold of the configuration.
     """
 
     event_type: str
@@ -279,4 +278,4 @@ OF_AN_ORGANIZATION: Sequence[FamilyRow] = (
     FamilyRow("TEAM_DELETED", _delete_team),
     FamilyRow("USER_ADDED_TO_TEAM", _make_team, about={"targetUsername": "ada@example.com"}),
 )
-"""Told once by the configurations of its projects, and by global ones that cover any of them."""
+"""One-shot events that configurations of the projects, and global configurations covering them, notify."""

@@ -72,7 +72,7 @@ class Inbox:
         return self._count(channel, kind, host, self.accepted)
 
     def settled(self, channel: str, kind: str, host: str) -> int:
-        """The same, and those of which it refused this kind for good."""
+        """The same, with messages of this kind that the receiver refused for good."""
         return self._count(channel, kind, host, self.accepted | self.refused)
 
     def _count(self, channel: str, kind: str, host: str, done: set[str]) -> int:
@@ -165,7 +165,7 @@ class MixedLoad:
         return sum(host.due.total() for host in self.hosts)
 
     def tally(self) -> MessageTally:
-        """The result so far."""
+        """The result until now."""
         self.inbox.read()
         keys = [
             (host.due[kind], (channel, kind, host.name))

@@ -296,7 +296,7 @@ def replica_set(
 
 @contextmanager
 def _directory() -> Iterator[Path]:
-    # Not pytest's: data files are large, and pytest keeps those of three runs.
+    # No directory of pytest: data files are large, and pytest keeps the directories of three runs.
     directory = Path(tempfile.mkdtemp(prefix="opsapi-mongod-", dir=os.environ.get("TMPDIR")))
     try:
         yield directory

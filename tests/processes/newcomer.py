@@ -34,7 +34,7 @@ def second_terminal(platform: RunningPlatform, directory: Path, at: Path = ROOT)
 
 
 def server_environment(document: Path) -> dict[str, str]:
-    """What the reader sets before `make run`, for which the platform of the test stands in."""
+    """The settings that the reader sets before `make run`; the test uses its own platform instead."""
     (command,) = (block.text for block in shell_blocks(document) if block.kind == "server")
     *settings, make, run = shlex.split(command)
     assert (make, run) == ("make", "run")

@@ -213,8 +213,7 @@ def _copy(source: Path, target: Path) -> None:
 def free_port() -> int:
     """A port that nobody has, and that no other test is given while this process lives.
 
-    It is none of those the system gives to outgoing connections: one of them would have it by the time the
-    installation listens.
+    It is outside the range of outgoing connections: the system could use it before the installation listens.
     """
     for offset in range(len(PORTS)):
         port = PORTS[(os.getpid() * 97 + len(_claims) + offset) % len(PORTS)]

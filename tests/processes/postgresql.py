@@ -61,7 +61,7 @@ class DebianServer:
     """A server on a port of its own, that runs as the user that the embedded one runs as."""
 
     def __init__(self, directory: Path, version: int, binaries: Path, **settings: str) -> None:
-        """`directory` is created for the data; `settings` are those of postgresql.conf."""
+        """`directory` is created for the data; `settings` go to postgresql.conf."""
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.version = version

@@ -1,4 +1,4 @@
-"""A project, its agent, its receivers: what end-to-end tests tell a story with."""
+"""A project with its agent and receivers, for end-to-end tests."""
 
 import itertools
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ HOSTS_DOWN: Mapping[str, Any] = {"eventTypeName": "HOST_DOWN"}
 
 
 class Scenario:
-    """A project with an agent's key and a configuration, which tells of hosts that are down unless named."""
+    """A project with the key of an agent and a configuration, by default for HOST_DOWN."""
 
     def __init__(
         self, site: RunningSite, receiver: HttpReceiver, condition: Mapping[str, Any] = HOSTS_DOWN
@@ -80,7 +80,7 @@ class Scenario:
         return made
 
     def notifications(self) -> list[dict[str, Any]]:
-        """What tells both receivers."""
+        """The notifications for both receivers."""
         webhook = {"typeName": "WEBHOOK", "webhookUrl": self.receiver.url(), "webhookSecret": SECRET}
         return [webhook, {"typeName": "EMAIL", "emailAddress": self.address}]
 
@@ -96,7 +96,7 @@ class Scenario:
         assert self.send(hosts=[host])["hosts"] == 1
 
     def send(self, **said: Any) -> dict[str, int]:
-        """An agent reports what is said; answers how many of each were taken."""
+        """Send a report of the agent; return the numbers of accepted parts."""
         agent = {"agentType": "MONITORING", "hostname": "agent1", "version": "1.0"}
         accepted: dict[str, int] = self.agent.report(self.group, {**agent, **said})["accepted"]
         return accepted
@@ -107,7 +107,7 @@ class Scenario:
         return found
 
     def log(self) -> list[str]:
-        """The project's events, oldest first; those of an alert end in `of alert`."""
+        """The events of the project, oldest first; events of an alert end in `of alert`."""
         events = self.owner.get(f"{self.path}/events")["results"]
         return [
             event["eventTypeName"] + (" of alert" if "alertId" in event else "") for event in reversed(events)

@@ -36,7 +36,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """Everything printed so far."""
+        """Everything printed until now."""
         return self._output.read_text()
 
     def run(self, block: str) -> str:

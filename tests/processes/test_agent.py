@@ -1,4 +1,4 @@
-"""The agent, real MongoDB servers and the real platform: from a server that dies to those who are told."""
+"""The agent, real MongoDB servers and the real platform: from a server that dies to the notification."""
 
 import json
 import math

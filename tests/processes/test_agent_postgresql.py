@@ -59,7 +59,7 @@ def watch() -> Iterator[AnyWatch]:
 
 
 def asked(engine: PostgreSQL) -> Mapping[int, HostReading]:
-    """A round; what is told, by port."""
+    """Poll every host; return the readings by port."""
     for host in engine.targets():
         engine.learn(host, host.poll())
     return {reading.address.port: reading for reading in engine.readings()}

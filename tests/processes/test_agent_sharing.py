@@ -25,7 +25,7 @@ pytestmark = pytest.mark.processes
 
 INTERVAL, LEASE = timedelta(seconds=2), timedelta(seconds=5)
 ROLES = {"agent1": MONITOR, "agent2": STRANGER}
-"""Their roles tell who measured: only the first one may see the connections."""
+"""The roles show which agent measured: only the first agent may see the connections."""
 
 _SAMPLES = f"""
 SELECT coalesce(jsonb_agg(jsonb_build_array(name, taken, by_first) ORDER BY taken), '[]')::text
@@ -168,7 +168,7 @@ def gaps(samples: Sequence[SharedSample]) -> list[timedelta]:
 
 
 def with_part_again(site: SharingSite, turns: Mapping[str, list[str]]) -> Mapping[str, list[str]]:
-    """These turns, when the second agent measured all hosts, and then the first one those it watches now."""
+    """These turns, if the second agent measures all hosts and then the first agent its own hosts again."""
     part = site.watched("agent1")
     return {host: [*turns[host], "agent1"] if host in part else turns[host] for host in turns}
 

@@ -1,4 +1,4 @@
-"""The agent at MongoDB servers of older versions and of another kind than those of `test_agent_servers`."""
+"""The agent and MongoDB servers of other versions and kinds than in `test_agent_servers`."""
 
 from contextlib import closing
 

@@ -1,4 +1,4 @@
-"""HTTP Digest as real clients speak it, and as those speak it who hope to get in without the key."""
+"""HTTP Digest of real clients, and of attackers without the key."""
 
 import asyncio
 import hashlib
@@ -97,7 +97,7 @@ def test_calls_at_once_on_one_nonce_are_all_served(owner: ProcessCaller) -> None
     assert asyncio.run(call_at_once()) == [200] * 40
 
 
-# --- those who hope -------------------------------------------------------------------------------
+# --- attackers ------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Every family of event types from its cause to everybody told, over a running platform (decisions 5, 6)."""
+"""Every family of event types, from its cause to its notifications, on a running platform."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -49,7 +49,7 @@ def site() -> Iterator[RunningSite]:
 
 @pytest.fixture
 def receiver() -> Iterator[HttpReceiver]:
-    """Where the configuration of a test tells."""
+    """The receiver of the configuration of a test."""
     with HttpReceiver().running() as running:
         yield running
 
@@ -213,7 +213,7 @@ def test_a_family_has_rows_of_its_category_only(category: str) -> None:
 
 
 def _alert(scenario: Scenario) -> dict[str, Any]:
-    """The one of its configuration; the default configurations of projects may have some beside."""
+    """The alert of the configuration; default configurations of the project can have further alerts."""
     (alert,) = (alert for alert in scenario.alerts() if alert["alertConfigId"] == scenario.config)
     return alert
 
@@ -225,7 +225,7 @@ def _configure_globally(scenario: Scenario, **config: Any) -> str:
 
 
 def _eventually_notified(site: RunningSite, scenario: Scenario, kinds: list[str]) -> None:
-    """Exactly this is told, and nothing more is to come."""
+    """Exactly these messages are sent, and no more are due."""
 
     def done() -> bool:
         return len(_kinds(scenario)) >= len(kinds) and site.is_idle()
@@ -259,7 +259,7 @@ def _informed(receiver: HttpReceiver) -> dict[str, Any]:
 
 
 def _assert_about(scenario: Scenario, alert: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    """It names its target and nothing else, with the ids of what the project knows by those names."""
+    """The alert names only its target, with the ids that the project has for these names."""
     assert {name: alert[name] for name in TARGET if name in alert} == about
     known = scenario.owner.get(f"{scenario.path}/hosts")["results"]
     hosts = {f"{host['hostname']}:{host['port']}": host["id"] for host in known}

@@ -58,7 +58,8 @@ def test_a_start_goes_on_when_its_database_and_its_preparation_are_killed(platfo
     platform.launch()
     for role in ("postgres", "prepare", "postgres"):
         eventually(lambda: platform.find_child("prepare"), message="the preparation runs")
-        killed = platform.child(role)
+        # After its database the preparation may run for a moment before the next database does.
+        killed = eventually(lambda role=role: platform.find_child(role), message=f"{role} runs")  # type: ignore[misc]  # as above
         os.kill(killed, signal.SIGKILL)
         eventually(lambda killed=killed: not is_running(killed))  # type: ignore[misc]  # as above
     platform.wait_ready()

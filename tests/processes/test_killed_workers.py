@@ -9,13 +9,16 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler
+from random import Random
 from typing import Any
 
+import orjson
 import psycopg
 import pytest
 
@@ -40,7 +43,7 @@ _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class Workers:
-    """One worker at a time next to the platform's own, which stands still: the one it starts is killed."""
+    """Starts and kills a worker at a time. The worker of the platform is suspended."""
 
     def __init__(self, platform: RunningPlatform) -> None:
         self._platform = platform
@@ -54,13 +57,13 @@ class Workers:
             self._process = subprocess.Popen(command, env=self._platform.environment, cwd=ROOT, stderr=log)
 
     def kill(self) -> None:
-        """SIGKILL, wherever it stands."""
+        """Send SIGKILL, whatever the worker is doing."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
 
     def stop(self) -> subprocess.Popen[bytes]:
-        """The present one stands still, and the next one starts; the caller ends it."""
+        """Suspend the present worker and start the next; the caller ends the suspended worker."""
         assert self._process is not None
         stopped = self._process
         stopped.send_signal(signal.SIGSTOP)
@@ -72,9 +75,14 @@ class Workers:
         assert self._process is not None
         before = self._process
         self.start()
-        name = f"{socket.gethostname()}:{self._process.pid}"
-        eventually(lambda: name in site.workers(), SECONDS, message="the next worker is seen")
+        self.wait_seen(site)
         return before
+
+    def wait_seen(self, site: RunningSite) -> None:
+        """Until the present one works."""
+        assert self._process is not None
+        name = f"{socket.gethostname()}:{self._process.pid}"
+        eventually(lambda: name in site.workers(), SECONDS, message="the worker is seen")
 
     def end(self) -> None:
         """The last one ends in peace."""
@@ -85,7 +93,7 @@ class Workers:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[RunningSite]:
-    """A platform whose own worker stands still."""
+    """A platform whose own worker is suspended."""
     with ExitStack() as stack:
         mail_server = stack.enter_context(MailReceiver().running())
         platform = stack.enter_context(
@@ -103,7 +111,7 @@ def site() -> Iterator[RunningSite]:
 
 @pytest.fixture(scope="module")
 def workers(site: RunningSite) -> Iterator[Workers]:
-    """Those that are killed."""
+    """The workers that the tests kill."""
     made = Workers(site.platform)
     made.start()
     yield made
@@ -119,7 +127,7 @@ def scenario(site: RunningSite) -> Iterator[Scenario]:
 
 @contextmanager
 def _standing_still(site: RunningSite, pid: int) -> Iterator[None]:
-    """The process stands still and has nothing in progress."""
+    """The process is suspended and has nothing in progress."""
 
     def is_still() -> bool:
         os.kill(pid, signal.SIGSTOP)
@@ -188,7 +196,7 @@ def _waiting_for(table: str, mode: str, work: str, hold: Hold) -> Callable[[], b
 
 
 def _recording(hold: Hold) -> Callable[[], bool]:
-    """The receiver has it, and so far the outcome is written in a transaction that has not ended."""
+    """The receiver has the message, and the transaction that writes the outcome has not ended yet."""
     is_there = _waiting_for("alerting_notificationattempt", "SHARE", _CLAIMED, hold)
     return lambda: bool(hold.receiver.requests) and is_there()
 
@@ -283,12 +291,74 @@ def test_an_event_of_an_organization_is_notified_once_whatever_worker_is_killed(
     assert len(scenario.webhooks("alert.inform")) == expected_messages
 
 
+# --- an outage ------------------------------------------------------------------------------------
+
+OUTAGES = 10 if LONG else 1
+HOSTS, IN_A_REPORT = 30, 10
+LONGEST_LIFE = 0.5
+"""Seconds from when a worker is seen until it is killed; evaluating a report takes a tenth of that."""
+GROUPED = {"eventTypeName": "HOST_DOWN", "grouping": "TOPOLOGY", "groupWaitSec": 1}
+
+
+@pytest.mark.parametrize("number", range(OUTAGES))
+def test_an_outage_is_one_message_and_one_end_whenever_workers_are_killed(
+    site: RunningSite, workers: Workers, number: int
+) -> None:
+    draw = Random(number)
+    with HttpReceiver().running() as receiver:
+        scenario = Scenario(site, receiver, GROUPED)
+        for part in _cluster(reachable=True):
+            scenario.send(hosts=part)
+        eventually(site.is_idle, SECONDS, message="the configuration knows the cluster")
+        for kind, label, reachable in (("alert.open", "OPEN", False), ("alert.close", "CLOSED", True)):
+            for part in _cluster(reachable=reachable):
+                scenario.send(hosts=part)
+                if draw.random() < 0.3:
+                    _replace(site, workers, draw)
+            for _ in range(draw.randint(1, 2)):
+                _replace(site, workers, draw)
+            _eventually_notified(site, scenario, kind, label)
+        alerts = scenario.alerts()
+        assert [alert["status"] for alert in alerts] == ["CLOSED"] * HOSTS
+        said = [orjson.loads(request.body)["incident"] for request in receiver.requests]
+        assert len({incident["id"] for incident in said}) == 1
+        for alert in alerts:
+            log = _log_of(scenario, alert["id"])
+            assert log["alert.close"] == ["DELIVERED"] * 2
+            assert set(log["alert.open"]) <= {"DELIVERED", "DROPPED"}
+            assert len(log["alert.open"]) in {2, 4}, "the messages, and a line for each receiver"
+
+
+def _cluster(*, reachable: bool) -> Iterator[list[dict[str, Any]]]:
+    """The hosts of a cluster, in several reports."""
+    for first in range(0, HOSTS, IN_A_REPORT):
+        yield [
+            {
+                "hostname": f"db{number}.example.com",
+                "port": 27017,
+                "typeName": "REPLICA_SECONDARY",
+                "reachable": reachable,
+                "replicaSetName": f"rs{number // 3}",
+                "clusterName": "orders",
+            }
+            for number in range(first, first + IN_A_REPORT)
+        ]
+
+
+def _replace(site: RunningSite, workers: Workers, draw: Random) -> None:
+    """At a random moment of its work a worker gets SIGKILL, and the next begins."""
+    workers.wait_seen(site)
+    time.sleep(draw.uniform(0, LONGEST_LIFE))
+    workers.kill()
+    workers.start()
+
+
 # --- what another worker takes up ---------------------------------------------------------------
 
 
 @pytest.fixture
 def held(scenario: Scenario) -> Iterator[Scenario]:
-    """Its receiver has a webhook and answers it when the test ends; those that come later at once."""
+    """The receiver answers a webhook only when the test ends, and later webhooks immediately."""
     released = threading.Event()
 
     def hold(handler: BaseHTTPRequestHandler) -> None:

@@ -39,7 +39,7 @@ def platform(mail_server: MailReceiver) -> Iterator[RunningPlatform]:
 
 
 def metric(platform: RunningPlatform, name: str, **labels: str) -> float:
-    """One value; 0 while it is not told."""
+    """The value of a series; 0 while it is absent."""
     answer = platform.get("/metrics")
     assert answer.status_code == 200, answer.text
     families = text_string_to_metric_families(answer.text)

@@ -272,7 +272,7 @@ def _process() -> dict[str, Any]:
 
 
 def _measured(found: Any) -> dict[str, list[float]]:
-    """Metric → the values of those that have any."""
+    """The values of each metric that has values."""
     values = {
         measurement.name: [point.value for point in measurement.data_points]
         for measurement in found.measurements

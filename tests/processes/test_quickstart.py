@@ -50,7 +50,7 @@ def test_the_readme_answers_what_it_says(prepared: RunningPlatform, tmp_path: Pa
 
 
 def _assert_it_can_be_typed_again(terminal: Terminal, platform: RunningPlatform) -> None:
-    """The quickstart in another terminal, and `make demo` beside what it made."""
+    """Type the quickstart in another terminal, and run `make demo` in addition."""
     before = len(terminal.text)
     terminal.run("unset PUBLIC_KEY PRIVATE_KEY")
     assert_quickstart(type_document(QUICKSTART, terminal, platform), terminal.text[before:])

@@ -1,4 +1,4 @@
-"""From a report to everybody told, with real processes: undisturbed, and killed half-way."""
+"""From a report to its notifications, with real processes: undisturbed, and killed half-way."""
 
 import hashlib
 import hmac
@@ -117,7 +117,7 @@ def _everything(platform: RunningPlatform) -> list[int]:
 
 
 VICTIMS = [_web_and_worker, _everything_but_the_supervisor, _everything]
-"""All of them in `make faults`, otherwise those that the other test leaves out."""
+"""All victims in `make faults`, otherwise the victims that the other test leaves out."""
 
 
 @pytest.mark.parametrize("victims", VICTIMS if LONG else VICTIMS[:1])
@@ -143,7 +143,7 @@ def test_a_kill_right_after_a_report_was_accepted_loses_nothing(
 
 @contextmanager
 def _holding(receiver: HttpReceiver) -> Iterator[None]:
-    """Requests are received and not answered before the block ends; those after it are at once."""
+    """Requests in the block are answered when the block ends; later requests are answered immediately."""
     released = threading.Event()
 
     def hold(handler: BaseHTTPRequestHandler) -> None:

@@ -1,4 +1,4 @@
-"""Many workers, many reports at once: one alert, told once (decisions 6 "one alert")."""
+"""Many workers and many concurrent reports: one alert, notified once."""
 
 import json
 import subprocess

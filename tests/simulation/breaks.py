@@ -5,6 +5,7 @@ code until the simulator found them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -81,12 +82,15 @@ def _late_sending(patch: Patch) -> None:
 
 
 def _perhaps_is_no(patch: Patch) -> None:
-    real = delivery._changes
+    real = delivery._end_of
 
-    def changes(job: delivery.Job, alert: Any, outcome: Outcome, now: datetime) -> AttemptEnd:
-        return real(replace(job, perhaps_before=False), alert, replace(outcome, perhaps_received=False), now)
+    def end_of(job: delivery.Job, alert: Any, outcome: Outcome, now: datetime) -> AttemptEnd:
+        notification = copy(job.notification)
+        notification.perhaps_received = False
+        job = replace(job, notification=notification)
+        return real(job, alert, replace(outcome, perhaps_received=False), now)
 
-    patch.setattr(delivery, "_changes", changes)
+    patch.setattr(delivery, "_end_of", end_of)
 
 
 def _only_deliveries_are_ended(patch: Patch) -> None:

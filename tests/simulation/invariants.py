@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from alerting.choices import AlertStatus, NotificationStatus
-from alerting.delivery import HELD_UP
 from alerting.models import Notification
 from alerting.rules.claim_order import AT_ONE_DESTINATION, BURST
 from integrations.choices import ENDS, OPEN_KINDS, DeliveryFault, DeliveryStatus, MessageKind
@@ -153,7 +152,7 @@ class Watch:
     def _recorded(self, request: SimulatedRequest) -> None:
         outcome, notification = request.outcome, request.notification
         assert outcome is not None
-        if outcome.reason == HELD_UP:
+        if outcome.fault is DeliveryFault.WORKER:
             return
         seconds = self.world.seconds
         host = request.receiver.host

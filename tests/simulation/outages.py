@@ -1,11 +1,11 @@
-"""Twenty shapes of outages in a fleet, and the messages that each receiver gets with grouping.
+"""Shapes of outages in two fleets, and the messages that each receiver gets with grouping.
 
 The services, the worker's steps and PostgreSQL are real; time is simulated, and the outside is replaced.
 The table of docs/grouping.md has a row for each.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
@@ -45,6 +45,7 @@ class SimulatedHost:
     replica_set: str | None = None
     shard: str | None = None
     cluster: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def region(name: str) -> Iterator[SimulatedHost]:
@@ -60,13 +61,24 @@ def region(name: str) -> Iterator[SimulatedHost]:
         yield SimulatedHost(f"{name}-h{number}", 27017, name)
 
 
+def labelled_region(name: str) -> list[SimulatedHost]:
+    """The same hosts, reported by five agents, which give them a label of the region and a label of all."""
+    labels = {"env": "production", "region": name}
+    return [
+        replace(host, agent=f"{name}-agent{number // 50}", labels=labels)
+        for number, host in enumerate(region(name))
+    ]
+
+
 FLEET = [host for number in range(4) for host in region(f"r{number}")]
+LABELLED_FLEET = [host for name in ("eu", "us", "ap", "sa") for host in labelled_region(name)]
 Step = tuple[float, Sequence[SimulatedHost], bool]
 """At this second, these hosts are down (False) or up (True)."""
 
 
 def of(**wanted: Any) -> list[SimulatedHost]:
-    return [host for host in FLEET if all(getattr(host, name) == value for name, value in wanted.items())]
+    fleet = [*FLEET, *LABELLED_FLEET]
+    return [host for host in fleet if all(getattr(host, name) == value for name, value in wanted.items())]
 
 
 def together(hosts: Sequence[SimulatedHost], *, at: float = 0, until: float = 600) -> list[Step]:
@@ -92,6 +104,8 @@ SET, NEXT_SET = of(replica_set="r0-rs0"), of(replica_set="r0-rs1")
 SHARD = of(shard="r0-shard0")
 CLUSTER = of(cluster="r0-cluster")
 REGION = of(agent="r0")
+LABELLED_REGION, OTHER_LABELLED_REGION = labelled_region("eu"), labelled_region("us")
+AGENTS = [LABELLED_REGION[first:][:50] for first in range(0, 250, 50)]
 RACK = [host for number in range(3) for host in of(machine=f"r0-m{number}")]
 
 
@@ -104,6 +118,7 @@ class Shape:
     steps: Sequence[Step]
     messages: str
     incidents: int = 1
+    fleet: Sequence[SimulatedHost] = field(default_factory=lambda: FLEET)
 
     @property
     def row(self) -> str:
@@ -161,13 +176,38 @@ SHAPES = (
         "FE",
     ),
     Shape(
-        "the root heals first",
+        "the root recovers first",
         5,
         [(0, [*MACHINE, SET[1]], False), (300, MACHINE, True), (600, [SET[1]], True)],
         "FUE",
     ),
     Shape("two replica sets on the same machines", 6, together([*SET, *NEXT_SET]), "FE"),
     Shape("two hosts in different regions", 2, together([*LONE, *OTHER]), "FFEE", 2),
+    *(
+        replace(shape, fleet=LABELLED_FLEET)
+        for shape in (
+            Shape("a labelled region with five agents", 250, together(LABELLED_REGION), "FE"),
+            Shape(
+                "a labelled region, an agent every 5 s",
+                250,
+                [
+                    *((5 * number, hosts, False) for number, hosts in enumerate(AGENTS)),
+                    (600, LABELLED_REGION, True),
+                ],
+                "FUE",
+            ),
+            Shape(
+                "two hosts in different labelled regions",
+                2,
+                together([LABELLED_REGION[249], OTHER_LABELLED_REGION[249]]),
+                "FFEE",
+                2,
+            ),
+            Shape(
+                "two labelled regions", 500, together([*LABELLED_REGION, *OTHER_LABELLED_REGION]), "FFEE", 2
+            ),
+        )
+    ),
 )
 
 
@@ -188,16 +228,20 @@ DOCUMENT: Mapping[str, Any] = {
 }
 
 
-def prepare(project: Project, *, at: datetime = START - timedelta(minutes=1)) -> AlertConfig:
-    """A project with the fleet, and a configuration that groups."""
+def prepare(
+    project: Project, fleet: Sequence[SimulatedHost], *, at: datetime = START - timedelta(minutes=1)
+) -> AlertConfig:
+    """Give the project the fleet, and a configuration that groups."""
     config = make_config(project, **DOCUMENT)
-    report(project, FLEET, up=True, at=at)
+    report(project, fleet, up=True, at=at)
     return config
 
 
 def report(project: Project, hosts: Iterable[SimulatedHost], *, up: bool, at: datetime) -> None:
-    for agent, reported in groupby(sorted(hosts, key=lambda host: host.agent), lambda host: host.agent):
-        ingest(project, *(_report(host, up) for host in reported), agent=agent, now=at)
+    for agent, group in groupby(sorted(hosts, key=lambda host: host.agent), lambda host: host.agent):
+        reported = list(group)
+        reports = [_report(host, up) for host in reported]
+        ingest(project, *reports, agent=agent, labels=reported[0].labels or None, now=at)
     evaluate(at)
 
 

@@ -83,7 +83,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """No connection can be made to a host; each try takes so many `seconds`."""
+    """A host accepts no connections; each attempt takes this many `seconds`."""
 
     host: str
     start: float

@@ -23,7 +23,7 @@ from alerting.services.alerts import (
 )
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
-from alerting.services.leases import leases_release
+from alerting.services.leases import lapsed_leases_release
 from alerting.services.windows import window_create, window_delete
 from events.models import Signal
 from events.types import EVENT_TYPES, EventType
@@ -109,7 +109,7 @@ class PostgresStore:
         return Notification.objects.filter(id=notification.id, lease_token=notification.lease_token).exists()
 
     def release(self, worker: int, now: datetime) -> None:
-        leases_release(now=now, absent={worker})
+        lapsed_leases_release(now=now, absent={worker})
 
     def next_time(self) -> datetime | None:
         pending = Notification.objects.filter(status=NotificationStatus.PENDING.value)

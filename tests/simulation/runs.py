@@ -32,7 +32,7 @@ def simulate(plan: Plan, store: Store) -> list[Violation]:
 
 
 def broken_seeds(seeds: range) -> list[str]:
-    """Of these seeds those that break a promise, each with the first that it breaks."""
+    """The seeds that break a promise, each with the first broken promise."""
     return [f"seed {seed}: {found[0].promise}: {found[0].what}" for seed in seeds if (found := run(seed))]
 
 

@@ -28,11 +28,11 @@ from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVer
 from alerting.rules.destination_health import PROBED_AFTER, Health
 from alerting.rules.matchers import MatchSubject
 from alerting.rules.windows import WindowRule, active_windows, muting
-from alerting.selectors.due_notifications import Notified, due_of
+from alerting.selectors.due_notifications import Notified, due_notification
 from alerting.services.claims import AT_ONCE, UNDECIDED_AT_ONCE
 from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED, leased_at
 from alerting.services.notifications import alert_row, notified_row, redirected_row
-from integrations.choices import ENDS, FOLLOWING, OPEN_KINDS, MessageKind
+from integrations.choices import ENDS, FOLLOWING, OPEN_KINDS, DeliveryFault, MessageKind
 from integrations.messages import Message
 from integrations.outcome import Outcome
 from opsapi.ids import derived_id
@@ -74,7 +74,7 @@ class MemoryStore:
             self.settings.append(kept)
 
     def open(self, project: int, target: str, number: int, now: datetime) -> str:
-        """`alerts_change`, for an alert that starts, and `schedule_openings`."""
+        """`alerts_change`, for an alert that starts, and `schedule_separate_openings`."""
         group = f"{project:024x}"
         seconds = int(now.timestamp() * 1000)
         alert_id = f"{seconds:012x}{project:04x}{int(target):04x}{number:04x}"
@@ -100,7 +100,7 @@ class MemoryStore:
         return alert_id
 
     def close(self, alert_id: str, now: datetime) -> None:
-        """`alerts_change`, for an alert that ends, and `schedule_end`."""
+        """`alerts_change`, for an alert that ends, and `schedule_end_for_notified`."""
         self.alerts[alert_id].status = AlertStatus.CLOSED.value
         for row in self.of_alert.get(alert_id, ()):
             if row.status == PENDING and row.lease_token is None:
@@ -322,12 +322,12 @@ class MemoryStore:
         return taken
 
     def release(self, worker: int, now: datetime) -> None:
-        """`leases_release` for a worker that is gone."""
+        """`lapsed_leases_release` for a worker that is gone."""
         held = [row for row in self.pending.values() if row.lease_token is not None]
         self._release((row for row in held if row.worker == worker), now)
 
     def _release(self, rows: Iterable[Notification], now: datetime) -> None:
-        """`leases_release`."""
+        """`lapsed_leases_release`."""
         for row in rows:
             tries = self.tries.setdefault(row.id, [])
             if row.attempts and all(number != row.attempts for number, _, _ in tries):
@@ -338,7 +338,6 @@ class MemoryStore:
 
     def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.Job]:
         """`delivery.decide`."""
-        perhaps = {claim.id: claim.perhaps_received for claim in claims}
         sent = []
         for claim in claims:
             verdict = delivery_policy.decide_delivery(self._due(claim, now), now)
@@ -350,8 +349,7 @@ class MemoryStore:
         self._tried({notification.destination for notification in begun}, now)
         urls = {notification.id: self.places[notification.destination].recipient for notification in begun}
         return [
-            delivery.Job(notification, perhaps[notification.id], {"url": urls[notification.id]}, _MESSAGE)
-            for notification in begun
+            delivery.Job(notification, {"url": urls[notification.id]}, _MESSAGE) for notification in begun
         ]
 
     def _due(self, notification: Notification, now: datetime) -> delivery_policy.DueNotification:
@@ -369,7 +367,7 @@ class MemoryStore:
         windows = active_windows(self.windows.get(str(notification.group_id), ()), now)
         active = muting(windows, MatchSubject(hostname=f"db{alert.target_key}"))
         return replace(
-            due_of(notification, alert),
+            due_notification(notification, alert),
             addressed=bool(notification.destination) and place == notification.destination,
             was_notified=any(row.destination in (notification.destination, "") for row in received),
             lapsed_for_good=sum(first is not None and ended >= first for ended in lapsed) >= LAPSES_AT_MOST,
@@ -390,12 +388,24 @@ class MemoryStore:
             case DeliveryStep.REMOVE:
                 self._remove(notification)
             case DeliveryStep.PUT_OFF:
-                self.finish(notification, **delivery._put_off(verdict, notification))
+                self._postpone(notification, verdict)
             case DeliveryStep.GIVE_UP:
                 if self.finish(notification, status=NotificationStatus.FAILED.value, reason=verdict.reason):
                     self._follow_up(notification, now)
             case DeliveryStep.ADDRESS:
                 self._address(notification, now)
+
+    def _postpone(self, notification: Notification, verdict: DeliveryVerdict) -> None:
+        """`_postpone`."""
+        keeps_destination = notification.perhaps_received or notification.kind in FOLLOWING
+        self.finish(
+            notification,
+            due=verdict.until,
+            reason=verdict.reason,
+            silenced_by=verdict.silenced_by,
+            first_attempt=None,
+            destination=notification.destination if keeps_destination else "",
+        )
 
     def _remove(self, notification: Notification) -> None:
         if self.holds(notification):
@@ -433,11 +443,7 @@ class MemoryStore:
         row.attempts += 1
         row.first_attempt = row.first_attempt or now
         row.perhaps_received = True
-        notification.attempts, notification.first_attempt, notification.perhaps_received = (
-            row.attempts,
-            row.first_attempt,
-            True,
-        )
+        notification.attempts, notification.first_attempt = row.attempts, row.first_attempt
         return True
 
     def _tried(self, names: Collection[str], now: datetime) -> None:
@@ -458,7 +464,7 @@ class MemoryStore:
         return row is not None and row.lease_token == notification.lease_token
 
     def finish(self, notification: Notification, **changes: Any) -> bool:
-        """`lease_finish`."""
+        """`leases_release_with`."""
         if not self.holds(notification):
             return False
         self._set(self.rows[notification.id], **{**RELEASED, "silenced_by": None, **changes})
@@ -472,7 +478,7 @@ class MemoryStore:
         for job, outcome in recorded:
             notification = job.notification
             self.tries.setdefault(notification.id, []).append((notification.attempts, outcome.reason, now))
-        tried = [(job, outcome) for job, outcome in recorded if outcome.reason != delivery.HELD_UP]
+        tried = [(job, outcome) for job, outcome in recorded if outcome.fault is not DeliveryFault.WORKER]
         attempts = [
             (job.notification.destination, leased_at(job.notification), outcome) for job, outcome in tried
         ]
@@ -481,7 +487,7 @@ class MemoryStore:
     def _record_one(self, job: delivery.Job, outcome: Outcome, now: datetime) -> bool:
         """`delivery.record`, for one attempt."""
         notification = job.notification
-        changes = delivery._changes(job, self.alerts, outcome, now)
+        changes = delivery._end_of(job, self.alerts, outcome, now)
         if not self.finish(notification, **changes):
             return False
         if changes["status"] in delivery._FINISHED:

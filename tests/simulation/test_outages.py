@@ -1,4 +1,6 @@
-"""Twenty outages over 1,000 hosts: each receiver gets two messages, and one for each change that matters."""
+"""Outages over 1,000 hosts: each receiver gets two messages, and one for each change that matters."""
+
+from collections.abc import Sequence
 
 import pytest
 from django.db import transaction
@@ -6,9 +8,21 @@ from django.db import transaction
 from accesslist.models import Project
 from alerting.models import Alert, Incident, Notification
 from tests.documents import ROOT
+from tests.each import each
 from tests.hostile.budget import LONG
 from tests.integration.alerting.pipeline import Outside
-from tests.simulation.outages import FLEET, RECEIVERS, SHAPES, OutageOutcome, Shape, dry_outcome, prepare, run
+from tests.simulation.outages import (
+    FLEET,
+    LABELLED_FLEET,
+    RECEIVERS,
+    SHAPES,
+    OutageOutcome,
+    Shape,
+    SimulatedHost,
+    dry_outcome,
+    prepare,
+    run,
+)
 
 SMALL = 300
 """The alerts of a shape that every run tries."""
@@ -20,15 +34,16 @@ def expected(shape: Shape) -> OutageOutcome:
 
 
 @pytest.mark.django_db
+@each("fleet", [FLEET, LABELLED_FLEET], ids=["an agent for each region", "labelled regions"])
 def test_each_outage_is_a_few_messages_and_a_dry_run_finds_the_same(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    project: Project, monkeypatch: pytest.MonkeyPatch, fleet: Sequence[SimulatedHost]
 ) -> None:
     outside = Outside()
     monkeypatch.setattr("alerting.delivery.deliver", outside.deliver)
-    config = prepare(project)
+    config = prepare(project, fleet)
     wrong = []
     for shape in SHAPES:
-        if shape.alerts > SMALL and not LONG:
+        if shape.fleet is not fleet or (shape.alerts > SMALL and not LONG):
             continue
         with transaction.atomic():
             outcome = run(project, config, shape, outside)
@@ -41,8 +56,8 @@ def test_each_outage_is_a_few_messages_and_a_dry_run_finds_the_same(
     assert wrong == []
 
 
-def test_there_are_twenty_shapes_over_a_thousand_hosts() -> None:
-    assert (len(SHAPES), len(FLEET)) == (20, 1_000)
+def test_there_are_twenty_four_shapes_over_a_thousand_hosts() -> None:
+    assert (len(SHAPES), len(FLEET), len(LABELLED_FLEET)) == (24, 1_000, 1_000)
 
 
 def test_no_receiver_gets_more_than_two_messages_and_the_changes_that_matter() -> None:

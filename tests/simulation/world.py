@@ -235,7 +235,7 @@ class SimulatedWorld:
             self._last_end.get((notification.destination, notification.subject), 0.0),
         )
         request = SimulatedRequest(
-            self._receivers[job.config["url"]], notification, worker, claimed, self.seconds, ready
+            self._receivers[job.channel_fields["url"]], notification, worker, claimed, self.seconds, ready
         )
         self._answer = (0.0, False, False)
         outcome = delivery.send(job, now=self.now)
@@ -353,7 +353,7 @@ class SimulatedWorker:
         world.at(world.seconds + away, self.start)
 
     def sleep(self, seconds: float) -> None:
-        """Stand still, perhaps longer than a lease; its presence is held all the time."""
+        """Suspend the worker, perhaps for longer than a lease; it keeps its presence lock."""
         now = self._world.seconds
         self._asleep_until = now + seconds
         self._world.troubles.append((now, max(self._asleep_until, now + LEASE.total_seconds()) + 2.0))

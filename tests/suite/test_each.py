@@ -10,7 +10,7 @@ from tests.factories.accesslist import ProjectFactory
 
 
 def tried(test: Any, *arguments: Any) -> list[str]:
-    """What the failing rows of a test are told by."""
+    """The notes of the failing rows of a test."""
     with pytest.raises(BaseExceptionGroup) as raised:
         test(*arguments)
     return [note for fault in raised.value.exceptions for note in fault.__notes__]

@@ -13,7 +13,7 @@ from accesslist.models import User
 from accesslist.rules.usernames import username_key
 from accesslist.services.keys import NewKey
 from alerting.choices import AlertStatus, NotificationStatus
-from alerting.delivery import decide, record
+from alerting.delivery import Job, decide, record
 from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, Notification
 from alerting.rules.destination_health import PROBE_EVERY
@@ -64,7 +64,7 @@ def _deliver_until(moment: datetime) -> None:
     while due := waiting.order_by("due").values_list("due", flat=True).first():
         at = max(at or due, due)
         claims = claim(worker=0, slots=64, clock=partial(_same, at))
-        ended = [(job, job.outcome or _outcome(job.notification)) for job in decide(claims, now=at)]
+        ended = [(job, _outcome(job)) for job in decide(claims, now=at)]
         record(ended, now=at)
         if not claims:
             # The first notification goes to a destination that fails, and was just tried.
@@ -77,8 +77,10 @@ def _same(at: datetime) -> datetime:
     return at
 
 
-def _outcome(notification: Notification) -> Outcome:
-    attempt, recipient = notification.attempts, notification.recipient
+def _outcome(job: Job) -> Outcome:
+    if isinstance(job.content, Outcome):
+        return job.content
+    attempt, recipient = job.notification.attempts, job.notification.recipient
     if FAILING_RECEIVER in recipient:
         reason = "the receiver could not be reached"
         return Outcome(DeliveryStatus.RETRY, reason, 2000 + attempt, fault=DeliveryFault.HOST)

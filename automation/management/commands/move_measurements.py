@@ -16,7 +16,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--left", action="store_true", help="only print how many are left")
+        parser.add_argument("--left", action="store_true", help="only print the number of rows that are left")
 
     def handle(self, *args: Any, left: bool, **options: Any) -> None:
         """Move batch after batch; each batch commits on its own."""

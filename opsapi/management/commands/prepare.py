@@ -13,9 +13,11 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, OperationalError, connection
 
+from opsapi.apps import INSTALLATION
 from opsapi.encrypted_columns import encrypted_columns, is_key_lost
 from opsapi.logs import first_line
-from opsapi.postgresql.faults import database_fault, unapplied_migrations
+from opsapi.postgresql.faults import database_fault
+from opsapi.postgresql.migrations import unapplied_migrations
 from opsapi.secret_files import secret_from_file
 from opsapi.setup_link import setup_link
 from opsapi.supervisor.keeper import restart_delay
@@ -36,9 +38,10 @@ FIRST_USER = "Set up the first user and project in a browser: {link}\n"
 
 
 class Command(BaseCommand):
-    """Waits for the database, runs the system checks and migrates, on several machines at once if needed."""
+    """Waits for the database, checks the installation and migrates, on several machines at once if needed."""
 
     help = "Wait for the database, check settings and encryption keys, apply the migrations."
+    requires_system_checks = [INSTALLATION]
 
     def add_arguments(self, parser: CommandParser) -> None:
         """`serve` tries until it succeeds, because it keeps the database running."""

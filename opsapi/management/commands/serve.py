@@ -17,7 +17,7 @@ class Command(BaseCommand):
     """Starts database, web server and worker, and stops them in order on SIGTERM or Ctrl-C."""
 
     help = "Run the platform: embedded PostgreSQL (unless DATABASE_URL is set), web server and worker."
-    requires_system_checks = []  # `manage.py prepare` runs them.
+    requires_system_checks = []  # `manage.py prepare` checks the installation.
 
     def add_arguments(self, parser: CommandParser) -> None:
         """make passes its process ID, so that the platform ends with it even if it is killed."""

@@ -29,8 +29,7 @@ class Command(BaseCommand):
             "--old-programs",
             type=Path,
             metavar="DIR",
-            help="the directory of postgres and pg_dump of the old version; by default that of Debian's"
-            " packages, /usr/lib/postgresql/<version>/bin",
+            help="directory of the old postgres and pg_dump; default: /usr/lib/postgresql/<version>/bin",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:

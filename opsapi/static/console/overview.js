@@ -6,7 +6,7 @@
   const GIVE_UP_MS = 8_000;
   const page = document.getElementById("overview");
   const state = page.querySelector("[data-state]");
-  const told = page.querySelector("[data-told]");
+  const announcement = page.querySelector("[data-announced]");
   // The widgets as the server sent them: on the page, they may have been opened or folded since.
   const written = new Map();
   let timer = 0;
@@ -20,7 +20,7 @@
   // Screen readers announce only a change, not the time every ten seconds.
   function say(text, announced) {
     state.textContent = text;
-    if (told.textContent !== announced) told.textContent = announced;
+    if (announcement.textContent !== announced) announcement.textContent = announced;
   }
 
   function showTrouble(text) {
@@ -73,7 +73,7 @@
     lastRead = read.readWords;
     lastSummary = read.summary;
     page.classList.remove("overview-stale");
-    say(`Last refreshed ${lastRead}`, changed ? `Refreshed: ${lastSummary}` : told.textContent);
+    say(`Last refreshed ${lastRead}`, changed ? `Refreshed: ${lastSummary}` : announcement.textContent);
   }
 
   function endSession() {

@@ -23,7 +23,7 @@ def aged(project: Project, age: timedelta, **changes: Any) -> Alert:
 
 
 def make_window(project: Project, start: timedelta, end: timedelta) -> MaintenanceWindow:
-    """A window for hosts, its ends told from now."""
+    """A window for hosts; its ends are relative to NOW."""
     return MaintenanceWindow.objects.create(
         group=project, alert_types=["HOST"], start=NOW + start, end=NOW + end, created=NOW, updated=NOW
     )

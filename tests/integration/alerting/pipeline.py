@@ -13,7 +13,7 @@ from opsapi import clock
 
 
 class Outside:
-    """Stands at the seam to the outside: keeps what was sent, answers what it is told."""
+    """Replaces all receivers: keeps the sent messages, and answers as the test asks."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[ChannelType, dict[str, str], Message]] = []
@@ -29,7 +29,7 @@ class Outside:
 
     @property
     def said(self) -> list[tuple[str, str]]:
-        """Whom what was sent to, in order: the first value of the configuration, and the kind."""
+        """The recipient (the first value of the configuration) and kind of each message, in order."""
         return [(next(iter(config.values())), message.kind.name) for _, config, message in self.sent]
 
     @property

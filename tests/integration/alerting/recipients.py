@@ -1,4 +1,4 @@
-"""People who are told, and whom they were notified by."""
+"""Recipients who are people, and the messages to them."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def make_member(project: Project, name: str, role: Role = Role.GROUP_READ_ONLY, 
 
 
 def messages_of(outside: Outside) -> list[tuple[MessageKind, str]]:
-    """What was told to which address, the addresses of one message kind in a row in alphabetical order."""
+    """The kind and address of each message; equal kinds in a row are sorted by address."""
     sent = [(message.kind, next(iter(config.values()))) for _, config, message in outside.sent]
     places = {kind: place for place, (kind, _) in reversed(list(enumerate(sent)))}
     return sorted(sent, key=lambda message: (places[message[0]], message[1]))

@@ -31,7 +31,7 @@ OFTEN = {**EMAIL, "intervalMin": 5}
 
 
 def open_alert(project: Project, *notifications: Any) -> None:
-    """An alert, open and told since START, of a configuration with these notifications."""
+    """An alert that is open since START and notified, of a configuration with these notifications."""
     make_config(project, notifications=notifications)
     evaluate(START)
     ingest(project, host_report(reachable=False), now=START)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.models import Notification, NotificationAttempt
+from alerting.delivery import record
+from alerting.models import Alert, Destination, Notification, NotificationAttempt
 from alerting.rules.delivery_policy import NO_OUTCOME
 from alerting.services.leases import LAPSES_AT_MOST, LEASE
 from alerting.services.resend import notification_resend
@@ -51,7 +52,7 @@ def lapse(times: int) -> None:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many attempts are made at most: a few, so that a test that gives up needs no hundred."""
+    """A low limit of attempts, so that a test that gives up needs no hundred attempts."""
     monkeypatch.setattr("alerting.delivery.LAPSES_AT_MOST", 3)
     return 3
 
@@ -108,6 +109,17 @@ def test_an_attempt_slower_than_its_lease_is_written_down_once(
     monkeypatch.setattr("alerting.delivery.deliver", overtaken)
     deliver_one(START)
     assert [(number, status) for number, _, status, *_ in attempts()] == [(1, "retry"), (2, "delivered")]
+
+
+@pytest.mark.usefixtures("due")
+def test_a_worker_that_leased_a_notification_twice_records_only_the_outcome_of_the_valid_lease() -> None:
+    [lapsed] = begin(START)
+    resumed = START + LEASE + SECOND
+    [current] = begin(resumed)
+    record([(lapsed, TAKEN), (current, REFUSED)], now=resumed)
+    assert [(number, status) for number, _, status, *_ in attempts()] == [(1, "retry"), (2, "failed")]
+    assert Destination.objects.get().answered is None
+    assert Alert.objects.get().last_notified is None
 
 
 @pytest.mark.usefixtures("due")

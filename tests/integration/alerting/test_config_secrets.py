@@ -1,4 +1,4 @@
-"""A deleted configuration keeps its secrets only as long as somebody is still to be told."""
+"""A deleted configuration keeps its secrets only until its last due notification is sent."""
 
 from datetime import timedelta
 

@@ -29,7 +29,7 @@ KEY = "0123456789abcdef0123456789abcdef"
 
 
 def notified_config(project: Project, *notifications: Mapping[str, Any]) -> AlertConfig:
-    """An alert of a configuration with these notifications, told."""
+    """A configuration with these notifications, of which an alert was notified."""
     config = make_config(
         project, notifications=[{"delayMin": 0, **notification} for notification in notifications]
     )

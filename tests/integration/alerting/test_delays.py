@@ -1,4 +1,4 @@
-"""How long a message waits beside broken receivers of other projects: a table (`make faults`).
+"""How long a message waits while receivers of other projects are broken: a table (`make faults`).
 
 The worker and the receivers run in the process of the test, so the figures are higher than in service.
 """

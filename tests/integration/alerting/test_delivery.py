@@ -120,7 +120,7 @@ def test_how_long_an_attempt_took_is_kept(project: Project, outside: Outside, ou
 
 
 def test_how_long_nobody_could_be_reached_is_not_kept(project: Project, outside: Outside) -> None:
-    """It would tell a refused address from a filtered port."""
+    """The duration would distinguish a refused address from a filtered port."""
     outcome = Outcome(DeliveryStatus.RETRY, UNREACHABLE, 1234)
     assert latencies(project, outside, outcome) == (None, None)
 

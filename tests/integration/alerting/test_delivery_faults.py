@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from django.db import OperationalError, connection
 from accesslist.models import Project
 from alerting import delivery
 from alerting import evaluation as evaluation_module
-from alerting.models import Alert, Destination, Notification
+from alerting.courier import NO_THREAD, Courier
+from alerting.models import Alert, Destination, Notification, NotificationAttempt
 from alerting.services import claims
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.claims import claim
@@ -18,9 +20,13 @@ from alerting.services.configs import alert_config_update
 from alerting.services.leases import LEASE
 from alerting.services.turns import SIGNALS_AT_ONCE
 from alerting.services.windows import window_create
+from automation.reports import EventReport
+from events.models import Event
+from events.types import EventType
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
+from opsapi.outbound.errors import UNREACHABLE
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
@@ -122,6 +128,66 @@ def test_messages_decided_before_the_database_fails_are_sent(
         next(jobs)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_attempts_whose_transaction_fails_begin_again_as_if_for_the_first_time(
+    project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_config(project, notifications=[webhook(A), webhook(B)])
+    hosts_down(project, "db1")
+    list(delivery.decide(claim(worker=1, slots=8, clock=lambda: START), now=START))
+    claimed = claim(worker=1, slots=8, clock=lambda: START)
+    of_no_notification = NotificationAttempt(
+        notification_id="0" * 24, number=1, ended=START, status=DeliveryStatus.RETRY.value
+    )
+    refused_rows = iter([of_no_notification])
+
+    def insert_refused_row(*_: Any) -> None:
+        """PostgreSQL checks this foreign key at the commit, after the attempts have begun."""
+        for row in refused_rows:
+            row.save()
+
+    monkeypatch.setattr(delivery, "said_keep", insert_refused_row)
+    jobs = list(delivery.decide(claimed, now=START))
+    assert [job.notification.attempts for job in jobs] == [1, 1]
+    away = Outcome(DeliveryStatus.RETRY, UNREACHABLE, 5, fault=DeliveryFault.HOST)
+    delivery.record([(job, away) for job in jobs], now=START)
+    rows = Notification.objects.values_list("attempts", "status", "perhaps_received")
+    assert list(rows) == [(1, "PENDING", False)] * 2
+
+
+def test_a_message_whose_event_was_deleted_is_not_sent(project: Project, outside: Outside) -> None:
+    make_config(project, eventTypeName="HOST_ROLLBACK", notifications=[webhook(A)])
+    rollback = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
+    ingest(project, host_report("db1"), events=(rollback,), now=START)
+    evaluate(START)
+    Event.objects.all().delete()
+    deliver_all(START)
+    row = Notification.objects.get()
+    assert outside.sent == []
+    assert (row.status, row.attempts, row.perhaps_received) == ("PENDING", 1, False)
+    assert "event" in str(row.reason)
+
+
+def test_a_machine_that_cannot_start_threads_counts_no_failure_of_the_destination(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_config(project, notifications=[webhook(A)])
+    hosts_down(project, "db1")
+    courier = Courier(worker=1, slots=8, clock=lambda: START, wake=lambda: None)
+
+    def refuse(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Thread, "start", refuse)
+        assert courier.step() == 1
+    courier.step()
+    row = Notification.objects.get()
+    assert (row.status, row.reason, row.attempts) == ("PENDING", NO_THREAD, 1)
+    assert row.due > START
+    assert Destination.objects.get().failures == 0
+
+
 def test_an_outcome_that_cannot_be_recorded_holds_no_other_back(
     project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -129,14 +195,14 @@ def test_an_outcome_that_cannot_be_recorded_holds_no_other_back(
     hosts_down(project, "db1")
     jobs = begin(START)
     first, second = jobs
-    changes = delivery._changes
+    end_of = delivery._end_of
 
     def fail(job: delivery.Job, *facts: Any) -> Any:
         if job is first:
             raise ValueError("an outcome that no code expects")
-        return changes(job, *facts)
+        return end_of(job, *facts)
 
-    monkeypatch.setattr(delivery, "_changes", fail)
+    monkeypatch.setattr(delivery, "_end_of", fail)
     delivery.record([(job, TAKEN) for job in jobs], now=START)
     assert dict(Notification.objects.filter(kind="alert.open").values_list("id", "status")) == {
         first.notification.id: "PENDING",

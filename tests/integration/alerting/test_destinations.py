@@ -22,9 +22,10 @@ from alerting.services.claims import claim
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import CACHED, CHECKED_EVERY, destinations_trim
 from alerting.services.incidents import openings_schedule
-from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, leases_release
+from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, lapsed_leases_release
 from alerting.services.windows import window_create
-from integrations.choices import DeliveryFault, DeliveryStatus
+from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus
+from integrations.messages import Message
 from integrations.outcome import Outcome
 from integrations.services import integration_delete, integration_put
 from opsapi.api.principal import SYSTEM
@@ -97,7 +98,10 @@ def in_hand(now: datetime, outside: Outside, outcome: Outcome = TAKEN) -> Iterat
     jobs = begin(now)
     yield jobs
     delivery.record([(job, outcome) for job in jobs], now=now)
-    outside.sent += [(job.notification.channel, dict(job.config), job.message) for job in jobs]  # type: ignore[misc]
+    for job in jobs:
+        assert isinstance(job.content, Message)
+        channel = ChannelType(str(job.notification.channel))
+        outside.sent.append((channel, dict(job.channel_fields), job.content))
 
 
 class TestKnownDestinations:
@@ -274,7 +278,7 @@ class TestPerhapsReceived:
         down(project)
         [job] = begin(START)
         assert absent_workers() == {1}
-        assert leases_release(now=START + SECOND, absent=absent_workers()) == 1
+        assert lapsed_leases_release(now=START + SECOND, absent=absent_workers()) == 1
         deliver_all(START + SECOND)
         [(_, _, message)] = outside.sent
         assert message.delivery_id == job.notification.id
@@ -666,7 +670,9 @@ def test_a_worker_that_slept_sends_nothing_that_another_may_have_taken_up(
     down(project)
     jobs = begin(START)
     woken = START + LEASE - LONGEST_ATTEMPT + SECOND
-    delivery.record([(job, delivery.send(job, now=woken)) for job in jobs], now=woken)
+    [outcome] = [delivery.send(job, now=woken) for job in jobs]
+    assert outcome.fault is DeliveryFault.WORKER
+    delivery.record([(job, outcome) for job in jobs], now=woken)
     row = Notification.objects.get()
     assert outside.said == []
     assert (row.status, row.reason, row.perhaps_received) == ("PENDING", delivery.HELD_UP, False)
@@ -682,7 +688,7 @@ def test_what_was_perhaps_received_before_a_crash_has_a_reason_when_it_goes_else
     config = set_up(project, A)
     down(project)
     begin(START)
-    leases_release(now=START + 2 * LEASE)
+    lapsed_leases_release(now=START + 2 * LEASE)
     change_url(config, ELSEWHERE)
     deliver_all(START + 2 * LEASE)
     rows = Notification.objects.filter(kind="alert.open").order_by("status").values_list("status", "reason")

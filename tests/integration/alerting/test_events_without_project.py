@@ -1,4 +1,4 @@
-"""Events of an organization or of the installation: told once by every configuration they concern."""
+"""Events of an organization or of the installation: each configuration that covers them notifies once."""
 
 from typing import Any
 
@@ -215,7 +215,7 @@ class TestOfTheInstallation:
         evaluate()
         deliver_all()
         ((_, _, message),) = outside.sent
-        # A webhook's receiver is told the name, as JSON.
+        # A webhook gets the name, as JSON.
         assert message.document["targetUsername"] == name
         for text in (message.title, *message.facts.values(), message.link):
             assert text is not None

@@ -32,7 +32,7 @@ def member(hostname: str, type_name: HostType = SECONDARY, **said: Any) -> Any:
 
 
 def alone(hostname: str, **said: Any) -> Any:
-    """What is said of a host that stands alone."""
+    """The report of a STANDALONE host."""
     return host_report(hostname, type_name=STANDALONE, **said)
 
 

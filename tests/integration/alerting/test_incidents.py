@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
@@ -17,16 +18,19 @@ from accesslist.models import Project
 from alerting.choices import DropReason, IncidentPart, WaitReason
 from alerting.evaluation import open_tracked
 from alerting.models import Alert, AlertConfig, Destination, Incident, Notification, NotificationSetting
+from alerting.rules.topology import Picture
+from alerting.selectors.incidents import said_before
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import destinations_trim
-from alerting.services.leases import leases_release
+from alerting.services.leases import lapsed_leases_release
 from alerting.services.purge import alerts_trim
 from alerting.services.windows import window_create
 from integrations.channels import opsgenie, pagerduty, splunk_on_call
 from integrations.choices import ENDS, DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
+from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, UserFactory
@@ -194,6 +198,81 @@ def test_messages_say_what_is_down_and_for_how_long(
     assert closed.target in {f"{name}:27017" for name in names}
 
 
+# --- labels ---------------------------------------------------------------------------------------
+
+
+def report_labelled(
+    project: Project, at: datetime, fleet: Mapping[str, Mapping[str, str]], *, up: bool = False
+) -> None:
+    """Report hosts with labels, each by an agent of its own."""
+    for name, labels in fleet.items():
+        ingest(project, host_report(name, reachable=up), agent=f"mon-{name}", labels=labels, now=at)
+    evaluate(at)
+
+
+REGIONS: Mapping[str, Mapping[str, str]] = {
+    name: {"env": "production", "region": region}
+    for region in ("eu", "us")
+    for name in (f"{region}1", f"{region}2")
+}
+
+
+def of_region(region: str) -> Mapping[str, Mapping[str, str]]:
+    return {name: labels for name, labels in REGIONS.items() if labels["region"] == region}
+
+
+def test_an_outage_of_the_hosts_with_a_label_is_one_incident(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
+    report_labelled(project, START - MINUTE, REGIONS, up=True)
+    for number, (name, labels) in enumerate(of_region("eu").items()):
+        report_labelled(project, START + number * SECOND, {name: labels})
+    deliver_all(START + WAIT)
+    assert said(outside) == [(OPEN, 2, "hosts with region=eu")]
+
+
+def test_outages_of_two_regions_are_two_incidents(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
+    report_labelled(project, START - MINUTE, REGIONS, up=True)
+    report_labelled(project, START, REGIONS)
+    deliver_all(START + WAIT)
+    assert Counter(said(outside)) == Counter(
+        [(OPEN, 2, "hosts with region=eu"), (OPEN, 2, "hosts with region=us")]
+    )
+
+
+@each("others, incidents", [(1, 1), (0, 3)], ids=["three of four hosts", "all hosts"])
+def test_a_label_of_more_than_three_quarters_of_the_hosts_relates_nothing(
+    project: Project, config: AlertConfig, others: int, incidents: int
+) -> None:
+    labelled = {f"db{number}": {"env": "production"} for number in range(3)}
+    rest = {f"test{number}": {"env": "test"} for number in range(others)}
+    report_labelled(project, START - MINUTE, {**labelled, **rest}, up=True)
+    report_labelled(project, START, labelled)
+    assert Incident.objects.count() == incidents
+
+
+def test_a_label_relates_alerts_within_the_wait(project: Project, config: AlertConfig) -> None:
+    report_labelled(project, START - MINUTE, REGIONS, up=True)
+    for number, (name, labels) in enumerate(of_region("eu").items()):
+        report_labelled(project, START + 2 * number * WAIT, {name: labels})
+    assert Incident.objects.count() == 2
+
+
+def test_an_incident_of_before_labels_still_grows(project: Project, config: AlertConfig) -> None:
+    report_labelled(project, START - MINUTE, REGIONS, up=True)
+    report_labelled(project, START, {"eu1": REGIONS["eu1"]})
+    incident = Incident.objects.get()
+    incident.units = [key for key in incident.units if not key.startswith("LABEL:")]
+    incident.save()
+    report_labelled(project, START + SECOND, {"eu2": REGIONS["eu2"]})
+    assert Incident.objects.count() == 2
+    report_labelled(project, START + 2 * SECOND, {"eu1": REGIONS["eu1"]}, up=True)
+    report_labelled(project, START + 3 * SECOND, {"eu1": REGIONS["eu1"]})
+    assert Incident.objects.count() == 2
+
+
 # --- changes that matter --------------------------------------------------------------------------
 
 
@@ -216,7 +295,9 @@ def test_only_changes_that_matter_are_notified(
     assert not Notification.objects.filter(status="PENDING", part__isnull=False).exists()
 
 
-def test_a_root_that_healed_is_notified_once(project: Project, config: AlertConfig, outside: Outside) -> None:
+def test_a_root_that_recovered_is_notified_once(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
     report(project, START - MINUTE, "db1", "db2", "db3", "db4", up=True)
     report(project, START, "db1")
     report(project, START + SECOND, "db2", "db3")
@@ -308,6 +389,32 @@ def test_notified_people_get_updates_and_the_end(project: Project, outside: Outs
     assert Counter(outside.said) == Counter(
         (f"{name}@example.com", kind) for name in ("ada", "bob") for kind in ("OPEN", "UPDATE", "CLOSE")
     )
+
+
+def test_the_last_of_all_other_messages_counts_as_said(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
+    report(project, START, "db1", "db2")
+    first = Notification.objects.get(alert_id=Incident.objects.get().lead_id)
+    messages: list[tuple[int, datetime | None, int | None, str | None]] = [
+        (7, START, 1, "FIRST"),
+        (8, START + MINUTE, 2, "CLUSTER:c"),
+        (9, START + MINUTE, 3, "AGENT:a"),
+        (9, START + MINUTE, 3, "AGENT:a"),
+        (10, None, 4, "MACHINE:m"),
+        (11, START + 2 * MINUTE, None, None),
+    ]
+    rows = [copy(first) for _ in messages]
+    for row, (sequence, attempted, alerts, root) in zip(rows, messages, strict=True):
+        row.id, row.sequence, row.first_attempt = new_id(), sequence, attempted
+        row.said_members, row.said_root = alerts, root
+    Notification.objects.bulk_create(rows)
+    last, before = Picture(3, "AGENT:a"), Picture(2, "CLUSTER:c")
+    said = said_before([first, *rows])
+    assert [said[row.id] for row in (first, *rows)] == [last, last, last, before, before, last, last]
+    assert said_before([first])[first.id] == last
+    Notification.objects.filter(id__in=[row.id for row in rows]).delete()
+    assert said_before([first])[first.id] is None
 
 
 # --- what must not be lost ------------------------------------------------------------------------
@@ -414,10 +521,10 @@ ANSWERS = [Outcome(DeliveryStatus.DELIVERED, None, 7)] * 3 + [
 
 
 def crash(now: datetime) -> None:
-    """A worker dies after it has begun attempts; its leases are taken over."""
+    """Let a worker die after it has begun attempts, and release its leases."""
     held = begin(now)
     if held:
-        leases_release(now=now, absent={1})
+        lapsed_leases_release(now=now, absent={1})
 
 
 def run(project: Project, config: AlertConfig, outside: Outside, draw: Random) -> datetime:
@@ -537,7 +644,7 @@ def killed(number: int, step: Callable[[], object]) -> bool:
 
 
 def outage(project: Project, kill: Callable[[Callable[[], object]], object]) -> None:
-    """An outage of which each step is killed once, and made again."""
+    """An outage in which each step is killed once and repeated."""
     steps: Sequence[tuple[datetime, Callable[[datetime], object]]] = (
         (START, evaluate),
         (START + WAIT, deliver_all),

@@ -1,4 +1,4 @@
-"""Signals that wait while no worker is there, or come in another order than what they tell of."""
+"""Signals that wait while no worker runs, or arrive in another order than their facts."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -129,7 +129,7 @@ def test_the_events_of_a_report_count_in_the_order_they_happened(project: Projec
 def test_an_ending_closes_what_the_platform_saw_a_moment_later(
     project: Project, created: datetime | None
 ) -> None:
-    """Reports are taken side by side, and their times are of whole seconds."""
+    """Reports are accepted concurrently, and their times are whole seconds."""
     config = make_config(project, eventTypeName="BI_CONNECTOR_DOWN")
     ingest(project, events=[down()], now=START + SECOND / 2)
     ingest(project, events=[up(created)], now=START)

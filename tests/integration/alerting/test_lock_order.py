@@ -1,4 +1,4 @@
-"""Those who lock a project, its windows, alerts and notifications never wait for each other crosswise."""
+"""Transactions that lock a project, its windows, alerts and notifications never deadlock."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -43,7 +43,7 @@ def test_what_has_no_project_goes_and_the_rest_stays(project: Project) -> None:
         for group_id, payload in [
             (project.id, {"eventTypeName": "NEW_HOST"}),
             (None, {"orgId": project.org_id}),
-            # Passed on: the code before would have global configurations tell of it once more.
+            # Already fanned out: with the earlier code, global configurations would notify of it once more.
             (project.id, {"orgId": project.org_id}),
         ]
     ]

@@ -100,7 +100,7 @@ class TestAlerts:
 
 
 class TestNotifications:
-    """Those that reached nobody, or have not yet."""
+    """Notifications that failed, or were not accepted yet."""
 
     def failing(self) -> list[str]:
         return ids(notifications_failing(visible_scope=ALL, now=NOW).rows)

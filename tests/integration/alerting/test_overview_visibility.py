@@ -60,7 +60,7 @@ LISTS: dict[str, Callable[[VisibleScope], Any]] = {
 
 @pytest.mark.parametrize("name", LISTS)
 class TestVisibleRows:
-    """Nobody is shown, or told the number of, what they may not read."""
+    """Rows and counts contain only what the caller can read."""
 
     def found(self, name: str, visible_scope: VisibleScope) -> tuple[set[str], int]:
         found = LISTS[name](visible_scope)

@@ -1,6 +1,6 @@
 """Deliveries of a real worker to real receivers that are slow, hang, fail, lose answers and come back.
 
-`SOON` is for a busy machine: what it tells apart from "soon" takes minutes.
+`SOON` allows for a busy machine: a message that is not sent soon takes minutes.
 """
 
 import json

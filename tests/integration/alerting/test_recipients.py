@@ -1,4 +1,4 @@
-"""Notifications for people: whose addresses are told, when they are looked up, who is told the end."""
+"""Notifications for people: the addresses, when they are looked up, and who is notified of the end."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whom configurations tell of what happened without a project, and whom not."""
+"""The recipients of events without a project."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -35,7 +35,7 @@ def outcomes() -> dict[str, tuple[str, str | None]]:
 
 
 def notify_all() -> None:
-    """Everything there is to be told."""
+    """Evaluate and deliver everything."""
     evaluate()
     deliver_all()
 

@@ -1,4 +1,4 @@
-"""A person whom a notification no longer names is notified of nothing but the end."""
+"""A user who is no longer in a notification is notified only of the end."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -62,7 +62,7 @@ def change_address(ada: User) -> None:
 
 
 def turn_mail_off(_ada: User) -> None:
-    """People are told by SMS alone."""
+    """Notify people only by SMS."""
     NotificationSetting.objects.update(fields={"smsEnabled": True})
 
 

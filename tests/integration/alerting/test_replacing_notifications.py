@@ -137,7 +137,7 @@ def test_its_waiting_notifications_are_dropped_with_the_reason(
         row.setting_id: (row.status, row.reason) for row in Notification.objects.filter(kind="alert.open")
     }
     assert results == {webhook: ("PENDING", None), email: ("DROPPED", REMOVED), sms: ("PENDING", None)}
-    # What was being sent when it was taken out: nobody knows whether it arrived.
+    # It was being sent when it was removed: nobody knows whether it arrived.
     Notification.objects.filter(setting_id=sms).update(lease_until=clock.now() - timedelta(seconds=1))
     deliver_all()
     assert {channel for channel, _, _ in outside.sent} <= {"WEBHOOK", "SMS"}

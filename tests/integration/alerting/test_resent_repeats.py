@@ -39,7 +39,7 @@ def to_come() -> int:
 
 
 def begin(project: Project, outside: Outside, notification: Mapping[str, Any], outcome: Outcome) -> None:
-    """An open alert, with that outcome of telling the opening."""
+    """An open alert whose first message had this outcome."""
     make_config(project, notifications=[{**notification, "intervalMin": 5}])
     ingest(project, host_report(reachable=False))
     evaluate()

@@ -1,4 +1,4 @@
-"""The story of an alert stays short, whatever happened."""
+"""The timeline of an alert stays short, however much happened."""
 
 from typing import Any
 

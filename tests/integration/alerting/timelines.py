@@ -1,4 +1,4 @@
-"""The story of an alert as it is asked for, and what makes one."""
+"""The timeline of an alert as readers get it, and the entries in it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

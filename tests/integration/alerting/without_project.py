@@ -9,5 +9,5 @@ USER_CREATED: dict[str, Any] = {"eventTypeName": "USER_CREATED_AUDIT"}
 
 
 def projects_of_events() -> list[str | None]:
-    """The projects of what is to be told, or was; None for global configurations."""
+    """The projects of all notifications; None for global configurations."""
     return list(Notification.objects.order_by("id").values_list("group_id", flat=True))

@@ -8,6 +8,6 @@ from tests.factories.accesslist import ProjectFactory
 
 @pytest.fixture
 def other_project(db: None) -> Project:
-    """A project beside `project`."""
+    """Another project than `project`."""
     made: Project = ProjectFactory.create()
     return made

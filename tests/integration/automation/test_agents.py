@@ -9,7 +9,7 @@ from accesslist.models import Project
 from automation.choices import AgentType
 from automation.models import Agent, Host
 from automation.services.agents import agent_delete
-from automation.services.versions import versions_weigh
+from automation.services.versions import version_marks_update
 from events.models import Event, Signal
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
@@ -102,12 +102,12 @@ def test_its_next_report_adds_it_again(project: Project) -> None:
 def test_others_are_not_behind_it_any_more(project: Project) -> None:
     ingest(project, agent="ahead", version="99.0")
     ingest(project, agent="usual")
-    versions_weigh(group_id=project.id, now=START)
+    version_marks_update(group_id=project.id, now=START)
     assert Agent.objects.get(version_behind=True).hostname == "usual"
     Signal.objects.all().delete()
     delete(project, "ahead")
     assert Signal.objects.filter(kind="versions").count() == 1
-    versions_weigh(group_id=project.id, now=START)
+    version_marks_update(group_id=project.id, now=START)
     assert not Agent.objects.filter(version_behind=True).exists()
 
 

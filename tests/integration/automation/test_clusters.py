@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestClusters:
-    """Made by the names agents report, and by nothing else."""
+    """Only the names that agents report create clusters."""
 
     def test_hosts_of_one_name_are_one_cluster_whatever_its_case(
         self, agent: ApiClient, reader: ApiClient, project: Project

@@ -10,7 +10,7 @@ from django.db import transaction
 from accesslist.models import Project
 from automation.choices import HostType
 from automation.models import Agent, Host, ReplicaSet
-from automation.services.versions import versions_weigh
+from automation.services.versions import version_marks_update
 from events.models import Event, Signal
 from opsapi import clock
 from tests.eventually import eventually
@@ -81,6 +81,6 @@ def test_a_host_upgraded_while_versions_are_weighed_is_not_behind(project: Proje
     ingest(project, host_report("c", version="7.0.2"))
     overlap(
         lambda: ingest(project, host_report("a", version="7.0.2")),
-        lambda: versions_weigh(group_id=project.id, now=clock.now()),
+        lambda: version_marks_update(group_id=project.id, now=clock.now()),
     )
     assert list(Host.objects.filter(version_behind=True).values_list("hostname", flat=True)) == ["b"]

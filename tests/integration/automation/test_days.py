@@ -1,4 +1,4 @@
-"""The partitions of days: made ahead, created when a report needs one, dropped without holding anybody up."""
+"""The partitions of days: created ahead or when a report needs them, and dropped without blocking others."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

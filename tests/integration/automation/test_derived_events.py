@@ -8,7 +8,7 @@ from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.models import Agent, Host
 from automation.services.hosts import host_delete
-from automation.services.versions import versions_weigh
+from automation.services.versions import version_marks_update
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -93,7 +93,7 @@ class TestVersions:
     def test_an_agent_with_an_old_version_has_an_event_and_a_signal(self, project: Project) -> None:
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"))
         ingest(project, host_report("c", version="6.0.15"), host_report("d"))
-        versions_weigh(group_id=project.id, now=clock.now())
+        version_marks_update(group_id=project.id, now=clock.now())
         assert list(Host.objects.filter(version_behind=True).values_list("hostname", flat=True)) == ["a"]
         newest = Signal.objects.filter(kind="hosts").latest("id")
         assert [(host["hostname"], host["versionBehind"]) for host in newest.payload["hosts"]] == [
@@ -104,19 +104,19 @@ class TestVersions:
 
     def test_evaluating_again_records_nothing_new(self, project: Project) -> None:
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"))
-        versions_weigh(group_id=project.id, now=clock.now())
+        version_marks_update(group_id=project.id, now=clock.now())
         before = (Event.objects.count(), Signal.objects.count())
-        versions_weigh(group_id=project.id, now=clock.now())
+        version_marks_update(group_id=project.id, now=clock.now())
         assert (Event.objects.count(), Signal.objects.count()) == before
 
     def test_the_one_ahead_may_go(self, project: Project) -> None:
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"))
-        versions_weigh(group_id=project.id, now=clock.now())
+        version_marks_update(group_id=project.id, now=clock.now())
         ahead = Host.objects.get(hostname="b")
         weighed = versions_signals()
         host_delete(group_id=project.id, host_id=ahead.id, actor=SYSTEM, now=clock.now())
         assert versions_signals() == weighed + 1
-        versions_weigh(group_id=project.id, now=clock.now())
+        version_marks_update(group_id=project.id, now=clock.now())
         assert not Host.objects.filter(version_behind=True).exists()
         assert recorded("VERSION_CURRENT") == ["VERSION_CURRENT"]
 
@@ -128,7 +128,7 @@ class TestVersions:
         Signal.objects.all().delete()
         monkeypatch.setattr("automation.services.versions.ROWS_AT_ONCE", 2)
         for behind, left in ((2, 1), (3, 1), (3, 1)):
-            versions_weigh(group_id=project.id, now=clock.now())
+            version_marks_update(group_id=project.id, now=clock.now())
             assert Host.objects.filter(version_behind=True).count() == behind
             assert versions_signals() == left
 
@@ -150,7 +150,7 @@ class TestVersions:
         )
         for agent, version in (("a", "1.0"), ("b", "1.1"), ("a", "1.1")):
             ingest(project, agent=agent, agent_type=agent_type, version=version)
-            versions_weigh(group_id=project.id, now=clock.now())
+            version_marks_update(group_id=project.id, now=clock.now())
         events = Event.objects.filter(event_type__contains="AGENT_VERSION").order_by("id")
         assert [event.event_type for event in events] == expected == names
         assert {event.details["hostname"] for event in events} <= {"a"}
@@ -158,7 +158,7 @@ class TestVersions:
 
     def test_the_version_of_an_agent_with_a_timeout_leaves_no_other_behind(self, project: Project) -> None:
         def weigh() -> set[str]:
-            versions_weigh(group_id=project.id, now=START)
+            version_marks_update(group_id=project.id, now=START)
             return set(Agent.objects.filter(version_behind=True).values_list("hostname", flat=True))
 
         ingest(project, agent="ahead", version="99.0", now=START)
@@ -175,10 +175,10 @@ class TestVersions:
     def test_an_agent_with_a_timeout_has_no_event_about_its_version(self, project: Project) -> None:
         ingest(project, agent="behind", version="1.0", now=START)
         ingest(project, agent="ahead", version="1.1", now=START)
-        versions_weigh(group_id=project.id, now=START)
+        version_marks_update(group_id=project.id, now=START)
         sweep(START + 4 * MINUTE)
         ingest(project, agent="ahead", version="1.0", now=START + 5 * MINUTE)
-        versions_weigh(group_id=project.id, now=START + 5 * MINUTE)
+        version_marks_update(group_id=project.id, now=START + 5 * MINUTE)
         assert Agent.objects.get(version_behind=True).hostname == "behind"
         assert recorded("MONITORING_AGENT_VERSION_CURRENT") == []
 
@@ -189,19 +189,19 @@ class TestVersions:
         ingest(project, agent_type=AgentType.BACKUP, version="2.0")
         ingest(other_project, host_report("a", version="7.0.9"), version="3.0")
         ingest(project, host_report("a", version="7.0.1"))
-        versions_weigh(group_id=project.id, now=clock.now())
+        version_marks_update(group_id=project.id, now=clock.now())
         assert not Event.objects.filter(event_type__contains="BEHIND").exists()
 
     def test_agents_of_another_project_stay_unchanged(self, project: Project, other_project: Project) -> None:
         ingest(other_project, host_report("a", version="7.0.1"), version="1.0")
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"), version="1.0")
         ingest(project, agent="agent2", version="1.1")
-        versions_weigh(group_id=project.id, now=clock.now())
+        version_marks_update(group_id=project.id, now=clock.now())
         for model in (Host, Agent):
             assert [row.group_id for row in model.objects.filter(version_behind=True)] == [project.id]
 
     def test_a_deleted_project_is_not_weighed(self, project: Project) -> None:
         ingest(project, host_report("a", version="7.0.1"), host_report("b", version="7.0.2"))
         Project.objects.filter(id=project.id).update(deleted=clock.now(), org=None)
-        versions_weigh(group_id=project.id, now=clock.now())
+        version_marks_update(group_id=project.id, now=clock.now())
         assert not Host.objects.filter(version_behind=True).exists()

@@ -196,7 +196,7 @@ class TestCost:
         many = self.statements(project, *self.hosts(200, reachable=False), events=200, processes=200)
         assert for_one_host == many
         assert Event.objects.filter(event_type="HOST_DOWN").count() == 200
-        # 200 hosts in sets of three: none has a primary, and that is told with the first report.
+        # 200 hosts in replica sets of three: the first report shows that none has a primary.
         assert Event.objects.filter(event_type="NO_PRIMARY").count() == 67
         assert Event.objects.filter(event_type="HOST_ROLLBACK").count() == 201
 
@@ -273,7 +273,7 @@ class TestCost:
         assert (changed, moved, without_index) == (50, 0, 50)
 
     def updates(self, table: str) -> tuple[int, int, int]:
-        """All updates of the table's rows so far, those that left their page, those that touched no index."""
+        """The updates of a table's rows: all, to another page, and without a change of an index."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_stat_force_next_flush()")
             cursor.execute(

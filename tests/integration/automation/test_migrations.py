@@ -33,7 +33,7 @@ class TestReplicaSets:
     NAME = "0011_fill_replica_sets"
 
     def forget_sets(self) -> None:
-        """Leave rows as they stood before: hosts bear the names, and are in no set."""
+        """Restore the rows as they were before: hosts have the names and belong to no replica set."""
         Host.with_deleted.update(replica_set=None)
         ReplicaSet.objects.all().delete()
 
@@ -72,7 +72,7 @@ class TestReplicaSets:
         assert not ReplicaSet.objects.exists()
 
     def standing(self) -> set[tuple[object, ...]]:
-        """Each member with its set and how that stands."""
+        """Each member with its replica set and the counts of the set."""
         of_set = [f"replica_set__{name}" for name in ("group", "name", "cluster", "shard_name")]
         tally = [f"replica_set__{name}" for name in ("primaries", "healthy", "unhealthy")]
         members = Host.objects.exclude(replica_set=None)

@@ -139,7 +139,7 @@ class MovedFleet:
                     yield host, database, grain, SeriesQuery(grain, NOW - length, NOW + HOUR)
 
     def reports(self) -> dict[Any, Any]:
-        """The newest report of each host, those that signals of an earlier version name, and plots."""
+        """The newest report of each host, the reports that signals of an earlier version name, and plots."""
         named = [(measurement.host_id, measurement.id) for measurement in self.old]
         span = Span(NOW - 2 * HOUR, NOW)
         return {

@@ -131,7 +131,7 @@ def test_a_deleted_member_counts_no_more(project: Project) -> None:
     assert standing() == (0, 2, 0)
     assert recorded() == ["NO_PRIMARY"]
     (event,) = Event.objects.filter(event_type="NO_PRIMARY")
-    # The platform concludes it; who deleted the host is told by another event.
+    # The platform derives it; another event names the key that deleted the host.
     assert "publicKey" not in event.details
 
 

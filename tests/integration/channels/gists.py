@@ -1,7 +1,6 @@
-"""Every channel in front of one receiver, and in a word what the receiver was notified.
+"""Every channel with one receiver, and a word for each message that the receiver gets.
 
-`GISTS` is decisions 6 "told of what" and decisions 7 "which protocol each speaks", written out: a word for
-each kind of message, None for what a channel is not told of.
+`GISTS` lists the word for each channel and kind of message; None if the channel does not get the message.
 """
 
 import json
@@ -71,7 +70,7 @@ _READ: Mapping[str, Callable[[ReceivedRequest], str]] = {
 
 
 class Service:
-    """The outside of one channel: it answers as told, and says in a word each what it was notified."""
+    """The receiver of a channel: answers as the test asks, and names each message in a word."""
 
     def __init__(self, name: str, http: HttpReceiver, mail: MailReceiver) -> None:
         self.name, self._http, self._mail = name, http, mail
@@ -110,13 +109,13 @@ class Service:
         return "the mail server answered 550" if self.name == "EMAIL" else "the receiver answered 400"
 
     def forget(self) -> None:
-        """What it was notified so far does not count."""
+        """Forget all messages."""
         self._http.requests.clear()
         self._mail.offered.clear()
 
     @property
     def received(self) -> list[str]:
-        """A word each for what reached it, taken or refused, in order."""
+        """A word for each message that reached it, accepted or refused, in order."""
         if self.name == "EMAIL":
             return [_label(mail.message["Subject"]) for mail in self._mail.offered]
         return [_READ[self.name](request) for request in self._http.requests]

@@ -1,6 +1,6 @@
-"""Every channel, all that can be told, every end of it: what the receiver saw and what the log says.
+"""Every channel, every kind of message and every outcome: the receiver's requests and the notification log.
 
-From a report to the log, through the pipeline and a real receiver (decisions 6 "told of what", 7).
+From a report to the log, through evaluation, delivery and a real receiver.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,13 +47,13 @@ WITH_DELIVERY_ID = {"EMAIL", "WEBHOOK"}
 
 
 class Case:
-    """A project whose host goes down, told over one channel."""
+    """A project whose host goes down, notified over one channel."""
 
     def __init__(self, project: Project, owner: ApiClient, service: Service) -> None:
         self.project, self.owner, self.service = project, owner, service
 
     def visible_scope(self, kind: str) -> datetime:
-        """Come to where that is to be told, and answer when it is due; what came before was delivered."""
+        """Deliver all earlier messages, go to the time when this message is due, and set the answer."""
         self.service.take()
         config = self._configure("HOST_ROLLBACK" if kind == ONE_SHOT else "HOST_DOWN")
         if kind == ONE_SHOT:

@@ -39,7 +39,7 @@ _STATES = {"acknowledge": "acknowledged", "close": "closed"}
 
 
 class OpsAlerts:
-    """The service: `alerts` are those it knows, alias → state, and `counts` how often each came."""
+    """The service: `alerts` are its alerts, alias → state; `counts` are its requests, by alias."""
 
     def __init__(self, receiver: HttpReceiver) -> None:
         self.alerts: dict[str, str] = {}

@@ -56,7 +56,7 @@ _FOLLOW_UP = {
 
 
 class Pager:
-    """The service: `alerts` are those it knows, key → state."""
+    """The service: `alerts` are its alerts, key → state."""
 
     def __init__(self, receiver: HttpReceiver) -> None:
         self.alerts: dict[str, str] = {}

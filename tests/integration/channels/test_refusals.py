@@ -1,4 +1,4 @@
-"""What becomes of a delivery that a service did not take: the same for all that are told over HTTP."""
+"""The end of a delivery that a service refused: the same for all channels over HTTP."""
 
 from collections.abc import Callable
 

@@ -35,7 +35,7 @@ _FORM = {
 
 
 class Provider:
-    """The provider: `texts` are those it took."""
+    """The provider: `texts` are the accepted messages."""
 
     def __init__(self, receiver: HttpReceiver) -> None:
         self.texts: list[Mapping[str, str]] = []

@@ -35,7 +35,7 @@ _STATES = {"CRITICAL": "triggered", "ACKNOWLEDGEMENT": "acknowledged", "RECOVERY
 
 
 class OnCall:
-    """The service: `incidents` are those it knows, entity → state; `timeline` is all that came."""
+    """The service: `incidents` are its incidents, entity → state; `timeline` has all requests."""
 
     def __init__(self, receiver: HttpReceiver) -> None:
         self.incidents: dict[str, str] = {}

@@ -10,7 +10,7 @@ from django.db import OperationalError, connection
 from psycopg import errors
 from pytest_django import Settings
 
-from opsapi.management.database_command import line_of
+from opsapi.management.database_error import line_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

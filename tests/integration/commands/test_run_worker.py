@@ -1,4 +1,4 @@
-"""When a worker stops: told by a signal, and by nothing else."""
+"""A worker stops on a signal, and for no other reason."""
 
 import os
 import signal

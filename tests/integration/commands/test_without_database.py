@@ -11,7 +11,7 @@ from django.db.utils import DatabaseError
 from pytest_django import Settings
 
 from accesslist.models import User
-from opsapi.management.database_command import line_of
+from opsapi.management.database_error import line_of
 from tests.each import each
 
 COMMANDS = [

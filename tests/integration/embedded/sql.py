@@ -8,7 +8,7 @@ from opsapi.embedded.layout import DATABASE, ROLE, Layout
 
 
 def connect(layout: Layout, *, role: str = ROLE) -> psycopg.Connection[Any]:
-    """An autocommitting connection, the way Django is told to connect."""
+    """An autocommitting connection with Django's parameters."""
     entry = layout.django_database()
     return psycopg.connect(
         host=str(entry["HOST"]), port=str(entry["PORT"]), dbname=DATABASE, user=role, autocommit=True

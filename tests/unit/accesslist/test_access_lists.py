@@ -1,4 +1,4 @@
-"""For whom access lists apply, and who may change those of keys."""
+"""Which callers access lists apply to, and who can change the lists of keys."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which access list refuses a caller, and whom another list would refuse."""
+"""Which access list refuses a caller, and which callers another list would refuse."""
 
 from datetime import UTC, datetime
 

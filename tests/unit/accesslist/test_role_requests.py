@@ -1,4 +1,4 @@
-"""Which roles may be granted, where, and by whom: every role in every scope."""
+"""Which roles a caller can grant, and where: every role in every scope."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -180,7 +180,7 @@ def test_no_roles_are_never_refused() -> None:
             IN_ORG,
             Role.GROUP_AGENT,
             {"groupId": OTHER_GROUP},
-            "is not a project of the organization of the path",
+            "is not a project of the organization in the path",
         ),
         (IN_GROUP, Role.GROUP_AGENT, {}, None),
         (IN_GROUP, Role.GROUP_AGENT, {"groupId": GROUP}, None),

@@ -67,7 +67,7 @@ def test_a_project_holds_half_of_the_slots_at_most() -> None:
 
 
 def test_requests_that_last_no_longer_hold_a_slot() -> None:
-    """A message to a receiver that answers goes out beside any number of receivers that hang."""
+    """A message to a healthy receiver is sent, however many receivers hang."""
     hanging = [running(number, f"p{number}") for number in range(SLOTS)]
     assert choose([candidate(1, "b")], hanging, slots=SLOTS, now=NOW) == []
     old = [replace(request, began=NOW - YOUNG) for request in hanging]

@@ -1,4 +1,4 @@
-"""What was typed into the form of an alert configuration: values, rows, and where a refusal stands."""
+"""The input of the alert configuration form: values, rows, and the field of each refusal."""
 
 from typing import Any
 

@@ -58,7 +58,7 @@ def sent(
     alerts: Sequence[GroupedAlert], receiver: DryRunReceiver = RECEIVER, wait: int = 1
 ) -> list[tuple[MessageKind, int | None]]:
     """The kind of each message of the first alert's incident, and when it was sent, in minutes."""
-    run = IncidentRun(alerts, [receiver], DryRunTopology(Target.HOST, FLEET, wait * MINUTE))
+    run = IncidentRun(alerts, [receiver], DryRunTopology(Target.HOST, wait * MINUTE, FLEET))
     for _ in run.steps(END):
         pass
     first, *_ = run.messages(END)
@@ -90,7 +90,7 @@ def test_an_incident_is_muted_while_all_its_open_alerts_are() -> None:
 
 def test_a_message_that_a_window_holds_back_until_the_end_waits() -> None:
     run = IncidentRun(
-        [down(0, 0, None, muted(0, 90))], [RECEIVER], DryRunTopology(Target.HOST, FLEET, MINUTE)
+        [down(0, 0, None, muted(0, 90))], [RECEIVER], DryRunTopology(Target.HOST, MINUTE, FLEET)
     )
     assert [decides for _, decides in run.steps(END)] == [False, False, True]
     ((waiting,),) = run.messages(END)

@@ -9,13 +9,10 @@ import pytest
 from alerting.rules.dry_run_mutes import DryRunMutes
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator, subject_of
 from alerting.rules.recurrence import Occurrence, Recurrence
-from alerting.rules.transition import ConfigView
 from alerting.rules.windows import WindowRule, active_windows, muting
-from events.types import EventType
 
 NOON = datetime(2099, 1, 1, 12, tzinfo=UTC)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
-CONFIG = ConfigView("1", EventType.HOST_DOWN)
 
 
 def facts(name: str) -> dict[str, object]:
@@ -39,7 +36,7 @@ def some_windows(random: Random) -> list[WindowRule]:
 @pytest.mark.parametrize("seed", range(50))
 def test_it_mutes_as_delivery_does(seed: int) -> None:
     windows, end = some_windows(Random(seed)), NOON + 60 * MINUTE
-    mutes = DryRunMutes(windows, CONFIG, NOON, end)
+    mutes = DryRunMutes(windows, subject_of, NOON, end)
     for name in ("db1", "db2"):
         target = mutes.of_target(facts(name))
         for at in (NOON + minutes * MINUTE for minutes in range(61)):
@@ -73,7 +70,7 @@ def test_each_window_is_expanded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(WindowRule, "occurrences", counted)
     end = NOON + 366 * DAY
-    mutes = DryRunMutes(windows, CONFIG, NOON, end)
+    mutes = DryRunMutes(windows, subject_of, NOON, end)
     for name in ("db1", "db2"):
         muted = mutes.of_target(facts(name)).last(NOON)
         assert muted is not None

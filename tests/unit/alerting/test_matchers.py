@@ -5,14 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alerting.rules.matchers import (
+    CONFIG_FIELDS,
     MAX_REGEX_LENGTH,
     Matcher,
     MatcherField,
     MatcherOperator,
     MatchSubject,
+    can_hold,
     compile_regex,
     fields_for,
     matches,
+    window_fields_for,
 )
 from events.types import Category
 from tests.each import each
@@ -105,7 +108,7 @@ def test_a_type_name_is_compared_without_its_prefix(type_name: str, expected: st
     assert holds("TYPE_NAME", "EQUALS", expected, MatchSubject(type_name=type_name))
 
 
-@each("field", MatcherField)
+@each("field", CONFIG_FIELDS)
 @each(
     ("operator", "value", "expected"),
     [
@@ -119,10 +122,76 @@ def test_a_type_name_is_compared_without_its_prefix(type_name: str, expected: st
         ("REGEX", "^$", True),
     ],
 )
-def test_an_absent_fact_is_the_empty_string(
-    field: MatcherField, operator: str, value: str, expected: bool
-) -> None:
+def test_an_absent_fact_is_the_empty_string(field: str, operator: str, value: str, expected: bool) -> None:
     assert holds(field, operator, value, MatchSubject()) is expected
+
+
+PRODUCTION = ("env=production", "region=eu-west")
+STAGING = ("env=staging", "region=eu-west")
+
+
+@each(
+    ("operator", "value", "of_production", "of_no_labels"),
+    [
+        ("EQUALS", "env=production", True, False),
+        ("EQUALS", "region=eu-west", True, False),
+        ("EQUALS", "env=Production", False, False),
+        ("EQUALS", "env=production, region=eu-west", False, False),
+        ("NOT_EQUALS", "env=production", False, True),
+        ("NOT_EQUALS", "env=staging", True, True),
+        ("CONTAINS", "eu", True, False),
+        ("NOT_CONTAINS", "eu", False, True),
+        ("NOT_CONTAINS", "us", True, True),
+        ("STARTS_WITH", "region=eu", True, False),
+        ("STARTS_WITH", "eu", False, False),
+        ("ENDS_WITH", "=production", True, False),
+        ("REGEX", "^(env|stage)=prod", True, False),
+        ("REGEX", "^$", False, False),
+    ],
+)
+def test_a_label_is_compared_with_each_label_of_a_host(
+    operator: str, value: str, of_production: bool, of_no_labels: bool
+) -> None:
+    assert holds("LABEL", operator, value, MatchSubject(labels=(PRODUCTION,))) is of_production
+    assert holds("LABEL", operator, value, MatchSubject(labels=((),))) is of_no_labels
+
+
+@each(
+    ("labels", "is_production", "is_not_production"),
+    [
+        ((PRODUCTION,), True, False),
+        ((PRODUCTION, STAGING), False, False),
+        ((PRODUCTION, ()), False, False),
+        ((STAGING, ()), False, True),
+        ((), False, False),
+    ],
+    ids=str,
+)
+def test_several_hosts_match_a_label_if_each_of_them_does(
+    labels: tuple[tuple[str, ...], ...], is_production: bool, is_not_production: bool
+) -> None:
+    subject = MatchSubject(labels=labels)
+    assert holds("LABEL", "EQUALS", "env=production", subject) is is_production
+    assert holds("LABEL", "NOT_EQUALS", "env=production", subject) is is_not_production
+
+
+@each(
+    ("operator", "value", "expected"),
+    [
+        ("EQUALS", "env=production", True),
+        ("EQUALS", "url=a=b", True),
+        ("EQUALS", "production", False),
+        ("EQUALS", "env=", False),
+        ("EQUALS", "1env=production", False),
+        ("EQUALS", "group_id=a", False),
+        ("NOT_EQUALS", "production", False),
+        ("CONTAINS", "production", True),
+        ("NOT_CONTAINS", "production", True),
+        ("REGEX", "production", True),
+    ],
+)
+def test_only_a_label_can_equal_a_label(operator: str, value: str, expected: bool) -> None:
+    assert can_hold(Matcher(MatcherField.LABEL, MatcherOperator(operator), value)) is expected
 
 
 @each(("value", "expected"), [("[2001:DB8::1]:27017", True), ("2001:db8::1:27017", False)])
@@ -162,6 +231,7 @@ def test_no_matchers_mean_every_subject() -> None:
 )
 def test_it_knows_the_fields_of_a_category(category: Category, names: str) -> None:
     assert list(fields_for(category)) == names.split()
+    assert list(window_fields_for(category)) == (f"{names} LABEL".split() if names else [])
 
 
 @each(

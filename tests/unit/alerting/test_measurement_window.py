@@ -1,4 +1,4 @@
-"""Which measurements stand around an alert."""
+"""Which measurements are shown around an alert."""
 
 from datetime import UTC, datetime, timedelta
 

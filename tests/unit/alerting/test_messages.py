@@ -1,4 +1,4 @@
-"""What a message says it is about: the same words for an alert and for an event told once."""
+"""The subject of a message: the same words for an alert and for a one-shot event."""
 
 from typing import Any
 

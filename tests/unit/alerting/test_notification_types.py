@@ -20,12 +20,12 @@ def kinds(kept: Callable[[NotificationType], bool] = lambda _: True) -> pytest.M
 
 
 def has_integration(kind: NotificationType) -> bool:
-    """Whether a project's integration can stand in for its credentials."""
+    """Whether the integration of a project can supply the credentials."""
     return kind.integration is not None
 
 
 def integration_of(kind: NotificationType) -> FieldSet:
-    """The integration that can stand in for its credentials."""
+    """The integration that can supply the credentials."""
     assert kind.integration is not None
     return INTEGRATION_TYPES[kind.integration]
 

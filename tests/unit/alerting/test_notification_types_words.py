@@ -1,4 +1,4 @@
-"""Whom a notification tells and when, in words."""
+"""The recipients and the schedule of a notification, in words."""
 
 from typing import Any
 

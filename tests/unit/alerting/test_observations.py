@@ -1,6 +1,10 @@
 """What signals say."""
 
+import json
 from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from alerting.rules.observations import Condition, of_agent, of_event, of_host, of_replica_set
 from alerting.rules.transition import target_key
@@ -138,7 +142,7 @@ def test_a_replica_set_without_members_is_gone_for_everything_about_it() -> None
             {"replicaSetName": "rs0", "clusterName": "c"},
             '["REPLICA_SET","rs0","c",null]',
         ),
-        # Its members may disagree on the shard, or tell it later.
+        # Its members can report different shards, or report the shard later.
         (
             Target.REPLICA_SET,
             {"replicaSetName": "rs0", "clusterName": "c", "shardName": "s0"},
@@ -154,6 +158,12 @@ def test_a_target_follows_from_its_own_facts_only(
     target: Target, facts: dict[str, Any], expected: str
 ) -> None:
     assert target_key(target, facts) == expected
+
+
+@given(name=st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+def test_a_target_key_is_the_json_that_stored_alerts_have(name: str) -> None:
+    stored = json.dumps(["CLUSTER", name, None], separators=(",", ":"), ensure_ascii=False)
+    assert target_key(Target.CLUSTER, {"clusterName": name}) == stored
 
 
 def test_names_with_separators_are_different_targets() -> None:

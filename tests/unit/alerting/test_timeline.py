@@ -1,4 +1,4 @@
-"""The parts of an alert's story."""
+"""The entries of an alert's timeline."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,22 +1,25 @@
 """Which alerts are one outage, what its root is, and which changes matter."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from alerting.rules.topology import (
     FIRST,
-    HEALED,
+    RECOVERED,
     FleetUnit,
     FleetUnits,
-    IncidentChange,
     OpenIncident,
     Opening,
     Picture,
     UnitKind,
-    change_that_matters,
+    change_matters,
     covered_unit,
+    deciding_labels,
+    deciding_units,
     grouped,
     kept_units,
     picture,
@@ -71,6 +74,42 @@ def test_a_shard_and_its_cluster_are_related() -> None:
 def test_an_agent_relates_what_opens_together(waits: int, joined: str | None) -> None:
     late = opening(2, START + waits * WAIT)
     assert grouped([late], [incident(opening(1))], wait=WAIT)[0][0] == joined
+
+
+def labelled(number: int, labels: Mapping[str, str], at: datetime = START) -> Opening:
+    """An alert on a host with labels; each host has an agent of its own."""
+    units = units_of({"hostname": f"db{number}", "port": 27017}, f"MONITORING mon{number}", labels)
+    return Opening(f"alert{number}", units, at)
+
+
+EU, ENV = FleetUnit(UnitKind.LABEL, "region=eu"), FleetUnit(UnitKind.LABEL, "env=production")
+
+
+@each("waits, joined", [(1, "incident"), (2, None)], ids=["within the wait", "after it"])
+def test_a_label_relates_what_opens_together(waits: int, joined: str | None) -> None:
+    eu = {"region": "eu"}
+    first, late = labelled(1, eu), labelled(2, eu, START + waits * WAIT)
+    assert grouped([late], [incident(first)], wait=WAIT, labels={EU})[0][0] == joined
+    assert grouped([late], [incident(first)], wait=WAIT)[0][0] is None
+
+
+def test_only_labels_that_relate_something_are_compared() -> None:
+    alike = {"env": "production", "region": "eu"}
+    first, second, other = labelled(1, alike), labelled(2, alike), labelled(3, {"env": "production"})
+    assert deciding_labels([first], [], wait=WAIT) == []
+    assert deciding_labels([first, second, other], [], wait=WAIT) == [ENV, EU]
+    assert deciding_labels([other], [incident(first)], wait=WAIT) == [ENV]
+    late = labelled(4, alike, START + 2 * WAIT)
+    assert deciding_labels([late], [incident(first)], wait=WAIT) == []
+    same_host = Opening("alert5", first.units, START)
+    assert deciding_labels([first, same_host], [], wait=WAIT) == []
+
+
+def test_few_labels_are_compared_the_most_frequent_first() -> None:
+    many = {**{f"label{number:02}": "a" for number in range(16)}, "region": "eu"}
+    openings = [labelled(1, many), labelled(2, many), labelled(3, {"region": "eu"})]
+    found = deciding_labels(openings, [], wait=WAIT)
+    assert (len(found), found[0]) == (16, EU)
 
 
 def test_an_alert_joins_the_oldest_of_several_incidents() -> None:
@@ -141,6 +180,16 @@ def test_the_root_is_the_largest_thing_that_is_wholly_down(numbers: tuple[int, .
     assert root(*numbers) == found
 
 
+def test_a_label_is_a_root_that_comes_after_an_agent_with_the_same_hosts() -> None:
+    labels = [labelled(number, {"region": "eu"}).units for number in (1, 2)]
+    one_agent = [host(number) | {EU} for number in (1, 2)]
+    shown = [
+        picture(covered(1, 2), FleetUnits.of(fleet), said=None, first_is_open=True).root
+        for fleet in (labels, one_agent, [*labels, labelled(3, {"region": "eu"}).units])
+    ]
+    assert shown == [EU.key, f"AGENT:{AGENT}", FIRST]
+
+
 def test_an_alert_about_a_replica_set_covers_its_hosts() -> None:
     about = covered_unit(Target.REPLICA_SET, units_of({"replicaSetName": "s0", "clusterName": "c"}))
     assert picture([about], FLEET, said=None, first_is_open=True).root == "REPLICA_SET:s0\x1fc"
@@ -149,31 +198,65 @@ def test_an_alert_about_a_replica_set_covers_its_hosts() -> None:
 def test_a_root_stays_until_all_its_hosts_have_recovered() -> None:
     said = Picture(3, "REPLICA_SET:s0\x1fc")
     assert root(3, 4, said=said) == said.root
-    assert root(4, said=said) == HEALED
-    assert root(4, 5, 6, said=said) == HEALED
-    assert root(4, 5, 6, said=Picture(6, HEALED)) == HEALED
-    assert root(4, 5, 6, said=Picture(1, HEALED)) == "REPLICA_SET:s1\x1fc"
+    assert root(4, said=said) == RECOVERED
+    assert root(4, 5, 6, said=said) == RECOVERED
+    assert root(4, 5, 6, said=Picture(6, RECOVERED)) == RECOVERED
+    assert root(4, 5, 6, said=Picture(1, RECOVERED)) == "REPLICA_SET:s1\x1fc"
     assert root(1, 2, 3, 4, 5, 6, said=said) == "CLUSTER:c"
 
 
 def test_a_first_alert_that_ended_is_the_root_no_more() -> None:
     said = Picture(2, FIRST)
-    assert root(2, said=said, first_is_open=False) == HEALED
-    assert root(2, 4, said=Picture(1, HEALED), first_is_open=False) == HEALED
+    assert root(2, said=said, first_is_open=False) == RECOVERED
+    assert root(2, 4, said=Picture(1, RECOVERED), first_is_open=False) == RECOVERED
+
+
+PLACES = st.fixed_dictionaries(
+    {"hostname": st.sampled_from(["db0", "db1", "db2", "db3"]), "port": st.integers(1, 3)},
+    optional={
+        "replicaSetName": st.sampled_from(["rs0", "rs1"]),
+        "clusterName": st.sampled_from(["c0", "c1"]),
+        "shardName": st.sampled_from(["s0", "s1"]),
+        "region": st.sampled_from(["eu", "us"]),
+    },
+)
+
+
+@given(st.lists(PLACES, min_size=1, max_size=12), st.data())
+def test_a_few_hosts_of_each_unit_decide_the_picture(
+    drawn: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    fleet = [units_of(facts, AGENT, {"region": facts.get("region", "none")}) for facts in drawn]
+    whole = FleetUnits.of(fleet)
+    units = sorted(whole.hosts, key=lambda unit: unit.key)
+    about = data.draw(st.lists(st.sampled_from(units)))
+    root = data.draw(st.sampled_from([FIRST, RECOVERED, *(unit.key for unit in units)]))
+    said = Picture(data.draw(st.integers(1, 9)), root)
+    affected = {number for unit in about for number in whole.hosts[unit]}
+    roots = [FleetUnit.of_key(root)] if root not in {FIRST, RECOVERED} else []
+    enough = deciding_units([fleet[number] for number in affected], roots)
+    read = affected | {
+        number for unit, most in enough.items() for number in sorted(whole.hosts[unit], reverse=True)[:most]
+    }
+    part = FleetUnits.of([fleet[number] for number in sorted(read)])
+    for before in (None, said):
+        assert picture(about, part, said=before, first_is_open=True) == picture(
+            about, whole, said=before, first_is_open=True
+        )
 
 
 CHANGES = {
-    "a root is recognized": (Picture(3, "CLUSTER:c"), IncidentChange.ROOT_RECOGNIZED),
-    "members doubled": (Picture(4, FIRST), IncidentChange.MEMBERS_DOUBLED),
-    "fewer than doubled": (Picture(3, FIRST), None),
-    "the root healed": (Picture(1, HEALED), IncidentChange.ROOT_HEALED),
-    "some recovered": (Picture(1, FIRST), None),
+    "a root is recognized": (Picture(3, "CLUSTER:c"), True),
+    "members doubled": (Picture(4, FIRST), True),
+    "fewer than doubled": (Picture(3, FIRST), False),
+    "the root recovered": (Picture(1, RECOVERED), True),
+    "some recovered": (Picture(1, FIRST), False),
 }
 
 
-@each("now, change", CHANGES.values(), ids=CHANGES)
-def test_changes_that_matter(now: Picture, change: IncidentChange | None) -> None:
-    assert change_that_matters(Picture(2, FIRST), now) == change
+@each("now, is_said", CHANGES.values(), ids=CHANGES)
+def test_changes_that_matter(now: Picture, is_said: bool) -> None:
+    assert change_matters(Picture(2, FIRST), now) == is_said
 
 
 @given(st.lists(st.sets(st.integers(1, 7), min_size=1), min_size=1))
@@ -182,11 +265,11 @@ def test_changes_that_matter_are_few_however_often_hosts_change(steps: list[set[
     said = picture(covered(*sorted(steps[0])), FLEET, said=None, first_is_open=1 in steps[0])
     for numbers in steps[1:]:
         now = picture(covered(*sorted(numbers)), FLEET, said=said, first_is_open=1 in numbers)
-        if change_that_matters(said, now) is None:
+        if change_matters(said, now):
+            said = now
+        else:
             assert now.root == said.root
             assert now.members < 2 * said.members
-        else:
-            said = now
     assert picture(covered(*sorted(steps[-1])), FLEET, said=said, first_is_open=True).members == len(
         steps[-1]
     )
@@ -194,14 +277,28 @@ def test_changes_that_matter_are_few_however_often_hosts_change(steps: list[set[
 
 def test_an_incident_keeps_its_largest_units() -> None:
     many = [f"HOST:db{number}:1" for number in range(3_000)]
-    kept = kept_units([*many, "CLUSTER:c"])
+    kept = kept_units([*many, "CLUSTER:c"], [])
     assert (len(kept), kept[0]) == (2_000, "CLUSTER:c")
+
+
+def test_an_incident_keeps_its_earliest_and_most_frequent_labels() -> None:
+    first = [labelled(number, {"region": "eu", "asset": str(number)}) for number in range(50)]
+    kept = kept_units([], first)
+    assert kept[0] == "LABEL:region=eu"
+    for start in range(50, 1_000, 50):
+        kept = kept_units(
+            kept, [labelled(number, {"asset": str(number)}) for number in range(start, start + 50)]
+        )
+    labels = [key for key in kept if key.startswith("LABEL:")]
+    assert (len(labels), labels[0]) == (100, "LABEL:region=eu")
+    assert f"AGENT:{AGENT}" in kept
 
 
 WORDS = {
     "a replica set": ("REPLICA_SET:rs 0", "replica set rs 0"),
     "of a cluster": ("SHARD:s0\x1fc", "shard s0 of cluster c"),
     "an agent": ("AGENT:MONITORING mon1", "hosts of agent MONITORING mon1"),
+    "a label": ("LABEL:region=eu", "hosts with region=eu"),
     "the first alert": (FIRST, None),
 }
 

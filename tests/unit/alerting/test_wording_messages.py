@@ -55,7 +55,7 @@ def headline(
         (1650, CONNECTIONS, "1,650 > 900"),
         (82.5, MetricThreshold(Metric.CONNECTIONS_PERCENT, _ABOVE, 80, Unit.PERCENT), "82.5 % > 80 %"),
         (90, MetricThreshold(Metric.OPLOG_MASTER_TIME, _ABOVE, 1, Unit.MINUTES), "1.5 min > 1 min"),
-        # What reads the same is written in as many places as tell it apart.
+        # Values that would look equal get as many places as distinguish them.
         (900.0004, CONNECTIONS, "900.0004 > 900"),
         (2**30 + 1024, GIGABYTE, "1.00000095367432 GB > 1 GB"),
     ],

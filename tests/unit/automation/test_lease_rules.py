@@ -33,7 +33,7 @@ def hosts(count: int) -> list[Key]:
 
 @dataclass
 class LeasedProject:
-    """Leases as the platform keeps them, and watchers that ask when they are told to."""
+    """The leases of a project, and watchers that ask for them when the test says so."""
 
     now: datetime = BEGIN
     interval: timedelta = INTERVAL
@@ -86,7 +86,7 @@ class LeasedProject:
         return Counter(self.holders().values())
 
     def check(self) -> None:
-        """What each was told last, as long as it holds, is its own."""
+        """A host of an unexpired answer belongs to exactly one watcher."""
         holders = self.holders()
         leased_hosts = Counter(
             key for shares in self.answers.values() for key, until in shares.held.items() if until > self.now

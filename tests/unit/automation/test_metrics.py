@@ -4,7 +4,7 @@ from automation.metrics import Engine, Metric, MetricKind, MetricSubject, allowe
 from automation.units import Unit
 from tests.each import each
 
-# The metrics of the first version, whose units were told by patterns of their names: they must not change.
+# The metrics of the first version, whose units followed from patterns of their names: they must not change.
 FIRST = {
     Unit.BYTES: """
         CACHE_BYTES_READ_INTO CACHE_BYTES_WRITTEN_FROM CACHE_DIRTY_BYTES CACHE_USED_BYTES

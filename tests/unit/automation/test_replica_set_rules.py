@@ -1,4 +1,4 @@
-"""How a replica set stands by its members."""
+"""The state of a replica set, from its members."""
 
 from automation.choices import HostType
 from automation.rules.hosts import Members, MemberTally, primary_event, tally

@@ -1,7 +1,7 @@
 """What is read of processes."""
 
-from tests.benchmarks.cpu import ticks
 from tests.benchmarks.memory import field, kind_of
+from tests.benchmarks.process_times import ticks
 from tests.each import each
 
 STAT = "17 (a (b) c) S 1 17 17 0 -1 4194560 1 2 3 4 120 30 5 6 20 0 1 0 99 1000 200"

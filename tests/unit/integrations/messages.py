@@ -29,7 +29,7 @@ _MESSAGE = Message(
 
 
 def make_message(**changes: Any) -> Message:
-    """A message that a host is down, with those changes."""
+    """A message that a host is down, with these changes."""
     return replace(_MESSAGE, **changes)
 
 

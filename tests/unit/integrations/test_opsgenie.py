@@ -17,7 +17,7 @@ ALIAS = make_message().thread_key
 
 
 def request_of(**changes: Any) -> ServiceRequest:
-    """The request of a message with those changes."""
+    """The request of a message with these changes."""
     return build_request({"apiKey": KEY}, make_message(**changes), base_url=BASE)
 
 

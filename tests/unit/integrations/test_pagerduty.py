@@ -13,7 +13,7 @@ BASE = "https://events.example"
 
 
 def event_of(**changes: Any) -> dict[str, Any]:
-    """The event of a message with those changes."""
+    """The event of a message with these changes."""
     return dict(build_request({"serviceKey": KEY}, make_message(**changes), base_url=BASE).document)
 
 

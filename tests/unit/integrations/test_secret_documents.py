@@ -3,7 +3,7 @@
 import pytest
 
 from integrations.redaction import Secrets
-from integrations.serializers import MOVED, UNKNOWN, UNREADABLE, IntegrationDocument
+from integrations.serializers import UNKNOWN, UNREADABLE, IntegrationDocument
 from opsapi.api.errors import ApiError
 from tests.each import each
 
@@ -27,7 +27,7 @@ def test_the_redacted_form_is_for_what_is_stored() -> None:
         ({}, URL, "******", UNKNOWN),
         ({"url": URL}, URL, "******", UNKNOWN),
         (STORED, URL, "******x", UNKNOWN),
-        (STORED, f"{URL}/other", "******", MOVED),
+        (STORED, f"{URL}/other", "******", "must be sent again, because url was changed"),
         (STORED, f"{URL}/other", "******x", UNKNOWN),
         ({"url": URL, "secret": None}, URL, "******", UNREADABLE),
         ({"url": URL, "secret": None}, f"{URL}/other", "******x", UNREADABLE),

@@ -25,7 +25,7 @@ def provider(settings: Any) -> None:
 
 
 def form_of(number: str = NUMBER, **changes: Any) -> dict[str, str]:
-    """The form of a message with those changes."""
+    """The form of a message with these changes."""
     _, body, _ = build_request({"mobileNumber": number}, make_message(**changes))
     return {name: value for name, [value] in parse_qs(body.decode(), strict_parsing=True).items()}
 

@@ -17,7 +17,7 @@ CONFIG = {"apiKey": "01234567-89ab", "routingKey": "databases"}
 
 
 def request_of(**changes: Any) -> ServiceRequest:
-    """The request of a message with those changes."""
+    """The request of a message with these changes."""
     return build_request(CONFIG, make_message(**changes), base_url=BASE)
 
 

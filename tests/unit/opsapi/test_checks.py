@@ -3,9 +3,27 @@
 from pathlib import Path
 
 import pytest
+from django.core.checks import registry
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 from pytest_django import Settings
 
-from opsapi.apps import packages_are_its_own, the_proxy_in_front_is_trusted
+from opsapi.apps import INSTALLATION, packages_are_its_own, the_proxy_in_front_is_trusted
+
+
+def test_every_check_of_ours_runs_with_the_checks_of_an_installation() -> None:
+    ours = ("opsapi.apps", "accesslist.", "alerting.", "automation.", "events.", "integrations.")
+    checks = [check for check in registry.registry.get_checks() if check.__module__.startswith(ours)]
+    assert checks
+    assert [check for check in checks if INSTALLATION not in check.tags] == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("command", ["prepare", "run_worker", "create_key"])
+def test_a_command_refuses_settings_that_make_no_sense_together(settings: Settings, command: str) -> None:
+    settings.OPSAPI_SMS_ACCOUNT = "set"
+    with pytest.raises(SystemCheckError, match="OPSAPI_SMS_TOKEN"):
+        call_command(command, skip_checks=False)
 
 
 def test_another_distribution_with_a_package_of_the_same_name_is_refused(

@@ -1,4 +1,4 @@
-"""How settings are read: what is taken, what is refused, and that it is written down."""
+"""How settings are read: accepted values, refused values, and the list of settings."""
 
 from ipaddress import ip_network
 from pathlib import Path
@@ -178,7 +178,7 @@ def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.delenv("OPSAPI_TRIAL_TWO", raising=False)
     environment.lines_of(tmp_path / ".env")
     assert (read("text"), environment.text("OPSAPI_TRIAL_TWO")) == ("environment", "file")
-    monkeypatch.setenv("OPSAPI_TRIAL_TWO", "")  # what the file set is taken back with this
+    monkeypatch.setenv("OPSAPI_TRIAL_TWO", "")  # so that the end of the test removes the value
 
 
 def test_the_settings_of_this_process_were_written_down() -> None:

@@ -15,7 +15,7 @@ class Fake:
         self.fails = False
 
     def start(self) -> None:
-        """Counted; refused when told to fail."""
+        """Count the start; fail if `fails` is set."""
         self.starts += 1
         if self.fails:
             raise OSError(12, "Cannot allocate memory")

@@ -1,4 +1,4 @@
-"""Which errors an action can answer with, as its declaration tells."""
+"""The errors that an action can answer, from its declaration."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Files of the pages, once an upgrade has taken one away below the running process."""
+"""Files of the pages after an upgrade has deleted a file below the running process."""
 
 import json
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""A platform and a MongoDB server that answer as they are told, on this machine."""
+"""A local platform and MongoDB server that answer as the test asks."""
 
 import http.server
 import json
@@ -28,7 +28,7 @@ _OP_MSG, _OP_REPLY, _OP_QUERY = 2013, 1, 2004
 
 @contextmanager
 def mongod(refused: Mapping[str, int] | None = None, **hello: Any) -> Iterator[int]:
-    """A server that takes every command but those `refused` with a code, and its port."""
+    """A server that accepts every command except `refused`, which it refuses with a code; yields its port."""
     codes = refused or {}
 
     def answer(command: Command) -> Mapping[str, Any]:

@@ -24,12 +24,12 @@ class LeaseClock:
     now = 1000.0
 
     def __call__(self) -> float:
-        """Those."""
+        """The current time."""
         return self.now
 
 
 def leases(directory: Path, url: str = NOBODY, **options: Any) -> Leases:
-    """Those of an agent that keeps them there."""
+    """The leases of an agent with this directory."""
     client = Client(url=url, group_id="0" * 24, public_key="ABCDEFGH", private_key="x")
     return Leases(client, directory, hostname="agent1", version="1.0", interval=60, **options)
 

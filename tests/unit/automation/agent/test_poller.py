@@ -151,7 +151,7 @@ class Broken(FakeEngine):
         return super().learn(target, answer)
 
     def readings(self) -> Sequence[HostReading]:
-        """Fails when it is told to."""
+        """Fails if the test asks for it."""
         if self.is_broken:
             raise ValueError("cannot convert float NaN to integer")
         return super().readings()

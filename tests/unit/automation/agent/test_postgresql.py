@@ -1,4 +1,4 @@
-"""PostgreSQL in the agent, without a server: connection URIs, sets and their names, and what is told."""
+"""PostgreSQL in the agent, without a server: connection URIs, replica sets with their names, and reports."""
 
 import logging
 import sys

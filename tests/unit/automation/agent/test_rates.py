@@ -1,4 +1,4 @@
-"""Values of metrics, made of two sets of numbers."""
+"""Values of metrics, computed from two samples."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The sender at a platform that answers as it is told; in order, once, and held up by nothing for ever."""
+"""The sender: reports arrive in order and once, and no answer of the platform stops it for good."""
 
 import json
 import re
@@ -85,7 +85,7 @@ def platform() -> Iterator[FakePlatform]:
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Iterator[Spool]:
-    """An empty one, whose clock stands still."""
+    """An empty spool, whose clock does not move."""
     made = Spool(tmp_path / "spool", lambda: 1_795_000_000.0)
     yield made
     made.close()

@@ -15,7 +15,7 @@ NOW = 1_795_000_000.0
 
 
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = NOW

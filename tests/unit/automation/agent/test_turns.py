@@ -1,4 +1,4 @@
-"""Turns of databases: every ten minutes, in a round as many as time allows, and nothing is told twice."""
+"""Turns of databases: every ten minutes, in a round as many as time allows, each sample once."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ class ServerOfDatabases:
 
 
 def measured(turns: DatabaseTurns, server: ServerOfDatabases, seconds: float = 5.0) -> list[str] | None:
-    """The databases that were measured in a round; None when there is nothing to tell."""
+    """The databases that were measured in a round; None if there is nothing to report."""
     turns.take(server.clock, seconds, server.list, server.measure)
     found = turns.take_samples()
     return None if found is None else [name for name, samples in found.items() if samples]

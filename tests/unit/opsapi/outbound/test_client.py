@@ -19,7 +19,7 @@ SECRET_PATH = "/services/very-secret-token?key=another-secret"
 
 @pytest.fixture
 def unread_port() -> Iterator[int]:
-    """A port where connections are taken and nothing is ever read."""
+    """A port that accepts connections and never reads from them."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield int(server.getsockname()[1])
 

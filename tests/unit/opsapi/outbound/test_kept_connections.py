@@ -71,7 +71,7 @@ def test_an_answer_in_chunks_leaves_its_connection_to_the_next(receiver: HttpRec
 def test_no_owner_uses_the_connection_of_another(receiver: HttpReceiver) -> None:
     for owner in ("a", "b", None, "a", "b", None):
         send(receiver, owner)
-    assert len(receiver.clients) == 4  # those without an owner keep none
+    assert len(receiver.clients) == 4  # requests without an owner keep no connection
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_no_two_threads_use_a_connection_at_the_same_time(receiver: HttpReceiver
 
 
 class Time:
-    """A clock that stands until it is moved."""
+    """A clock that the test moves."""
 
     now = 100.0
 

@@ -1,0 +1,180 @@
+"""The units that alerts concern, and the part of a fleet that decides what the message of an incident shows.
+
+The statements use indexes. What they read grows with the number of open alerts, not with the number of hosts.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from django.db import connection
+
+from alerting.models import Alert
+from alerting.rules.topology import (
+    LARGEST_SHARE,
+    FleetUnit,
+    FleetUnits,
+    UnitKind,
+    agent_name,
+    deciding_units,
+    name_parts,
+    units_of,
+)
+from automation.models import Host
+from opsapi.fields import Among
+
+# How the hosts of a unit are found. `first` and `second` are the parts of its name, `host` is its hosts.
+_HOSTS_OF: Mapping[UnitKind, tuple[str, str]] = {
+    UnitKind.HOST: ("", "lower(host.hostname) = unit.first AND host.port = unit.second::integer"),
+    UnitKind.MACHINE: ("", "lower(host.hostname) = unit.first"),
+    UnitKind.REPLICA_SET: (
+        "JOIN automation_replicaset AS sets ON sets.group_id = %(group)s AND sets.name = unit.first "
+        "LEFT JOIN automation_cluster AS cluster ON cluster.id = sets.cluster_id",
+        "host.replica_set_id = sets.id AND coalesce(lower(cluster.name), '') = unit.second",
+    ),
+    UnitKind.SHARD: (
+        "JOIN automation_cluster AS cluster"
+        " ON cluster.group_id = %(group)s AND lower(cluster.name) = unit.second",
+        "host.cluster_id = cluster.id AND host.shard_name = unit.first",
+    ),
+    UnitKind.CLUSTER: (
+        "JOIN automation_cluster AS cluster"
+        " ON cluster.group_id = %(group)s AND lower(cluster.name) = unit.first",
+        "host.cluster_id = cluster.id",
+    ),
+    UnitKind.AGENT: (
+        "JOIN automation_agent AS agent ON agent.group_id = %(group)s AND agent.agent_type = unit.first"
+        " AND lower(agent.hostname) = unit.second",
+        "host.reported_by_id = agent.id",
+    ),
+    UnitKind.LABEL: ("", "host.labels @> jsonb_build_object(unit.first, unit.second)"),
+}
+_FOUND = """
+SELECT found.id
+  FROM unnest(%(kinds)s::text[], %(first)s::text[], %(second)s::text[], %(most)s::integer[])
+       AS unit (kind, first, second, most) {joins}
+ CROSS JOIN LATERAL (
+       SELECT host.id FROM automation_host AS host
+        WHERE host.group_id = %(group)s AND host.deleted IS NULL AND host.last_report IS NOT NULL
+          AND {condition}
+        LIMIT unit.most
+       ) AS found
+ WHERE unit.kind = '{kind}'
+"""
+# With the LIMIT, PostgreSQL looks up each host by its id. It expects more hosts than there are.
+_FACTS = """
+SELECT found.id, facts.*
+  FROM ({found}) AS found
+ CROSS JOIN LATERAL (
+       SELECT host.hostname, host.port, host.replica_set_name, host.cluster_name, host.shard_name,
+              host.labels, agent.agent_type, agent.hostname
+         FROM automation_host AS host LEFT JOIN automation_agent AS agent ON agent.id = host.reported_by_id
+        WHERE host.id = found.id
+        LIMIT 1
+       ) AS facts
+"""
+_OF_A_PART = """
+SELECT label.name, label.value
+  FROM (SELECT floor(host_count * %(share)s) FROM accesslist_project WHERE id = %(group)s) AS largest (part),
+       unnest(%(names)s::text[], %(values)s::text[]) AS label (name, value)
+ WHERE largest.part >= (
+       SELECT count(*) FROM (
+              SELECT FROM automation_host AS host
+               WHERE host.group_id = %(group)s AND host.deleted IS NULL
+                 AND host.labels @> jsonb_build_object(label.name, label.value)
+               LIMIT largest.part + 1
+              ) AS labelled
+       )
+"""
+_FACT_NAMES = ("hostname", "port", "replicaSetName", "clusterName", "shardName")
+
+
+def alert_units(alerts: Collection[Alert]) -> dict[str, frozenset[FleetUnit]]:
+    """The units that alerts concern, by alert id; one query, however many alerts."""
+    host_ids = {alert.facts["hostId"] for alert in alerts if alert.facts.get("hostId")}
+    columns = ("id", "labels", "reported_by__agent_type", "reported_by__hostname")
+    hosts = Host.objects.filter(Among("id", host_ids)).values_list(*columns) if host_ids else ()
+    known = {
+        host_id: (agent_name(kind, agent) if kind else None, labels or {})
+        for host_id, labels, kind, agent in hosts
+    }
+    nothing: tuple[None, dict[str, str]] = None, {}
+    return {
+        alert.id: named_units(alert, *known.get(alert.facts.get("hostId") or "", nothing)) for alert in alerts
+    }
+
+
+def named_units(
+    alert: Alert, agent: str | None = None, labels: Mapping[str, str] = MappingProxyType({})
+) -> frozenset[FleetUnit]:
+    """The units that an alert names, and the units of its host's agent and labels."""
+    facts = alert.facts
+    if facts.get("sourceTypeName") and facts.get("hostname"):
+        agent = agent_name(facts["sourceTypeName"], facts["hostname"])
+    return units_of(facts, agent, labels)
+
+
+def labels_of_a_part(group_id: str, labels: Collection[FleetUnit]) -> frozenset[FleetUnit]:
+    """The labels that at most a part of the project's hosts have: `LARGEST_SHARE`."""
+    if not labels:
+        return frozenset()
+    parts = {name_parts(label): label for label in labels}
+    parameters: dict[str, Any] = {
+        "group": group_id,
+        "names": [name for name, _ in parts],
+        "values": [value for _, value in parts],
+        "share": LARGEST_SHARE,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_OF_A_PART, parameters)
+        return frozenset(parts[part] for part in cursor.fetchall())
+
+
+def fleet_around(
+    group_id: str, covered: Collection[FleetUnit], roots: Collection[FleetUnit] = ()
+) -> FleetUnits:
+    """The fleet of a project, as far as it decides what the picture of alerts on `covered` units shows.
+
+    `roots` are the roots of earlier messages.
+    """
+    affected = _hosts_of(group_id, dict.fromkeys(covered))
+    deciding = deciding_units(affected.values(), roots)
+    hosts = _hosts_of(group_id, deciding) | affected
+    # Of the other labels it is not known which hosts have them.
+    return FleetUnits.of(
+        {unit for unit in units if unit.kind is not UnitKind.LABEL or unit in deciding}
+        for units in hosts.values()
+    )
+
+
+def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str, frozenset[FleetUnit]]:
+    """The hosts of units, of each at most so many; None for all."""
+    if not units:
+        return {}
+    kinds = sorted({unit.kind for unit in units})
+    parts = [name_parts(unit) for unit in units]
+    found = " UNION ".join(
+        _FOUND.format(kind=kind.value, joins=_HOSTS_OF[kind][0], condition=_HOSTS_OF[kind][1])
+        for kind in kinds
+    )
+    parameters: dict[str, Any] = {
+        "group": group_id,
+        "kinds": [unit.kind.value for unit in units],
+        "first": [first for first, _ in parts],
+        "second": [second for _, second in parts],
+        "most": list(units.values()),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_FACTS.format(found=found), parameters)
+        rows = cursor.fetchall()
+    return {host_id: _units_of_row(facts) for host_id, *facts in rows}
+
+
+def _units_of_row(row: Sequence[Any]) -> frozenset[FleetUnit]:
+    *facts, labels, agent_type, agent = row
+    return units_of(
+        dict(zip(_FACT_NAMES, facts, strict=True)),
+        agent_name(agent_type, agent) if agent_type else None,
+        json.loads(labels) if labels else {},
+    )

@@ -1,0 +1,83 @@
+"""The subjects that the matchers of maintenance windows compare."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from alerting.rules.matchers import MatcherField, MatchSubject, subject_of
+from alerting.rules.windows import WindowRule
+from automation.labels import LabelSets
+from automation.models import Host
+from automation.selectors.labels import HostColumn, labels_of_hosts, replica_set_ids
+from opsapi.fields import Among
+
+
+class TargetFacts(NamedTuple):
+    """The facts of an alert or an event, by their wire names, and its project."""
+
+    group_id: str
+    facts: Mapping[str, Any]
+
+
+class Subjects:
+    """The subjects of alerts or events for the matchers of these windows.
+
+    The types and labels of hosts are read, as they are now, only if a matcher asks for them.
+    """
+
+    def __init__(self, windows: Iterable[WindowRule], targets: Iterable[TargetFacts]) -> None:
+        fields = {matcher.field for window in windows for matcher in window.matchers}
+        read = list(targets) if fields & {MatcherField.TYPE_NAME, MatcherField.LABEL} else []
+        self._types: Mapping[str, str] = {}
+        self._sets: Mapping[tuple[str, str, str | None], str] = {}
+        self._labels: Mapping[tuple[HostColumn, str], LabelSets] = {}
+        if MatcherField.TYPE_NAME in fields:
+            ids = {target.facts["hostId"] for target in read if "hostId" in target.facts}
+            self._types = dict(Host.objects.filter(Among("id", ids)).values_list("id", "type_name"))
+        if MatcherField.LABEL in fields:
+            self._sets = _replica_sets(read)
+            self._labels = self._read_labels(read)
+
+    def of(self, target: TargetFacts) -> MatchSubject:
+        """Return the subject of one of the alerts or events."""
+        labels = self._labels.get(self._hosts_of(target), ()) if self._labels else ()
+        return subject_of(
+            target.facts, type_name=self._types.get(target.facts.get("hostId", "")), labels=labels
+        )
+
+    def _hosts_of(self, target: TargetFacts) -> tuple[HostColumn, str]:
+        """The host of the target, or the hosts of its replica set or cluster: their column and its value."""
+        group_id, facts = target
+        if "hostname" in facts:
+            return "id", facts.get("hostId", "")
+        if "replicaSetName" in facts:
+            key = group_id, facts["replicaSetName"], facts.get("clusterId")
+            return "replica_set_id", self._sets.get(key, "")
+        return "cluster_id", facts.get("clusterId", "")
+
+    def _read_labels(self, targets: Iterable[TargetFacts]) -> dict[tuple[HostColumn, str], LabelSets]:
+        ids: dict[HostColumn, set[str]] = {}
+        for column, value in map(self._hosts_of, targets):
+            if value:
+                ids.setdefault(column, set()).add(value)
+        return {
+            (column, value): labels
+            for column, values in ids.items()
+            for value, labels in labels_of_hosts(column, values).items()
+        }
+
+
+def _replica_sets(targets: Iterable[TargetFacts]) -> dict[tuple[str, str, str | None], str]:
+    of_sets = [
+        (target.group_id, target.facts["replicaSetName"])
+        for target in targets
+        if "replicaSetName" in target.facts and "hostname" not in target.facts
+    ]
+    if not of_sets:
+        return {}
+    return replica_set_ids({group_id for group_id, _ in of_sets}, {name for _, name in of_sets})
+
+
+def subjects_of(windows: Iterable[WindowRule], targets: Mapping[str, TargetFacts]) -> dict[str, MatchSubject]:
+    """The subjects of alerts or events by their id."""
+    found = Subjects(windows, targets.values())
+    return {name: found.of(target) for name, target in targets.items()}

@@ -1,0 +1,32 @@
+"""Reading the labels of hosts."""
+
+from collections.abc import Collection
+from typing import Literal
+
+from automation.labels import LabelSets, label_texts
+from automation.models import Host, ReplicaSet
+from opsapi.fields import Among
+
+HostColumn = Literal["id", "replica_set_id", "cluster_id"]
+"""The column of hosts by which labels are read."""
+
+
+def labels_of_hosts(of: HostColumn, ids: Collection[str]) -> dict[str, LabelSets]:
+    """Return the labels of hosts by the id of the host, its replica set or its cluster.
+
+    Ids without hosts are left out.
+    """
+    hosts = Host.objects.filter(Among(of, ids)).order_by()
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for key, labels in hosts.values_list(of, "labels").distinct():
+        found.setdefault(key, []).append(label_texts(labels))
+    return {key: tuple(sets) for key, sets in found.items()}
+
+
+def replica_set_ids(
+    group_ids: Collection[str], names: Collection[str]
+) -> dict[tuple[str, str, str | None], str]:
+    """Return the ids of the replica sets with these names, by project, name and cluster."""
+    sets = ReplicaSet.objects.filter(Among("group_id", group_ids), Among("name", names))
+    rows = sets.values_list("group_id", "name", "cluster_id", "id")
+    return {(group_id, name, cluster_id): set_id for group_id, name, cluster_id, set_id in rows}
