@@ -20,7 +20,7 @@ from accesslist.throttles import give_back, hit
 from opsapi import clock
 from opsapi.api.addresses import client_address, counted_range
 from opsapi.console.login_policy import Attempt, LoginRefusedError, RefusalCode
-from opsapi.console.path import CONSOLE_PATH
+from opsapi.page_paths import CONSOLE_PATH
 
 COOKIE = "opsapi_device"
 DEVICE_LASTS = timedelta(days=90)

@@ -12,7 +12,7 @@ from accesslist.models import User
 from accesslist.principal import UserPrincipal
 from accesslist.selectors.users import has_second_factor
 from opsapi.api.addresses import client_address
-from opsapi.console.path import CONSOLE_PATH
+from opsapi.page_paths import CONSOLE_PATH
 
 Respond = Callable[[HttpRequest], HttpResponse]
 

@@ -33,8 +33,8 @@ from integrations.choices import MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
 from opsapi.clock import wire_time
-from opsapi.console.path import CONSOLE_PATH
 from opsapi.hostnames import host_and_port
+from opsapi.page_paths import CONSOLE_PATH
 from opsapi.wire_json import without_nulls
 
 MOST_ALERTS_NAMED = 100

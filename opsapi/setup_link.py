@@ -14,8 +14,8 @@ from django.db.models import Min
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from opsapi.api.addresses import address_of
-from opsapi.console.path import SETUP_PATH
 from opsapi.hostnames import host_and_port
+from opsapi.page_paths import SETUP_PATH
 from opsapi.program import COMMAND
 
 _SALT = "opsapi.setup_link"

@@ -16,8 +16,8 @@ from whitenoise.responders import MissingFileError, Redirect, StaticFile
 from opsapi import program
 from opsapi.api.handler import not_found, only_read
 from opsapi.console.error_pages import ErrorPage
-from opsapi.console.path import DOCUMENTS_PATH
 from opsapi.console.theme import UNFOLD
+from opsapi.page_paths import DOCUMENTS_PATH
 
 SITE = program.FILES / "site"
 """The built site. A checkout has it after `make docs`; the platform reads it when it starts."""

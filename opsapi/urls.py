@@ -6,7 +6,7 @@ from django.views.generic import RedirectView
 
 from opsapi.api.root import ErrorCodeViewSet, HealthViewSet, RootViewSet, docs_page, metrics_page, schema_page
 from opsapi.api.views import UnknownPath, route
-from opsapi.console.path import CONSOLE_PATH, DOCUMENTS_PATH, SETUP_PATH
+from opsapi.page_paths import CONSOLE_PATH, DOCUMENTS_PATH, SETUP_PATH
 from opsapi.static_files import missing_page
 
 admin.autodiscover()  # the pages of the console

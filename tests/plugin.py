@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import nullcontext
@@ -154,6 +155,7 @@ def _set_environment(data_dir: Path) -> None:
     kept = {name: value for name, value in os.environ.items() if not _is_foreign(name)}
     # Tests start hundreds of processes: without bytecode each of them compiles the whole project first.
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False  # a run of one process keeps its compiled test modules, too
     os.environ.clear()
     os.environ.update(kept)
     secret_from_file(data_dir / "encryption_key")  # as `manage.py prepare` does

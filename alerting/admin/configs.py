@@ -299,7 +299,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         for config in rows:
             config.noise = noises[config.id]
 
-    @admin.display(description="weekly alerts", ordering=NoiseFigure("alerts"))
+    @admin.display(description="per week", ordering=NoiseFigure("alerts"))
     def per_week(self, config: Any) -> str | None:
         return f"{config.noise.per_week:,.1f}" if config.noise.alerts else None
 

@@ -1,6 +1,7 @@
 """The units that alerts concern, and the part of a fleet that decides what the message of an incident shows.
 
-The statements use indexes. What they read grows with the number of open alerts, not with the number of hosts.
+The statements use indexes. What they read grows with the number of open alerts, not with the number of hosts:
+only of a label the whole index is read, and so a label is searched last.
 """
 
 import json
@@ -140,7 +141,12 @@ def fleet_around(
     """
     affected = _hosts_of(group_id, dict.fromkeys(covered))
     deciding = deciding_units(affected.values(), roots)
-    hosts = _hosts_of(group_id, deciding) | affected
+    labels = {unit: most for unit, most in deciding.items() if unit.kind is UnitKind.LABEL}
+    others = _hosts_of(group_id, {unit: most for unit, most in deciding.items() if unit not in labels})
+    # A label that an unaffected host is known to have is not searched: it is not wholly affected.
+    known = {unit for host_id, units in others.items() if host_id not in affected for unit in units}
+    searched = {label: most for label, most in labels.items() if label in roots or label not in known}
+    hosts = others | _hosts_of(group_id, searched) | affected
     # Of the other labels it is not known which hosts have them.
     return FleetUnits.of(
         {unit for unit in units if unit.kind is not UnitKind.LABEL or unit in deciding}

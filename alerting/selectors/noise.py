@@ -24,8 +24,8 @@ from opsapi import clock
 
 # The alerts that opened. A pending alert that ended is no noise. The index alert_config_noise has all columns
 # of this statement.
-# A target is identified by a 64-bit hash, because sorting by their names takes longest. Equal hashes
-# of two targets are hardly possible, and only change the number of flaps.
+# A target is identified by a 64-bit hash, because sorting by names takes much longer. Equal hashes of two
+# targets are hardly possible, and only change the number of flaps.
 _OPENED = """
 SELECT config_id, created, resolved, acknowledged_until,
        extract(epoch FROM resolved - created) AS seconds,

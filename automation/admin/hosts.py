@@ -137,8 +137,10 @@ def _events(host: Host, visible_scope: VisibleScope, now: datetime) -> Panel:
 
 
 def _event(event: Event, now: datetime) -> Sequence[Cell]:
+    """The event; an alert on the host has the type of the event that opened or closed it."""
+    words = in_words(event.event_type)
     return [
-        Cell(in_words(event.event_type), page_url(event)),
+        Cell(f"{words} (alert)" if event.alert_id else words, page_url(event)),
         Cell(ago_words(event.created, now)),
     ]
 

@@ -11,7 +11,7 @@ from csp.constants import HEADER, NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.http import HttpRequest, HttpResponseBase
 
-from opsapi.console.path import CONSOLE_PATH, DOCUMENTS_PATH
+from opsapi.page_paths import CONSOLE_PATH, DOCUMENTS_PATH
 
 Policy = Mapping[str, list[str]]
 

@@ -20,8 +20,8 @@ from opsapi.api import handler
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.console.actions import operator_of
-from opsapi.console.path import CONSOLE_PATH
 from opsapi.console.theme import UNFOLD
+from opsapi.page_paths import CONSOLE_PATH
 from opsapi.roles import Role, Scope
 
 

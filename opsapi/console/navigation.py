@@ -10,7 +10,7 @@ from django.urls import reverse
 from opsapi.console.actions import operator_of
 from opsapi.console.display import Context
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.path import DOCUMENTS_PATH
+from opsapi.page_paths import DOCUMENTS_PATH
 from opsapi.roles import INSTALLATION, Role, satisfies
 
 _OVERVIEW = "Overview"

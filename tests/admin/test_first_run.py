@@ -12,7 +12,7 @@ from django.test import Client
 
 from accesslist.models import ApiKey, Project, User
 from events.models import Event
-from opsapi.console.path import SETUP_PATH
+from opsapi.page_paths import SETUP_PATH
 from opsapi.roles import Role
 from opsapi.setup_link import setup_link
 from tests.admin.logging_in import LOGIN, errors_of

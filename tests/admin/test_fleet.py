@@ -14,6 +14,7 @@ from alerting.models import Alert
 from automation.choices import AgentType, HostType
 from automation.models import Agent, Host, ReplicaSet
 from events.facts import EventFacts
+from events.models import Event
 from events.services import event_record
 from events.types import EventType
 from opsapi import clock
@@ -23,8 +24,9 @@ from tests.admin.operators import action_url, operator_with, page_of
 from tests.admin.writing import confirm, leaves_events
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import make_alert
+from tests.factories.alerting import make_alert, make_config
 from tests.factories.automation import host_report, ingest, make_host
+from tests.integration.alerting.pipeline import evaluate
 
 pytestmark = pytest.mark.django_db
 
@@ -206,6 +208,23 @@ def test_one_of_the_metrics_is_plotted(wanted: str, console: Client, project: Pr
     plotted = "MEMORY_RESIDENT" if wanted == "MEMORY_RESIDENT" else "CONNECTIONS"
     assert page.context["measured"].plot.label == plotted
     assert "<b>" not in page.content.decode()
+
+
+def test_a_host_s_page_distinguishes_an_event_of_the_host_from_that_of_its_alert(
+    console: Client, project: Project
+) -> None:
+    make_config(project)
+    ingest(project, host_report("db1", reachable=False))
+    evaluate()
+    events = next(
+        panel
+        for panel in console.get(page_of(Host.objects.get())).context["panels"]
+        if panel.name == "events"
+    )
+    words = [row[0].text for row in events.rows]
+    of_alert = Event.objects.get(alert_id=Alert.objects.get().id)
+    assert next(row[0].text for row in events.rows if row[0].url == page_of(of_alert)) == "Host down (alert)"
+    assert words.count("Host down") == 1
 
 
 def test_a_host_s_page_has_no_alert_of_a_namesake(console: Client, project: Project) -> None:

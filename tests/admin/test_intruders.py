@@ -11,7 +11,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from accesslist.models import Project, User
 from opsapi import clock
-from opsapi.console.path import SETUP_PATH
+from opsapi.page_paths import SETUP_PATH
 from opsapi.roles import Role
 from tests.admin.operators import operator_with
 from tests.admin.rows import make_operator

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from accesslist.attempts import LOGIN_WINDOW, NAME_FACTOR
 from accesslist.models import Project, RateWindow, Team, User
-from opsapi.console.path import SETUP_PATH
+from opsapi.page_paths import SETUP_PATH
 from opsapi.roles import Role
 from opsapi.setup_link import CREATE_KEY
 from tests.admin.rows import make_operator

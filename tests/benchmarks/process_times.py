@@ -7,7 +7,7 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def process_seconds(pid: int) -> float:
-    """Seconds that a process has run so far; 0 if it has ended."""
+    """The processor time of a process, in seconds; 0 if it has ended."""
     return ticks(_stat(pid)) / _TICKS_PER_SECOND
 
 

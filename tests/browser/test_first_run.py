@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from opsapi.console.path import SETUP_PATH
+from opsapi.page_paths import SETUP_PATH
 from opsapi.setup_link import setup_link
 from tests.browser.accessibility import fits_its_window, no_serious_faults
 from tests.browser.faults import Faults

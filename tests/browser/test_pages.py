@@ -18,6 +18,7 @@ from tests.browser.accessibility import fits_its_window, no_serious_faults
 from tests.browser.people import START
 from tests.browser.viewports import VIEWPORTS, Viewport
 from tests.factories.accesslist import PASSWORD
+from tests.factories.alerting import make_config
 
 pytestmark = pytest.mark.chromium
 
@@ -96,3 +97,11 @@ def test_every_page_is_for_everybody(look: Viewport, console: Page, project: Pro
         lead_to(console)
         faults.extend(_is_for_everybody(console))
     assert not faults, "\n".join(faults)
+
+
+def test_the_list_of_alert_configurations_fits_next_to_the_menu(console: Page, project: Project) -> None:
+    make_config(project, eventTypeName="AUTOMATION_CONFIG_PUBLISHED_AUDIT")
+    console.set_viewport_size({"width": 1360, "height": 850})
+    console.goto(list_url(AlertConfig))
+    table = console.locator("#result_list")
+    assert table.evaluate("node => node.scrollWidth - node.parentElement.clientWidth") <= 0

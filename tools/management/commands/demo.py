@@ -7,8 +7,8 @@ from django.core.management.base import CommandError
 from accesslist.models import RoleGrant
 from opsapi import clock
 from opsapi.api.errors import ApiError
-from opsapi.console.path import CONSOLE_PATH
 from opsapi.management.database_command import DatabaseCommand
+from opsapi.page_paths import CONSOLE_PATH
 from opsapi.program import COMMAND
 from tools.demo.timeline import OWNER, UNWATCHED, AlreadyFilledError, FilledDemo, WorkWaitsError, demo_fill
 
