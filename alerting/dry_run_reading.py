@@ -58,6 +58,8 @@ class RecordReading:
     until: datetime = field(init=False)
     cut: DryRunCut | None = None
     limits: list[DryRunLimit] = field(default_factory=list)
+    sources: dict[str, int] = field(default_factory=dict)
+    """The sources of measurements, by target."""
 
     def __post_init__(self) -> None:
         self.until = self.start
@@ -108,6 +110,7 @@ class RecordReading:
             if has_old_measurements(self.group_id, self.start, self.end):
                 self.limits.append(DryRunLimit.MEASUREMENTS_BEING_MOVED)
             newest = newest_measurements(measured.host_ids, until=self.start)
+        self.sources = {target: source for source, target in measured.targets.items()}
         yield from measured.folded(
             ReportedValues(
                 source,

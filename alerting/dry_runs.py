@@ -4,20 +4,21 @@
     `RecordReading`    `_Messages`
 
 `dry_run_reading` reads recorded measurements, or events, in the order of time, and decides each observation
-with the function of evaluation. Each message is decided with the function of delivery (`rules.dry_run`).
+with the function of evaluation. Each message is decided with the function of delivery (`rules.dry_run`; if
+alerts are grouped, `rules.dry_run_incidents`).
 """
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from alerting.choices import Grouping
-from alerting.dry_run_bounds import Budget, slot_of
+from alerting.choices import GROUP_WAIT_SEC, Grouping
+from alerting.dry_run_bounds import Budget, OutOfTimeError, slot_of
 from alerting.dry_run_reading import MOST_FOUND, RecordReading
-from alerting.models import AlertConfig, MaintenanceWindow, NotificationSetting
+from alerting.models import Alert, AlertConfig, MaintenanceWindow, NotificationSetting
 from alerting.rules.dry_run import (
     NOT_EVALUATED,
     DryRun,
@@ -33,13 +34,23 @@ from alerting.rules.dry_run import (
     messages_of_alert,
     messages_of_event,
 )
+from alerting.rules.dry_run_incidents import DryRunTopology, GroupedAlert, IncidentRun, following
 from alerting.rules.dry_run_mutes import DryRunMutes
+from alerting.rules.noise import FEWEST_ALERTS, LONGEST_DELAY_MIN, DelaySuggestion, suggest_delay
+from alerting.rules.threshold_suggestion import MeasuredAlert, ThresholdSuggestion, suggest_threshold
+from alerting.rules.thresholds import mean_of
+from alerting.rules.topology import FleetUnit, UnitKind, covered_unit
+from alerting.rules.transition import ConfigView
 from alerting.rules.windows import WindowRule
 from alerting.selectors.config_views import config_view
+from alerting.selectors.fleet_units import alert_units, fleet_around, labels_of_a_part
 from alerting.selectors.notification_settings import filled, recipient_shown, type_of
 from alerting.selectors.recipient_addresses import addresses_of
 from alerting.selectors.subjects import Subjects, TargetFacts
 from alerting.selectors.windows import not_over
+from automation.metrics import Metric
+from automation.selectors.recorded_metrics import SourceSpan, values_within
+from events.types import AlertEffect, Target
 from integrations.channels import CHANNELS
 from integrations.choices import OPEN_KINDS, ChannelType, MessageKind
 
@@ -56,7 +67,9 @@ MOST_MESSAGES: Final = 50_000
 class DryRunResult:
     """The result for `start` to `end`; it is complete before `until`, and `cut` says why not to `end`.
 
-    `messages` are by the place of the alert in `alerts`, and after these of the event in `events`.
+    `messages` are by the place of the alert in `alerts`, and after these of the event in `events`. If alerts
+    are grouped, `leads` has for each alert the place of the first alert of its incident. Only the first alert
+    has messages.
     """
 
     start: datetime
@@ -68,7 +81,9 @@ class DryRunResult:
     alerts: Sequence[DryRunAlert] = ()
     events: Sequence[DryRunEvent] = ()
     messages: Sequence[Sequence[DryRunMessage]] = ()
+    leads: Sequence[int] = ()
     never_opened: int = 0
+    suggestions: Sequence[DelaySuggestion | ThresholdSuggestion] = ()
 
     @property
     def evaluated(self) -> bool:
@@ -109,9 +124,8 @@ def dry_run(
     with slot_of(group_id):
         config, receivers = _config_of(group_id, values)
         view = config_view(config)
-        limits = limits_of(view)
-        if values.get("grouping") == Grouping.TOPOLOGY.value:
-            limits.append(DryRunLimit.GROUPING_NOT_APPLIED)
+        is_grouped = _is_grouped(values, view)
+        limits = limits_of(view, is_grouped=is_grouped)
         if NOT_EVALUATED & set(limits):
             return DryRunResult(start, end, end, limits=limits, receivers=receivers)
         delay = min((receiver.delay for receiver in receivers), default=timedelta())
@@ -119,13 +133,13 @@ def dry_run(
         windows = _windows(group_id, view.event_type.spec.category.value, start)
         reading = RecordReading(group_id, run, start, end, Budget(begun + _READING_SECONDS, clock))
         reading.read()
-        found: list[Found] = [*run.alerts, *run.events]
-        subjects = Subjects(windows, (TargetFacts(group_id, each.facts) for each in found))
+        seen: list[Found] = [*run.alerts, *run.events]
+        subjects = Subjects(windows, (TargetFacts(group_id, each.facts) for each in seen))
         mutes = DryRunMutes(windows, lambda facts: subjects.of(TargetFacts(group_id, facts)), start, end)
-        deciding = _Messages(
-            run, receivers, mutes, Budget(max(begun + SECONDS, clock() + _MESSAGE_SECONDS), clock)
-        )
-        return deciding.result(reading, limits)
+        budget = Budget(max(begun + SECONDS, clock() + _MESSAGE_SECONDS), clock)
+        wait = timedelta(seconds=values.get("group_wait_sec", GROUP_WAIT_SEC)) if is_grouped else None
+        found = _Messages(run, receivers, mutes, budget, wait).result(reading, limits)
+        return replace(found, suggestions=list(_suggestions(found, reading, delay, budget)))
 
 
 # --- configuration --------------------------------------------------------------------------------
@@ -142,6 +156,12 @@ def _config_of(group_id: str, values: Mapping[str, Any]) -> tuple[AlertConfig, l
     return config, receivers
 
 
+def _is_grouped(values: Mapping[str, Any], config: ConfigView) -> bool:
+    """Whether the configuration groups alerts; an event that opens no alert is notified by itself."""
+    opens_alerts = config.event_type.spec.kind is AlertEffect.OPENING
+    return opens_alerts and values.get("grouping") == Grouping.TOPOLOGY.value
+
+
 def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRunReceiver]:
     """The notification by channel: people have an e-mail address, a telephone number, or both."""
     if not type_of(setting).for_people:
@@ -153,15 +173,17 @@ def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRu
         yield _receiver(setting, None, 0, no_recipients=found.nobody.value)
     # Without their addresses: the caller may not see the contact data of each of these people.
     for channel, count in Counter(address.channel for address in found.addresses).items():
-        yield _receiver(setting, channel, count)
+        yield _receiver(setting, channel, count, for_people=True)
 
 
 def _receiver(
     setting: NotificationSetting,
     channel: ChannelType | None,
     count: int,
+    *,
     recipient: str | None = None,
     no_recipients: str | None = None,
+    for_people: bool = False,
 ) -> DryRunReceiver:
     kinds = CHANNELS[channel].kinds if channel else OPEN_KINDS | {MessageKind.INFORM}
     return DryRunReceiver(
@@ -174,6 +196,7 @@ def _receiver(
         interval=setting.interval,
         kinds=frozenset(kinds),
         keeps_state=channel is not None and CHANNELS[channel].keeps_state,
+        for_people=for_people,
         no_recipients=no_recipients,
     )
 
@@ -188,14 +211,25 @@ def _windows(group_id: str, category: str, start: datetime) -> list[WindowRule]:
 # --- messages -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _DecidedMessages:
+    """Messages by the place of what they are about; complete before `until`, and `cut` says why no longer."""
+
+    messages: Sequence[Sequence[DryRunMessage]]
+    until: datetime
+    cut: DryRunCut | None = None
+    leads: Sequence[int] = ()
+
+
 @dataclass(slots=True)
 class _Messages:
-    """Decides the messages of what was found, in the order of time."""
+    """Decides the messages of what was found, in the order of time; `wait` is None without grouping."""
 
     run: DryRun
     receivers: Sequence[DryRunReceiver]
     mutes: DryRunMutes
     budget: Budget
+    wait: timedelta | None = None
 
     def result(self, reading: RecordReading, limits: Sequence[DryRunLimit]) -> DryRunResult:
         until, cut = reading.until, reading.cut
@@ -205,41 +239,46 @@ class _Messages:
         ]
         if len(found) > MOST_FOUND:
             until, cut = found[MOST_FOUND][0], DryRunCut.ALERTS
-        whole = until
+        if self.wait is not None:
+            found.sort(key=_in_joining_order)
+            decided = self._of_incidents(reading.group_id, found[:MOST_FOUND], until, self.wait)
+        else:
+            decided = self._of_each(found[:MOST_FOUND], until)
+        kept = [each for _, each in found[: len(decided.messages)]]
+        return DryRunResult(
+            start=reading.start,
+            end=reading.end,
+            until=decided.until,
+            cut=decided.cut or cut,
+            limits=[*limits, *reading.limits],
+            receivers=self.receivers,
+            alerts=[each for each in kept if isinstance(each, DryRunAlert)],
+            events=[each for each in kept if isinstance(each, DryRunEvent)],
+            messages=decided.messages,
+            leads=decided.leads,
+            never_opened=sum(
+                (ended := alert.ended_by(decided.until)) is not None and ended < alert.opens
+                for alert in self.run.alerts
+            ),
+        )
+
+    # --- of each alert or event -------------------------------------------------------------------
+
+    def _of_each(self, found: Sequence[tuple[datetime, Found]], until: datetime) -> _DecidedMessages:
         messages: list[list[DryRunMessage]] = []
-        count = 0
-        for at, place, message in in_order(found[:MOST_FOUND], lambda each: self._of(each, whole)):
-            stop = self._stop(count, message)
-            if stop:
+        count, cut, whole = 0, None, until
+        for at, place, message in in_order(found, lambda each: self._of(each, whole)):
+            cut = self._stop(count, message is not None)
+            if cut:
                 # The messages of this time may be incomplete.
-                until, cut = at, stop
+                until = at
                 break
             if message is None:
                 messages.append([])
             else:
                 messages[place].append(message)
                 count += 1
-        kept = [each for _, each in found[: len(messages)]]
-        return DryRunResult(
-            start=reading.start,
-            end=reading.end,
-            until=until,
-            cut=cut,
-            limits=[*limits, *reading.limits],
-            receivers=self.receivers,
-            alerts=[each for each in kept if isinstance(each, DryRunAlert)],
-            events=[each for each in kept if isinstance(each, DryRunEvent)],
-            messages=[[message.as_of(until) for message in some] for some in messages],
-            never_opened=sum(
-                (ended := alert.ended_by(until)) is not None and ended < alert.opens
-                for alert in self.run.alerts
-            ),
-        )
-
-    def _stop(self, count: int, message: DryRunMessage | None) -> DryRunCut | None:
-        if self.budget.left <= 0:
-            return DryRunCut.TIME
-        return DryRunCut.NOTIFICATIONS if message and count >= MOST_MESSAGES else None
+        return _DecidedMessages([[message.as_of(until) for message in some] for some in messages], until, cut)
 
     def _of(self, found: Found, until: datetime) -> Iterator[Iterator[DryRunMessage]]:
         """The messages by receiver."""
@@ -249,3 +288,100 @@ class _Messages:
                 yield messages_of_alert(found, receiver, mutes.last, until)
             else:
                 yield messages_of_event(found, receiver, mutes.at, until)
+
+    def _stop(self, count: int, adds: bool) -> DryRunCut | None:
+        if self.budget.left <= 0:
+            return DryRunCut.TIME
+        return DryRunCut.NOTIFICATIONS if adds and count >= MOST_MESSAGES else None
+
+    # --- of incidents -----------------------------------------------------------------------------
+
+    def _of_incidents(
+        self, group_id: str, found: Sequence[tuple[datetime, Found]], until: datetime, wait: timedelta
+    ) -> _DecidedMessages:
+        alerts = [alert for _, alert in found if isinstance(alert, DryRunAlert)]
+        try:
+            with self.budget.statement():
+                units = _units_of(alerts)
+                topology = _topology(group_id, self.run.config.event_type.spec.target, units, wait)
+        except OutOfTimeError:
+            return _DecidedMessages([], found[0][0] if found else until, DryRunCut.TIME)
+        mutes = (self.mutes.of_target(alert.facts) for alert in alerts)
+        joining = map(GroupedAlert, alerts, units, mutes, following(alerts))
+        run = IncidentRun(list(joining), self.receivers, topology)
+        cut = None
+        for at, decides in run.steps(until):
+            cut = self._stop(run.count, decides)
+            if cut:
+                until = at
+                break
+        return _DecidedMessages(run.messages(until), until, cut, run.leads())
+
+
+# --- suggestions ----------------------------------------------------------------------------------
+
+
+def _suggestions(
+    found: DryRunResult, reading: RecordReading, delay: timedelta, budget: Budget
+) -> Iterator[DelaySuggestion | ThresholdSuggestion]:
+    """Yield the changes that would have halved the alerts, without losing a long alert."""
+    ends = [(alert.created, alert.ended_by(found.until)) for alert in found.alerts]
+    lengths = [end - created for created, end in ends if end is not None]
+    minutes = range(1, LONGEST_DELAY_MIN + 1)
+    shorter = [sum(length < timedelta(minutes=each) for length in lengths) for each in minutes]
+    if suggested_delay := suggest_delay(len(found.alerts), shorter, delay=delay):
+        yield suggested_delay
+    threshold = reading.run.config.metric_threshold
+    if threshold is None or len(found.alerts) < FEWEST_ALERTS:
+        return
+    try:
+        measured = _measured(found, reading.sources, threshold.metric, budget)
+    except OutOfTimeError:
+        return
+    if suggested_threshold := suggest_threshold(threshold, measured, delay=delay):
+        yield suggested_threshold
+
+
+def _measured(
+    found: DryRunResult, sources: Mapping[str, int], metric: Metric, budget: Budget
+) -> list[MeasuredAlert]:
+    """The values of each alert; none if there are too many. Raises OutOfTimeError."""
+    spans = [
+        SourceSpan(sources[alert.target], alert.created, alert.ended_by(found.until) or found.until)
+        for alert in found.alerts
+    ]
+    with budget.statement():
+        values = values_within(spans, metric) or ()
+    return [
+        MeasuredAlert(
+            [
+                (alert.created, alert.start_value or 0.0),
+                *((report.reported, mean_of(report.values)) for report in reports),
+            ],
+            span.until,
+        )
+        for alert, span, reports in zip(found.alerts, spans, values, strict=False)
+    ]
+
+
+def _units_of(alerts: Sequence[DryRunAlert]) -> list[frozenset[FleetUnit]]:
+    rows = [Alert(id=str(place), facts=alert.facts) for place, alert in enumerate(alerts)]
+    units = alert_units(rows)
+    return [units[row.id] for row in rows]
+
+
+def _topology(
+    group_id: str, target: Target, units: Sequence[frozenset[FleetUnit]], wait: timedelta
+) -> DryRunTopology:
+    """The fleet as it is now, as far as it decides what messages about alerts on these units say."""
+    covered = {unit for each in units if (unit := covered_unit(target, each))}
+    held = Counter(unit for each in units for unit in each if unit.kind is UnitKind.LABEL)
+    shared = [label for label, count in held.items() if count > 1]
+    labels = labels_of_a_part(group_id, shared)
+    return DryRunTopology(target, wait, fleet_around(group_id, covered), labels)
+
+
+def _in_joining_order(found: tuple[datetime, Found]) -> tuple[datetime, str]:
+    """Alerts that open together join incidents in the order of their target."""
+    at, each = found
+    return at, each.target if isinstance(each, DryRunAlert) else ""

@@ -10,12 +10,14 @@ from alerting.dry_runs import DryRunResult, dry_run
 from alerting.models import AlertConfig
 from alerting.rules.dry_run import LIMIT_WORDS, NOT_EVALUATED, DryRunAlert
 from alerting.rules.measurement_window import Span
+from alerting.rules.noise import NONE_LOST, DelaySuggestion, delay_words
+from alerting.rules.threshold_suggestion import ThresholdSuggestion
 from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.wording import counted_words, target_words, value_words
 from alerting.selectors.config_views import config_view
 from alerting.selectors.measurement_window import host_measurements
 from alerting.serializers.dry_runs import kept_for
-from automation.quantities import unit_words
+from automation.quantities import quantity, unit_words
 from events.types import EventType
 from opsapi.clock import age_words, time_words
 from opsapi.console.widgets import Plot
@@ -37,9 +39,13 @@ class TrialRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """The result of a trial in words, its first alerts, and a plot of the host with the most alerts."""
+    """The result of a trial in words, its first alerts, and a plot of the host with the most alerts.
+
+    `suggestions`: changes that would halve the alerts.
+    """
 
     sentence: str
+    suggestions: Sequence[str]
     notes: Sequence[str]
     rows: Sequence[TrialRow]
     more: str
@@ -62,6 +68,7 @@ def trial_of(*, group_id: str, values: Mapping[str, Any], now: datetime) -> Tria
     rows = _rows(found, threshold)
     return Trial(
         sentence=_sentence(found),
+        suggestions=[_suggestion_words(each) for each in found.suggestions],
         notes=_notes(found),
         rows=rows[:MOST_SHOWN],
         more=more_words(len(rows) - MOST_SHOWN) if len(rows) > MOST_SHOWN else "",
@@ -90,6 +97,14 @@ def _span(found: DryRunResult) -> str:
     return f"in the last {counted_words((found.end - found.start).days, 'day')}"
 
 
+def _suggestion_words(suggestion: DelaySuggestion | ThresholdSuggestion) -> str:
+    if isinstance(suggestion, DelaySuggestion):
+        return delay_words(suggestion)
+    opened = counted_words(suggestion.alerts, "alert")
+    threshold = quantity(suggestion.threshold, suggestion.units)
+    return f"With a threshold of {threshold}, {opened} would have opened, and {NONE_LOST}."
+
+
 def _notes(found: DryRunResult) -> list[str]:
     notes = []
     if found.cut:
@@ -97,6 +112,9 @@ def _notes(found: DryRunResult) -> list[str]:
     if found.never_opened:
         times = counted_words(found.never_opened, "time")
         notes.append(f"The condition ended {times} before the smallest delay had passed.")
+    if found.leads:
+        incidents = counted_words(len(set(found.leads)), "incident")
+        notes.append(f"The alerts form {incidents}. Notifications are counted for each incident.")
     if found.muted:
         muted = counted_words(found.muted, "notification")
         notes.append(f"Maintenance windows would have muted {muted}.")

@@ -1,5 +1,6 @@
 """Decides what happens to a due notification, and what follows its delivery. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -40,6 +41,17 @@ class Mute:
     @property
     def reason(self) -> str:
         return f"{_MUTED_BY}{self.window_id}"
+
+
+def mute_of_incident(mutes: Iterable[Mute | None]) -> Mute | None:
+    """The maintenance of an incident, from that of each open alert: all are muted, until the first ends."""
+    first: Mute | None = None
+    for mute in mutes:
+        if mute is None:
+            return None
+        if first is None or (mute.until, mute.window_id) < (first.until, first.window_id):
+            first = mute
+    return first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ class DryRunLimit(StrEnum):
     NOT_PRODUCED = "NOT_PRODUCED"
     """Nothing makes events of this type, so it is not evaluated."""
     CURRENT_FACTS = "CURRENT_FACTS"
-    """Matchers compare with the hosts as they are now."""
+    """Matchers and grouping use the hosts as they are now."""
     CURRENT_WINDOWS = "CURRENT_WINDOWS"
     """Maintenance windows and recipients are as they are now."""
     DELETED_HOSTS_LEFT_OUT = "DELETED_HOSTS_LEFT_OUT"
@@ -45,8 +45,6 @@ class DryRunLimit(StrEnum):
     """A replica set or cluster that loses its last host ends its alerts, which is not recorded."""
     EARLIER_EVENTS_LEFT_OUT = "EARLIER_EVENTS_LEFT_OUT"
     """Too many events before the start to find every condition that was true at the start."""
-    GROUPING_NOT_APPLIED = "GROUPING_NOT_APPLIED"
-    """Messages are counted for each alert, although the configuration groups the alerts of an outage."""
     MEASUREMENTS_BEING_MOVED = "MEASUREMENTS_BEING_MOVED"
     """Measurements of an earlier version are being moved; they are left out."""
 
@@ -55,7 +53,7 @@ NOT_EVALUATED = frozenset({DryRunLimit.NOT_RECORDED, DryRunLimit.NOT_PRODUCED})
 LIMIT_WORDS: Mapping[DryRunLimit, str] = {
     DryRunLimit.NOT_RECORDED: "The platform does not record when this condition began and ended.",
     DryRunLimit.NOT_PRODUCED: "Nothing makes events of this type.",
-    DryRunLimit.CURRENT_FACTS: "Matchers are compared with the hosts as they are now.",
+    DryRunLimit.CURRENT_FACTS: "Matchers and grouping use the hosts as they are now.",
     DryRunLimit.CURRENT_WINDOWS: "Maintenance windows and recipients are as they are now.",
     DryRunLimit.DELETED_HOSTS_LEFT_OUT: "Measurements of deleted hosts are not kept; alerts on these hosts "
     "are missing.",
@@ -63,15 +61,13 @@ LIMIT_WORDS: Mapping[DryRunLimit, str] = {
     "host, which cancels its alerts.",
     DryRunLimit.EARLIER_EVENTS_LEFT_OUT: "Too many events were recorded before the start; a condition that "
     "was already true then can be missing.",
-    DryRunLimit.GROUPING_NOT_APPLIED: "Notifications are counted for each alert. Grouping by topology sends "
-    "fewer.",
     DryRunLimit.MEASUREMENTS_BEING_MOVED: "Measurements of an earlier version are still being moved and are "
     "left out.",
 }
 _WITHOUT_RECORD = frozenset({EventType.USERS_WITHOUT_MULTI_FACTOR_AUTH, EventType.ORG_USERS_WITHOUT_MFA})
 
 
-def limits_of(config: ConfigView) -> list[DryRunLimit]:
+def limits_of(config: ConfigView, *, is_grouped: bool = False) -> list[DryRunLimit]:
     """The limits that follow from the configuration alone."""
     spec = EVENT_TYPES[config.event_type]
     if not spec.produced:
@@ -79,7 +75,7 @@ def limits_of(config: ConfigView) -> list[DryRunLimit]:
     if spec.needs is Needs.THRESHOLD or config.event_type in _WITHOUT_RECORD:
         return [DryRunLimit.NOT_RECORDED]
     limits = [DryRunLimit.CURRENT_WINDOWS]
-    if config.matchers:
+    if config.matchers or is_grouped:
         limits.append(DryRunLimit.CURRENT_FACTS)
     if spec.needs is Needs.METRIC_THRESHOLD:
         limits.append(DryRunLimit.DELETED_HOSTS_LEFT_OUT)
@@ -207,7 +203,8 @@ class DryRunReceiver:
     """A notification of the configuration and one channel.
 
     `recipient`: as the log shows it; None for people, because only their `count` is shown. `no_recipients`:
-    the reason if there are none. `kinds`: the messages that the channel sends.
+    the reason if there are none. `kinds`: the messages that the channel sends. `for_people`: to the current
+    addresses of people.
     """
 
     position: int
@@ -219,6 +216,7 @@ class DryRunReceiver:
     interval: timedelta | None
     kinds: frozenset[MessageKind]
     keeps_state: bool = False
+    for_people: bool = False
     no_recipients: str | None = None
 
 

@@ -14,7 +14,8 @@ FLAP_WITHIN = timedelta(hours=1)
 LONGEST_DELAY_MIN = 10
 """A suggested delay loses no alert that lasted longer than this."""
 FEWEST_ALERTS = 4
-"""With fewer alerts, no delay is suggested."""
+"""With fewer alerts, nothing is suggested."""
+NONE_LOST = f"no alert that lasted longer than {LONGEST_DELAY_MIN} min would have been lost"
 _WEEK = timedelta(days=7)
 
 
@@ -71,6 +72,14 @@ def suggest_delay(alerts: int, shorter: Sequence[int], *, delay: timedelta) -> D
     return None
 
 
+def delay_words(suggestion: DelaySuggestion) -> str:
+    """The suggestion in a sentence."""
+    return (
+        f"With a delay of {suggestion.delay_min} min in all notifications, {suggestion.alerts:,} of these "
+        f"alerts would have opened, and {NONE_LOST}."
+    )
+
+
 def noise_words(noise: Noise) -> str:
     """The noise in sentences, with the suggestion."""
     days = round((noise.until - noise.since) / timedelta(days=1))
@@ -82,10 +91,4 @@ def noise_words(noise: Noise) -> str:
         f"{counted_words(noise.flaps, 'flap')}, {noise.acknowledged:,} acknowledged, "
         f"{counted_words(noise.messages, 'message')} sent."
     )
-    if noise.suggestion is None:
-        return counted
-    minutes, left = noise.suggestion.delay_min, noise.suggestion.alerts
-    return (
-        f"{counted} With a delay of {minutes} min in all notifications, {left:,} of these alerts would have "
-        f"opened, and no alert that lasted longer than {LONGEST_DELAY_MIN} min would have been lost."
-    )
+    return f"{counted} {delay_words(noise.suggestion)}" if noise.suggestion else counted

@@ -254,6 +254,11 @@ def _kind(key: str) -> UnitKind:
     return FleetUnit.of_key(key).kind
 
 
+def first_message_due(begun: datetime, opened: datetime, *, delay: timedelta, wait: timedelta) -> datetime:
+    """When the first message about an incident is due, from the times of its first alert."""
+    return max(begun + delay, opened + wait)
+
+
 # --- the root -----------------------------------------------------------------------------------------
 
 FIRST = "FIRST"

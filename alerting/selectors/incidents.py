@@ -11,7 +11,7 @@ from django.db.models import F, Q, Subquery
 
 from alerting.choices import AlertStatus, IncidentPart
 from alerting.models import Alert, Incident, Notification
-from alerting.rules.delivery_policy import Mute
+from alerting.rules.delivery_policy import Mute, mute_of_incident
 from alerting.rules.topology import (
     FleetUnit,
     FleetUnits,
@@ -63,10 +63,9 @@ def incident_mutes(notifications: Sequence[Notification], *, now: datetime) -> d
     mutes = mutes_of([*notifications, *probes], now=now)
     for notification in notifications:
         if alert_ids := members.get(notification.incident_id or "", []):
-            found = [mutes[alert_id] for alert_id in alert_ids if alert_id in mutes]
             mutes.pop(notification.id, None)
-            if len(found) == len(alert_ids):
-                mutes[notification.id] = min(found, key=lambda mute: mute.until)
+            if mute := mute_of_incident(mutes.get(alert_id) for alert_id in alert_ids):
+                mutes[notification.id] = mute
     return mutes
 
 

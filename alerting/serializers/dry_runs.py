@@ -19,6 +19,8 @@ from alerting.rules.dry_run import (
     DryRunMessage,
     DryRunReceiver,
 )
+from alerting.rules.noise import FEWEST_ALERTS, LONGEST_DELAY_MIN, DelaySuggestion
+from alerting.rules.threshold_suggestion import MOST_CANDIDATES, ThresholdSuggestion
 from alerting.selectors.recipient_addresses import MOST_RECIPIENTS_OF_ONE
 from alerting.serializers.alerts import present_target
 from alerting.serializers.configs import AlertConfigDocument
@@ -240,6 +242,11 @@ class DryRunAlertDocument(_Found):
     resolved = serializers.DateTimeField(required=False)
     startValue = CurrentValueDocument(required=False, help_text="The value at `created`.")
     currentValue = CurrentValueDocument(required=False, help_text="The last value.")
+    incident = serializers.IntegerField(
+        required=False,
+        help_text="Only with grouping TOPOLOGY: the position in `results` of the first alert of its "
+        "incident. This alert has the notifications of the incident; the others have none.",
+    )
 
 
 class DryRunEventDocument(_Found):
@@ -274,6 +281,23 @@ class DryRunEventsDocument(Document):
     results = DryRunEventDocument(many=True, help_text=f"The first {MOST_SHOWN}.")
 
 
+class DryRunSuggestionDocument(Document):
+    """A delay or a threshold that would have dropped at least half of the alerts, and no long alert."""
+
+    example = {"threshold": 960, "units": "RAW", "alerts": 5}
+
+    delayMin = serializers.IntegerField(
+        required=False, help_text="The smallest delayMin for all notifications that drops half of the alerts."
+    )
+    threshold = serializers.FloatField(
+        required=False,
+        help_text="A threshold that drops half of the alerts, the closest of at most "
+        f"{MOST_CANDIDATES} that were tried.",
+    )
+    units = serializers.CharField(required=False, help_text="The units of `threshold`, as in `config`.")
+    alerts = serializers.IntegerField(help_text="How many alerts would have opened.")
+
+
 class DryRunCountsDocument(Document):
     """The number of notifications, reminders included."""
 
@@ -298,6 +322,13 @@ class DryRunDocument(Document):
     alerts = DryRunAlertsDocument()
     events = DryRunEventsDocument()
     notifications = DryRunCountsDocument()
+    suggestions = DryRunSuggestionDocument(
+        many=True,
+        required=False,
+        help_text=f"Changes that halve the alerts, of which there must be {FEWEST_ALERTS} at least, and keep "
+        f"an alert in the time of each alert that lasted longer than {LONGEST_DELAY_MIN} minutes. Absent "
+        "without any.",
+    )
 
 
 def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObject:
@@ -329,14 +360,25 @@ def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObjec
                 "muted": found.muted,
                 "notSent": len(found.all_messages) - found.sent,
             },
+            "suggestions": [_suggestion(each) for each in found.suggestions] or None,
         }
     )
+
+
+def _suggestion(suggestion: DelaySuggestion | ThresholdSuggestion) -> JsonObject:
+    if isinstance(suggestion, DelaySuggestion):
+        return {"delayMin": suggestion.delay_min, "alerts": suggestion.alerts}
+    return {
+        "threshold": suggestion.threshold,
+        "units": suggestion.units.value,
+        "alerts": suggestion.alerts,
+    }
 
 
 def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObject]:
     named = config.get("metric_threshold")
     metric = Metric(named["metricName"]) if named else None
-    for alert, messages in zip(found.alerts[:MOST_SHOWN], found.messages, strict=False):
+    for place, alert in enumerate(found.alerts[:MOST_SHOWN]):
         yield without_nulls(
             {
                 "status": alert.status(found.until).value,
@@ -345,8 +387,9 @@ def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObje
                 "resolved": wire_time(ended) if (ended := alert.ended_by(found.until)) else None,
                 "startValue": _value(metric, alert.start_value),
                 "currentValue": _value(metric, alert.value),
+                "incident": found.leads[place] if found.leads else None,
                 **present_target(config["event_type"], alert.facts),
-                **_notifications(messages),
+                **_notifications(found.messages[place]),
             }
         )
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from alerting.choices import AlertStatus, DropReason, Grouping, IncidentPart, NotificationStatus
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
@@ -18,6 +18,7 @@ from alerting.rules.topology import (
     Opening,
     Picture,
     deciding_labels,
+    first_message_due,
     grouped,
     kept_units,
 )
@@ -69,13 +70,15 @@ def _join(alerts: Sequence[Alert], settings: Sequence[NotificationSetting], wait
     """Let alerts of one configuration and project join incidents, and schedule their messages."""
     units = alert_units(alerts)
     by_id = {alert.id: alert for alert in alerts}
-    openings = [Opening(alert.id, units[alert.id], alert.updated) for alert in alerts]
+    in_order = sorted(alerts, key=lambda alert: (alert.created, alert.target_key))
+    openings = [Opening(alert.id, units[alert.id], alert.updated) for alert in in_order]
     # A worker of a version without grouping, during an upgrade, ends alerts and leaves their incident open.
     is_open = Exists(Alert.objects.filter(incident_id=OuterRef("id"), status=AlertStatus.OPEN.value))
     lasting = Incident.objects.filter(
         is_open, config_id=alerts[0].config_id, group_id=alerts[0].group_id, ended=None
     )
-    known = {incident.id: incident for incident in lasting.order_by("created", "id")}
+    first_target = Alert.objects.filter(id=OuterRef("lead_id")).values("target_key")
+    known = {row.id: row for row in lasting.order_by("created", Subquery(first_target), "id")}
     still_open = [OpenIncident(row.id, frozenset(row.units), row.grown) for row in known.values()]
     changed: dict[str, Alert] = {}
     begun: list[Alert] = []
@@ -129,7 +132,7 @@ def _schedule_first_messages(
     rows = []
     for alert in alerts:
         for setting in settings:
-            due = max(alert.created + setting.delay, alert.updated + wait)
+            due = first_message_due(alert.created, alert.updated, delay=setting.delay, wait=wait)
             row = alert_row(setting, MessageKind.OPEN, alert, due=due, now=alert.updated)
             if alert.id not in begun:
                 row.status, row.part = NotificationStatus.DROPPED.value, IncidentPart.FOLDED.value

@@ -1,6 +1,6 @@
 """The recorded values of one metric of many hosts, in the order of reports: a day, then a part of it."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -40,6 +40,19 @@ SELECT reported, report, source_id, value
     OR (value > %(level)s) <> (before > %(level)s) OR (value < %(level)s) <> (before < %(level)s)
  ORDER BY reported, report, source_id
 """  # noqa: S608 - contains only our own names
+# OFFSET keeps PostgreSQL from planning a scan of all readings.
+_WITHIN = f"""
+SELECT given.place, reading.reported, reading.report, reading.value
+  FROM unnest(%(sources)s::int[], %(since)s::timestamptz[], %(until)s::timestamptz[])
+       WITH ORDINALITY AS given (source_id, since, until, place)
+ CROSS JOIN LATERAL (SELECT reported, report, numbers[%(number)s] AS value
+                       FROM {READINGS}
+                      WHERE source_id = given.source_id
+                        AND reported > given.since AND reported <= given.until
+                     OFFSET 0) AS reading
+ WHERE reading.value IS NOT NULL
+ LIMIT %(most)s
+"""  # noqa: S608 - contains only our own names
 _LAST = f"""
 SELECT reading.reported, reading.report, reading.source_id, reading.numbers[%(number)s]
   FROM unnest(%(sources)s::int[]) AS given (source_id)
@@ -55,6 +68,19 @@ SELECT reading.reported, reading.report, reading.source_id, reading.numbers[%(nu
  WHERE reading.reported >= %(since)s AND reading.reported < %(until)s
  ORDER BY reading.reported, reading.report, reading.source_id
 """  # noqa: S608 - contains only our own names
+
+
+MOST_WITHIN: Final = 50_000
+"""The most values that `values_within` reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpan:
+    """A time range of a source; `since` is exclusive, `until` inclusive."""
+
+    source: int
+    since: datetime
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +160,27 @@ def last_values(
 ) -> list[ReportedValues]:
     """The values in the last report of each source that has any, from `since` to before `until`."""
     return _read(_LAST, _parameters(sources, metric, since, until)) if sources else []
+
+
+def values_within(spans: Sequence[SourceSpan], metric: Metric) -> list[list[ReportedValues]] | None:
+    """The values in the reports of each span, in order of time; None if there are too many."""
+    parameters: JsonObject = {
+        "sources": [span.source for span in spans],
+        "since": [span.since for span in spans],
+        "until": [span.until for span in spans],
+        "number": NUMBERS[metric],
+        "most": MOST_WITHIN + 1,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_WITHIN, parameters)
+        rows = sorted(cursor.fetchall(), key=lambda row: row[:3])
+    if len(rows) > MOST_WITHIN:
+        return None
+    found: list[list[ReportedValues]] = [[] for _ in spans]
+    for (place, reported, _), same in groupby(rows, key=lambda row: row[:3]):
+        values = ReportedValues(spans[place - 1].source, reported, [value for *_, value in same])
+        found[place - 1].append(values)
+    return found
 
 
 def _read(statement: str, parameters: JsonObject) -> list[ReportedValues]:

@@ -56,6 +56,21 @@ def test_it_shows_the_alerts_and_a_plot_and_saves_nothing(
     assert Event.objects.count() == events
 
 
+def test_it_suggests_a_threshold(console: Client, operator: User, project: Project) -> None:
+    now = clock.now()
+    for place, number in enumerate((110.0, 1.0, 120.0, 1.0, 300.0, 1.0, 400.0, 1.0)):
+        ingest(project, host_report("db1", CONNECTIONS=number), now=now - timedelta(minutes=50 - 5 * place))
+    page = tried(console, ADD, typed_config(project.id, **METRIC))
+    assert "With a threshold of 120, 2 alerts would have opened" in page
+
+
+def test_it_counts_incidents_of_grouped_alerts(
+    console: Client, operator: User, project: Project, record: None
+) -> None:
+    typed = typed_config(project.id, **METRIC, grouping="TOPOLOGY", groupWaitSec="0")
+    assert "The alerts form 2 incidents." in tried(console, ADD, typed)
+
+
 def test_it_keeps_the_input(console: Client, operator: User, project: Project, record: None) -> None:
     typed = typed_config(project.id, **METRIC)
     page = tried(console, ADD, typed)

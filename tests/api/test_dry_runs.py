@@ -10,11 +10,13 @@ from django.db import connection
 
 from accesslist.models import Project, RoleGrant
 from alerting import dry_run_bounds, dry_run_reading, dry_runs
+from alerting.choices import DropReason
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.rules.dry_run import DryRunCut
 from alerting.rules.thresholds import evaluate_threshold
 from alerting.selectors import recorded_events
 from automation.models import Host, Measurement
+from automation.selectors import recorded_metrics
 from automation.selectors.recorded_metrics import parts_between
 from events.models import Event, Signal
 from opsapi import clock
@@ -271,10 +273,145 @@ def test_it_says_what_it_leaves_out(record: Rehearsal, monkeypatch: pytest.Monke
     Measurement.objects.create(host=Host.objects.get(), reported=record.ago(5), metrics={})
     assert "MEASUREMENTS_BEING_MOVED" in limits(bodies.metric_config())
     since: dict[str, Any] = {"period": None, "start": wire_time(record.ago(5))}
-    assert "GROUPING_NOT_APPLIED" in limits(bodies.alert_config(grouping="TOPOLOGY"))
-    assert not {"EARLIER_EVENTS_LEFT_OUT", "GROUPING_NOT_APPLIED"} & set(limits(**since))
+    assert "CURRENT_FACTS" in limits(bodies.alert_config(grouping="TOPOLOGY"))
+    assert not {"EARLIER_EVENTS_LEFT_OUT", "CURRENT_FACTS"} & set(limits(**since))
     monkeypatch.setattr(recorded_events, "MOST_EARLIER", 1)
     assert "EARLIER_EVENTS_LEFT_OUT" in limits(**since)
+
+
+def an_outage(record: Rehearsal) -> None:
+    """Two members of a replica set are down for five minutes; another host is down a minute later."""
+    for name, facts in (("db1", {"replica_set_name": "rs0"}), ("db2", {"replica_set_name": "rs0"})):
+        record.report(30, name, **facts)
+        record.report(20, name, reachable=False, **facts)
+        record.report(15, name, **facts)
+    record.report(30, "db3")
+    record.report(19, "db3", reachable=False)
+
+
+def test_the_alerts_of_an_outage_are_notified_together(record: Rehearsal) -> None:
+    an_outage(record)
+    alone = record.run()
+    assert alone["notifications"]["sent"] == 5
+    assert not any("incident" in alert for alert in alone["alerts"]["results"])
+    found = record.run(bodies.alert_config(grouping="TOPOLOGY", groupWaitSec=30))
+    first, second, third = found["alerts"]["results"]
+    assert [alert["incident"] for alert in (first, second, third)] == [0, 0, 2]
+    assert [alert["created"] for alert in (first, second, third)] == [
+        alert["created"] for alert in alone["alerts"]["results"]
+    ]
+    wait = timedelta(seconds=30)
+    assert [(each["kind"], each["sent"]) for each in first["notifications"]] == [
+        ("alert.open", wire_time(record.ago(20) + wait)),
+        ("alert.close", wire_time(record.ago(15))),
+    ]
+    assert (second["notificationCount"], second["notifications"]) == (0, [])
+    assert [each["sent"] for each in third["notifications"]] == [wire_time(record.ago(19) + wait)]
+    assert found["notifications"] == {"sent": 3, "muted": 0, "notSent": 0}
+
+
+def test_an_outage_that_is_over_within_the_wait_is_not_sent(record: Rehearsal) -> None:
+    down_for_five_minutes(record)
+    found = record.run(bodies.alert_config(grouping="TOPOLOGY", groupWaitSec=300))
+    (shown,) = found["alerts"]["results"][0]["notifications"]
+    assert ("sent" in shown, shown["reason"]) == (False, DropReason.ALERT_OVER.value)
+
+
+def test_too_many_messages_about_an_incident_cut_it(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = three_reminders(record) | {"grouping": "TOPOLOGY", "groupWaitSec": 0}
+    monkeypatch.setattr(dry_runs, "MOST_MESSAGES", 6)
+    found = record.run(config)
+    assert found["truncated"] == {"reason": "NOTIFICATIONS", "completeUntil": wire_time(record.ago(100))}
+    assert found["notifications"]["sent"] == 6
+
+
+def test_messages_about_incidents_end_with_the_time(record: Rehearsal) -> None:
+    three_reminders(record)
+    seconds = iter(range(10_000))
+    found = dry_runs.dry_run(
+        group_id=record.project.id,
+        values={
+            "event_type": "HOST_DOWN",
+            "notifications": [bodies.email(delayMin=0, intervalMin=10)] * 9,
+            "grouping": "TOPOLOGY",
+        },
+        start=record.ago(200),
+        end=record.now,
+        clock=lambda: next(seconds) / 10,
+    )
+    assert found.cut is DryRunCut.TIME
+    assert record.ago(130) < found.until < record.now
+    (messages,) = found.messages
+    assert 0 < len(messages) < 100
+    assert all(message.due <= found.until for message in messages)
+
+
+def test_grouping_leaves_events_that_open_no_alert_as_they_are(record: Rehearsal) -> None:
+    record.report(30)
+    found = record.run(bodies.alert_config(eventTypeName="NEW_HOST", grouping="TOPOLOGY"))
+    (event,) = found["events"]["results"]
+    assert [each["due"] for each in event["notifications"]] == [event["created"]]
+
+
+def alerts_of_a_minute(record: Rehearsal, *peaks: float) -> None:
+    """Alerts with these peaks, one after another, five minutes apart."""
+    for place, peak in enumerate(peaks):
+        record.report(100 - 5 * place, CONNECTIONS=peak)
+        record.report(99 - 5 * place, CONNECTIONS=1.0)
+
+
+def test_a_delay_and_a_threshold_that_halve_the_alerts_are_suggested(record: Rehearsal) -> None:
+    alerts_of_a_minute(record, 110.0, 120.0, 300.0, 400.0)
+    found = record.run(bodies.metric_config())
+    assert found["suggestions"] == [
+        {"delayMin": 2, "alerts": 0},
+        {"threshold": 120.0, "units": "RAW", "alerts": 2},
+    ]
+    quieter = record.run(bodies.metric_config(threshold=120))
+    assert quieter["alerts"]["totalCount"] == 2
+
+
+def test_no_threshold_is_suggested_that_loses_a_long_alert(record: Rehearsal) -> None:
+    record.report(120, CONNECTIONS=105.0)
+    record.report(108, CONNECTIONS=1.0)
+    alerts_of_a_minute(record, 110.0, 120.0, 300.0)
+    assert record.run(bodies.metric_config())["suggestions"] == [{"delayMin": 2, "alerts": 1}]
+
+
+def test_the_highest_value_within_an_alert_counts(record: Rehearsal) -> None:
+    for minutes, number in ((130, 105.0), (125, 500.0), (120, 105.0), (115, 1.0)):
+        record.report(minutes, CONNECTIONS=number)
+    alerts_of_a_minute(record, 110.0, 120.0, 300.0)
+    assert {"threshold": 120.0, "units": "RAW", "alerts": 2} in record.run(bodies.metric_config())[
+        "suggestions"
+    ]
+
+
+def test_nothing_is_suggested_for_few_alerts(record: Rehearsal) -> None:
+    alerts_of_a_minute(record, 110.0, 120.0, 300.0)
+    assert "suggestions" not in record.run(bodies.metric_config())
+
+
+def test_a_delay_is_suggested_for_events(record: Rehearsal) -> None:
+    record.report(60)
+    for minutes in (50, 40, 30, 20):
+        record.report(minutes, reachable=False)
+        record.report(minutes - 4, reachable=True)
+    assert record.run()["suggestions"] == [{"delayMin": 5, "alerts": 0}]
+    late = bodies.alert_config(notifications=[bodies.email(delayMin=4)])
+    assert record.run(late)["suggestions"] == [{"delayMin": 5, "alerts": 0}]
+
+
+def test_too_many_values_are_not_read_for_a_threshold(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alerts_of_a_minute(record, 110.0, 120.0, 300.0, 400.0)
+    monkeypatch.setattr(recorded_metrics, "MOST_WITHIN", 3)
+    assert record.run(bodies.metric_config())["suggestions"] == [{"delayMin": 2, "alerts": 0}]
+    monkeypatch.setattr(recorded_metrics, "MOST_WITHIN", 4)
+    assert len(record.run(bodies.metric_config())["suggestions"]) == 2
 
 
 def test_nobody_is_notified_without_people(record: Rehearsal) -> None:

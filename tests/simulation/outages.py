@@ -13,12 +13,13 @@ from typing import Any
 from django.db.models import Min
 
 from accesslist.models import Project
+from alerting.dry_runs import dry_run
 from alerting.models import Alert, AlertConfig, Incident, Notification
 from automation.addresses import Address
 from automation.choices import HostType
 from automation.reports import HostReport
 from integrations.choices import MessageKind
-from tests.factories.alerting import EMAIL, WEBHOOK, make_config
+from tests.factories.alerting import EMAIL, WEBHOOK, by_column, make_config
 from tests.factories.automation import ingest
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
 
@@ -219,11 +220,19 @@ class OutageOutcome:
     messages: Mapping[str, str]
 
 
+DOCUMENT: Mapping[str, Any] = {
+    "eventTypeName": "HOST_DOWN",
+    "notifications": RECEIVERS,
+    "grouping": "TOPOLOGY",
+    "groupWaitSec": WAIT,
+}
+
+
 def prepare(
     project: Project, fleet: Sequence[SimulatedHost], *, at: datetime = START - timedelta(minutes=1)
 ) -> AlertConfig:
     """Give the project the fleet, and a configuration that groups."""
-    config = make_config(project, notifications=RECEIVERS, grouping="TOPOLOGY", groupWaitSec=WAIT)
+    config = make_config(project, **DOCUMENT)
     report(project, fleet, up=True, at=at)
     return config
 
@@ -255,14 +264,29 @@ def run(project: Project, config: AlertConfig, shape: Shape, outside: Outside) -
         deliver_until(at)
         report(project, hosts, up=up, at=at)
     deliver_until(at + timedelta(minutes=2))
-    messages: dict[str, str] = {}
-    for channel, _, message in outside.sent:
-        messages[channel] = messages.get(channel, "") + LETTERS[message.kind]
     return OutageOutcome(
         Alert.objects.filter(config_id=config.id).count(),
         Incident.objects.filter(config_id=config.id).count(),
-        messages,
+        _letters((channel, message.kind) for channel, _, message in outside.sent),
     )
+
+
+def dry_outcome(project: Project) -> OutageOutcome:
+    """The outcome of a dry run of the same configuration over what the outage left in the record."""
+    values, end = by_column(DOCUMENT), START + timedelta(hours=1)
+    found = dry_run(group_id=project.id, values=values, start=START - timedelta(seconds=1), end=end)
+    sent = [(each.sent, each.receiver.channel or "", each.kind) for each in found.all_messages if each.sent]
+    sent.sort(key=lambda each: each[0])
+    return OutageOutcome(
+        len(found.alerts), len(set(found.leads)), _letters((channel, kind) for _, channel, kind in sent)
+    )
+
+
+def _letters(sent: Iterable[tuple[str, MessageKind]]) -> Mapping[str, str]:
+    messages: dict[str, str] = {}
+    for channel, kind in sent:
+        messages[channel] = messages.get(channel, "") + LETTERS[kind]
+    return messages
 
 
 def deliver_until(end: datetime) -> None:

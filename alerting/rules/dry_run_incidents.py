@@ -1,0 +1,395 @@
+"""The messages of a dry run whose configuration groups alerts by topology. Pure.
+
+`IncidentRun` lets alerts join and leave incidents as `services.incidents` does, with the functions of
+`topology`, and decides each message with `delivery_policy.decide_delivery`, in the order of time.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from itertools import count
+
+from alerting.choices import AlertStatus
+from alerting.rules.delivery_policy import (
+    DeliveryStep,
+    DueNotification,
+    Mute,
+    decide_delivery,
+    mute_of_incident,
+    repeat_due,
+)
+from alerting.rules.dry_run import DryRunAlert, DryRunMessage, DryRunReceiver
+from alerting.rules.dry_run_mutes import TargetMutes
+from alerting.rules.topology import (
+    FleetUnit,
+    FleetUnits,
+    OpenIncident,
+    Opening,
+    Picture,
+    change_matters,
+    covered_unit,
+    deciding_labels,
+    first_message_due,
+    grouped,
+    kept_units,
+    picture,
+)
+from events.types import Target
+from integrations.choices import OPEN_KINDS, MessageKind
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunTopology:
+    """How alerts are grouped: the target of their event type, groupWaitSec, and the fleet around them.
+
+    `labels` are the labels that may relate alerts.
+    """
+
+    target: Target
+    wait: timedelta
+    fleet: FleetUnits
+    labels: AbstractSet[FleetUnit] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedAlert:
+    """An alert that opens, the units that it concerns, and the maintenance of its target.
+
+    `follows`: when it began, the alert before it on the same target ended.
+    """
+
+    alert: DryRunAlert
+    units: frozenset[FleetUnit]
+    mutes: TargetMutes
+    follows: bool = False
+
+    @property
+    def opens_before_ends(self) -> bool:
+        """Whether it joins its incident before the alerts that end at this time leave, as in evaluation."""
+        alert = self.alert
+        return alert.ended == alert.opens if alert.opens > alert.created else not self.follows
+
+
+def following(alerts: Sequence[DryRunAlert]) -> Iterator[bool]:
+    """Yield for each of the alerts, in the order of time, whether it follows another on its target."""
+    ended: dict[str, datetime | None] = {}
+    for alert in alerts:
+        yield ended.get(alert.target) == alert.created
+        ended[alert.target] = alert.ended
+
+
+@dataclass(slots=True, eq=False)
+class _DryRunIncident:
+    """An incident; alerts are places in the list of alerts."""
+
+    lead: int
+    grown: datetime
+    lead_mutes: TargetMutes
+    units: list[str] = field(default_factory=list)
+    receivers: list["_IncidentReceiver"] = field(default_factory=list)
+    open: dict[int, FleetUnit | None] = field(default_factory=dict)
+    was_closed: bool = False
+    messages: list[DryRunMessage] = field(default_factory=list)
+    _mutes: Counter[TargetMutes] = field(default_factory=Counter)
+    _pictures: dict[Picture | None, Picture] = field(default_factory=dict)
+
+    @property
+    def known(self) -> OpenIncident:
+        return OpenIncident(str(self.lead), frozenset(self.units), self.grown)
+
+    @property
+    def status(self) -> AlertStatus:
+        if self.open:
+            return AlertStatus.OPEN
+        return AlertStatus.CLOSED if self.was_closed else AlertStatus.CANCELLED
+
+    def join(self, place: int, covered: FleetUnit | None, mutes: TargetMutes) -> None:
+        self.open[place] = covered
+        self._mutes[mutes] += 1
+        self._pictures.clear()
+
+    def leave(self, place: int, mutes: TargetMutes, *, cancelled: bool) -> None:
+        del self.open[place]
+        self._mutes -= Counter([mutes])
+        self._pictures.clear()
+        self.was_closed = self.was_closed or not cancelled
+
+    def mute(self, at: datetime) -> Mute | None:
+        """The maintenance of its open alerts; its end has the maintenance of its first alert."""
+        return (
+            mute_of_incident(mutes.at(at) for mutes in self._mutes) if self.open else self.lead_mutes.at(at)
+        )
+
+    def picture(self, said: Picture | None, fleet: FleetUnits) -> Picture:
+        """What a message says after `said`."""
+        if said not in self._pictures:
+            covered, first_is_open = list(self.open.values()), self.lead in self.open
+            self._pictures[said] = picture(covered, fleet, said=said, first_is_open=first_is_open)
+        return self._pictures[said]
+
+
+@dataclass(slots=True, eq=False)
+class _IncidentReceiver:
+    """A receiver and an incident: what the last message said and when, and the messages that wait.
+
+    `news` is the first message, a change or the end. At most one of them waits.
+    """
+
+    incident: _DryRunIncident
+    receiver: DryRunReceiver
+    said: Picture | None = None
+    sent: datetime | None = None
+    news: "_WaitingMessage | None" = None
+    reminder: "_WaitingMessage | None" = None
+
+    def sends(self, kind: MessageKind) -> bool:
+        return kind in self.receiver.kinds
+
+    def was_just_notified(self, at: datetime) -> bool:
+        """Whether people get no reminder, because their last message is less than half an interval old."""
+        interval = self.receiver.interval
+        if not self.receiver.for_people or interval is None or self.sent is None:
+            return False
+        return self.sent > at - interval / 2
+
+
+@dataclass(slots=True, eq=False)
+class _WaitingMessage:
+    """A message that is decided at `at`; `number` is the order of creation."""
+
+    to: _IncidentReceiver
+    kind: MessageKind
+    due: datetime
+    at: datetime
+    number: int
+    is_change: bool = False
+    window_id: str | None = None
+
+    @property
+    def waits(self) -> bool:
+        return self is self.to.news or self is self.to.reminder
+
+    @property
+    def is_reminder(self) -> bool:
+        return self.kind is MessageKind.UPDATE and not self.is_change
+
+    def forget(self) -> None:
+        if self is self.to.news:
+            self.to.news = None
+        else:
+            self.to.reminder = None
+
+    def decided(
+        self, at: datetime, *, sent: datetime | None = None, reason: str | None = None
+    ) -> DryRunMessage:
+        return DryRunMessage(
+            receiver=self.to.receiver,
+            kind=self.kind,
+            due=self.due,
+            decided=at,
+            sent=sent,
+            window_id=self.window_id,
+            reason=reason,
+        )
+
+
+class IncidentRun:
+    """The incidents of alerts, which come in the order of `opens`, and of their target."""
+
+    def __init__(
+        self, alerts: Sequence[GroupedAlert], receivers: Sequence[DryRunReceiver], topology: DryRunTopology
+    ) -> None:
+        self.count = 0
+        """The number of messages."""
+        self._alerts, self._receivers, self._topology = alerts, receivers, topology
+        self._opened = 0
+        self._incidents: list[_DryRunIncident] = []
+        self._of_alerts: dict[int, _DryRunIncident] = {}
+        self._lasting: dict[str, _DryRunIncident] = {}
+        self._ends: list[tuple[datetime, int]] = []
+        self._due: list[tuple[datetime, int, int, _WaitingMessage]] = []
+        self._numbers = count()
+
+    def steps(self, until: datetime) -> Iterator[tuple[datetime, bool]]:
+        """Decide what happens by `until`.
+
+        Yield before each step its time, and whether it decides a message, so that the caller can stop.
+        """
+        while (at := self._next()) is not None and at <= until:
+            yield at, False
+            opening = self._opening(at)
+            self._open([place for place in opening if self._alerts[place].opens_before_ends], at)
+            self._end(at)
+            self._open([place for place in opening if place not in self._of_alerts], at)
+            self._end(at)
+            while self._due and self._due[0][0] <= at:
+                *_, message = heappop(self._due)
+                if message.waits and message.at <= at:
+                    yield at, True
+                    self._decide(message, at)
+
+    def leads(self) -> list[int]:
+        """For each alert that has opened, the place of the first alert of its incident."""
+        return [self._of_alerts[place].lead for place in range(self._opened)]
+
+    def messages(self, until: datetime) -> list[list[DryRunMessage]]:
+        """The messages due by `until`, for each alert that has opened: with the first of an incident."""
+        found: list[list[DryRunMessage]] = [[] for _ in range(self._opened)]
+        for incident in self._incidents:
+            found[incident.lead] = [*incident.messages, *_muted(incident, until)]
+        return found
+
+    def _next(self) -> datetime | None:
+        times = [self._alerts[self._opened].alert.opens] if self._opened < len(self._alerts) else []
+        times += [self._ends[0][0]] if self._ends else []
+        times += [self._due[0][0]] if self._due else []
+        return min(times, default=None)
+
+    # --- alerts -----------------------------------------------------------------------------------
+
+    def _opening(self, at: datetime) -> Sequence[int]:
+        first = self._opened
+        while self._opened < len(self._alerts) and self._alerts[self._opened].alert.opens <= at:
+            self._opened += 1
+        return range(first, self._opened)
+
+    def _open(self, places: Sequence[int], at: datetime) -> None:
+        """Let alerts that open together join incidents."""
+        if not places:
+            return
+        openings = [Opening(str(place), self._alerts[place].units, at) for place in places]
+        lasting = [incident.known for incident in self._lasting.values()]
+        joined: dict[str, _DryRunIncident] = {}
+        wait = self._topology.wait
+        labels = self._topology.labels & set(deciding_labels(openings, lasting, wait=wait))
+        for incident_id, group in grouped(openings, lasting, wait=wait, labels=labels):
+            members = [int(opening.alert_id) for opening in group]
+            if incident_id is None:
+                incident = self._begin(members[0], at)
+            else:
+                incident = joined[incident_id] = self._lasting[incident_id]
+            incident.units, incident.grown = kept_units(incident.units, group), at
+            for place in members:
+                self._join(incident, place)
+        for incident in joined.values():
+            self._change(incident, at)
+
+    def _begin(self, lead: int, at: datetime) -> _DryRunIncident:
+        first, wait = self._alerts[lead], self._topology.wait
+        incident = _DryRunIncident(lead, at, first.mutes)
+        self._incidents.append(incident)
+        self._lasting[str(lead)] = incident
+        for receiver in self._receivers:
+            to = _IncidentReceiver(incident, receiver)
+            incident.receivers.append(to)
+            if to.sends(MessageKind.OPEN):
+                due = first_message_due(first.alert.created, at, delay=receiver.delay, wait=wait)
+                to.news = self._wait(to, MessageKind.OPEN, due)
+        return incident
+
+    def _join(self, incident: _DryRunIncident, place: int) -> None:
+        joining = self._alerts[place]
+        incident.join(place, covered_unit(self._topology.target, joining.units), joining.mutes)
+        self._of_alerts[place] = incident
+        if joining.alert.ended is not None:
+            heappush(self._ends, (joining.alert.ended, place))
+
+    def _end(self, at: datetime) -> None:
+        """Let alerts that end leave their incidents; an incident ends with its last open alert."""
+        left: dict[int, _DryRunIncident] = {}
+        while self._ends and self._ends[0][0] <= at:
+            _, place = heappop(self._ends)
+            ended, incident = self._alerts[place], self._of_alerts[place]
+            incident.leave(place, ended.mutes, cancelled=ended.alert.cancelled)
+            left[incident.lead] = incident
+        for incident in left.values():
+            if incident.open:
+                self._change(incident, at)
+            else:
+                self._finish(incident, at)
+
+    # --- messages ---------------------------------------------------------------------------------
+
+    def _wait(
+        self, to: _IncidentReceiver, kind: MessageKind, due: datetime, *, is_change: bool = False
+    ) -> _WaitingMessage:
+        message = _WaitingMessage(to, kind, due, due, next(self._numbers), is_change)
+        self._push(message)
+        return message
+
+    def _push(self, message: _WaitingMessage) -> None:
+        heappush(self._due, (message.at, message.number, next(self._numbers), message))
+
+    def _change(self, incident: _DryRunIncident, at: datetime) -> None:
+        """Decide after the wait whether the change matters; a message that waits says it anyway."""
+        for to in incident.receivers:
+            if to.said is not None and to.news is None and to.sends(MessageKind.UPDATE):
+                to.news = self._wait(to, MessageKind.UPDATE, at + self._topology.wait, is_change=True)
+
+    def _finish(self, incident: _DryRunIncident, at: datetime) -> None:
+        """End an incident: receivers that were notified get its end."""
+        del self._lasting[str(incident.lead)]
+        end = MessageKind.CLOSE if incident.was_closed else MessageKind.CANCEL
+        for to in incident.receivers:
+            to.reminder = None
+            if to.news and to.news.kind is MessageKind.OPEN:
+                to.news.at = max(to.news.due, at)
+                self._push(to.news)
+            else:
+                is_notified = to.said is not None and to.sends(end)
+                to.news = self._wait(to, end, at) if is_notified else None
+
+    def _decide(self, message: _WaitingMessage, at: datetime) -> None:
+        to, incident = message.to, message.to.incident
+        mute = incident.mute(at)
+        due = DueNotification(
+            kind=message.kind,
+            status=incident.status,
+            keeps_state=to.receiver.keeps_state,
+            mute=mute,
+            matters=not message.is_change or self._matters(to),
+        )
+        verdict = decide_delivery(due, at)
+        if mute and verdict.step is not DeliveryStep.SEND:
+            message.window_id = mute.window_id
+        if verdict.step is DeliveryStep.PUT_OFF and verdict.until:
+            message.at = verdict.until
+            self._push(message)
+            return
+        message.forget()
+        if verdict.step is DeliveryStep.SEND and to.receiver.no_recipients is None:
+            self._send(message, at)
+        elif message.kind is MessageKind.OPEN:
+            self._keep(message.decided(at, reason=verdict.reason or to.receiver.no_recipients), incident)
+
+    def _matters(self, to: _IncidentReceiver) -> bool:
+        if to.said is None:
+            return False
+        now = to.incident.picture(to.said, self._topology.fleet)
+        return change_matters(to.said, now)
+
+    def _send(self, message: _WaitingMessage, at: datetime) -> None:
+        """Send a message, and let the next reminder wait."""
+        to, is_about_open = message.to, message.kind in OPEN_KINDS
+        if not (message.is_reminder and to.was_just_notified(at)):
+            self._keep(message.decided(at, sent=at), to.incident)
+            if is_about_open:
+                to.said, to.sent = to.incident.picture(to.said, self._topology.fleet), at
+        again = repeat_due(to.receiver.interval, at)
+        if is_about_open and again and to.reminder is None and to.sends(MessageKind.UPDATE):
+            to.reminder = self._wait(to, MessageKind.UPDATE, again)
+
+    def _keep(self, message: DryRunMessage, incident: _DryRunIncident) -> None:
+        self.count += 1
+        incident.messages.append(message)
+
+
+def _muted(incident: _DryRunIncident, until: datetime) -> Iterator[DryRunMessage]:
+    """The messages that a maintenance window still holds back."""
+    for to in incident.receivers:
+        for message in (to.news, to.reminder):
+            if message and message.window_id and message.due <= until:
+                yield message.decided(until)

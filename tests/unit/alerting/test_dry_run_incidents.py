@@ -1,0 +1,122 @@
+"""The messages of grouped alerts in a dry run, decided without a database."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from alerting.rules.dry_run import DryRunAlert, DryRunReceiver
+from alerting.rules.dry_run_incidents import DryRunTopology, GroupedAlert, IncidentRun, following
+from alerting.rules.dry_run_mutes import MutedTime, TargetMutes
+from alerting.rules.topology import FleetUnits, units_of
+from events.types import Target
+from integrations.choices import MessageKind
+
+NOON = datetime(2099, 1, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+END = NOON + 60 * MINUTE
+OPEN, UPDATE, CLOSE, CANCEL = MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.CANCEL
+NEVER = TargetMutes([], END)
+RECEIVER = DryRunReceiver(
+    position=0,
+    type_name="EMAIL",
+    channel="EMAIL",
+    recipient="oncall@example.com",
+    count=1,
+    delay=timedelta(),
+    interval=None,
+    kinds=frozenset({OPEN, UPDATE, CLOSE, CANCEL}),
+)
+
+
+def facts(number: int) -> dict[str, Any]:
+    return {"hostname": f"db{number}", "port": 27017, "replicaSetName": "rs0"}
+
+
+FLEET = FleetUnits.of([units_of(facts(number)) for number in range(9)])
+
+
+def down(number: int, since: int, until: int | None = None, mutes: TargetMutes = NEVER) -> GroupedAlert:
+    """A member of the replica set that is down, in minutes after noon."""
+    alert = DryRunAlert(
+        target=f"db{number}",
+        facts=facts(number),
+        created=NOON + since * MINUTE,
+        opens=NOON + since * MINUTE,
+        start_value=None,
+        value=None,
+        ended=None if until is None else NOON + until * MINUTE,
+    )
+    return GroupedAlert(alert, units_of(alert.facts), mutes)
+
+
+def muted(since: int, until: int) -> TargetMutes:
+    return TargetMutes([MutedTime(NOON + since * MINUTE, NOON + until * MINUTE, "w1")], END)
+
+
+def sent(
+    alerts: Sequence[GroupedAlert], receiver: DryRunReceiver = RECEIVER, wait: int = 1
+) -> list[tuple[MessageKind, int | None]]:
+    """The kind of each message of the first alert's incident, and when it was sent, in minutes."""
+    run = IncidentRun(alerts, [receiver], DryRunTopology(Target.HOST, wait * MINUTE, FLEET))
+    for _ in run.steps(END):
+        pass
+    first, *_ = run.messages(END)
+    return [(each.kind, (each.sent - NOON) // MINUTE if each.sent else None) for each in first]
+
+
+def test_changes_that_matter_are_sent_after_the_wait() -> None:
+    alerts = [down(0, 0, 30), down(1, 10, 30), down(2, 20, 30)]
+    assert sent(alerts) == [(OPEN, 1), (UPDATE, 11), (CLOSE, 30)]
+
+
+def test_an_alert_that_opens_as_another_ends_keeps_its_incident() -> None:
+    assert sent([down(0, 0, 10), down(1, 10, 30)]) == [(OPEN, 1), (UPDATE, 11), (CLOSE, 30)]
+
+
+def test_a_target_that_is_down_again_at_once_is_a_new_incident() -> None:
+    alerts = [down(0, 0, 10), down(0, 10, 30)]
+    is_following = list(following([each.alert for each in alerts]))
+    assert is_following == [False, True]
+    again = [replace(each, follows=follows) for each, follows in zip(alerts, is_following, strict=True)]
+    assert sent(again) == [(OPEN, 1), (CLOSE, 10)]
+
+
+def test_an_incident_is_muted_while_all_its_open_alerts_are() -> None:
+    assert sent([down(0, 0, 50, muted(0, 20)), down(1, 0, 50)]) == [(OPEN, 1), (CLOSE, 50)]
+    assert sent([down(0, 0, 50, muted(0, 20)), down(1, 0, 50, muted(0, 30))]) == [(OPEN, 20), (CLOSE, 50)]
+    assert sent([down(0, 0, 10, muted(0, 20))]) == [(OPEN, None)]
+
+
+def test_a_message_that_a_window_holds_back_until_the_end_waits() -> None:
+    run = IncidentRun(
+        [down(0, 0, None, muted(0, 90))], [RECEIVER], DryRunTopology(Target.HOST, MINUTE, FLEET)
+    )
+    assert [decides for _, decides in run.steps(END)] == [False, False, True]
+    ((waiting,),) = run.messages(END)
+    assert (waiting.sent, waiting.reason, waiting.window_id) == (None, None, "w1")
+
+
+def test_reminders_last_as_long_as_the_incident() -> None:
+    hourly = replace(RECEIVER, interval=10 * MINUTE)
+    assert sent([down(0, 0, 30)], hourly) == [(OPEN, 1), (UPDATE, 11), (UPDATE, 21), (CLOSE, 30)]
+
+
+def test_people_get_no_reminder_shortly_after_a_change() -> None:
+    alerts = [down(0, 0, 30), down(1, 8, 30)]
+    people = replace(RECEIVER, interval=10 * MINUTE, for_people=True)
+    assert sent(alerts, people) == [(OPEN, 1), (UPDATE, 9), (UPDATE, 21), (CLOSE, 30)]
+    webhook = replace(people, for_people=False)
+    assert sent(alerts, webhook) == [(OPEN, 1), (UPDATE, 9), (UPDATE, 11), (UPDATE, 21), (CLOSE, 30)]
+
+
+def test_an_incident_whose_targets_were_deleted_is_cancelled() -> None:
+    deleted = down(0, 0, 30)
+    deleted.alert.cancelled = True
+    assert sent([deleted]) == [(OPEN, 1), (CANCEL, 30)]
+    assert sent([deleted, down(1, 0, 20)]) == [(OPEN, 1), (CLOSE, 30)]
+
+
+def test_a_receiver_without_recipients_is_not_notified() -> None:
+    nobody = replace(RECEIVER, no_recipients="no recipients")
+    assert sent([down(0, 0, 30), down(1, 10, 30)], nobody) == [(OPEN, None)]

@@ -1,0 +1,111 @@
+"""The threshold that would halve the alerts of a dry run."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alerting.rules.threshold_suggestion import MeasuredAlert, suggest_threshold
+from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
+from automation.metrics import Metric
+from automation.units import Unit
+from tests.each import each
+
+NOON = datetime(2099, 1, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+ABOVE_100 = MetricThreshold(Metric.CONNECTIONS, ThresholdOperator.GREATER_THAN, 100, Unit.RAW)
+BELOW_100 = MetricThreshold(Metric.CONNECTIONS, ThresholdOperator.LESS_THAN, 100, Unit.RAW)
+
+
+def measured(*values: float, begin: int = 0) -> MeasuredAlert:
+    """An alert with a value a minute; the last value ends it."""
+    times = [NOON + (begin + place) * MINUTE for place in range(len(values))]
+    return MeasuredAlert(list(zip(times, values, strict=True)), times[-1])
+
+
+def short(peak: float) -> MeasuredAlert:
+    return measured(peak, 50)
+
+
+def long(peak: float) -> MeasuredAlert:
+    return measured(*[peak] * 12, 50)
+
+
+def suggested(
+    alerts: Sequence[MeasuredAlert], threshold: MetricThreshold = ABOVE_100, delay: int = 0
+) -> tuple[float, int] | None:
+    """The threshold, and the number of alerts with it."""
+    found = suggest_threshold(threshold, alerts, delay=delay * MINUTE)
+    return (found.threshold, found.alerts) if found else None
+
+
+@each(
+    ("alerts", "expected"),
+    [
+        ([short(110), short(120), short(300), short(400)], (120, 2)),
+        ([short(110), short(120), short(130), short(300), short(400)], (130, 2)),
+        ([short(110.01), short(123.4), long(300), long(400)], (124, 2)),
+        ([short(110), short(199.98), long(199.99), long(400)], (199.98, 2)),
+        ([short(110), short(300), long(120), long(400)], None),
+        ([short(110), short(120), long(120), long(400)], None),
+        ([short(110), short(120), short(300)], None),
+        ([measured(110, 50), measured(120, 50), measured(300, 115, 300, 115, 300, 50), short(400)], (300, 1)),
+        ([short(110)] * 4, (110, 0)),
+    ],
+    ids=[
+        "the lower half is dropped",
+        "of an odd number the larger half is dropped",
+        "it is rounded to three digits",
+        "but not if that would lose a long alert",
+        "a long alert with a low peak forbids it",
+        "a long alert with the same peak forbids it",
+        "of few alerts none is suggested",
+        "an alert that would open several times counts as often",
+        "all alerts are short",
+    ],
+)
+def test_the_smallest_change_that_halves_the_alerts(
+    alerts: Sequence[MeasuredAlert], expected: tuple[float, int] | None
+) -> None:
+    assert suggested(alerts) == expected
+
+
+def test_a_lower_limit_is_lowered() -> None:
+    alerts = [measured(value, 150) for value in (90, 80.06, 30, 20)]
+    assert suggested(alerts, BELOW_100) == (80.0, 2)
+
+
+def test_a_long_alert_must_still_last_as_long_as_the_delay() -> None:
+    peaked = measured(*[110] * 6, 300, *[110] * 6, 50)
+    alerts = [short(150), short(160), peaked, long(400)]
+    assert suggested(alerts) == (160, 2)
+    assert suggested(alerts, delay=2) is None
+
+
+def test_an_alert_without_end_lasts_until_the_end_of_the_dry_run() -> None:
+    lasting = MeasuredAlert([(NOON, 120.0)], NOON + 30 * MINUTE)
+    assert suggested([short(110), short(115), short(300), lasting]) == (115, 2)
+    assert suggested([short(130), short(140), short(300), lasting]) is None
+
+
+VALUES = st.lists(st.integers(101, 120), min_size=1, max_size=15)
+
+
+@given(st.lists(VALUES, min_size=4, max_size=12), st.sampled_from([0, 1, 3]))
+def test_a_suggestion_halves_the_alerts_and_keeps_the_long_alerts(drawn: list[list[int]], delay: int) -> None:
+    alerts = [measured(*values, 50) for values in drawn]
+    found = suggest_threshold(ABOVE_100, alerts, delay=delay * MINUTE)
+    if found is None:
+        return
+    assert found.threshold > ABOVE_100.threshold
+    kept = [runs(values, found.threshold, delay) for values in drawn]
+    assert sum(map(len, kept)) == found.alerts <= len(alerts) / 2
+    assert all(kept[place] for place, values in enumerate(drawn) if len(values) > 10)
+
+
+def runs(values: Sequence[int], limit: float, delay: int) -> list[Any]:
+    """The lengths of the times above a limit that last as long as the delay."""
+    text = "".join("x" if value > limit else " " for value in values)
+    return [run for run in text.split() if len(run) >= delay]
