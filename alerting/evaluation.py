@@ -60,8 +60,6 @@ EVALUATION_SECONDS = 0.5
 """A transaction starts no further signal after this time, because its locks last until its end."""
 CHANGES_AT_ONCE = 1_000
 """Changes are written when at least this many are decided."""
-COMPARED_AT_ONCE = 2_000_000
-"""The most pairs of a changed configuration and an observation of the fleet that one transaction compares."""
 OPENED_AT_ONCE = 100
 """The most alerts that one transaction opens."""
 
@@ -161,7 +159,7 @@ def _evaluate_batch(signals: Sequence[Signal], now: datetime, deadline: float) -
         version_marks_update(group_id=first.group_id, now=now)
         return [first.pk]
     if _is_config(first):
-        return _evaluate_configs(signals, first.group_id, now)
+        return _evaluate_configs(signals, first.group_id, now, deadline)
     if clusters := first.payload.get("clustersLeft"):
         emptied_clusters_alerts_cancel(cluster_ids=clusters, at=first.created)
     observations = observations_of(signals, group_id=first.group_id)
@@ -176,22 +174,30 @@ def _evaluate_batch(signals: Sequence[Signal], now: datetime, deadline: float) -
     return evaluation.evaluated
 
 
-def _evaluate_configs(signals: Sequence[Signal], group_id: str, now: datetime) -> list[int]:
+def _evaluate_configs(signals: Sequence[Signal], group_id: str, now: datetime, deadline: float) -> list[int]:
     """Compare changed configurations with the current fleet, and return the ids of their signals.
 
-    The fleet is read for all of them together. If it is large, only the first configurations are compared.
-    Later signals do not wait for the others: these are compared with the fleet as it is then.
+    The fleet is read once. Configurations are compared until the deadline, and at least for as long as
+    reading took. The remaining signals stay; a later turn compares them with the fleet of that time.
     """
-    configs = configs_with_ids({_config_id(signal) for signal in signals}, group_id=group_id)
-    fleet = observations_of_fleet(group_id, {config.event_type for config in configs})
-    compared = signals[: max(1, COMPARED_AT_ONCE // max(1, len(fleet)))]
-    compared_ids = {_config_id(signal) for signal in compared}
-    indexes = indexes_of(config for config in configs if config.id in compared_ids)
-    # The first signal represents the others: all have the time of evaluation, and the same fleet.
-    evaluation = _Evaluation(group_id, now, _collect({compared[0].pk: fleet}, indexes, group_id))
-    evaluation.decide(compared[0])
+    begun = time.monotonic()
+    configs = {
+        config.id: config
+        for config in configs_with_ids({_config_id(signal) for signal in signals}, group_id=group_id)
+    }
+    fleet = observations_of_fleet(group_id, {config.event_type for config in configs.values()})
+    collected = _collect({signals[0].pk: fleet}, indexes_of(configs.values()), group_id)
+    evaluation = _Evaluation(group_id, now, collected)
+    deadline = max(deadline, 2 * time.monotonic() - begun)
+    for signal in signals:
+        changed = configs.get(_config_id(signal))
+        collected.observations = {signal.pk: fleet}
+        collected.indexes = indexes_of([changed] if changed else ())
+        evaluation.decide(signal)
+        if time.monotonic() > deadline:
+            break
     evaluation.apply()
-    return [signal.pk for signal in compared]
+    return evaluation.evaluated
 
 
 def _config_id(signal: Signal) -> str:
@@ -269,7 +275,7 @@ def _collect(
 
 @dataclass(slots=True)
 class _Changes:
-    """Decided changes that are not written yet; `_Evaluation.decide` writes cancellations at once."""
+    """Decided changes. `decide` writes `cancelled` at once; `add` takes the other changes."""
 
     alerts: AlertChanges = field(default_factory=AlertChanges)
     one_shots: list[OneShot] = field(default_factory=list)
