@@ -21,7 +21,8 @@ class TargetFacts(NamedTuple):
 class Subjects:
     """The subjects of alerts or events for the matchers of these windows.
 
-    The types and labels of hosts are read, as they are now, only if a matcher asks for them.
+    The types and labels of hosts are read, as they are now, only if a matcher asks for them. A deleted host
+    has its last type and labels.
     """
 
     def __init__(self, windows: Iterable[WindowRule], targets: Iterable[TargetFacts]) -> None:
@@ -32,7 +33,7 @@ class Subjects:
         self._labels: Mapping[tuple[HostColumn, str], LabelSets] = {}
         if MatcherField.TYPE_NAME in fields:
             ids = {target.facts["hostId"] for target in read if "hostId" in target.facts}
-            self._types = dict(Host.objects.filter(Among("id", ids)).values_list("id", "type_name"))
+            self._types = dict(Host.with_deleted.filter(Among("id", ids)).values_list("id", "type_name"))
         if MatcherField.LABEL in fields:
             self._sets = _replica_sets(read)
             self._labels = self._read_labels(read)

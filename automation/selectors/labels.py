@@ -14,9 +14,10 @@ HostColumn = Literal["id", "replica_set_id", "cluster_id"]
 def labels_of_hosts(of: HostColumn, ids: Collection[str]) -> dict[str, LabelSets]:
     """Return the labels of hosts by the id of the host, its replica set or its cluster.
 
-    Ids without hosts are left out.
+    Ids without hosts are left out. A deleted host still has the labels of its last report: a window that
+    mutes the host also mutes that its alerts are cancelled.
     """
-    hosts = Host.objects.filter(Among(of, ids)).order_by()
+    hosts = (Host.with_deleted if of == "id" else Host.objects).filter(Among(of, ids)).order_by()
     found: dict[str, list[tuple[str, ...]]] = {}
     for key, labels in hosts.values_list(of, "labels").distinct():
         found.setdefault(key, []).append(label_texts(labels))

@@ -14,6 +14,7 @@ from alerting.services.windows import window_create
 from automation.choices import HostType
 from automation.models import Host
 from automation.reports import HostReport
+from automation.services.hosts import host_delete
 from opsapi.api.principal import SYSTEM
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
@@ -85,6 +86,16 @@ def test_a_host_that_got_the_label_while_its_alert_was_open_is_muted(
     report(project, "db1", STAGING, now=NOW + MINUTE)
     assert outside.said == [(A, "OPEN")]
     assert Notification.objects.get(kind="alert.close").status == "PENDING"
+
+
+def test_the_end_of_a_deleted_hosts_alert_is_muted(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[{**WEBHOOK, "webhookUrl": A}])
+    report(project, "db1", STAGING, now=NOW - MINUTE, reachable=False)
+    make_window(project)
+    host_delete(group_id=project.id, host_id=Host.objects.get().id, actor=SYSTEM, now=NOW)
+    deliver_all(NOW)
+    assert outside.said == [(A, "OPEN")]
+    assert Notification.objects.get(kind="alert.cancel").status == "PENDING"
 
 
 def member(hostname: str, cluster: str | None = None) -> HostReport:
