@@ -86,6 +86,7 @@ class _DryRunIncident:
     """An incident; alerts are places in the list of alerts."""
 
     lead: int
+    created: datetime
     grown: datetime
     lead_mutes: TargetMutes
     units: list[str] = field(default_factory=list)
@@ -98,7 +99,7 @@ class _DryRunIncident:
 
     @property
     def known(self) -> OpenIncident:
-        return OpenIncident(str(self.lead), frozenset(self.units), self.grown)
+        return OpenIncident(str(self.lead), frozenset(self.units), self.created, self.grown)
 
     @property
     def status(self) -> AlertStatus:
@@ -279,7 +280,7 @@ class IncidentRun:
 
     def _begin(self, lead: int, at: datetime) -> _DryRunIncident:
         first, wait = self._alerts[lead], self._topology.wait
-        incident = _DryRunIncident(lead, at, first.mutes)
+        incident = _DryRunIncident(lead, at, at, first.mutes)
         self._incidents.append(incident)
         self._lasting[str(lead)] = incident
         for receiver in self._receivers:

@@ -29,8 +29,6 @@ class UnitKind(StrEnum):
 
 
 _RANK = {kind: rank for rank, kind in enumerate(UnitKind)}
-_BRIEF = frozenset({UnitKind.AGENT, UnitKind.LABEL})
-"""The kinds that relate only alerts that open close together: their hosts may have nothing else in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +138,25 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class OpenIncident:
-    """An incident that has not ended: the keys of its units, and when an alert last joined."""
+    """An incident that has not ended: the keys of its units, when it began, and when an alert last joined."""
 
     id: str
     units: frozenset[str]
+    created: datetime
     grown: datetime
+
+    def may_relate(self, kind: UnitKind, at: datetime, wait: timedelta) -> bool:
+        """Whether a unit of such a kind relates an alert that opens at `at` to the incident.
+
+        A label does only while the first message waits, which names the alert.
+        """
+        match kind:
+            case UnitKind.LABEL:
+                return at <= self.created + wait
+            case UnitKind.AGENT:
+                return at <= self.grown + wait
+            case _:
+                return True
 
 
 MOST_LABELS = 16
@@ -168,7 +180,12 @@ def deciding_labels(
         for label in {unit for opening in group for unit in opening.units if unit.kind is UnitKind.LABEL}
     )
     at = min(opening.at for opening in openings)
-    recent = {key for incident in incidents if at <= incident.grown + wait for key in incident.units}
+    recent = {
+        key
+        for incident in incidents
+        if incident.may_relate(UnitKind.LABEL, at, wait)
+        for key in incident.units
+    }
     deciding = [label for label, groups in held.items() if groups > 1 or label.key in recent]
     return sorted(deciding, key=lambda label: (-held[label], label.name))[:MOST_LABELS]
 
@@ -184,7 +201,8 @@ def grouped(
 
     Related openings are a group. It joins the first of `incidents` with an alert on one of its units. An
     agent can watch hosts that have nothing else in common, so it relates only alerts that open within `wait`
-    of each other. So do `labels`; other labels relate nothing.
+    of each other. `labels` relate only alerts that open within `wait` of the first; other labels relate
+    nothing.
     """
     return [(_joined(group, incidents, wait, labels), group) for group in _components(openings, labels)]
 
@@ -221,14 +239,14 @@ def _joined(
     labels: AbstractSet[FleetUnit],
 ) -> str | None:
     units = {unit for opening in group for unit in opening.units if _relates(unit, labels)}
-    keys = {unit.key for unit in units if unit.kind not in _BRIEF}
-    brief = {unit.key for unit in units if unit.kind in _BRIEF}
+    keys: dict[UnitKind, set[str]] = defaultdict(set)
+    for unit in units:
+        keys[unit.kind].add(unit.key)
     at = min(opening.at for opening in group)
     for incident in incidents:
-        if not keys.isdisjoint(incident.units):
-            return incident.id
-        if at <= incident.grown + wait and not brief.isdisjoint(incident.units):
-            return incident.id
+        for kind, related in keys.items():
+            if incident.may_relate(kind, at, wait) and not related.isdisjoint(incident.units):
+                return incident.id
     return None
 
 

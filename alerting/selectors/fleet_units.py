@@ -5,11 +5,14 @@ only of a label the whole index is read, and so a label is searched last.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from django.db import connection
+from django.db.models import Q
+from django.db.models.functions import Lower
 
 from alerting.models import Alert
 from alerting.rules.topology import (
@@ -22,28 +25,21 @@ from alerting.rules.topology import (
     name_parts,
     units_of,
 )
-from automation.models import Host
+from automation.models import Cluster, Host
 from opsapi.fields import Among
 
-# How the hosts of a unit are found. `first` and `second` are the parts of its name, `host` is its hosts.
+# How the hosts of a unit are found. `first` and `second` are the parts of its name, with the id of a cluster
+# instead of the cluster's name; `host` is its hosts.
 _HOSTS_OF: Mapping[UnitKind, tuple[str, str]] = {
     UnitKind.HOST: ("", "lower(host.hostname) = unit.first AND host.port = unit.second::integer"),
     UnitKind.MACHINE: ("", "lower(host.hostname) = unit.first"),
     UnitKind.REPLICA_SET: (
-        "JOIN automation_replicaset AS sets ON sets.group_id = %(group)s AND sets.name = unit.first "
-        "LEFT JOIN automation_cluster AS cluster ON cluster.id = sets.cluster_id",
-        "host.replica_set_id = sets.id AND coalesce(lower(cluster.name), '') = unit.second",
+        "JOIN automation_replicaset AS sets ON sets.group_id = %(group)s AND sets.name = unit.first"
+        " AND coalesce(sets.cluster_id, '') = unit.second",
+        "host.replica_set_id = sets.id",
     ),
-    UnitKind.SHARD: (
-        "JOIN automation_cluster AS cluster"
-        " ON cluster.group_id = %(group)s AND lower(cluster.name) = unit.second",
-        "host.cluster_id = cluster.id AND host.shard_name = unit.first",
-    ),
-    UnitKind.CLUSTER: (
-        "JOIN automation_cluster AS cluster"
-        " ON cluster.group_id = %(group)s AND lower(cluster.name) = unit.first",
-        "host.cluster_id = cluster.id",
-    ),
+    UnitKind.SHARD: ("", "host.cluster_id = unit.second AND host.shard_name = unit.first"),
+    UnitKind.CLUSTER: ("", "host.cluster_id = unit.first"),
     UnitKind.AGENT: (
         "JOIN automation_agent AS agent ON agent.group_id = %(group)s AND agent.agent_type = unit.first"
         " AND lower(agent.hostname) = unit.second",
@@ -159,22 +155,63 @@ def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str,
     if not units:
         return {}
     kinds = sorted({unit.kind for unit in units})
-    parts = [name_parts(unit) for unit in units]
+    clusters = _clusters_of(group_id, units)
+    searched = [
+        (unit.kind.value, *parts, most) for unit, most in units.items() for parts in _parts(unit, clusters)
+    ]
     found = " UNION ".join(
         _FOUND.format(kind=kind.value, joins=_HOSTS_OF[kind][0], condition=_HOSTS_OF[kind][1])
         for kind in kinds
     )
     parameters: dict[str, Any] = {
         "group": group_id,
-        "kinds": [unit.kind.value for unit in units],
-        "first": [first for first, _ in parts],
-        "second": [second for _, second in parts],
-        "most": list(units.values()),
+        "kinds": [kind for kind, _, _, _ in searched],
+        "first": [first for _, first, _, _ in searched],
+        "second": [second for _, _, second, _ in searched],
+        "most": [most for _, _, _, most in searched],
     }
     with connection.cursor() as cursor:
         cursor.execute(_FACTS.format(found=found), parameters)
         rows = cursor.fetchall()
     return {host_id: _units_of_row(facts) for host_id, *facts in rows}
+
+
+def _clusters_of(group_id: str, units: Iterable[FleetUnit]) -> dict[str, list[str]]:
+    """The ids of the clusters that units name, by name in lower case."""
+    names = {cluster for unit in units if (cluster := _cluster(unit))}
+    if not names:
+        return {}
+    wanted = Q(key__in=names)
+    # Python and PostgreSQL lower some letters differently; the names of units are lowered by Python.
+    if not all(name.isascii() for name in names):
+        wanted |= Q(name__regex="[^[:ascii:]]")
+    found: dict[str, list[str]] = defaultdict(list)
+    clusters = Cluster.objects.alias(key=Lower("name")).filter(wanted, group_id=group_id)
+    for cluster_id, name, key in clusters.values_list("id", "name", Lower("name")):
+        for each in {name.lower(), key} & names:
+            found[each].append(cluster_id)
+    return found
+
+
+def _cluster(unit: FleetUnit) -> str:
+    """The name of the cluster that a unit is or belongs to; empty for the other units."""
+    first, second = name_parts(unit)
+    match unit.kind:
+        case UnitKind.CLUSTER:
+            return first
+        case UnitKind.REPLICA_SET | UnitKind.SHARD:
+            return second
+        case _:
+            return ""
+
+
+def _parts(unit: FleetUnit, clusters: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """The parts of a unit's name, for each cluster with the name that it has."""
+    first, second = name_parts(unit)
+    if not (cluster := _cluster(unit)):
+        return [(first, second)]
+    ids = clusters.get(cluster, ())
+    return [(found, "") if unit.kind is UnitKind.CLUSTER else (first, found) for found in ids]
 
 
 def _units_of_row(row: Sequence[Any]) -> frozenset[FleetUnit]:

@@ -79,7 +79,9 @@ def _join(alerts: Sequence[Alert], settings: Sequence[NotificationSetting], wait
     )
     first_target = Alert.objects.filter(id=OuterRef("lead_id")).values("target_key")
     known = {row.id: row for row in lasting.order_by("created", Subquery(first_target), "id")}
-    still_open = [OpenIncident(row.id, frozenset(row.units), row.grown) for row in known.values()]
+    still_open = [
+        OpenIncident(row.id, frozenset(row.units), row.created, row.grown) for row in known.values()
+    ]
     changed: dict[str, Alert] = {}
     begun: list[Alert] = []
     deciding = deciding_labels(openings, still_open, wait=wait)

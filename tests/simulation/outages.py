@@ -194,7 +194,8 @@ SHAPES = (
                     *((5 * number, hosts, False) for number, hosts in enumerate(AGENTS)),
                     (600, LABELLED_REGION, True),
                 ],
-                "FUE",
+                "FFEE",
+                2,
             ),
             Shape(
                 "two hosts in different labelled regions",

@@ -93,6 +93,28 @@ def test_it_shows_what_the_whole_fleet_would(project: Project, seed: int) -> Non
         )
 
 
+@each("name", ["ΟΔΟΣ", "İZMİR"])
+def test_a_cluster_is_found_whatever_letters_its_name_has(project: Project, name: str) -> None:
+    places = [("db1", "s0", True), ("db2", "s0", False), ("db3", "s1", False)]
+    reports = [
+        host_report(host, replica_set_name=shard, cluster_name=name, shard_name=shard)
+        for host, shard, _ in places
+    ]
+    ingest(project, *reports, now=NOW)
+    hosts = units_of_all(project)
+    whole = FleetUnits.of(hosts)
+    units = {
+        unit for unit in whole.hosts if unit.kind in {UnitKind.CLUSTER, UnitKind.SHARD, UnitKind.REPLICA_SET}
+    }
+    assert len(units) == 5
+    for unit in units:
+        assert fleet_around(project.id, {unit}).size(unit) == whole.size(unit)
+    down = [FleetUnit(UnitKind.HOST, f"db{number}:27017") for number in (1, 2)]
+    shown = picture(down, fleet_around(project.id, down), said=None, first_is_open=True)
+    assert shown == picture(down, whole, said=None, first_is_open=True)
+    assert shown.root.startswith("SHARD:") or shown.root.startswith("REPLICA_SET:")
+
+
 # --- bounds ---------------------------------------------------------------------------------------
 
 MANY = 6_000
@@ -152,7 +174,7 @@ def test_a_few_alerts_read_a_few_hosts_of_large_units(large_project: Project) ->
     roots = [FleetUnit(UnitKind.AGENT, "MONITORING agent1"), FleetUnit(UnitKind.CLUSTER, "c")]
     with hosts_read() as read:
         fleet = fleet_around(large_project.id, covered, roots)
-    assert len(read) == 2
+    assert len(read) == 3
     assert sum(read) <= ROWS_READ
     shown = picture(list(covered), fleet, said=None, first_is_open=True)
     assert shown == Picture(3, "SHARD:s100\x1fc")

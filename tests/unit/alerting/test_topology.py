@@ -45,7 +45,7 @@ def opening(number: int, at: datetime = START, **facts: str) -> Opening:
 
 def incident(*openings: Opening, grown: datetime = START) -> OpenIncident:
     units = frozenset(unit.key for alert in openings for unit in alert.units)
-    return OpenIncident("incident", units, grown)
+    return OpenIncident("incident", units, START, grown)
 
 
 RELATED = {
@@ -93,6 +93,16 @@ def test_a_label_relates_what_opens_together(waits: int, joined: str | None) -> 
     assert grouped([late], [incident(first)], wait=WAIT)[0][0] is None
 
 
+def test_a_label_relates_nothing_once_the_first_message_is_due() -> None:
+    eu = {"region": "eu"}
+    grows = incident(labelled(1, eu), grown=START + 4 * WAIT)
+    late = labelled(2, eu, START + 4 * WAIT)
+    assert deciding_labels([late], [grows], wait=WAIT) == []
+    assert grouped([late], [grows], wait=WAIT, labels={EU})[0][0] is None
+    same_agent = Opening("alert3", frozenset({FleetUnit(UnitKind.AGENT, AGENT)}), START + 5 * WAIT)
+    assert grouped([same_agent], [grows], wait=WAIT)[0][0] == "incident"
+
+
 def test_only_labels_that_relate_something_are_compared() -> None:
     alike = {"env": "production", "region": "eu"}
     first, second, other = labelled(1, alike), labelled(2, alike), labelled(3, {"env": "production"})
@@ -113,7 +123,7 @@ def test_few_labels_are_compared_the_most_frequent_first() -> None:
 
 
 def test_an_alert_joins_the_oldest_of_several_incidents() -> None:
-    both = [incident(opening(1)), OpenIncident("later", frozenset({"MACHINE:db1"}), START)]
+    both = [incident(opening(1)), OpenIncident("later", frozenset({"MACHINE:db1"}), START, START)]
     assert grouped([opening(1)], both, wait=WAIT)[0][0] == "incident"
 
 
