@@ -351,16 +351,19 @@ def _measured(
         for alert in found.alerts
     ]
     with budget.statement():
-        values = values_within(spans, metric) or ()
+        values = values_within(spans, metric)
+    if values is None:
+        return []
     return [
         MeasuredAlert(
             [
-                (alert.created, alert.start_value or 0.0),
+                (alert.created, alert.start_value),
                 *((report.reported, mean_of(report.values)) for report in reports),
             ],
             span.until,
         )
-        for alert, span, reports in zip(found.alerts, spans, values, strict=False)
+        for alert, span, reports in zip(found.alerts, spans, values, strict=True)
+        if alert.start_value is not None
     ]
 
 
