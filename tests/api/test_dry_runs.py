@@ -297,10 +297,10 @@ def test_the_alerts_of_an_outage_are_notified_together(record: Rehearsal) -> Non
     an_outage(record)
     alone = record.run()
     assert alone["notifications"]["sent"] == 5
-    assert not any("incident" in alert for alert in alone["alerts"]["results"])
+    assert not any("firstAlert" in alert for alert in alone["alerts"]["results"])
     found = record.run(bodies.alert_config(grouping="TOPOLOGY", groupWaitSec=30))
     first, second, third = found["alerts"]["results"]
-    assert [alert["incident"] for alert in (first, second, third)] == [0, 0, 2]
+    assert [alert["firstAlert"] for alert in (first, second, third)] == [0, 0, 2]
     assert [alert["created"] for alert in (first, second, third)] == [
         alert["created"] for alert in alone["alerts"]["results"]
     ]
