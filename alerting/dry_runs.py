@@ -61,6 +61,8 @@ _MESSAGE_SECONDS: Final = 2.0
 _READING_SECONDS: Final = SECONDS - _MESSAGE_SECONDS
 MOST_MESSAGES: Final = 50_000
 """The most messages of a dry run, reminders included."""
+_MOST_LABELS: Final = 1_000
+"""The most labels that can relate the alerts of a dry run, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class DryRunResult:
 
     `messages` are by the place of the alert in `alerts`, and after these of the event in `events`. If alerts
     are grouped, `leads` has for each alert the place of the first alert of its incident. Only the first alert
-    has messages.
+    has messages. If no time is left for messages, `messages` are empty and `leads` has nothing.
     """
 
     start: datetime
@@ -133,12 +135,9 @@ def dry_run(
         windows = _windows(group_id, view.event_type.spec.category.value, start)
         reading = RecordReading(group_id, run, start, end, Budget(begun + _READING_SECONDS, clock))
         reading.read()
-        seen: list[Found] = [*run.alerts, *run.events]
-        subjects = Subjects(windows, (TargetFacts(group_id, each.facts) for each in seen))
-        mutes = DryRunMutes(windows, lambda facts: subjects.of(TargetFacts(group_id, facts)), start, end)
         budget = Budget(max(begun + SECONDS, clock() + _MESSAGE_SECONDS), clock)
         wait = timedelta(seconds=values.get("group_wait_sec", GROUP_WAIT_SEC)) if is_grouped else None
-        found = _Messages(run, receivers, mutes, budget, wait).result(reading, limits)
+        found = _Messages(run, receivers, windows, budget, wait).result(reading, limits)
         return replace(found, suggestions=list(_suggestions(found, reading, delay, budget)))
 
 
@@ -227,7 +226,7 @@ class _Messages:
 
     run: DryRun
     receivers: Sequence[DryRunReceiver]
-    mutes: DryRunMutes
+    windows: Sequence[WindowRule]
     budget: Budget
     wait: timedelta | None = None
 
@@ -241,9 +240,11 @@ class _Messages:
             until, cut = found[MOST_FOUND][0], DryRunCut.ALERTS
         if self.wait is not None:
             found.sort(key=_in_joining_order)
-            decided = self._of_incidents(reading.group_id, found[:MOST_FOUND], until, self.wait)
-        else:
-            decided = self._of_each(found[:MOST_FOUND], until)
+        del found[MOST_FOUND:]
+        try:
+            decided = self._decided(reading, found, until)
+        except OutOfTimeError:
+            decided = _DecidedMessages([[] for _ in found], until, DryRunCut.TIME)
         kept = [each for _, each in found[: len(decided.messages)]]
         return DryRunResult(
             start=reading.start,
@@ -262,12 +263,34 @@ class _Messages:
             ),
         )
 
+    def _decided(
+        self, reading: RecordReading, found: Sequence[tuple[datetime, Found]], until: datetime
+    ) -> _DecidedMessages:
+        """Raises OutOfTimeError if no time is left for messages."""
+        with self.budget.statement():
+            mutes = self._mutes(reading, [each for _, each in found])
+        if self.wait is None:
+            return self._of_each(found, mutes, until)
+        return self._of_incidents(reading.group_id, found, mutes, until, self.wait)
+
+    def _mutes(self, reading: RecordReading, found: Sequence[Found]) -> DryRunMutes:
+        group_id = reading.group_id
+        subjects = Subjects(self.windows, (TargetFacts(group_id, each.facts) for each in found))
+        return DryRunMutes(
+            self.windows,
+            lambda facts: subjects.of(TargetFacts(group_id, facts)),
+            reading.start,
+            reading.end,
+        )
+
     # --- of each alert or event -------------------------------------------------------------------
 
-    def _of_each(self, found: Sequence[tuple[datetime, Found]], until: datetime) -> _DecidedMessages:
+    def _of_each(
+        self, found: Sequence[tuple[datetime, Found]], mutes: DryRunMutes, until: datetime
+    ) -> _DecidedMessages:
         messages: list[list[DryRunMessage]] = []
         count, cut, whole = 0, None, until
-        for at, place, message in in_order(found, lambda each: self._of(each, whole)):
+        for at, place, message in in_order(found, lambda each: self._of(each, mutes, whole)):
             cut = self._stop(count, message is not None)
             if cut:
                 # The messages of this time may be incomplete.
@@ -280,9 +303,9 @@ class _Messages:
                 count += 1
         return _DecidedMessages([[message.as_of(until) for message in some] for some in messages], until, cut)
 
-    def _of(self, found: Found, until: datetime) -> Iterator[Iterator[DryRunMessage]]:
+    def _of(self, found: Found, all_mutes: DryRunMutes, until: datetime) -> Iterator[Iterator[DryRunMessage]]:
         """The messages by receiver."""
-        mutes = self.mutes.of_target(found.facts)
+        mutes = all_mutes.of_target(found.facts)
         for receiver in self.receivers:
             if isinstance(found, DryRunAlert):
                 yield messages_of_alert(found, receiver, mutes.last, until)
@@ -297,18 +320,23 @@ class _Messages:
     # --- of incidents -----------------------------------------------------------------------------
 
     def _of_incidents(
-        self, group_id: str, found: Sequence[tuple[datetime, Found]], until: datetime, wait: timedelta
+        self,
+        group_id: str,
+        found: Sequence[tuple[datetime, Found]],
+        mutes: DryRunMutes,
+        until: datetime,
+        wait: timedelta,
     ) -> _DecidedMessages:
+        """Raises OutOfTimeError before the first message."""
         alerts = [alert for _, alert in found if isinstance(alert, DryRunAlert)]
-        try:
-            with self.budget.statement():
-                units = _units_of(alerts)
-                topology = _topology(group_id, self.run.config.event_type.spec.target, units, wait)
-        except OutOfTimeError:
-            return _DecidedMessages([], found[0][0] if found else until, DryRunCut.TIME)
-        mutes = (self.mutes.of_target(alert.facts) for alert in alerts)
-        joining = map(GroupedAlert, alerts, units, mutes, following(alerts))
-        run = IncidentRun(list(joining), self.receivers, topology)
+        with self.budget.statement():
+            units = _units_of(alerts)
+            topology = _topology(group_id, self.run.config.event_type.spec.target, units, wait)
+        joining = []
+        for alert, its_units, follows in zip(alerts, units, following(alerts), strict=True):
+            self.budget.check()
+            joining.append(GroupedAlert(alert, its_units, mutes.of_target(alert.facts), follows))
+        run = IncidentRun(joining, self.receivers, topology)
         cut = None
         for at, decides in run.steps(until):
             cut = self._stop(run.count, decides)
@@ -351,16 +379,19 @@ def _measured(
         for alert in found.alerts
     ]
     with budget.statement():
-        values = values_within(spans, metric) or ()
+        values = values_within(spans, metric)
+    if values is None:
+        return []
     return [
         MeasuredAlert(
             [
-                (alert.created, alert.start_value or 0.0),
+                (alert.created, alert.start_value),
                 *((report.reported, mean_of(report.values)) for report in reports),
             ],
             span.until,
         )
-        for alert, span, reports in zip(found.alerts, spans, values, strict=False)
+        for alert, span, reports in zip(found.alerts, spans, values, strict=True)
+        if alert.start_value is not None
     ]
 
 
@@ -375,8 +406,10 @@ def _topology(
 ) -> DryRunTopology:
     """The fleet as it is now, as far as it decides what messages about alerts on these units say."""
     covered = {unit for each in units if (unit := covered_unit(target, each))}
-    held = Counter(unit for each in units for unit in each if unit.kind is UnitKind.LABEL)
-    shared = [label for label, count in held.items() if count > 1]
+    # Repeated alerts of a host have the same units.
+    distinct = dict.fromkeys(units)
+    held = Counter(unit for each in distinct for unit in each if unit.kind is UnitKind.LABEL)
+    shared = [label for label, count in held.most_common(_MOST_LABELS) if count > 1]
     labels = labels_of_a_part(group_id, shared)
     return DryRunTopology(target, wait, fleet_around(group_id, covered), labels)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from math import ceil, inf
+from math import ceil, inf, isfinite
 from typing import Final
 
 from alerting.rules.noise import FEWEST_ALERTS, LONGEST_DELAY_MIN
@@ -52,7 +52,7 @@ class MeasuredAlert:
 def suggest_threshold(
     threshold: MetricThreshold, alerts: Sequence[MeasuredAlert], *, delay: timedelta
 ) -> ThresholdSuggestion | None:
-    """Return the threshold closest to the current one that at least halves the alerts; None if none does.
+    """Return the first candidate that at least halves the alerts; None if none does.
 
     In the time of each long alert, an alert would still open. `delay` is the shortest delay. A value outside
     such a threshold is outside the current threshold as well, so all its alerts are in the time of `alerts`.
@@ -70,7 +70,7 @@ def suggest_threshold(
 
 
 def _candidates(threshold: MetricThreshold, alerts: Sequence[MeasuredAlert]) -> Iterator[MetricThreshold]:
-    """Yield thresholds at the peaks of alerts, the closest to the current threshold first.
+    """Yield finite thresholds at the peaks of alerts, the closest to the current threshold first.
 
     The first exceeds the peaks of half of the alerts, and none exceeds the peak of a long alert.
     """
@@ -84,7 +84,9 @@ def _candidates(threshold: MetricThreshold, alerts: Sequence[MeasuredAlert]) -> 
             threshold, threshold=convert(sign * peak, base_unit(threshold.metric), threshold.units)
         )
         rounded = replace(exact, threshold=_rounded(exact.threshold, sign))
-        yield rounded if sign * limit_of(rounded) < bound else exact
+        candidate = rounded if sign * limit_of(rounded) < bound else exact
+        if isfinite(candidate.threshold) and isfinite(limit_of(candidate)):
+            yield candidate
 
 
 def _rounded(number: float, sign: int) -> float:

@@ -148,11 +148,11 @@ class OpenIncident:
     def may_relate(self, kind: UnitKind, at: datetime, wait: timedelta) -> bool:
         """Whether a unit of such a kind relates an alert that opens at `at` to the incident.
 
-        A label does only while the first message waits, which names the alert.
+        A label does only while the first message waits: that message then names the alert.
         """
         match kind:
             case UnitKind.LABEL:
-                return at <= self.created + wait
+                return at < self.created + wait
             case UnitKind.AGENT:
                 return at <= self.grown + wait
             case _:

@@ -152,7 +152,10 @@ class DryRunCutDocument(Document):
         help_text=f"TIME: after {SECONDS:g} seconds. ALERTS: after {MOST_FOUND} alerts or events. "
         f"NOTIFICATIONS: after {MOST_MESSAGES} notifications.",
     )
-    completeUntil = serializers.DateTimeField(help_text="The answer is complete until this time.")
+    completeUntil = serializers.DateTimeField(
+        help_text="The answer is complete until this time. If no time was left for notifications, it has "
+        "none, and the alerts and events are complete until this time."
+    )
 
 
 class DryRunReceiverDocument(Document):
@@ -242,10 +245,10 @@ class DryRunAlertDocument(_Found):
     resolved = serializers.DateTimeField(required=False)
     startValue = CurrentValueDocument(required=False, help_text="The value at `created`.")
     currentValue = CurrentValueDocument(required=False, help_text="The last value.")
-    incident = serializers.IntegerField(
+    firstAlert = serializers.IntegerField(
         required=False,
         help_text="Only with grouping TOPOLOGY: the position in `results` of the first alert of its "
-        "incident. This alert has the notifications of the incident; the others have none.",
+        "incident. Only the first alert has notifications.",
     )
 
 
@@ -325,9 +328,8 @@ class DryRunDocument(Document):
     suggestions = DryRunSuggestionDocument(
         many=True,
         required=False,
-        help_text=f"Changes that halve the alerts, of which there must be {FEWEST_ALERTS} at least, and keep "
-        f"an alert in the time of each alert that lasted longer than {LONGEST_DELAY_MIN} minutes. Absent "
-        "without any.",
+        help_text="Changes that would have halved the alerts without losing an alert that lasted longer than "
+        f"{LONGEST_DELAY_MIN} minutes. Only with at least {FEWEST_ALERTS} alerts; left out if there is none.",
     )
 
 
@@ -387,7 +389,7 @@ def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObje
                 "resolved": wire_time(ended) if (ended := alert.ended_by(found.until)) else None,
                 "startValue": _value(metric, alert.start_value),
                 "currentValue": _value(metric, alert.value),
-                "incident": found.leads[place] if found.leads else None,
+                "firstAlert": found.leads[place] if found.leads else None,
                 **present_target(config["event_type"], alert.facts),
                 **_notifications(found.messages[place]),
             }

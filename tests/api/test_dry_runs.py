@@ -1,6 +1,8 @@
 """What a configuration would have done with what is recorded, over HTTP."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
+from itertools import chain, repeat
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -11,10 +13,12 @@ from django.db import connection
 from accesslist.models import Project, RoleGrant
 from alerting import dry_run_bounds, dry_run_reading, dry_runs
 from alerting.choices import DropReason
+from alerting.dry_runs import DryRunResult
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.rules.dry_run import DryRunCut
 from alerting.rules.thresholds import evaluate_threshold
-from alerting.selectors import recorded_events
+from alerting.rules.topology import FleetUnit
+from alerting.selectors import fleet_units, recorded_events
 from automation.models import Host, Measurement
 from automation.selectors import recorded_metrics
 from automation.selectors.recorded_metrics import parts_between
@@ -293,10 +297,10 @@ def test_the_alerts_of_an_outage_are_notified_together(record: Rehearsal) -> Non
     an_outage(record)
     alone = record.run()
     assert alone["notifications"]["sent"] == 5
-    assert not any("incident" in alert for alert in alone["alerts"]["results"])
+    assert not any("firstAlert" in alert for alert in alone["alerts"]["results"])
     found = record.run(bodies.alert_config(grouping="TOPOLOGY", groupWaitSec=30))
     first, second, third = found["alerts"]["results"]
-    assert [alert["incident"] for alert in (first, second, third)] == [0, 0, 2]
+    assert [alert["firstAlert"] for alert in (first, second, third)] == [0, 0, 2]
     assert [alert["created"] for alert in (first, second, third)] == [
         alert["created"] for alert in alone["alerts"]["results"]
     ]
@@ -346,6 +350,67 @@ def test_messages_about_incidents_end_with_the_time(record: Rehearsal) -> None:
     (messages,) = found.messages
     assert 0 < len(messages) < 100
     assert all(message.due <= found.until for message in messages)
+
+
+@each("grouping", ["NONE", "TOPOLOGY"])
+def test_without_time_for_messages_the_alerts_are_still_answered(record: Rehearsal, grouping: str) -> None:
+    an_outage(record)
+    MaintenanceWindow.objects.create(
+        group=record.project,
+        alert_types=["HOST"],
+        start=record.ago(25),
+        end=record.ago(10),
+        matchers=[{"fieldName": "LABEL", "operator": "EQUALS", "value": "env=staging"}],
+        created=record.ago(25),
+        updated=record.ago(25),
+    )
+    cuts = [ends_after(record, readings, grouping) for readings in range(60)]
+    without = [each for each in cuts if each.cut and len(each.alerts) == 3 and not each.all_messages]
+    assert without
+    assert {each.until for each in without} == {record.now}
+    assert all(len(each.messages) == 3 for each in without)
+    assert cuts[-1].cut is None
+
+
+def ends_after(record: Rehearsal, readings: int, grouping: str) -> DryRunResult:
+    """The dry run whose time is over after so many readings of its clock."""
+    times = chain(repeat(0.0, readings), repeat(100.0))
+    return dry_runs.dry_run(
+        group_id=record.project.id,
+        values={
+            "event_type": "HOST_DOWN",
+            "notifications": [bodies.email(delayMin=0)],
+            "grouping": grouping,
+        },
+        start=record.ago(40),
+        end=record.now,
+        clock=lambda: next(times),
+    )
+
+
+def test_repeated_alerts_of_a_host_do_not_make_its_labels_shared(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[str]] = []
+
+    def labels_of_a_part(group_id: str, labels: Collection[FleetUnit]) -> frozenset[FleetUnit]:
+        asked.append({label.name for label in labels})
+        return fleet_units.labels_of_a_part(group_id, labels)
+
+    monkeypatch.setattr(dry_runs, "labels_of_a_part", labels_of_a_part)
+    for name, labels in (
+        ("db1", {"rack": "1", "region": "eu", "tier": "hot"}),
+        ("db2", {"region": "eu", "tier": "hot"}),
+        ("db3", {"region": "eu"}),
+    ):
+        for ago in (30, 20):
+            ingest(record.project, host_report(name), labels=labels, now=record.ago(ago))
+            record.report(ago - 2, name, reachable=False)
+    record.run(bodies.alert_config(grouping="TOPOLOGY"))
+    assert asked.pop() == {"region=eu", "tier=hot"}
+    monkeypatch.setattr(dry_runs, "_MOST_LABELS", 1)
+    record.run(bodies.alert_config(grouping="TOPOLOGY"))
+    assert asked.pop() == {"region=eu"}
 
 
 def test_grouping_leaves_events_that_open_no_alert_as_they_are(record: Rehearsal) -> None:

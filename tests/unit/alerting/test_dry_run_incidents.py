@@ -98,8 +98,8 @@ def test_a_message_that_a_window_holds_back_until_the_end_waits() -> None:
 
 
 def test_reminders_last_as_long_as_the_incident() -> None:
-    hourly = replace(RECEIVER, interval=10 * MINUTE)
-    assert sent([down(0, 0, 30)], hourly) == [(OPEN, 1), (UPDATE, 11), (UPDATE, 21), (CLOSE, 30)]
+    reminded = replace(RECEIVER, interval=10 * MINUTE)
+    assert sent([down(0, 0, 30)], reminded) == [(OPEN, 1), (UPDATE, 11), (UPDATE, 21), (CLOSE, 30)]
 
 
 def test_people_get_no_reminder_shortly_after_a_change() -> None:

@@ -77,6 +77,20 @@ def test_a_lower_limit_is_lowered() -> None:
     assert suggested(alerts, BELOW_100) == (80.0, 2)
 
 
+@each("operator, sign", [(ThresholdOperator.GREATER_THAN, 1), (ThresholdOperator.LESS_THAN, -1)])
+def test_a_threshold_that_a_float_cannot_hold_is_not_suggested(
+    operator: ThresholdOperator, sign: int
+) -> None:
+    latency = MetricThreshold(Metric.DISK_PARTITION_LATENCY_READ, operator, 0, Unit.NANOSECONDS)
+    assert suggested([short(sign * peak) for peak in (1e308, 1.1e308, 1.2e308, 1.3e308)], latency) is None
+    some = [short(sign * peak) for peak in (1e10, 2e10, 1.2e308, 1.3e308)]
+    assert suggested(some, latency) == (sign * 2e16, 2)
+
+
+def test_a_threshold_is_not_rounded_to_infinity() -> None:
+    assert suggested([short(1.7976e308)] * 4) == (1.7976e308, 0)
+
+
 def test_a_long_alert_must_still_last_as_long_as_the_delay() -> None:
     peaked = measured(*[110] * 6, 300, *[110] * 6, 50)
     alerts = [short(150), short(160), peaked, long(400)]
@@ -103,6 +117,13 @@ def test_a_suggestion_halves_the_alerts_and_keeps_the_long_alerts(drawn: list[li
     kept = [runs(values, found.threshold, delay) for values in drawn]
     assert sum(map(len, kept)) == found.alerts <= len(alerts) / 2
     assert all(kept[place] for place, values in enumerate(drawn) if len(values) > 10)
+
+
+@given(
+    st.lists(st.lists(st.integers(101, 120), min_size=1, max_size=9), min_size=4, max_size=12, unique_by=max)
+)
+def test_short_alerts_with_different_peaks_have_a_suggestion(drawn: list[list[int]]) -> None:
+    assert suggested([measured(*values, 50) for values in drawn]) is not None
 
 
 def runs(values: Sequence[int], limit: float, delay: int) -> list[Any]:

@@ -85,7 +85,7 @@ def labelled(number: int, labels: Mapping[str, str], at: datetime = START) -> Op
 EU, ENV = FleetUnit(UnitKind.LABEL, "region=eu"), FleetUnit(UnitKind.LABEL, "env=production")
 
 
-@each("waits, joined", [(1, "incident"), (2, None)], ids=["within the wait", "after it"])
+@each("waits, joined", [(0, "incident"), (1, None)], ids=["within the wait", "at its end"])
 def test_a_label_relates_what_opens_together(waits: int, joined: str | None) -> None:
     eu = {"region": "eu"}
     first, late = labelled(1, eu), labelled(2, eu, START + waits * WAIT)
