@@ -209,9 +209,9 @@ def _lock_and_read(claims: Sequence[Notification], now: datetime) -> _Facts:
     """Lock the rows behind the decisions until they are written.
 
     A request that ends or acknowledges an alert, or changes a window, waits and then sees the decision.
-    Windows and alerts are locked first, each by id, then destinations and hosts. Leased notifications need no
-    place in the order: nobody else waits for them. Projects are not locked: deleting a project locks its row
-    last.
+    Windows are locked first, then alerts, each by id, then destinations and hosts. The notifications are
+    already leased, so no other worker locks them. Projects are not locked, because the deletion of a project
+    locks its row last.
     """
     mutes = incident_mutes(claims, now=now)
     alert_ids = [notification.alert_id for notification in claims if notification.alert_id]

@@ -1,7 +1,7 @@
 """The units that alerts concern, and the part of a fleet that decides what the message of an incident shows.
 
-The statements use indexes. What they read grows with the number of open alerts, not with the number of hosts:
-only of a label the whole index is read, and so a label is searched last.
+The statements use indexes, and read about as many rows as there are open alerts, however many hosts the
+project has. Labels are the exception: PostgreSQL reads all index entries of a label. So labels come last.
 """
 
 import json
@@ -151,7 +151,7 @@ def fleet_around(
 
 
 def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str, frozenset[FleetUnit]]:
-    """The hosts of units, of each at most so many; None for all."""
+    """Return the hosts of units, by host id. The number of a unit is the most of its hosts; None: all."""
     if not units:
         return {}
     kinds = sorted({unit.kind for unit in units})
