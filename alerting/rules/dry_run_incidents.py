@@ -325,10 +325,17 @@ class IncidentRun:
         heappush(self._due, (message.at, message.number, next(self._numbers), message))
 
     def _change(self, incident: _DryRunIncident, at: datetime) -> None:
-        """Decide after the wait whether the change matters; a message that waits says it anyway."""
+        """Decide after the wait whether the change matters; a message that waits says it anyway.
+
+        If it is muted, it is decided again, because the incident may not be muted any more.
+        """
+        due = at + self._topology.wait
         for to in incident.receivers:
-            if to.said is not None and to.news is None and to.sends(MessageKind.UPDATE):
-                to.news = self._wait(to, MessageKind.UPDATE, at + self._topology.wait, is_change=True)
+            if to.news and to.news.window_id and to.news.at > due:
+                to.news.at = due
+                self._push(to.news)
+            elif to.said is not None and to.news is None and to.sends(MessageKind.UPDATE):
+                to.news = self._wait(to, MessageKind.UPDATE, due, is_change=True)
 
     def _finish(self, incident: _DryRunIncident, at: datetime) -> None:
         """End an incident: receivers that were notified get its end."""

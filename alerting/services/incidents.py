@@ -153,7 +153,7 @@ def _schedule_changes(
     """Let delivery decide, after the wait, whether incidents have changed in a way that matters.
 
     A message that waits and is not being sent says it anyway; it is locked, so that it is not sent before the
-    change is committed.
+    change is committed. If it is muted, it is decided again, because the incident may not be muted any more.
     """
     if not incidents:
         return
@@ -162,11 +162,16 @@ def _schedule_changes(
     rows = []
     for incident in incidents:
         for setting in settings.get(incident.config_id, ()):
-            lead = leads.get(incident.lead_id)
-            if lead is None or (incident.id, setting.id) in waiting:
-                continue
             moment = at[incident.id]
             due = moment + timedelta(seconds=setting.config.group_wait_sec)
+            lead = leads.get(incident.lead_id)
+            if known := waiting.get((incident.id, setting.id)):
+                for message in known:
+                    if message.silenced_by and message.due > due:
+                        message.due = due
+                        message.save(update_fields=["due"])
+            if lead is None or known:
+                continue
             number = f"change {version[incident.id]}"
             row = alert_row(setting, MessageKind.UPDATE, lead, due=due, now=moment, number=number)
             row.part = IncidentPart.CHANGE.value
@@ -184,13 +189,15 @@ def _pending_messages(incidents: Sequence[Incident]) -> QuerySet[Notification]:
     )
 
 
-def _waiting(incidents: Sequence[Incident]) -> set[tuple[str, str]]:
-    """The pairs of incident and setting with a first message or a change that waits; locks these."""
+def _waiting(incidents: Sequence[Incident]) -> dict[tuple[str, str], list[Notification]]:
+    """The first messages and changes that wait, by incident and setting; locks these."""
     # A message to one address of several says nothing to the others.
     to_all = _pending_messages(incidents).filter(Q(channel=None) | Q(channel=F("type_name")))
     kept = to_all.exclude(kind=MessageKind.UPDATE.value, part=None).exclude(part=IncidentPart.FOLDED.value)
-    locked = kept.select_for_update().order_by("id")
-    return {(str(row.incident_id), row.setting_id) for row in locked}
+    found: dict[tuple[str, str], list[Notification]] = {}
+    for row in kept.select_for_update().order_by("id"):
+        found.setdefault((str(row.incident_id), row.setting_id), []).append(row)
+    return found
 
 
 # --- ends ---------------------------------------------------------------------------------------------

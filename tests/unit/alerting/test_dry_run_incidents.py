@@ -86,6 +86,7 @@ def test_an_incident_is_muted_while_all_its_open_alerts_are() -> None:
     assert sent([down(0, 0, 50, muted(0, 20)), down(1, 0, 50)]) == [(OPEN, 1), (CLOSE, 50)]
     assert sent([down(0, 0, 50, muted(0, 20)), down(1, 0, 50, muted(0, 30))]) == [(OPEN, 20), (CLOSE, 50)]
     assert sent([down(0, 0, 10, muted(0, 20))]) == [(OPEN, None)]
+    assert sent([down(0, 0, 50, muted(0, 20)), down(1, 5, 50)]) == [(OPEN, 6), (CLOSE, 50)]
 
 
 def test_a_message_that_a_window_holds_back_until_the_end_waits() -> None:
