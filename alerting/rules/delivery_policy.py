@@ -44,7 +44,7 @@ class Mute:
 
 
 def mute_of_incident(mutes: Iterable[Mute | None]) -> Mute | None:
-    """The maintenance of an incident, from that of each open alert: all are muted, until the first ends."""
+    """Return, of the mutes of the open alerts, the mute that ends first; None if an alert is not muted."""
     first: Mute | None = None
     for mute in mutes:
         if mute is None:
@@ -64,8 +64,8 @@ class DueNotification:
     notification is never dropped as if nothing was sent. `lapsed_for_good`: too many attempts left no
     outcome. `addressed`: its destination is decided, and still the one that its configuration names.
     `was_notified`: the receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the
-    service tracks the alert itself. `mute`: the maintenance of its project that covers it now. `matters`:
-    False for a change of an incident that is not worth a message.
+    service tracks the alert itself. `mute`: the maintenance window that mutes it now. `matters`: False for a
+    change of an incident that is not worth a message.
     """
 
     kind: MessageKind

@@ -56,7 +56,7 @@ class DryRunTopology:
 
 @dataclass(frozen=True, slots=True)
 class GroupedAlert:
-    """An alert that opens, the units that it concerns, and the maintenance of its target.
+    """An alert that opens, the units that it concerns, and when its target is muted.
 
     `follows`: when it began, the alert before it on the same target ended.
     """
@@ -119,7 +119,7 @@ class _DryRunIncident:
         self.was_closed = self.was_closed or not cancelled
 
     def mute(self, at: datetime) -> Mute | None:
-        """The maintenance of its open alerts; its end has the maintenance of its first alert."""
+        """The mute of its open alerts. After the end, the mute of its first alert applies."""
         return (
             mute_of_incident(mutes.at(at) for mutes in self._mutes) if self.open else self.lead_mutes.at(at)
         )

@@ -331,7 +331,8 @@ def test_too_many_messages_about_an_incident_cut_it(
     assert found["notifications"]["sent"] == 6
 
 
-def test_messages_about_incidents_end_with_the_time(record: Rehearsal) -> None:
+@each("grouping", ["NONE", "TOPOLOGY"])
+def test_many_messages_about_one_alert_end_with_the_time(record: Rehearsal, grouping: str) -> None:
     three_reminders(record)
     seconds = iter(range(10_000))
     found = dry_runs.dry_run(
@@ -339,7 +340,7 @@ def test_messages_about_incidents_end_with_the_time(record: Rehearsal) -> None:
         values={
             "event_type": "HOST_DOWN",
             "notifications": [bodies.email(delayMin=0, intervalMin=10)] * 9,
-            "grouping": "TOPOLOGY",
+            "grouping": grouping,
         },
         start=record.ago(200),
         end=record.now,
@@ -768,23 +769,6 @@ def test_too_many_messages_about_one_alert_cut_it(record: Rehearsal, monkeypatch
     assert {each["sent"] for each in alert["notifications"]} == {
         wire_time(record.ago(minutes)) for minutes in (130, 120, 110)
     }
-
-
-def test_many_messages_about_one_alert_end_with_the_time(record: Rehearsal) -> None:
-    three_reminders(record)
-    seconds = iter(range(10_000))
-    found = dry_runs.dry_run(
-        group_id=record.project.id,
-        values={"event_type": "HOST_DOWN", "notifications": [bodies.email(delayMin=0, intervalMin=10)] * 9},
-        start=record.ago(200),
-        end=record.now,
-        clock=lambda: next(seconds) / 10,
-    )
-    assert found.cut is DryRunCut.TIME
-    assert record.ago(130) < found.until < record.now
-    (messages,) = found.messages
-    assert 0 < len(messages) < 100
-    assert all(message.due <= found.until for message in messages)
 
 
 def test_no_alert_of_a_cut_answer_waits_for_its_delay(
