@@ -9,16 +9,19 @@ attempt and schedules the next retry or reminder. `courier` calls these steps in
 
 After a crash another worker takes over the notification. If decide had marked the attempt as begun, the
 notification counts as perhaps received, and is sent again with the same delivery id.
+
+Grouped alerts share the messages of their incident. These belong to the first alert of the incident, and the
+open alerts of the incident decide on them (`selectors.incidents`). A `Picture` is what a message tells about
+the incident; a change is only sent if the picture differs enough from the picture in the last message.
 """
 
 import logging
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import compress
-from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 
@@ -49,10 +52,10 @@ from alerting.selectors.incidents import (
     incident_mutes,
     incident_views,
     incidents_of,
+    is_worth_sending,
+    last_pictures,
     leads_of,
-    matters,
     open_in,
-    said_before,
 )
 from alerting.selectors.notification_settings import NoCredentialsError, credentials_for, settings_of
 from alerting.services.destinations import (
@@ -64,7 +67,7 @@ from alerting.services.destinations import (
     destinations_record,
     destinations_tried,
 )
-from alerting.services.incidents import said_keep
+from alerting.services.incidents import pictures_keep
 from alerting.services.leases import (
     LAPSES_AT_MOST,
     LONGEST_ATTEMPT,
@@ -108,6 +111,15 @@ class Job:
     content: Message | Outcome
 
 
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A job that has begun: the number of the attempt, and the time of the notification's first attempt."""
+
+    job: Job
+    number: int
+    first_attempt: datetime
+
+
 def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
     """Decide on claimed notifications, and yield a job for each attempt.
 
@@ -127,10 +139,11 @@ def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
                 yield from decide([notification], now=now)
             return
         begun = _begin([_undecided(claims[0], error)], now)
-    for job, attempts, first_attempt in begun:
+    for attempt in begun:
         # Only after the commit: without it, the notifications are decided on again as they were.
-        job.notification.attempts, job.notification.first_attempt = attempts, first_attempt
-        yield job
+        notification = attempt.job.notification
+        notification.attempts, notification.first_attempt = attempt.number, attempt.first_attempt
+        yield attempt.job
 
 
 def _undecided(notification: Notification, error: Exception) -> Job:
@@ -145,8 +158,8 @@ class _Facts:
 
     `settings` are by setting id and type, `mutes` and `lapses` by notification id, `channel_fields` by
     destination. `notified` has the alert and destination of each message that was perhaps received. In
-    `alerts`, the first alert of an incident has the state of the incident. `said` is what the last message
-    about the incident said, by notification id.
+    `alerts`, the first alert of an incident has the state of the incident. `last_pictures` are those
+    of the last messages about incidents, by notification id.
     """
 
     alerts: Mapping[str, Alert]
@@ -156,7 +169,7 @@ class _Facts:
     lapses: Mapping[str, int]
     channel_fields: Mapping[str, Mapping[str, str] | CannotDecryptError]
     incidents: Mapping[str, IncidentView]
-    said: Mapping[str, Picture | None]
+    last_pictures: Mapping[str, Picture | None]
     named: dict[tuple[object, ...], NamedDestination | Outcome] = field(default_factory=dict)
     """Cache of `_named_destination`."""
 
@@ -173,7 +186,7 @@ class _Facts:
 
 
 _Named = NamedDestination | Outcome | None
-"""The result of `_named_destination`."""
+"""The destination that the alert configuration names, its failure, or None: see `_named_destination`."""
 
 
 @dataclass(slots=True)
@@ -186,7 +199,7 @@ class _Decided:
 
 
 @transaction.atomic
-def _decide(claims: Sequence[Notification], now: datetime) -> list[tuple[Job, int, datetime]]:
+def _decide(claims: Sequence[Notification], now: datetime) -> list[_Attempt]:
     """Write all decisions, and return the attempts to make."""
     facts = _lock_and_read(claims, now)
     decided = _Decided()
@@ -194,14 +207,14 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[tuple[Job, in
         _decide_one(notification, facts, decided, now)
     _address(decided, now)
     to_send = decided.to_send
-    incidents = incident_messages(to_send, facts.incidents, facts.said)
+    incidents = incident_messages(to_send, facts.incidents, facts.last_pictures)
     messages = messages_of(
         to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=incidents
     )
     jobs = [_job(notification, facts, messages.get(notification.id)) for notification in to_send]
     begun = _begin([*decided.failed, *jobs], now)
-    sent = {job.notification.id for job, _, _ in begun if isinstance(job.content, Message)}
-    said_keep({row_id: said.picture for row_id, said in incidents.items() if row_id in sent})
+    sent = {attempt.job.notification.id for attempt in begun if isinstance(attempt.job.content, Message)}
+    pictures_keep({row_id: message.picture for row_id, message in incidents.items() if row_id in sent})
     return begun
 
 
@@ -217,7 +230,7 @@ def _lock_and_read(claims: Sequence[Notification], now: datetime) -> _Facts:
     alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
     alerts = Alert.objects.select_related("group").filter(alerts_deciding(claims))
     locked = list(alerts.select_for_update(no_key=True, of=("self",)).order_by("id"))
-    said = said_before(claims)
+    pictures = last_pictures(claims)
     return _Facts(
         alerts=alerts_with_incident_state(locked, leads_of(claims)),
         settings=settings_of(claims),
@@ -225,8 +238,8 @@ def _lock_and_read(claims: Sequence[Notification], now: datetime) -> _Facts:
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claims),
         channel_fields=destination_configs({claim.destination for claim in claims if claim.destination}),
-        incidents=incident_views(incidents_of(claims), locked, said.values()),
-        said=said,
+        incidents=incident_views(incidents_of(claims), locked, pictures.values()),
+        last_pictures=pictures,
     )
 
 
@@ -235,26 +248,26 @@ def _decide_one(notification: Notification, facts: _Facts, decided: _Decided, no
     alert, setting = facts.alert(notification), facts.setting(notification)
     named = _named_destination(notification, facts)
     verdict = decide_delivery(_due(notification, named, facts), now)
-    match verdict.step, named:
-        case DeliveryStep.SEND | DeliveryStep.ADDRESS, Outcome():
-            decided.failed.append(Job(notification, {}, named))
-        case DeliveryStep.SEND, _:
-            decided.to_send.append(notification)
-        case DeliveryStep.ADDRESS, NamedDestination():
-            decided.to_address.append((notification, named))
-        case DeliveryStep.ADDRESS, _ if notification.channel is None and setting:
-            recipients_replace(notification=notification, setting=setting, alert=alert, now=now)
-        case DeliveryStep.ADDRESS, _:
-            raise AssertionError(f"notification {notification.id} has no destination and no recipients")
-        case DeliveryStep.DROP, _:
+    match verdict.step:
+        case DeliveryStep.DROP:
             dropped = NotificationStatus.DROPPED.value
             leases_release_with([notification], status=dropped, reason=verdict.reason)
-        case DeliveryStep.REMOVE, _:
+        case DeliveryStep.REMOVE:
             Notification.objects.filter(id=notification.id, lease_token=notification.lease_token).delete()
-        case DeliveryStep.PUT_OFF, _:
+        case DeliveryStep.POSTPONE:
             _postpone(notification, verdict)
-        case DeliveryStep.GIVE_UP, _:
+        case DeliveryStep.GIVE_UP:
             _give_up(notification, verdict.reason, alert, now)
+        case _ if isinstance(named, Outcome):
+            decided.failed.append(Job(notification, {}, named))
+        case DeliveryStep.SEND:
+            decided.to_send.append(notification)
+        case DeliveryStep.ADDRESS if isinstance(named, NamedDestination):
+            decided.to_address.append((notification, named))
+        case DeliveryStep.ADDRESS if notification.channel is None and setting:
+            recipients_replace(notification=notification, setting=setting, alert=alert, now=now)
+        case DeliveryStep.ADDRESS:
+            raise AssertionError(f"notification {notification.id} has no destination and no recipients")
 
 
 def _due(notification: Notification, named: _Named, facts: _Facts) -> DueNotification:
@@ -265,7 +278,7 @@ def _due(notification: Notification, named: _Named, facts: _Facts) -> DueNotific
         was_notified=facts.were_notified(notification),
         lapsed_for_good=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         mute=facts.mutes.get(notification.id),
-        matters=matters(notification, incident, facts.said.get(notification.id)),
+        worth_sending=is_worth_sending(notification, incident, facts.last_pictures.get(notification.id)),
     )
 
 
@@ -356,20 +369,23 @@ def _address(decided: _Decided, now: datetime) -> None:
     tried = [notification.destination for notification in decided.to_send]
     destinations_lock([*tried, *(destination.id for destination in named)])
     destinations_keep(named, now=now)
-    moved: dict[tuple[str, str, str | None, bool], list[Notification]] = {}
+    # One statement for all notifications that get the same values: (destination, recipient, reason, is new).
+    addressed: dict[tuple[str, str, str | None, bool], list[Notification]] = defaultdict(list)
     for notification, destination in decided.to_address:
-        shown = destination.credentials.shown[:LONGEST_RECIPIENT]
-        moves = notification.destination not in {"", destination.id}
-        if not (notification.perhaps_received and moves):
-            key = (destination.id, shown, notification.reason, moves)
-            moved.setdefault(key, []).append(notification)
+        recipient = destination.credentials.shown[:LONGEST_RECIPIENT]
+        is_new = notification.destination not in {"", destination.id}
+        if not (is_new and notification.perhaps_received):
+            addressed[destination.id, recipient, notification.reason, is_new].append(notification)
         elif leases_release_with(
             [notification], status=NotificationStatus.FAILED.value, reason=notification.reason or NO_ANSWER
         ):
-            notifications_insert([redirected_row(notification, destination.id, shown, now)])
-    for (destination_key, shown, reason, moves), rows in moved.items():
-        restarted = {"first_attempt": None} if moves else {}
-        leases_release_with(rows, destination=destination_key, recipient=shown, reason=reason, **restarted)
+            notifications_insert([redirected_row(notification, destination.id, recipient, now)])
+    for (destination_key, recipient, reason, is_new), rows in addressed.items():
+        # The hour of retries begins again with a new destination.
+        restarted = {"first_attempt": None} if is_new else {}
+        leases_release_with(
+            rows, destination=destination_key, recipient=recipient, reason=reason, **restarted
+        )
 
 
 def _job(notification: Notification, facts: _Facts, message: Message | None) -> Job:
@@ -396,16 +412,15 @@ RETURNING id, attempts, first_attempt
 
 
 @transaction.atomic(savepoint=False)
-def _begin(jobs: Sequence[Job], now: datetime) -> list[tuple[Job, int, datetime]]:
+def _begin(jobs: Sequence[Job], now: datetime) -> list[_Attempt]:
     """Mark attempts as begun before anything is sent: after a crash they count as perhaps received.
 
-    Return the jobs whose lease is still valid, each with the number of its attempt and the time of the first
-    attempt. Another worker has the others.
+    Return the attempts whose lease is still valid. Another worker has the other notifications.
     """
     if not jobs:
         return []
     sent = [job.notification for job in jobs if isinstance(job.content, Message)]
-    parameters: Mapping[str, Any] = {
+    parameters: Mapping[str, object] = {
         "ids": [job.notification.id for job in jobs],
         "tokens": list({job.notification.lease_token for job in jobs}),
         "sent": [notification.id for notification in sent],
@@ -415,7 +430,7 @@ def _begin(jobs: Sequence[Job], now: datetime) -> list[tuple[Job, int, datetime]
         cursor.execute(_BEGIN, parameters)
         begun = {row[0]: row[1:] for row in cursor.fetchall()}
     destinations_tried(ids=[notification.destination for notification in sent], now=now)
-    return [(job, *begun[job.notification.id]) for job in jobs if job.notification.id in begun]
+    return [_Attempt(job, *begun[job.notification.id]) for job in jobs if job.notification.id in begun]
 
 
 # --- send -----------------------------------------------------------------------------------------
@@ -464,7 +479,8 @@ def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> None:
     locked = list(Alert.objects.select_for_update().filter(alerts_deciding(notifications)).order_by("id"))
     alerts = alerts_with_incident_state(locked, leads_of(notifications))
     ends = [(job, outcome, _end_of(job, alerts, outcome, now)) for job, outcome in ended]
-    recorded = list(compress(ends, attempts_end([(job.notification, end) for job, _, end in ends])))
+    held = attempts_end([(job.notification, end) for job, _, end in ends])
+    recorded = [end for end, is_held in zip(ends, held, strict=True) if is_held]
     NotificationAttempt.objects.bulk_create(_attempt_row(job, outcome, now) for job, outcome, _ in recorded)
     for job, outcome, _ in recorded:
         _log(job.notification, outcome)

@@ -19,7 +19,7 @@ The worker calls both functions in a loop. `delivery` sends the notifications th
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -100,7 +100,7 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
         _evaluate_despite_faults(batch, now=now, deadline=deadline)
         # End the transaction early: updating the marks locks rows that reports need, and a fan-out writes
         # signals for up to a hundred projects.
-        if _decides_nothing(batch[0]) or time.monotonic() > deadline:
+        if _writes_signals(batch[0]) or time.monotonic() > deadline:
             break
     return len(signals) or 1
 
@@ -108,13 +108,13 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
 def _batch_key(signal: Signal) -> object:
     """Signals in a row with the same key are evaluated together."""
     # A signal that writes before the decisions of its batch are written is evaluated alone.
-    if _decides_nothing(signal) or signal.payload.get("clustersLeft"):
+    if _writes_signals(signal) or signal.payload.get("clustersLeft"):
         return signal.pk
     return "configurations" if _is_config(signal) else "observations"
 
 
-def _decides_nothing(signal: Signal) -> bool:
-    """Whether the signal is compared with no configuration: it has other effects."""
+def _writes_signals(signal: Signal) -> bool:
+    """Whether the signal is compared with no configuration, but writes new signals."""
     return signal.group_id is None or signal.kind == SignalKind.VERSIONS.value
 
 
@@ -297,18 +297,17 @@ class _Changes:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """An observation to compare with a configuration, and the configuration's active alert on the target."""
+    """An observation to compare with a configuration, and the target key of an alert on it."""
 
     config: ConfigView
     observation: Observation
     target: str
-    alert: _ActiveAlert | None
 
 
-def _decide_pair(pair: _Pair, signal: Signal) -> Decision | None:
+def _decide_pair(pair: _Pair, alert: _ActiveAlert | None, signal: Signal) -> Decision | None:
     """Return the decision; None if the configuration is faulty, because others must still be evaluated."""
     try:
-        decision = step(pair.config, pair.observation, pair.alert.view if pair.alert else None)
+        decision = step(pair.config, pair.observation, alert.view if alert else None)
     except (ValueError, ArithmeticError):
         logger.exception("configuration %s cannot be compared with signal %s", pair.config.id, signal.pk)
         return None
@@ -330,8 +329,8 @@ class _Evaluation:
         at = self._now if _is_config(signal) else signal.created
         changes = _Changes()
         for pair in self._pairs(signal):
-            if decision := _decide_pair(pair, signal):
-                self._note(decision, pair, signal, at, changes)
+            if decision := _decide_pair(pair, self._alert(pair), signal):
+                self._add(decision, pair, signal, at, changes)
         # One write starts alerts before it ends alerts. So earlier ends are written first if this signal
         # starts an alert on the same target. Otherwise the receiver would get the opening before the end, and
         # a configuration can have only one active alert on a target.
@@ -343,35 +342,44 @@ class _Evaluation:
         self._unwritten.add(changes)
         self.evaluated.append(signal.pk)
 
-    def _pairs(self, signal: Signal) -> Iterator[_Pair]:
-        """Yield each pair of configuration and observation for which an alert can start or is active.
+    def _pairs(self, signal: Signal) -> list[_Pair]:
+        """Return each pair of configuration and observation for which an alert can start or is active.
 
-        The pairs are in the order of the ids of the configurations. Decide on each pair before you take the
-        next.
+        The pairs are in the order of the ids of the configurations.
         """
         observations = self._collected.observations[signal.pk]
-        pairs: set[tuple[str, int]] = set()
+        found: set[tuple[str, int]] = set()
         for number, observation in enumerate(observations):
             index = self._collected.index(observation)
-            pairs.update((config.id, number) for config in index.candidates(observation))
+            found.update((config.id, number) for config in index.candidates(observation))
             for metric in index.metrics(observation):
                 active = self._collected.active.get(self._collected.target(observation, metric), {})
-                pairs.update((config_id, number) for config_id in active.keys() & index.configs.keys())
+                found.update((config_id, number) for config_id in active.keys() & index.configs.keys())
         # Global configurations were notified of this event when the signal was fanned out to projects.
         fanned_out = is_fanned_out(signal)
-        for config_id, number in sorted(pairs):
+        pairs = []
+        for config_id, number in sorted(found):
             observation = observations[number]
             config = self._collected.index(observation).configs[config_id]
             if not (fanned_out and config.is_global):
                 metric = config.metric_threshold.metric if config.metric_threshold else None
-                target = self._collected.target(observation, metric)
-                # Read only now: an earlier pair of this signal may have started or ended the alert.
-                alert = self._collected.active.get(target, {}).get(config.id)
-                yield _Pair(config, observation, target, alert)
+                pairs.append(_Pair(config, observation, self._collected.target(observation, metric)))
+        return pairs
 
-    def _note(self, decision: Decision, pair: _Pair, signal: Signal, at: datetime, changes: _Changes) -> None:
-        """Add the decision to `changes` and to the active alerts, which later signals are compared with."""
-        alert, config, target = pair.alert, pair.config, pair.target
+    def _alert(self, pair: _Pair) -> _ActiveAlert | None:
+        """Return the active alert of a pair; the pairs before it may have started or ended it."""
+        return self._collected.active.get(pair.target, {}).get(pair.config.id)
+
+    def _add(
+        self,
+        decision: Decision,
+        pair: _Pair,
+        signal: Signal,
+        at: datetime,
+        changes: _Changes,
+    ) -> None:
+        """Add the decision to `changes` and to the active alerts, which later pairs are compared with."""
+        alert, config, target = self._alert(pair), pair.config, pair.target
         active = self._collected.active.setdefault(target, {})
         match decision.action:
             case AlertAction.START:
@@ -418,13 +426,13 @@ _OPENING = f"""
 SELECT opening.id FROM (
   SELECT id, config_id, group_id FROM (
     SELECT alert.id, alert.config_id, alert.group_id, opens,
-           row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS turn
+           row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS place
       FROM alerting_alert AS alert
      WHERE status = 'TRACKING' AND opens <= %(now)s AND NOT EXISTS (
            SELECT FROM events_signal AS unread
             WHERE unread.group_id = alert.group_id AND unread.failed IS NULL
               AND unread.created <= alert.opens)
-  ) AS waiting ORDER BY turn, opens LIMIT %(limit)s
+  ) AS waiting ORDER BY place, opens LIMIT %(limit)s
 ) AS opening LEFT JOIN alerting_alertconfig AS config ON config.id = opening.config_id
  WHERE coalesce(config.grouping, 'NONE') = 'NONE' OR ({TRY_EVALUATION_OF_OPENING})
 """  # noqa: S608 - built from constants

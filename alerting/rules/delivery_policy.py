@@ -20,7 +20,7 @@ class DeliveryStep(StrEnum):
     SEND = "SEND"
     ADDRESS = "ADDRESS"
     """Find its destination: the addresses of people, or the destination in the configuration."""
-    PUT_OFF = "PUT_OFF"
+    POSTPONE = "POSTPONE"
     DROP = "DROP"
     GIVE_UP = "GIVE_UP"
     """It was sent and perhaps received, or tried too often: do not send it again."""
@@ -64,8 +64,8 @@ class DueNotification:
     notification is never dropped as if nothing was sent. `lapsed_for_good`: too many attempts left no
     outcome. `addressed`: its destination is decided, and still the one that its configuration names.
     `was_notified`: the receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the
-    service tracks the alert itself. `mute`: the maintenance window that mutes it now. `matters`: False for a
-    change of an incident that is not worth a message.
+    service tracks the alert itself. `mute`: the maintenance window that mutes it now. `worth_sending`:
+    False for a change of an incident that does not matter.
     """
 
     kind: MessageKind
@@ -80,12 +80,12 @@ class DueNotification:
     keeps_state: bool = False
     acknowledged_until: datetime | None = None
     mute: Mute | None = None
-    matters: bool = True
+    worth_sending: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryVerdict:
-    """The step and, unless it is sent, the reason; `until` and `silenced_by` belong to PUT_OFF."""
+    """The step and, unless it is sent, the reason; `until` and `silenced_by` belong to POSTPONE."""
 
     step: DeliveryStep
     reason: str | None = None
@@ -109,7 +109,7 @@ def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
         return _muted(due, due.mute)
     if due.kind is MessageKind.UPDATE and _is_acknowledged(due, now):
         return DeliveryVerdict(
-            DeliveryStep.PUT_OFF, WaitReason.ACKNOWLEDGED.value, until=due.acknowledged_until
+            DeliveryStep.POSTPONE, WaitReason.ACKNOWLEDGED.value, until=due.acknowledged_until
         )
     if due.lapsed_for_good:
         return DeliveryVerdict(DeliveryStep.GIVE_UP, NO_OUTCOME)
@@ -129,12 +129,17 @@ def drop_reason(due: DueNotification, now: datetime) -> DropReason | None:
 
 def _is_needless(due: DueNotification) -> bool:
     """The end of an alert for a receiver that got no message about it, or a change that does not matter."""
-    return not due.was_notified if due.kind in ENDS else not (due.matters or due.perhaps_received)
+    return not due.was_notified if due.kind in ENDS else not (due.worth_sending or due.perhaps_received)
 
 
 def repeat_due(interval: timedelta | None, delivered: datetime) -> datetime | None:
     """When the next reminder is due: a fixed interval after the last delivery; None without reminders."""
     return None if interval is None else delivered + interval
+
+
+def recent_since(interval: timedelta, now: datetime) -> datetime:
+    """Return since when a message to people counts as recent, so that they get no reminder yet."""
+    return now - interval / 2
 
 
 def _not_asked_for(due: DueNotification) -> DropReason | None:
@@ -150,7 +155,7 @@ def _muted(due: DueNotification, mute: Mute) -> DeliveryVerdict:
     """Messages about a running alert and its end can be sent later; one-shot notifications are not kept."""
     if due.kind is MessageKind.INFORM:
         return DeliveryVerdict(DeliveryStep.DROP, mute.reason)
-    return DeliveryVerdict(DeliveryStep.PUT_OFF, mute.reason, until=mute.until, silenced_by=mute.window_id)
+    return DeliveryVerdict(DeliveryStep.POSTPONE, mute.reason, until=mute.until, silenced_by=mute.window_id)
 
 
 def _is_acknowledged(due: DueNotification, now: datetime) -> bool:

@@ -331,7 +331,7 @@ class _Message:
             verdict = decide_delivery(notification, at)
             if notification.mute and verdict.step is not DeliveryStep.SEND:
                 muted_by = notification.mute.window_id
-            if verdict.step is DeliveryStep.PUT_OFF and verdict.until:
+            if verdict.step is DeliveryStep.POSTPONE and verdict.until:
                 at = verdict.until
                 continue
             if verdict.step is DeliveryStep.SEND and self.receiver.no_recipients is None:

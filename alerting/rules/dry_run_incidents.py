@@ -19,6 +19,7 @@ from alerting.rules.delivery_policy import (
     Mute,
     decide_delivery,
     mute_of_incident,
+    recent_since,
     repeat_due,
 )
 from alerting.rules.dry_run import DryRunAlert, DryRunMessage, DryRunReceiver
@@ -150,11 +151,11 @@ class _IncidentReceiver:
         return kind in self.receiver.kinds
 
     def was_just_notified(self, at: datetime) -> bool:
-        """Whether people get no reminder, because their last message is less than half an interval old."""
+        """Whether people get no reminder, because their last message is recent."""
         interval = self.receiver.interval
         if not self.receiver.for_people or interval is None or self.sent is None:
             return False
-        return self.sent > at - interval / 2
+        return self.sent > recent_since(interval, at)
 
 
 @dataclass(slots=True, eq=False)
@@ -358,12 +359,12 @@ class IncidentRun:
             status=incident.status,
             keeps_state=to.receiver.keeps_state,
             mute=mute,
-            matters=not message.is_change or self._matters(to),
+            worth_sending=not message.is_change or self._matters(to),
         )
         verdict = decide_delivery(due, at)
         if mute and verdict.step is not DeliveryStep.SEND:
             message.window_id = mute.window_id
-        if verdict.step is DeliveryStep.PUT_OFF and verdict.until:
+        if verdict.step is DeliveryStep.POSTPONE and verdict.until:
             message.at = verdict.until
             self._push(message)
             return

@@ -123,8 +123,8 @@ def _pending(
         if window_id := muted_by(None, verdict.reason):
             return _muted(f"{detail[:-1]}: ", window_id, windows)
         return NotificationExplanation(reason=_dropped(verdict.reason), detail=detail)
-    put_off = verdict.step is DeliveryStep.PUT_OFF
-    until = verdict.until if put_off and verdict.until else max(notification.due, now)
+    postponed = verdict.step is DeliveryStep.POSTPONE
+    until = verdict.until if postponed and verdict.until else max(notification.due, now)
     at_earliest = f"{future} at {time_words(until)} at the earliest: "
     if window_id := verdict.silenced_by or notification.silenced_by:
         return _muted(at_earliest, window_id, windows, until)

@@ -260,7 +260,7 @@ def coming_entry(
     kind, text, reason = _to_come(notification, verdict, now)
     at = (
         verdict.until
-        if verdict.step is DeliveryStep.PUT_OFF and verdict.until
+        if verdict.step is DeliveryStep.POSTPONE and verdict.until
         else max(notification.due, now)
     )
     return TimelineEntry(at=at, kind=kind, text=text, reason=reason, notification_id=notification.id)
@@ -316,7 +316,7 @@ def _to_come(
             f"{notification.recipient} will not be notified {notification.that}.",
             verdict.reason,
         )
-    if verdict.step is DeliveryStep.PUT_OFF:
+    if verdict.step is DeliveryStep.POSTPONE:
         return TimelineEntryKind.NOTIFIED, f"{future}, at this time at the earliest.", verdict.reason
     if notification.tries and notification.reason:
         return (

@@ -50,7 +50,7 @@ def incidents_of(notifications: Iterable[Notification]) -> set[str]:
 
 
 def incident_mutes(notifications: Sequence[Notification], *, now: datetime) -> dict[str, Mute]:
-    """Like `mutes_of`; an incident is muted while all its open alerts are."""
+    """Like `mutes_of`, which locks windows; an incident is muted while all its open alerts are."""
     ids = incidents_of(notifications)
     if not ids:
         return mutes_of(notifications, now=now)
@@ -170,11 +170,11 @@ def open_in(incidents: Collection[str], alerts: Iterable[Alert]) -> set[str]:
 
 
 def incident_views(
-    ids: Collection[str], alerts: Iterable[Alert], said: Iterable[Picture | None]
+    ids: Collection[str], alerts: Iterable[Alert], last: Iterable[Picture | None]
 ) -> dict[str, IncidentView]:
-    """The incidents by id; their open alerts are among `alerts`, and `said` is what their last messages said.
+    """The incidents by id; their open alerts are among `alerts`.
 
-    The fleet is read once for all incidents of a project.
+    `last` are the pictures in their last messages. The fleet is read once for all incidents of a project.
     """
     if not ids:
         return {}
@@ -184,7 +184,7 @@ def incident_views(
         if alert.incident_id in members and alert.status == AlertStatus.OPEN.value:
             members[alert.incident_id].append(alert)
     covered = {incident_id: [_covered(alert) for alert in found] for incident_id, found in members.items()}
-    roots = {root for picture in said if picture and (root := root_unit(picture.root))}
+    roots = {root for picture in last if picture and (root := root_unit(picture.root))}
     together: dict[str, set[FleetUnit]] = defaultdict(set)
     for incident_id, row in rows.items():
         together[row.group_id] |= {unit for unit in covered[incident_id] if unit}
@@ -212,8 +212,8 @@ SELECT DISTINCT ON (due.alert_id, due.setting_id, due.sequence)
 """
 
 
-def said_before(notifications: Collection[Notification]) -> dict[str, Picture | None]:
-    """What the last message of each notification's incident and setting said, by notification id.
+def last_pictures(notifications: Collection[Notification]) -> dict[str, Picture | None]:
+    """The picture in the last message of each notification's incident and setting, by notification id.
 
     Messages of the same number of creation are the same message, to several people.
     """
@@ -234,8 +234,8 @@ def _message_key(notification: Notification) -> tuple[str, str, int]:
     return notification.alert_id or "", notification.setting_id, notification.sequence
 
 
-def matters(notification: Notification, view: IncidentView | None, said: Picture | None) -> bool:
-    """Whether a notification is worth sending; only a change of an incident may not be.
+def is_worth_sending(notification: Notification, view: IncidentView | None, said: Picture | None) -> bool:
+    """Return False for a change of an incident that does not matter, compared with the last message.
 
     Receivers that were said nothing yet get the whole incident with their first message.
     """
@@ -262,16 +262,16 @@ class IncidentMessage:
 def incident_messages(
     notifications: Iterable[Notification],
     views: Mapping[str, IncidentView],
-    said: Mapping[str, Picture | None],
+    last: Mapping[str, Picture | None],
 ) -> dict[str, IncidentMessage]:
-    """What messages about incidents say, by notification; `said` is `said_before`."""
+    """What messages about incidents say, by notification; `last` are the `last_pictures`."""
     found: dict[str, IncidentMessage] = {}
     pictures: dict[tuple[str, Picture | None], Picture] = {}
     for notification in notifications:
         if view := views.get(notification.incident_id or ""):
             # Messages to many people have the same picture.
-            key = view.incident.id, said[notification.id]
+            key = view.incident.id, last[notification.id]
             if key not in pictures:
-                pictures[key] = view.picture(said[notification.id])
+                pictures[key] = view.picture(last[notification.id])
             found[notification.id] = IncidentMessage(pictures[key], view)
     return found

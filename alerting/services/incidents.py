@@ -6,7 +6,6 @@ So an incident cannot end while an alert joins it. Delivery decides what a messa
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import connection
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
@@ -275,12 +274,12 @@ UPDATE alerting_notification AS message SET said_members = said.members, said_ro
 """
 
 
-def said_keep(pictures: Mapping[str, Picture]) -> None:
-    """Keep what messages say, by notification; the caller has their leases."""
+def pictures_keep(pictures: Mapping[str, Picture]) -> None:
+    """Keep the pictures that messages show, by notification; the caller has their leases."""
     if not pictures:
         return
     said = list(pictures.values())
-    values: dict[str, Any] = {
+    values: Mapping[str, object] = {
         "ids": list(pictures),
         "members": [picture.members for picture in said],
         "roots": [picture.root for picture in said],

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
-from alerting.rules.delivery_policy import repeat_due
+from alerting.rules.delivery_policy import recent_since, repeat_due
 from alerting.selectors.alerts import alert_acknowledgement
 from alerting.selectors.due_notifications import Notified, all_notified
 from alerting.selectors.notification_settings import recipient_shown, type_of
@@ -412,13 +412,12 @@ def _recently_notified(
 ) -> set[RecipientAddress]:
     """The addresses that a reminder leaves out: with a pending or recent notification.
 
-    Recent means less than half the interval ago. Otherwise a recipient whose mail server was down, or who was
-    muted, would get several reminders at once.
+    Otherwise a recipient whose mail server was down, or who was muted, would get several reminders at once.
     """
     interval = setting.interval
     if notification.kind != MessageKind.UPDATE.value or notification.part or interval is None:
         return set()
-    lately = Q(status=NotificationStatus.PENDING.value) | Q(delivered__gt=now - interval / 2)
+    lately = Q(status=NotificationStatus.PENDING.value) | Q(delivered__gt=recent_since(interval, now))
     rows = Notification.objects.filter(
         lately, alert=notification.alert_id, setting_id=setting.id, kind__in=OPEN_KINDS, channel__isnull=False
     )

@@ -1,4 +1,4 @@
-"""Row 1: the authenticated list of 100 alerts, at saturation, against the bare limit."""
+"""The authenticated list of 100 alerts, at saturation, against the bare limit."""
 
 import itertools
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Row 7: deliveries of one worker and of four, and ten thousand due at once with one receiver in ten dead.
+"""Deliveries of one worker and of four, and ten thousand due at once with one receiver in ten dead.
 
 The limit is the same way without the platform: rows that are claimed, sent and deleted, by four
 threads. The dead receiver is the worst there is: it takes connections and says nothing.
@@ -15,6 +15,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler
 
 from opsapi.embedded.layout import Layout
+from tests.benchmarks.apart import run_apart
 from tests.benchmarks.cpu import cpu_seconds_by_kind
 from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import held_worker
@@ -34,7 +35,6 @@ _KINDS = ("worker", "PostgreSQL")
 _PROMISED = 500
 """Notifications in a second of one processor."""
 _SECONDS = 600.0
-_DUE = "import django; django.setup(); from tests.benchmarks import due; due.main()"
 _FORGET = "UPDATE alerting_notification SET status = 'DROPPED' WHERE status = 'PENDING'"
 
 
@@ -133,10 +133,7 @@ def _bare_rate(scene: BenchmarkScene, inboxes: Received) -> float:
 
 
 def _make_due(scene: BenchmarkScene, urls: Sequence[str], count: int) -> float:
-    command = [sys.executable, "-c", _DUE, json.dumps(urls), str(count)]
-    environment = scene.platform.environment
-    done = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    return float(done.stdout)
+    return float(run_apart(scene.platform, "due", json.dumps(urls), count))
 
 
 @contextmanager

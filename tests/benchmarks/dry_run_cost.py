@@ -1,33 +1,21 @@
-"""Row 9: dry runs over days of measurements of 1,000 hosts, a report a minute: starts `recorded`.
+"""Dry runs over days of measurements of 1,000 hosts, a report a minute: starts `recorded`.
 
 Few hosts cross the first threshold; all hosts cross the second twice an hour. The worker is stopped.
 """
 
-import json
-import subprocess
-import sys
-
+from tests.benchmarks.apart import run_apart
 from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import held_worker
 from tests.benchmarks.scene import BenchmarkScene
-from tests.processes.platform import ROOT
 
 ROW = "dry run"
-_MEASURE = "import django; django.setup(); from tests.benchmarks import recorded; recorded.main()"
 
 
 def measure(scene: BenchmarkScene) -> list[Line]:
     """Seconds of a dry run, and how many days of it are complete."""
     days = scene.pace.recorded_days
     with held_worker(scene):
-        done = subprocess.run(
-            [sys.executable, "-c", _MEASURE, str(days)],
-            env=scene.platform.environment,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            check=True,
-        )
-    found = json.loads(done.stdout)
+        found = run_apart(scene.platform, "recorded", days)
     return [
         Line(ROW, f"{days} days, few cross the threshold", "s", found["quiet"], found["bare"], "bare count"),
         Line(ROW, "of these are complete", "days", found["quietDays"], days, "days asked for"),

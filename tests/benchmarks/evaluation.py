@@ -1,4 +1,4 @@
-"""Row 6: the cost of a signal with 10, 500 and 5,000 configurations that do not apply to it.
+"""The cost of a signal with 10, 500 and 5,000 configurations that do not apply to it.
 
 And with 500 configurations that all apply: 20 metrics of a host, each with 25 thresholds that it keeps, also
 in batches of a single signal. And the cost of a host in a signal of a hundred hosts.

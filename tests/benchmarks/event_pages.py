@@ -1,4 +1,4 @@
-"""Row 4: the first and a deep page of a project's events, one request at a time."""
+"""The first and a deep page of a project's events, one request at a time."""
 
 import time
 from contextlib import closing

@@ -7,8 +7,6 @@ Pages have ten events, so that the smaller log has a page 1,000, too.
 """
 
 import argparse
-import json
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -16,15 +14,15 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import urlencode
 
+from tests.benchmarks.apart import run_apart
 from tests.benchmarks.client import LoadConnection, UnexpectedAnswer
 from tests.benchmarks.figures import percentile
 from tests.benchmarks.scene import ENVIRONMENT, HOST, forget_foreign_settings
 from tests.benchmarks.signer import Signer, SigningKey
-from tests.processes.platform import ROOT, RunningPlatform, installation
+from tests.processes.platform import RunningPlatform, installation
 
 _REQUESTS = 40
 _PAGE = 10
-_FILL = "import django; django.setup(); from tests.benchmarks import fill_events; fill_events.main()"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -69,9 +67,7 @@ def _measure(count: int) -> Mapping[str, float]:
 
 
 def _filled(platform: RunningPlatform, count: int) -> Mapping[str, Any]:
-    command = [sys.executable, "-c", _FILL, str(count)]
-    done = subprocess.run(command, env=platform.environment, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    filled: dict[str, Any] = json.loads(done.stdout)
+    filled: Mapping[str, Any] = run_apart(platform, "fill_events", count)
     return filled
 
 

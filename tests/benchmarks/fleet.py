@@ -1,4 +1,4 @@
-"""Row 5: a fleet of 1,000 hosts with 20 metrics each against 500 configurations.
+"""A fleet of 1,000 hosts with 20 metrics each against 500 configurations.
 
 The limits include no decisions: reports are compared with writing their bare rows, signals with rows that are
 only claimed and deleted.

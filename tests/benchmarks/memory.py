@@ -1,4 +1,4 @@
-"""Row 3: memory of the running tree by kind of process, after the load of the other rows."""
+"""Memory of the running tree by kind of process, after the load of the other rows."""
 
 from collections import defaultdict
 from pathlib import Path

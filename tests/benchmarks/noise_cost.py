@@ -1,33 +1,21 @@
-"""Row 11: the noise of alert configurations with a million alerts in four weeks: starts `noisy`.
+"""The noise of alert configurations with a million alerts in four weeks: starts `noisy`.
 
 The worker is stopped.
 """
 
-import json
-import subprocess
-import sys
-
+from tests.benchmarks.apart import run_apart
 from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import held_worker
 from tests.benchmarks.scene import BenchmarkScene
-from tests.processes.platform import ROOT
 
 ROW = "noise"
-_MEASURE = "import django; django.setup(); from tests.benchmarks import noisy; noisy.main()"
 
 
 def measure(scene: BenchmarkScene) -> list[Line]:
     """Milliseconds of the noise of a configuration, and of a page of the list sorted by each figure."""
     alerts = scene.pace.noisy_alerts
     with held_worker(scene):
-        done = subprocess.run(
-            [sys.executable, "-c", _MEASURE, str(alerts)],
-            env=scene.platform.environment,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            check=True,
-        )
-    found = json.loads(done.stdout)
+        found = run_apart(scene.platform, "noisy", alerts)
     against = f"count of {alerts:,} alerts"
     lines = [
         Line(ROW, "of a configuration", "ms", found["single"], found["bare"], against),

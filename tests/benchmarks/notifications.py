@@ -1,4 +1,4 @@
-"""Row 2: from an agent's report to the webhook at its receiver, at a steady rate, nothing else running.
+"""From an agent's report to the webhook at its receiver, at a steady rate, nothing else running.
 
 The limit is the same way without the platform: a row and a NOTIFY in one commit, a listener that takes
 the row and POSTs it to the same receiver.

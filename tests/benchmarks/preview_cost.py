@@ -1,4 +1,4 @@
-"""Row 10: the preview of a window with matchers in a project of 10,000 hosts with 500 open alerts."""
+"""The preview of a window with matchers in a project of 10,000 hosts with 500 open alerts."""
 
 import time
 from collections.abc import Callable

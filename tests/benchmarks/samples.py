@@ -1,26 +1,22 @@
-"""Row 7: reports of 100 hosts with 20 metrics each: the cost of a sample, and its size on disk.
+"""Reports of 100 hosts with 20 metrics each: the cost of a sample, and its size on disk.
 
 The worker is suspended. The cost of a sample is the processor time of web processes and PostgreSQL, so it is
 valid for any number of processes.
 """
 
-import json
-import subprocess
-import sys
 from contextlib import closing
 
+from tests.benchmarks.apart import run_apart
 from tests.benchmarks.bare_rows import BareRows
 from tests.benchmarks.cpu import cpu_seconds
 from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import ACCEPTED, HOSTS_PER_REPORT, METRICS, BenchmarkFleet, held_worker
 from tests.benchmarks.load import saturate
 from tests.benchmarks.scene import BenchmarkScene
-from tests.processes.platform import ROOT
 
 ROW = "samples"
 _BYTES_OF_A_NUMBER = 8
 _BYTES_LIMIT = 14
-_DAY = "import django; django.setup(); from tests.benchmarks import day; day.main()"
 
 
 def measure(scene: BenchmarkScene) -> list[Line]:
@@ -50,12 +46,5 @@ def measure(scene: BenchmarkScene) -> list[Line]:
 
 def _day(scene: BenchmarkScene) -> tuple[float, float]:
     """Bytes of a sample in the table and in the index of a whole day."""
-    done = subprocess.run(
-        [sys.executable, "-c", _DAY, str(scene.size.fleet_hosts), str(len(METRICS))],
-        env=scene.platform.environment,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    table, index = json.loads(done.stdout)
+    table, index = run_apart(scene.platform, "day", scene.size.fleet_hosts, len(METRICS))
     return table, index

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import requests
 
+from tests.benchmarks.apart import run_apart
 from tests.benchmarks.bare import TOTAL_VARIABLE
 from tests.benchmarks.client import Address
 from tests.benchmarks.signer import SigningKey
@@ -25,8 +26,6 @@ from tests.receivers import HttpReceiver
 
 HOST = "127.0.0.1"
 _STOP_SECONDS = 15.0
-# Django is set up before the module with the models is imported.
-_FILL = "import django; django.setup(); from tests.benchmarks import fill; fill.main()"
 ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "opsapi.settings",
     "OPSAPI_ENV_FILE": os.devnull,
@@ -114,9 +113,7 @@ def forget_foreign_settings() -> None:
 
 
 def _fill(platform: RunningPlatform, size: Size, *receivers: str) -> Filled:
-    command = [sys.executable, "-c", _FILL, json.dumps(asdict(size)), *receivers]
-    done = subprocess.run(command, env=platform.environment, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    return Filled(**json.loads(done.stdout))
+    return Filled(**run_apart(platform, "fill", json.dumps(asdict(size)), *receivers))
 
 
 @contextmanager

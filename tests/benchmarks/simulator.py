@@ -8,10 +8,8 @@ fewer. Each project has 500 alert configurations. The first minute is not measur
 
 import argparse
 import itertools
-import json
 import math
 import random
-import subprocess
 import sys
 import threading
 import time
@@ -21,6 +19,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from tests.benchmarks.apart import run_apart
 from tests.benchmarks.bare_rows import BareRows
 from tests.benchmarks.client import Address, LoadConnection
 from tests.benchmarks.cpu import cpu_seconds_by_kind
@@ -28,7 +27,7 @@ from tests.benchmarks.figures import percentile
 from tests.benchmarks.fleet import ACCEPTED, HOSTS_PER_REPORT, METRICS
 from tests.benchmarks.scene import ENVIRONMENT, HOST, forget_foreign_settings
 from tests.benchmarks.signer import Signer, SigningKey
-from tests.processes.platform import ROOT, RunningPlatform, installation
+from tests.processes.platform import RunningPlatform, installation
 
 CONFIGS = 500
 MINUTE = 60.0
@@ -38,7 +37,6 @@ _LATE_SECONDS = 2.0
 """The platform keeps up if no report of the last seconds is sent later, and evaluated later, than this."""
 _SECONDS_A_DAY = 86_400
 _MOST_ADDED_SECONDS = 900.0
-_FILL = "import django; django.setup(); from tests.benchmarks import fill_fleet; fill_fleet.main()"
 
 
 @dataclass(frozen=True)
@@ -111,9 +109,7 @@ def _simulate(hosts: int, projects: int, seconds: float) -> Sequence[str]:
 
 
 def _fill(platform: RunningPlatform, projects: int, hosts_of_each: int) -> Fleet:
-    command = [sys.executable, "-c", _FILL, str(projects), str(CONFIGS)]
-    done = subprocess.run(command, env=platform.environment, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    filled = json.loads(done.stdout)
+    filled = run_apart(platform, "fill_fleet", projects, CONFIGS)
     return Fleet(filled["groups"], hosts_of_each, SigningKey(*filled["key"]))
 
 

@@ -387,7 +387,7 @@ class MemoryStore:
                 self.finish(notification, status=NotificationStatus.DROPPED.value, reason=verdict.reason)
             case DeliveryStep.REMOVE:
                 self._remove(notification)
-            case DeliveryStep.PUT_OFF:
+            case DeliveryStep.POSTPONE:
                 self._postpone(notification, verdict)
             case DeliveryStep.GIVE_UP:
                 if self.finish(notification, status=NotificationStatus.FAILED.value, reason=verdict.reason):

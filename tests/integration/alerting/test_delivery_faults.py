@@ -146,7 +146,7 @@ def test_attempts_whose_transaction_fails_begin_again_as_if_for_the_first_time(
         for row in refused_rows:
             row.save()
 
-    monkeypatch.setattr(delivery, "said_keep", insert_refused_row)
+    monkeypatch.setattr(delivery, "pictures_keep", insert_refused_row)
     jobs = list(delivery.decide(claimed, now=START))
     assert [job.notification.attempts for job in jobs] == [1, 1]
     away = Outcome(DeliveryStatus.RETRY, UNREACHABLE, 5, fault=DeliveryFault.HOST)

@@ -19,7 +19,7 @@ from alerting.choices import DropReason, IncidentPart, WaitReason
 from alerting.evaluation import open_tracked
 from alerting.models import Alert, AlertConfig, Destination, Incident, Notification, NotificationSetting
 from alerting.rules.topology import Picture
-from alerting.selectors.incidents import said_before
+from alerting.selectors.incidents import last_pictures
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import destinations_trim
@@ -410,11 +410,11 @@ def test_the_last_of_all_other_messages_counts_as_said(
         row.said_members, row.said_root = alerts, root
     Notification.objects.bulk_create(rows)
     last, before = Picture(3, "AGENT:a"), Picture(2, "CLUSTER:c")
-    said = said_before([first, *rows])
+    said = last_pictures([first, *rows])
     assert [said[row.id] for row in (first, *rows)] == [last, last, last, before, before, last, last]
-    assert said_before([first])[first.id] == last
+    assert last_pictures([first])[first.id] == last
     Notification.objects.filter(id__in=[row.id for row in rows]).delete()
-    assert said_before([first])[first.id] is None
+    assert last_pictures([first])[first.id] is None
 
 
 # --- what must not be lost ------------------------------------------------------------------------

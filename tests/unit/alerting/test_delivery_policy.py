@@ -26,11 +26,11 @@ WINDOW_MUTES = Mute("w1", NOW + timedelta(hours=1))
 MUTED_TEXT = "silenced by maintenance window w1"
 
 SEND = DeliveryVerdict(DeliveryStep.SEND)
-MUTED = DeliveryVerdict(DeliveryStep.PUT_OFF, MUTED_TEXT, WINDOW_MUTES.until, "w1")
+MUTED = DeliveryVerdict(DeliveryStep.POSTPONE, MUTED_TEXT, WINDOW_MUTES.until, "w1")
 DROPPED_AS_MUTED = DeliveryVerdict(DeliveryStep.DROP, MUTED_TEXT)
 OVER = DeliveryVerdict(DeliveryStep.DROP, DropReason.ALERT_OVER.value)
 LATER = NOW + timedelta(minutes=30)
-HELD_BACK = DeliveryVerdict(DeliveryStep.PUT_OFF, WaitReason.ACKNOWLEDGED.value, LATER)
+HELD_BACK = DeliveryVerdict(DeliveryStep.POSTPONE, WaitReason.ACKNOWLEDGED.value, LATER)
 NOT_ACKNOWLEDGED = DeliveryVerdict(DeliveryStep.DROP, DropReason.NOT_ACKNOWLEDGED.value)
 
 # kind, alert's status, then what becomes of it: as things are, in a window, acknowledged, both

@@ -139,7 +139,7 @@ def test_what_is_pending_and_untried_has_not_happened() -> None:
         ({"due": NOW - HOUR, "being_sent": True}, SEND, TimelineEntryKind.NOTIFIED, NOW, None),
         (
             {},
-            DeliveryVerdict(DeliveryStep.PUT_OFF, WaitReason.ACKNOWLEDGED.value, until=NOW + 2 * HOUR),
+            DeliveryVerdict(DeliveryStep.POSTPONE, WaitReason.ACKNOWLEDGED.value, until=NOW + 2 * HOUR),
             TimelineEntryKind.NOTIFIED,
             NOW + 2 * HOUR,
             WaitReason.ACKNOWLEDGED.value,

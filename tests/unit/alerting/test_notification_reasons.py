@@ -21,8 +21,8 @@ from tests.unit.alerting.test_notification_entries import HOUR, NOW, SEND, notif
 
 WINDOW = "c" * 24
 MUTED = Mute(WINDOW, NOW + HOUR)
-HELD = DeliveryVerdict(DeliveryStep.PUT_OFF, MUTED.reason, NOW + HOUR, WINDOW)
-ACKNOWLEDGED = DeliveryVerdict(DeliveryStep.PUT_OFF, WaitReason.ACKNOWLEDGED.value, NOW + HOUR)
+HELD = DeliveryVerdict(DeliveryStep.POSTPONE, MUTED.reason, NOW + HOUR, WINDOW)
+ACKNOWLEDGED = DeliveryVerdict(DeliveryStep.POSTPONE, WaitReason.ACKNOWLEDGED.value, NOW + HOUR)
 
 
 def explained(verdict: DeliveryVerdict | None = None, **changes: Any) -> NotificationExplanation:

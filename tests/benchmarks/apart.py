@@ -1,0 +1,17 @@
+"""Runs a module of this package in a process of its own."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+from tests.processes.platform import ROOT, RunningPlatform
+
+
+def run_apart(platform: RunningPlatform, module: str, *arguments: object) -> Any:
+    """Run `main` of a module with the settings of a platform, and return the JSON that it writes."""
+    # Django is set up before the module with the models is imported.
+    code = f"import django; django.setup(); from tests.benchmarks import {module}; {module}.main()"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, env=platform.environment, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
