@@ -238,7 +238,7 @@ def _lock_and_read(claims: Sequence[Notification], now: datetime) -> _Facts:
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claims),
         channel_fields=destination_configs({claim.destination for claim in claims if claim.destination}),
-        incidents=incident_views(incidents_of(claims), locked, pictures.values()),
+        incidents=incident_views(claims, locked, pictures),
         last_pictures=pictures,
     )
 

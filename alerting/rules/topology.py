@@ -308,6 +308,14 @@ class FleetUnits:
     def size(self, unit: FleetUnit) -> int:
         return len(self.hosts.get(unit, ()))
 
+    def hosts_of(self, units: Iterable[FleetUnit]) -> set[int]:
+        """The hosts of any of these units."""
+        return {number for unit in units for number in self.hosts.get(unit, ())}
+
+    def only(self, units: AbstractSet[FleetUnit]) -> "FleetUnits":
+        """These units of the fleet."""
+        return FleetUnits({unit: self.hosts[unit] for unit in units if unit in self.hosts})
+
 
 def deciding_units(
     affected: Collection[AbstractSet[FleetUnit]], roots: Iterable[FleetUnit] = ()
@@ -345,7 +353,7 @@ def picture(
     The root is the largest unit of at least two hosts that is wholly affected, or the first alert. A root
     that was said stays until all its hosts have recovered, or a larger unit is wholly affected.
     """
-    affected = {number for unit in covered if unit for number in fleet.hosts.get(unit, ())}
+    affected = fleet.hosts_of(unit for unit in covered if unit)
     largest = _largest(affected, fleet)
     return Picture(len(covered), _root(largest, affected, fleet, said, first_is_open=first_is_open))
 

@@ -135,19 +135,34 @@ def fleet_around(
 
     `roots` are the roots of earlier messages.
     """
-    affected = _hosts_of(group_id, dict.fromkeys(covered))
-    deciding = deciding_units(affected.values(), roots)
-    labels = {unit: most for unit, most in deciding.items() if unit.kind is UnitKind.LABEL}
-    others = _hosts_of(group_id, {unit: most for unit, most in deciding.items() if unit not in labels})
+    return fleets_around(group_id, {"": covered}, {"": roots})[""]
+
+
+def fleets_around(
+    group_id: str,
+    covered: Mapping[str, Collection[FleetUnit]],
+    roots: Mapping[str, Collection[FleetUnit]],
+) -> dict[str, FleetUnits]:
+    """`fleet_around` of several incidents, by id; the fleet is read once for all."""
+    affected = _hosts_of(group_id, dict.fromkeys(unit for units in covered.values() for unit in units))
+    rows = list(affected.values())
+    fleet = FleetUnits.of(rows)
+    deciding = {
+        name: deciding_units([rows[number] for number in fleet.hosts_of(units)], roots.get(name, ()))
+        for name, units in covered.items()
+    }
+    most: dict[FleetUnit, int] = {}
+    for found in deciding.values():
+        most.update({unit: max(number, most.get(unit, 0)) for unit, number in found.items()})
+    labels = {unit: number for unit, number in most.items() if unit.kind is UnitKind.LABEL}
+    others = _hosts_of(group_id, {unit: number for unit, number in most.items() if unit not in labels})
     # A label that an unaffected host is known to have is not searched: it is not wholly affected.
     known = {unit for host_id, units in others.items() if host_id not in affected for unit in units}
-    searched = {label: most for label, most in labels.items() if label in roots or label not in known}
-    hosts = others | _hosts_of(group_id, searched) | affected
-    # Of the other labels it is not known which hosts have them.
-    return FleetUnits.of(
-        {unit for unit in units if unit.kind is not UnitKind.LABEL or unit in deciding}
-        for units in hosts.values()
-    )
+    known -= {root for units in roots.values() for root in units}
+    searched = {label: number for label, number in labels.items() if label not in known}
+    fleet = FleetUnits.of((others | _hosts_of(group_id, searched) | affected).values())
+    # Of the other units, it is not known which hosts they have.
+    return {name: fleet.only({*units, *deciding[name]}) for name, units in covered.items()}
 
 
 def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str, frozenset[FleetUnit]]:

@@ -22,7 +22,7 @@ from alerting.rules.topology import (
     root_unit,
     root_words,
 )
-from alerting.selectors.fleet_units import fleet_around, named_units
+from alerting.selectors.fleet_units import fleets_around, named_units
 from alerting.selectors.windows import mutes_of
 from events.types import EVENT_TYPES, EventType
 from opsapi.fields import Among
@@ -170,12 +170,13 @@ def open_in(incidents: Collection[str], alerts: Iterable[Alert]) -> set[str]:
 
 
 def incident_views(
-    ids: Collection[str], alerts: Iterable[Alert], last: Iterable[Picture | None]
+    notifications: Collection[Notification], alerts: Iterable[Alert], last: Mapping[str, Picture | None]
 ) -> dict[str, IncidentView]:
-    """The incidents by id; their open alerts are among `alerts`.
+    """The incidents of notifications, by id; their open alerts are among `alerts`, `last` is `last_pictures`.
 
-    `last` are the pictures in their last messages. The fleet is read once for all incidents of a project.
+    The fleet is read once for all incidents of a project.
     """
+    ids = incidents_of(notifications)
     if not ids:
         return {}
     rows = Incident.objects.in_bulk(list(ids))
@@ -184,13 +185,18 @@ def incident_views(
         if alert.incident_id in members and alert.status == AlertStatus.OPEN.value:
             members[alert.incident_id].append(alert)
     covered = {incident_id: [_covered(alert) for alert in found] for incident_id, found in members.items()}
-    roots = {root for picture in last if picture and (root := root_unit(picture.root))}
-    together: dict[str, set[FleetUnit]] = defaultdict(set)
+    roots: dict[str, set[FleetUnit]] = defaultdict(set)
+    for notification in notifications:
+        if (shown := last.get(notification.id)) and (root := root_unit(shown.root)):
+            roots[notification.incident_id or ""].add(root)
+    together: dict[str, dict[str, set[FleetUnit]]] = defaultdict(dict)
     for incident_id, row in rows.items():
-        together[row.group_id] |= {unit for unit in covered[incident_id] if unit}
-    fleets = {group_id: fleet_around(group_id, units, roots) for group_id, units in together.items()}
+        together[row.group_id][incident_id] = {unit for unit in covered[incident_id] if unit}
+    fleets: dict[str, FleetUnits] = {}
+    for group_id, units in together.items():
+        fleets |= fleets_around(group_id, units, roots)
     return {
-        incident_id: IncidentView(row, members[incident_id], covered[incident_id], fleets[row.group_id])
+        incident_id: IncidentView(row, members[incident_id], covered[incident_id], fleets[incident_id])
         for incident_id, row in rows.items()
     }
 

@@ -1,5 +1,6 @@
 """The subjects that the matchers of maintenance windows compare."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -9,6 +10,9 @@ from automation.labels import LabelSets
 from automation.models import Host
 from automation.selectors.labels import HostColumn, labels_of_hosts, replica_set_ids
 from opsapi.fields import Among
+
+_ANY_CLUSTER = ""
+"""Instead of the id of a cluster, if the project has one replica set with the name."""
 
 
 class TargetFacts(NamedTuple):
@@ -51,8 +55,10 @@ class Subjects:
         if "hostname" in facts:
             return "id", facts.get("hostId", "")
         if "replicaSetName" in facts:
-            key = group_id, facts["replicaSetName"], facts.get("clusterId")
-            return "replica_set_id", self._sets.get(key, "")
+            name = group_id, facts["replicaSetName"]
+            # Without its cluster: the replica set has joined or left the cluster since.
+            found = self._sets.get((*name, facts.get("clusterId"))) or self._sets.get((*name, _ANY_CLUSTER))
+            return "replica_set_id", found or ""
         return "cluster_id", facts.get("clusterId", "")
 
     def _read_labels(self, targets: Iterable[TargetFacts]) -> dict[tuple[HostColumn, str], LabelSets]:
@@ -68,6 +74,7 @@ class Subjects:
 
 
 def _replica_sets(targets: Iterable[TargetFacts]) -> dict[tuple[str, str, str | None], str]:
+    """The ids of the replica sets that targets are about, by project, name and cluster."""
     of_sets = [
         (target.group_id, target.facts["replicaSetName"])
         for target in targets
@@ -75,7 +82,14 @@ def _replica_sets(targets: Iterable[TargetFacts]) -> dict[tuple[str, str, str | 
     ]
     if not of_sets:
         return {}
-    return replica_set_ids({group_id for group_id, _ in of_sets}, {name for _, name in of_sets})
+    found = replica_set_ids({group_id for group_id, _ in of_sets}, {name for _, name in of_sets})
+    with_name = Counter((group_id, name) for group_id, name, _ in found)
+    only = {
+        (group_id, name, _ANY_CLUSTER): set_id
+        for (group_id, name, _), set_id in found.items()
+        if with_name[group_id, name] == 1
+    }
+    return found | only
 
 
 def subjects_of(windows: Iterable[WindowRule], targets: Mapping[str, TargetFacts]) -> dict[str, MatchSubject]:

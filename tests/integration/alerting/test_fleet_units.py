@@ -13,6 +13,7 @@ from django.db import connection
 from accesslist.models import Project
 from alerting.rules.topology import (
     FIRST,
+    MOST_LABELS,
     RECOVERED,
     FleetUnit,
     FleetUnits,
@@ -22,7 +23,7 @@ from alerting.rules.topology import (
     picture,
     units_of,
 )
-from alerting.selectors.fleet_units import fleet_around
+from alerting.selectors.fleet_units import fleet_around, fleets_around
 from automation.models import Host
 from automation.services.hosts import host_delete
 from opsapi.api.principal import SYSTEM
@@ -87,10 +88,24 @@ def test_it_shows_what_the_whole_fleet_would(project: Project, seed: int) -> Non
         said = draw.choice([None, Picture(draw.randint(1, 4), root)])
         is_open = draw.random() < 0.5
         roots = [FleetUnit.of_key(root)] if said and root not in {FIRST, RECOVERED} else []
-        around = fleet_around(project.id, {unit for unit in covered if unit}, roots)
+        together = {"this": {unit for unit in covered if unit}, "another": set(draw.choices(units, k=5))}
+        around = fleets_around(project.id, together, {"this": roots})["this"]
         assert picture(covered, around, said=said, first_is_open=is_open) == picture(
             covered, whole, said=said, first_is_open=is_open
         )
+
+
+def test_the_labels_of_an_incident_do_not_crowd_out_those_of_another(project: Project) -> None:
+    many = {f"l{number:02}": "x" for number in range(MOST_LABELS)}
+    ingest(project, *(host_report(f"a{number}") for number in range(3)), agent="mon1", labels=many, now=NOW)
+    ingest(project, host_report("b0"), agent="mon2", labels={"region": "eu"}, now=NOW)
+    ingest(project, host_report("b1"), agent="mon3", labels={"region": "eu"}, now=NOW)
+    a, b = (
+        [FleetUnit(UnitKind.HOST, f"{name}{number}:27017") for number in range(count)]
+        for name, count in (("a", 3), ("b", 2))
+    )
+    fleets = fleets_around(project.id, {"a": a, "b": b}, {})
+    assert picture(b, fleets["b"], said=None, first_is_open=True).root == "LABEL:region=eu"
 
 
 @each("name", ["ΟΔΟΣ", "İZMİR"])

@@ -153,6 +153,22 @@ def test_only_hosts_of_the_same_project_and_cluster_count(project: Project) -> N
     assert not is_muted(alert_of(project, "NO_PRIMARY", {"replicaSetName": "rs0", "clusterId": cluster_id}))
 
 
+@each(("before", "after"), [(None, "orders"), ("orders", None), ("orders", "users")])
+def test_a_replica_set_that_changed_its_cluster_is_muted(
+    project: Project, before: str | None, after: str | None
+) -> None:
+    ingest(project, member("db1", before), labels=STAGING, now=NOW)
+    cluster_id = Host.objects.get(hostname="db1").cluster_id
+    alert = alert_of(
+        project,
+        "NO_PRIMARY",
+        {"replicaSetName": "rs0", **({"clusterId": cluster_id} if cluster_id else {})},
+    )
+    make_window(project)
+    ingest(project, member("db1", after), labels=STAGING, now=NOW + MINUTE)
+    assert is_muted(alert)
+
+
 def test_an_alert_about_a_host_that_is_gone_is_not_muted(project: Project) -> None:
     make_window(project, operator="NOT_EQUALS")
     facts = {"hostId": "0" * 24, "hostname": "db1", "port": 27017, "replicaSetName": "rs0"}
