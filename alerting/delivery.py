@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 
@@ -420,7 +421,7 @@ def _begin(jobs: Sequence[Job], now: datetime) -> list[_Attempt]:
     if not jobs:
         return []
     sent = [job.notification for job in jobs if isinstance(job.content, Message)]
-    parameters: Mapping[str, object] = {
+    parameters: Mapping[str, Any] = {
         "ids": [job.notification.id for job in jobs],
         "tokens": list({job.notification.lease_token for job in jobs}),
         "sent": [notification.id for notification in sent],

@@ -117,7 +117,7 @@ def labels_of_a_part(group_id: str, labels: Collection[FleetUnit]) -> frozenset[
     if not labels:
         return frozenset()
     parts = {name_parts(label): label for label in labels}
-    parameters: Mapping[str, object] = {
+    parameters: Mapping[str, Any] = {
         "group": group_id,
         "names": [name for name, _ in parts],
         "values": [value for _, value in parts],
@@ -178,7 +178,7 @@ def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str,
         _FOUND.format(kind=kind.value, joins=_HOSTS_OF[kind][0], condition=_HOSTS_OF[kind][1])
         for kind in kinds
     )
-    parameters: Mapping[str, object] = {
+    parameters: Mapping[str, Any] = {
         "group": group_id,
         "kinds": [kind for kind, _, _, _ in searched],
         "first": [first for _, first, _, _ in searched],

@@ -62,7 +62,7 @@ def noise_since(now: datetime) -> datetime:
 def noise_of(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, Noise]:
     """The noise of each configuration, by its ID."""
     ids = [config.id for config in configs]
-    parameters: Mapping[str, object] = {"ids": ids, "since": noise_since(now), "flap": FLAP_WITHIN}
+    parameters: Mapping[str, Any] = {"ids": ids, "since": noise_since(now), "flap": FLAP_WITHIN}
     with connection.cursor() as cursor:
         cursor.execute(_NOISE, parameters)
         counted = {config_id: row for config_id, *row in cursor.fetchall()}

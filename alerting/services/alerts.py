@@ -197,7 +197,7 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Signa
         if event := _closed_event(alert):
             events.append((end.signal.pk, replace(event, happened=end.at)))
     ended = [ends[alert.id] for alert in alerts]
-    values: Mapping[str, object] = {
+    values: Mapping[str, Any] = {
         "ids": [alert.id for alert in alerts],
         "values": [end.value for end in ended],
         "at": [end.at for end in ended],

@@ -122,7 +122,7 @@ def destinations_keep(places: Iterable[NamedDestination], *, now: datetime) -> N
     kept = sorted({place.id: place for place in places}.values(), key=lambda place: place.id)
     if not kept:
         return
-    values: Mapping[str, object] = {
+    values: Mapping[str, Any] = {
         "id": [place.id for place in kept],
         "group_id": [place.group_id for place in kept],
         "is_global": [place.is_global for place in kept],
@@ -165,7 +165,7 @@ def destination_configs(ids: Collection[str]) -> dict[str, dict[str, str] | Cann
 def destinations_tried(*, ids: Sequence[str], now: datetime) -> None:
     """Record that attempts begin, so that probed and paced destinations are not tried again too early."""
     with connection.cursor() as cursor:
-        values: Mapping[str, object] = {
+        values: Mapping[str, Any] = {
             "ids": sorted(ids),
             "now": now,
             "limit": PROBED_AFTER,

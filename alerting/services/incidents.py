@@ -6,6 +6,7 @@ So an incident cannot end while an alert joins it. Delivery decides what a messa
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
@@ -279,7 +280,7 @@ def pictures_keep(pictures: Mapping[str, Picture]) -> None:
     if not pictures:
         return
     said = list(pictures.values())
-    values: Mapping[str, object] = {
+    values: Mapping[str, Any] = {
         "ids": list(pictures),
         "members": [picture.members for picture in said],
         "roots": [picture.root for picture in said],

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 
@@ -73,7 +74,7 @@ class Turn:
     def next_signals(self) -> list[Signal]:
         """Read the oldest signals, up to HOSTS_AT_ONCE hosts and SIGNALS_AT_ONCE signals."""
         statement = _NEXT_OF_NO_GROUP if self.group_id is None else _NEXT_OF_GROUP
-        values: Mapping[str, object] = {
+        values: Mapping[str, Any] = {
             "group_id": self.group_id,
             "signals": SIGNALS_AT_ONCE,
             "hosts": HOSTS_AT_ONCE,
