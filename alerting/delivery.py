@@ -11,7 +11,7 @@ After a crash another worker takes over the notification. If decide had marked t
 notification counts as perhaps received, and is sent again with the same delivery id.
 
 Grouped alerts share the messages of their incident. These belong to the first alert of the incident, and the
-open alerts of the incident decide on them (`selectors.incidents`). A `Picture` is what a message tells about
+open alerts of the incident decide on them (`selectors.incidents`). A `Picture` is what a message shows of
 the incident; a change is only sent if the picture differs enough from the picture in the last message.
 """
 
@@ -159,8 +159,8 @@ class _Facts:
 
     `settings` are by setting id and type, `mutes` and `lapses` by notification id, `channel_fields` by
     destination. `notified` has the alert and destination of each message that was perhaps received. In
-    `alerts`, the first alert of an incident has the state of the incident. `last_pictures` are those
-    of the last messages about incidents, by notification id.
+    `alerts`, the first alert of an incident has the state of the incident. `last_pictures` are the
+    pictures in the last messages about incidents, by notification id.
     """
 
     alerts: Mapping[str, Alert]

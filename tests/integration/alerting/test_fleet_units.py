@@ -95,7 +95,7 @@ def test_it_shows_what_the_whole_fleet_would(project: Project, seed: int) -> Non
         )
 
 
-def test_the_labels_of_an_incident_do_not_crowd_out_those_of_another(project: Project) -> None:
+def test_an_incident_with_many_labels_leaves_room_for_the_labels_of_another(project: Project) -> None:
     many = {f"l{number:02}": "x" for number in range(MOST_LABELS)}
     ingest(project, *(host_report(f"a{number}") for number in range(3)), agent="mon1", labels=many, now=NOW)
     ingest(project, host_report("b0"), agent="mon2", labels={"region": "eu"}, now=NOW)
