@@ -94,6 +94,9 @@ def _default_spool_dir(environment: Mapping[str, str]) -> str:
 
 
 def _words(text: str) -> Sequence[str]:
+    # systemd passes a TOML list as text, and a list over several lines as its first line.
+    if text.startswith("["):
+        raise ValueError("is a list: write one string, in double quotes, with blanks between its parts")
     return tuple(text.split())
 
 

@@ -10,8 +10,11 @@ import pytest
 
 from automation.agent.settings import NAMES, SettingsError, read_settings
 from automation.labels import RESERVED_NAMES
+from tests.documents import ROOT, blocks
 from tests.each import each
 
+HOW_TO = ROOT / "docs" / "how-to"
+GUIDES = [HOW_TO / "add-an-agent.md", *HOW_TO.glob("watch-*.md")]
 GOOD = {
     "OPSAPI_AGENT_URL": "https://ops.example.com/",
     "OPSAPI_AGENT_GROUP_ID": "0123456789abcdef01234567",
@@ -162,6 +165,20 @@ def test_it_reads_them_from_a_file_and_the_environment_overrides_it(tmp_path: Pa
     assert read_settings({**GOOD, "OPSAPI_AGENT_INTERVAL": "20"}, path).interval == 20
 
 
+@each(
+    ("name", "value"),
+    [
+        ("OPSAPI_AGENT_MONGODB", "["),
+        ("OPSAPI_AGENT_MONGODB", '["mongodb://u:secret-word@a", "mongodb://b"]'),
+        ("OPSAPI_AGENT_POSTGRESQL", "["),
+    ],
+)
+def test_a_list_of_a_file_that_systemd_passes_as_text_is_refused(name: str, value: str) -> None:
+    (line,) = faults({**GOOD, name: value})
+    assert line.startswith(f"{name} is a list: ")
+    assert "secret-word" not in line
+
+
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o610])
 def test_a_file_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> None:
     (line,) = faults(GOOD, config(tmp_path, "", mode))
@@ -226,6 +243,12 @@ def test_a_value_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_guides_report_every_setting_and_no_other() -> None:
-    guides = (Path(__file__).parents[4] / "docs" / "how-to").glob("watch-*.md")
-    named = {name for guide in guides for name in re.findall(r"OPSAPI_AGENT_[A-Z_]+", guide.read_text())}
+    named = {name for guide in GUIDES for name in re.findall(r"OPSAPI_AGENT_[A-Z_]+", guide.read_text())}
     assert named == NAMES
+
+
+def test_the_guides_write_settings_that_systemd_also_reads() -> None:
+    written = [block.text for guide in GUIDES for block in blocks(guide) if block.language == "toml"]
+    lines = "".join(written).splitlines()
+    assert [line for line in lines if not re.fullmatch(r'OPSAPI_AGENT_[A-Z_]+="[^"\\$]*"', line)] == []
+    assert {line.partition("=")[0] for line in lines} >= {"OPSAPI_AGENT_MONGODB", "OPSAPI_AGENT_POSTGRESQL"}
