@@ -2,10 +2,10 @@
 
     claim ─► decide ─► send ─► record
 
-Claim leases the notifications that may be sent next (`services.claims`). Decide sends, addresses, postpones,
-drops or removes each notification, or gives up (`rules.delivery_policy`), while the rows behind the decision
-are locked. Send makes one attempt over the channel, without the database. Record writes the outcome of the
-attempt and schedules the next retry or reminder. `courier` calls these steps in a loop.
+Claim leases the notifications that may be sent next (`services.claims`). Decide chooses to send, address,
+postpone, drop or remove each notification, or to give up (`rules.delivery_policy`), while its alert and the
+maintenance windows are locked. Send makes one attempt over the channel, without the database. Record writes
+the outcome of the attempt and schedules the next retry or reminder. `courier` calls these steps in a loop.
 
 After a crash another worker takes over the notification. If decide had marked the attempt as begun, the
 notification counts as perhaps received, and is sent again with the same delivery id.
@@ -22,9 +22,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import connection, transaction
 
 from alerting.choices import DropReason, NotificationStatus
 from alerting.messages import messages_of
@@ -91,6 +92,7 @@ from integrations.outcome import Outcome, next_attempt
 from opsapi.encryption import CannotDecryptError
 from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER
+from opsapi.postgresql.faults import passes
 
 logger = logging.getLogger("opsapi.delivery")
 
@@ -104,7 +106,7 @@ HELD_UP = "the worker was delayed before it could send the message"
 class Job:
     """An attempt: a message to send with `channel_fields`, or its outcome if nothing can be sent.
 
-    `notification.perhaps_received` is about earlier attempts; its row counts this attempt, too.
+    `notification.perhaps_received` is about earlier attempts; in the database it includes this attempt.
     """
 
     notification: Notification
@@ -128,14 +130,15 @@ def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
     only the attempt of the notification that causes it, which is retried.
 
     Raises:
-        OperationalError, InterfaceError: the database failed. The jobs that were yielded before have begun.
+        DatabaseError, InterfaceError: the database has a fault that passes. The jobs that were yielded before
+            have begun.
     """
     try:
         begun = _decide(claims, now)
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception as error:  # noqa: BLE001 - decide on each notification separately to find the cause
-        if len(claims) > 1:
+    except Exception as error:
+        if passes(error):
+            raise
+        if len(claims) > 1:  # decide on each notification separately to find the cause
             for notification in claims:
                 yield from decide([notification], now=now)
             return
@@ -155,7 +158,7 @@ def _undecided(notification: Notification, error: Exception) -> Job:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The facts of decisions, read for all notifications together.
+    """The facts of decisions, read for all notifications together, and credentials once for each `named` key.
 
     `settings` are by setting id and type, `mutes` and `lapses` by notification id, `channel_fields` by
     destination. `notified` has the alert and destination of each message that was perhaps received. In
@@ -172,7 +175,7 @@ class _Facts:
     incidents: Mapping[str, IncidentView]
     last_pictures: Mapping[str, Picture | None]
     named: dict[tuple[object, ...], NamedDestination | Outcome] = field(default_factory=dict)
-    """Cache of `_named_destination`."""
+    """The destinations that were looked up, by what they depend on."""
 
     def alert(self, notification: Notification) -> Alert | None:
         return self.alerts.get(notification.alert_id or "")
@@ -186,8 +189,15 @@ class _Facts:
         return not self.notified.isdisjoint({(alert_id, notification.destination), (alert_id, "")})
 
 
-_Named = NamedDestination | Outcome | None
-"""The destination that the alert configuration names, its failure, or None: see `_named_destination`."""
+class _NotNamed(Enum):
+    """Why no alert configuration is asked for the destination."""
+
+    FIXED = "an end or acknowledgement goes to the destination of the opening"
+    FOR_PEOPLE = "the addresses of people are not looked up yet"
+
+
+_Named = NamedDestination | Outcome | _NotNamed
+"""The destination that the alert configuration names now, the failure if it names none, or why not asked."""
 
 
 @dataclass(slots=True)
@@ -220,12 +230,12 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[_Attempt]:
 
 
 def _lock_and_read(claims: Sequence[Notification], now: datetime) -> _Facts:
-    """Lock the rows behind the decisions until they are written.
+    """Lock alerts and windows until the decisions are written, and read the other facts without a lock.
 
     A request that ends or acknowledges an alert, or changes a window, waits and then sees the decision.
-    Windows are locked first, then alerts, each by id, then destinations and hosts. The notifications are
-    already leased, so no other worker locks them. Projects are not locked, because the deletion of a project
-    locks its row last.
+    Windows are locked first, then alerts, each by id; `_address` and `_begin` lock destinations after them.
+    The notifications are already leased, so no other worker locks them. A request that changes a
+    configuration does not wait: a message whose decision has begun is still sent.
     """
     mutes = incident_mutes(claims, now=now)
     alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
@@ -265,7 +275,7 @@ def _decide_one(notification: Notification, facts: _Facts, decided: _Decided, no
             decided.to_send.append(notification)
         case DeliveryStep.ADDRESS if isinstance(named, NamedDestination):
             decided.to_address.append((notification, named))
-        case DeliveryStep.ADDRESS if notification.channel is None and setting:
+        case DeliveryStep.ADDRESS if named is _NotNamed.FOR_PEOPLE and setting:
             recipients_replace(notification=notification, setting=setting, alert=alert, now=now)
         case DeliveryStep.ADDRESS:
             raise AssertionError(f"notification {notification.id} has no destination and no recipients")
@@ -289,22 +299,18 @@ def _is_addressed(notification: Notification, named: _Named, facts: _Facts) -> b
     If the stored fields of the channel cannot be decrypted, the notification is addressed again: that stores
     them with the current key.
     """
+    if not isinstance(named, NamedDestination):
+        return named is not _NotNamed.FOR_PEOPLE
     stored = facts.channel_fields.get(notification.destination)
-    if not isinstance(named, NamedDestination):  # It is fixed, or the alert configuration names none.
-        return stored is not None
     return named.id == notification.destination and isinstance(stored, Mapping)
 
 
 def _named_destination(notification: Notification, facts: _Facts) -> _Named:
-    """Return the destination that the alert configuration names now, or the failure if it names none.
-
-    Return None in two cases: the destination is fixed, because ends and acknowledgements go to the
-    destination of the opening, or the notification is for people and has no channel yet.
-    """
-    is_fixed = notification.kind in FOLLOWING
-    if notification.channel is None or (is_fixed and notification.destination in facts.channel_fields):
-        return None
-    if is_fixed and notification.destination:
+    if notification.channel is None:
+        return _NotNamed.FOR_PEOPLE
+    if notification.kind in FOLLOWING and notification.destination:
+        if notification.destination in facts.channel_fields:
+            return _NotNamed.FIXED
         return Outcome(DeliveryStatus.FAILED, DropReason.SECRETS_GONE.value, 0)
     # Notifications with the same key have the same credentials.
     key = (
@@ -338,7 +344,10 @@ def _look_up_destination(notification: Notification, facts: _Facts) -> NamedDest
 
 
 def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
-    """Restart the hour of retries, and address the notification again unless it keeps its destination."""
+    """Restart the hour of retries, and address the notification again unless it keeps its destination.
+
+    The hour is `integrations.outcome.RETRIES_LAST`.
+    """
     keeps_destination = notification.perhaps_received or notification.kind in FOLLOWING
     leases_release_with(
         [notification],
@@ -420,18 +429,19 @@ def _begin(jobs: Sequence[Job], now: datetime) -> list[_Attempt]:
     """
     if not jobs:
         return []
-    sent = [job.notification for job in jobs if isinstance(job.content, Message)]
     parameters: Mapping[str, Any] = {
         "ids": [job.notification.id for job in jobs],
         "tokens": list({job.notification.lease_token for job in jobs}),
-        "sent": [notification.id for notification in sent],
+        "sent": [job.notification.id for job in jobs if isinstance(job.content, Message)],
         "now": now,
     }
     with connection.cursor() as cursor:
         cursor.execute(_BEGIN, parameters)
-        begun = {row[0]: row[1:] for row in cursor.fetchall()}
-    destinations_tried(ids=[notification.destination for notification in sent], now=now)
-    return [_Attempt(job, *begun[job.notification.id]) for job in jobs if job.notification.id in begun]
+        held = {row[0]: row[1:] for row in cursor.fetchall()}
+    begun = [_Attempt(job, *held[job.notification.id]) for job in jobs if job.notification.id in held]
+    sent = [attempt.job for attempt in begun if isinstance(attempt.job.content, Message)]
+    destinations_tried(ids=[job.notification.destination for job in sent], now=now)
+    return begun
 
 
 # --- send -----------------------------------------------------------------------------------------
@@ -442,7 +452,7 @@ def send(job: Job, *, now: datetime) -> Outcome:
     if isinstance(job.content, Outcome):
         return job.content
     if job.notification.lease_until and now > job.notification.lease_until - LONGEST_ATTEMPT:
-        # The lease may end before the answer arrives, and then another worker sends the next message.
+        # The lease may end before the answer arrives, and then another worker may send the message again.
         return Outcome(DeliveryStatus.RETRY, HELD_UP, 0, fault=DeliveryFault.WORKER)
     return deliver(ChannelType(str(job.notification.channel)), job.channel_fields, job.content, now=now)
 
@@ -459,22 +469,27 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, now: datetime) -> None:
     delivery id. An unexpected error has the same effect, and concerns only the outcome that causes it.
 
     Raises:
-        OperationalError, InterfaceError: the database failed. Call again with the same outcomes.
+        DatabaseError, InterfaceError: the database has a fault that passes. Call again with the same
+            outcomes.
     """
     try:
-        _record(ended, now)
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception:
-        if len(ended) > 1:
-            for job, outcome in ended:  # record each outcome separately to find the cause
+        recorded = _record(ended, now)
+    except Exception as error:
+        if passes(error):
+            raise
+        if len(ended) > 1:  # record each outcome separately to find the cause
+            for job, outcome in ended:
                 record([(job, outcome)], now=now)
             return
         logger.exception("the outcome of notification %s cannot be recorded", ended[0][0].notification.id)
+        return
+    for job, outcome in recorded:
+        _log(job.notification, outcome)
 
 
 @transaction.atomic
-def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> None:
+def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> list[tuple[Job, Outcome]]:
+    """Write the outcomes whose lease is still valid, and return them."""
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
     notifications = [job.notification for job, _ in ended]
     locked = list(Alert.objects.select_for_update().filter(alerts_deciding(notifications)).order_by("id"))
@@ -483,8 +498,6 @@ def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> None:
     held = attempts_end([(job.notification, end) for job, _, end in ends])
     recorded = [end for end, is_held in zip(ends, held, strict=True) if is_held]
     NotificationAttempt.objects.bulk_create(_attempt_row(job, outcome, now) for job, outcome, _ in recorded)
-    for job, outcome, _ in recorded:
-        _log(job.notification, outcome)
     delivered = [
         job.notification for job, outcome, _ in recorded if outcome.status is DeliveryStatus.DELIVERED
     ]
@@ -504,6 +517,7 @@ def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> None:
         if isinstance(job.content, Message) and outcome.fault is not DeliveryFault.WORKER
     ]
     destinations_record(ended=tried, now=now)
+    return [(job, outcome) for job, outcome, _ in recorded]
 
 
 def _end_of(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> AttemptEnd:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 
-from django.db import DatabaseError, connection, transaction
+from django.db import connection, transaction
 
 from alerting.choices import AlertStatus
 from alerting.fan_out import fan_out, is_fanned_out
@@ -82,7 +82,7 @@ def evaluate_signals(*, now: datetime) -> int:
         with transaction.atomic():
             turn = turn_take(now=now)
             return 0 if turn is None else _evaluate_turn(turn, now)
-    except DatabaseError:
+    except Exception:
         # The rollback has undone the turn: without this the same project would be first again, and again.
         if turn is not None:
             turn_skip(turn.group_id, now=now)
@@ -90,8 +90,7 @@ def evaluate_signals(*, now: datetime) -> int:
 
 
 def _evaluate_turn(turn: Turn, now: datetime) -> int:
-    # At least 1: if another worker has evaluated these signals in the meantime, other projects may wait.
-    if turn.is_deleted:
+    if turn.project_is_deleted:
         return turn.drop_signals() or 1
     signals = turn.next_signals()
     deadline = time.monotonic() + EVALUATION_SECONDS
@@ -100,21 +99,22 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
         _evaluate_despite_faults(batch, now=now, deadline=deadline)
         # End the transaction early: updating the marks locks rows that reports need, and a fan-out writes
         # signals for up to a hundred projects.
-        if _writes_signals(batch[0]) or time.monotonic() > deadline:
+        if _only_writes_signals(batch[0]) or time.monotonic() > deadline:
             break
+    # At least 1: if another worker has evaluated these signals in the meantime, other projects may wait.
     return len(signals) or 1
 
 
 def _batch_key(signal: Signal) -> object:
     """Signals in a row with the same key are evaluated together."""
-    # A signal that writes before the decisions of its batch are written is evaluated alone.
-    if _writes_signals(signal) or signal.payload.get("clustersLeft"):
+    # A signal that changes the database before the decisions of its batch are written is evaluated alone.
+    if _only_writes_signals(signal) or signal.payload.get("clustersLeft"):
         return signal.pk
     return "configurations" if _is_config(signal) else "observations"
 
 
-def _writes_signals(signal: Signal) -> bool:
-    """Whether the signal is compared with no configuration, but writes new signals."""
+def _only_writes_signals(signal: Signal) -> bool:
+    """Whether the signal is compared with no configuration: it is fanned out, or updates marks."""
     return signal.group_id is None or signal.kind == SignalKind.VERSIONS.value
 
 
@@ -178,9 +178,10 @@ def _evaluate_configs(signals: Sequence[Signal], group_id: str, now: datetime, d
     """Compare changed configurations with the current fleet, and return the ids of their signals.
 
     The fleet is read once. Configurations are compared until the deadline, and at least for as long as
-    reading took. The remaining signals stay; a later turn compares them with the fleet of that time.
+    reading took. The remaining signals stay; a later turn compares them with the fleet of that time. The
+    signal of a configuration that is deleted or disabled by now decides nothing.
     """
-    begun = time.monotonic()
+    begin = time.monotonic()
     configs = {
         config.id: config
         for config in configs_with_ids({_config_id(signal) for signal in signals}, group_id=group_id)
@@ -188,7 +189,8 @@ def _evaluate_configs(signals: Sequence[Signal], group_id: str, now: datetime, d
     fleet = observations_of_fleet(group_id, {config.event_type for config in configs.values()})
     collected = _collect({signals[0].pk: fleet}, indexes_of(configs.values()), group_id)
     evaluation = _Evaluation(group_id, now, collected)
-    deadline = max(deadline, 2 * time.monotonic() - begun)
+    read = time.monotonic()
+    deadline = max(deadline, read + (read - begin))
     for signal in signals:
         changed = configs.get(_config_id(signal))
         collected.observations = {signal.pk: fleet}
@@ -320,6 +322,7 @@ class _Evaluation:
 
     def __init__(self, group_id: str, now: datetime, collected: _Collected) -> None:
         self.evaluated: list[int] = []
+        self._evaluated_before: Sequence[int] = ()
         self._group_id, self._now = group_id, now
         self._collected = collected
         self._unwritten = _Changes()
@@ -327,7 +330,7 @@ class _Evaluation:
     def decide(self, signal: Signal) -> None:
         """Decide what the signal changes. Earlier changes are written first if the order matters."""
         at = self._now if _is_config(signal) else signal.created
-        changes = _Changes()
+        changes, self._evaluated_before = _Changes(), tuple(self.evaluated)
         for pair in self._pairs(signal):
             if decision := _decide_pair(pair, self._alert(pair), signal):
                 self._add(decision, pair, signal, at, changes)
@@ -367,7 +370,7 @@ class _Evaluation:
         return pairs
 
     def _alert(self, pair: _Pair) -> _ActiveAlert | None:
-        """Return the active alert of a pair; the pairs before it may have started or ended it."""
+        """Return the active alert of a pair, after the changes by earlier signals."""
         return self._collected.active.get(pair.target, {}).get(pair.config.id)
 
     def _add(
@@ -378,8 +381,11 @@ class _Evaluation:
         at: datetime,
         changes: _Changes,
     ) -> None:
-        """Add the decision to `changes` and to the active alerts, which later pairs are compared with."""
+        """Add the decision to `changes` and to the active alerts, which later signals are compared with."""
         alert, config, target = self._alert(pair), pair.config, pair.target
+        if alert and alert.view.created:
+            # A changed configuration starts alerts at the time of evaluation; older signals follow.
+            at = max(at, alert.view.created)
         active = self._collected.active.setdefault(target, {})
         match decision.action:
             case AlertAction.START:
@@ -397,9 +403,7 @@ class _Evaluation:
                 changes.alerts.values[alert.id] = decision.value, at
                 alert.view = AlertView(decision.value, alert.view.created)
             case AlertAction.CLOSE if alert:
-                # A changed configuration starts alerts at the time of evaluation; older signals follow.
-                ended = max(at, alert.view.created or at)
-                end = AlertEnd(signal=signal, at=ended, value=decision.value, evaluated=tuple(self.evaluated))
+                end = AlertEnd(signal=signal, at=at, value=decision.value, evaluated=self._evaluated_before)
                 changes.alerts.ends[alert.id] = end
                 changes.ended_targets.add(target)
                 del active[config.id]
@@ -420,6 +424,7 @@ class _Evaluation:
 
 # --- open -----------------------------------------------------------------------------------------
 
+# The alerts that are due, one after the other of each project in turn, whose project can be locked.
 # An alert does not open while a signal from before `opens` waits: that signal may end the condition.
 # A grouped alert joins an incident, so it waits while its project is evaluated.
 _OPENING = f"""

@@ -4,6 +4,7 @@ One statement reads which versions of rows cover the project now. If these are t
 nothing else is read. So the next evaluation after the commit of a change sees it, whichever program wrote it.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from automation.units import Unit
 from events.types import EventType
 from opsapi.fields import Among
 
+logger = logging.getLogger("opsapi.evaluation")
+
 _VIEWS = f"""
 SELECT config.id, config.event_type, config.group_id IS NULL, config.tags,
        config.matchers::text, config.metric_threshold::text, config.threshold::text
@@ -34,10 +37,13 @@ SELECT config.id, config.event_type, config.group_id IS NULL, config.tags,
 
 
 def concerned_configs(group_id: str, event_types: Iterable[EventType]) -> list[ConfigView]:
-    """The enabled configurations that cover a project for these event types, in the order of their ids."""
+    """The enabled configurations that cover a project for these event types, in the order of their ids.
+
+    A configuration that this version of the platform cannot read is logged and left out.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_VIEWS, concerned_parameters(group_id, event_types))
-        return [_view(row) for row in cursor.fetchall()]
+        return [view for row in cursor.fetchall() if (view := _readable_view(row))]
 
 
 def configs_with_ids(config_ids: Collection[str], *, group_id: str) -> list[ConfigView]:
@@ -62,6 +68,14 @@ def config_view(config: AlertConfig) -> ConfigView:
 
 def _text(stored: Mapping[str, Any]) -> str:
     return orjson.dumps(stored).decode()
+
+
+def _readable_view(row: tuple[Any, ...]) -> ConfigView | None:
+    try:
+        return _view(row)
+    except (LookupError, TypeError, ValueError):
+        logger.exception("configuration %s cannot be read", row[0])
+        return None
 
 
 def _view(row: tuple[Any, ...]) -> ConfigView:

@@ -213,7 +213,7 @@ SELECT DISTINCT ON (due.alert_id, due.setting_id, due.sequence)
        AS due (alert_id, setting_id, sequence)
   JOIN alerting_notification AS said
     ON said.alert_id = due.alert_id AND said.setting_id = due.setting_id AND said.sequence <> due.sequence
- WHERE said.said_members IS NOT NULL
+ WHERE said.said_members IS NOT NULL AND (said.status = 'DELIVERED' OR said.perhaps_received)
  ORDER BY due.alert_id, due.setting_id, due.sequence, said.first_attempt DESC NULLS LAST, said.sequence DESC
 """
 
@@ -221,7 +221,8 @@ SELECT DISTINCT ON (due.alert_id, due.setting_id, due.sequence)
 def last_pictures(notifications: Collection[Notification]) -> dict[str, Picture | None]:
     """The picture in the last message of each notification's incident and setting, by notification id.
 
-    Messages of the same number of creation are the same message, to several people.
+    A message that no receiver can have received does not count. Messages of the same number of creation are
+    the same message, to several people.
     """
     leads = set(leads_of(notifications).values())
     if not leads:

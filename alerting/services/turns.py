@@ -65,11 +65,11 @@ _NEXT_OF_NO_GROUP = _NEXT.format(source="group_id IS NULL")
 class Turn:
     """A project whose signals only this transaction evaluates; None: signals without a project.
 
-    `is_deleted`: the project was deleted after its signals were written.
+    `project_is_deleted`: the project was deleted after its signals were written.
     """
 
     group_id: str | None
-    is_deleted: bool
+    project_is_deleted: bool
 
     def next_signals(self) -> list[Signal]:
         """Read the oldest signals, up to HOSTS_AT_ONCE hosts and SIGNALS_AT_ONCE signals."""
@@ -104,8 +104,8 @@ def turn_take(*, now: datetime) -> Turn | None:
         if row is None:
             return None
         cursor.execute(_SERVE, {"group_id": row[0], "now": now})
-        (is_deleted,) = cursor.fetchone()
-    return Turn(row[0] or None, is_deleted)
+        (project_is_deleted,) = cursor.fetchone()
+    return Turn(row[0] or None, project_is_deleted)
 
 
 def signals_delete(ids: Sequence[int]) -> None:

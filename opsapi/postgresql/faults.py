@@ -23,12 +23,13 @@ class DatabaseFault(Enum):
 
 GAVE_WAY_STATES = frozenset({"40001", "40P01"})
 """SQLSTATE: a transaction that could not be serialized, a deadlock."""
+_READ_ONLY_STATE = "25006"
 # SQLSTATE classes of temporary faults: connection, rollback, locks, resources, operator, system.
 _PASSING_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
 _BY_SQLSTATE = {
     "53100": DatabaseFault.DISK_FULL,
     "53300": DatabaseFault.TOO_MANY_CONNECTIONS,
-    "25006": DatabaseFault.READ_ONLY,
+    _READ_ONLY_STATE: DatabaseFault.READ_ONLY,
     "57P03": DatabaseFault.STARTING,
     "57014": DatabaseFault.TOO_SLOW,
     **dict.fromkeys(GAVE_WAY_STATES, DatabaseFault.GAVE_WAY),
@@ -59,4 +60,4 @@ def passes(error: Exception) -> bool:
     state = getattr(error.__cause__, "sqlstate", None)
     if state is None:
         return isinstance(error, (OperationalError, InterfaceError))
-    return state[:2] in _PASSING_CLASSES
+    return state == _READ_ONLY_STATE or state[:2] in _PASSING_CLASSES

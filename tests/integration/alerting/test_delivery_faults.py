@@ -1,12 +1,12 @@
 """Delivery and evaluation when keys, look-ups or the database fail: the fault concerns nothing else."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from threading import Thread
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import InternalError, OperationalError, connection
 
 from accesslist.models import Project
 from alerting import delivery
@@ -21,12 +21,13 @@ from alerting.services.leases import LEASE
 from alerting.services.turns import SIGNALS_AT_ONCE
 from alerting.services.windows import window_create
 from automation.reports import EventReport
-from events.models import Event
+from events.models import Event, Signal
 from events.types import EventType
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from opsapi.outbound.errors import UNREACHABLE
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
@@ -211,6 +212,42 @@ def test_an_outcome_that_cannot_be_recorded_holds_no_other_back(
     assert first.notification.id in caplog.text
 
 
+def test_outcomes_are_kept_and_logged_once_after_a_database_that_was_read_only(
+    project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="opsapi.delivery")
+    make_config(project, notifications=[webhook(A), webhook(B)])
+    hosts_down(project, "db1")
+    ended = [(job, TAKEN) for job in begin(START)]
+
+    def refuse(**_: Any) -> None:
+        """In the savepoint of the transaction, which the error undoes."""
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL transaction_read_only = on")
+        Destination.objects.update(failures=1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(delivery, "destinations_record", refuse)
+        with pytest.raises(InternalError, match="read-only"):
+            delivery.record(ended, now=START)
+    assert "delivered" not in caplog.text
+    delivery.record(ended, now=START)
+    assert caplog.text.count("alert.open WEBHOOK delivered") == 2
+    openings = Notification.objects.filter(kind="alert.open")
+    assert list(openings.values_list("status", flat=True)) == ["DELIVERED", "DELIVERED"]
+
+
+def test_a_destination_is_not_tried_if_the_lease_was_lost(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[webhook(A)])
+    hosts_down(project, "db1")
+    list(delivery.decide(claim(worker=1, slots=8, clock=lambda: START), now=START))  # addresses it
+    claimed = claim(worker=1, slots=8, clock=lambda: START)
+    Notification.objects.filter(id__in=[row.id for row in claimed]).update(lease_token=None)
+    assert len(claimed) == 1
+    assert not list(delivery.decide(claimed, now=START))
+    assert Destination.objects.get().tried is None
+
+
 def test_a_lease_begins_when_the_claim_has_the_lock(project: Project, outside: Outside) -> None:
     """A worker that waited long for the lock has the whole lease to send."""
     make_config(project, notifications=[webhook(A)])
@@ -244,37 +281,46 @@ def test_reminders_for_people_go_on_after_their_addresses_could_not_be_looked_up
     assert (reminder.kind, reminder.channel) == ("alert.update", None)
 
 
+@each(
+    ("step", "error"),
+    [
+        ("_evaluate_batch", OperationalError("canceling statement due to statement timeout")),
+        ("_batch_key", AttributeError("a payload that no code expects")),
+    ],
+)
 def test_a_project_whose_evaluation_fails_again_and_again_delays_only_itself(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    project: Project, monkeypatch: pytest.MonkeyPatch, step: str, error: Exception
 ) -> None:
     other: Project = ProjectFactory.create()
-    for each in (project, other):
-        make_config(each)
+    for evaluated in (project, other):
+        make_config(evaluated)
     evaluate(START)
     ingest(project, host_report("db1", reachable=False), now=START)
     ingest(other, host_report("db1", reachable=False), now=START)
-    evaluate_batch = evaluation_module._evaluate_batch
+    real = getattr(evaluation_module, step)
 
-    def fail(signals: Sequence[Any], *rest: Any) -> Any:
-        if signals[0].group_id == project.id:
-            raise OperationalError("canceling statement due to statement timeout")
-        return evaluate_batch(signals, *rest)
+    def fail(evaluated: Any, *rest: Any, **times: Any) -> Any:
+        first = evaluated if isinstance(evaluated, Signal) else evaluated[0]
+        if first.group_id == project.id:
+            raise error
+        return real(evaluated, *rest, **times)
 
-    monkeypatch.setattr(evaluation_module, "_evaluate_batch", fail)
     failures = 0
-    for number in (1, 2):
-        try:
-            evaluation_module.evaluate_signals(now=START + number * SECOND)
-        except OperationalError:
-            failures += 1
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluation_module, step, fail)
+        for number in (1, 2):
+            try:
+                evaluation_module.evaluate_signals(now=START + number * SECOND)
+            except type(error):
+                failures += 1
     assert failures == 1
     assert list(Alert.objects.values_list("group_id", flat=True)) == [other.id]
 
 
 def test_a_project_that_was_evaluated_is_the_last_after_the_clock_has_stepped_back(project: Project) -> None:
     other: Project = ProjectFactory.create()
-    for each in (project, other):
-        make_config(each)
+    for evaluated in (project, other):
+        make_config(evaluated)
     evaluate(START)
     earlier = START - HOUR
     for number in range(3 * SIGNALS_AT_ONCE):

@@ -407,11 +407,15 @@ def test_the_last_of_all_other_messages_counts_as_said(
     rows = [copy(first) for _ in messages]
     for row, (sequence, attempted, alerts, root) in zip(rows, messages, strict=True):
         row.id, row.sequence, row.first_attempt = new_id(), sequence, attempted
-        row.said_members, row.said_root = alerts, root
+        row.said_members, row.said_root, row.status = alerts, root, "DELIVERED"
+    rows[4].perhaps_received, rows[4].status = True, "PENDING"
+    rows.append(copy(first))
+    rows[-1].id, rows[-1].sequence, rows[-1].first_attempt = new_id(), 12, START + 3 * MINUTE
+    rows[-1].said_members, rows[-1].said_root, rows[-1].status = 5, "CLUSTER:refused", "FAILED"
     Notification.objects.bulk_create(rows)
     last, before = Picture(3, "AGENT:a"), Picture(2, "CLUSTER:c")
     said = last_pictures([first, *rows])
-    assert [said[row.id] for row in (first, *rows)] == [last, last, last, before, before, last, last]
+    assert [said[row.id] for row in (first, *rows)] == [last, last, last, before, before, last, last, last]
     assert last_pictures([first])[first.id] == last
     Notification.objects.filter(id__in=[row.id for row in rows]).delete()
     assert last_pictures([first])[first.id] is None

@@ -56,6 +56,18 @@ def stored(project: Project) -> dict[str, ConfigView]:
     return {view.id: view for view in concerned_configs(project.id, TYPES)}
 
 
+def test_a_configuration_that_cannot_be_read_holds_no_other_back(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    unreadable, other = make_config(project), make_config(project)
+    matchers = [{"fieldName": "OF_A_LATER_VERSION", "operator": "EQUALS", "value": "x"}]
+    AlertConfig.objects.filter(id=unreadable.id).update(matchers=matchers)
+    ingest(project, host_report(reachable=False), now=clock.now())
+    evaluate(clock.now())
+    assert (statuses(unreadable), statuses(other)) == ([], ["OPEN"])
+    assert unreadable.id in caplog.text
+
+
 def change(config: AlertConfig, _: Project | None = None, **values: Any) -> None:
     """Change fields of a configuration, by their names on the wire."""
     alert_config_update(config=config, read=lambda _: by_column(values), actor=SYSTEM, now=clock.now())

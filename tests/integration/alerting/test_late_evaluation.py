@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db.models import F
+from django.db.models import F, Q
 
 from accesslist.models import Project
 from alerting.models import Alert, Notification
@@ -20,6 +20,13 @@ from tests.integration.alerting.pipeline import evaluate, statuses
 
 START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+CONNECTIONS = {
+    "metricName": "CONNECTIONS",
+    "operator": "GREATER_THAN",
+    "threshold": 100.0,
+    "units": "RAW",
+    "mode": "AVERAGE",
+}
 DELAYED = [{**WEBHOOK, "delayMin": 5}]
 pytestmark = pytest.mark.django_db
 
@@ -81,15 +88,19 @@ def test_a_changed_configuration_does_not_open_what_ended_in_time(project: Proje
     assert (statuses(config), recorded()) == (["CLOSED"], [])
 
 
-def test_no_alert_ends_before_it_began(project: Project) -> None:
+def test_no_alert_ends_or_changes_before_it_began(project: Project) -> None:
     """A new configuration is compared with the hosts of now, and older signals follow."""
     config = make_config(project)
+    make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
     ingest(project, host_report(reachable=False), now=START)
     ingest(project, host_report(reachable=True), now=START + MINUTE)
+    for value, at in ((200.0, START), (300.0, START + MINUTE)):
+        ingest(project, host_report("db2", CONNECTIONS=value), now=at)
     ingest(project, host_report(reachable=False), now=START + 2 * MINUTE)
     evaluate(START + 3 * MINUTE)
     assert sorted(statuses(config)) == ["CLOSED", "OPEN"]
-    assert not Alert.objects.filter(resolved__lt=F("created")).exists()
+    assert Alert.objects.get(event_type="OUTSIDE_METRIC_THRESHOLD").current_value == 300
+    assert not Alert.objects.filter(Q(resolved__lt=F("created")) | Q(updated__lt=F("created"))).exists()
 
 
 def test_a_configuration_disabled_opens_nothing_of_what_it_tracked(project: Project) -> None:
