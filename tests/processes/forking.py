@@ -22,6 +22,8 @@ def main() -> None:
         django.setup()
         for name in ("opsapi.urls", "alerting.management.commands.run_worker"):
             import_module(name)
+    # Workers inherit it: a worker that has to end before it waits for the signal ends as well as any other.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
     parent = os.getpid()
     for line in sys.stdin:
         command, *of_worker = line.split()

@@ -4,11 +4,11 @@ import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 from opsapi.embedded.layout import Layout
 from tests.integration.embedded.sql import run_sql
-from tests.processes.conftest import ProcessCaller, make_first_user
+from tests.processes.conftest import JsonCaller, ProcessCaller, make_first_user
 from tests.processes.platform import RunningPlatform, prepared_installation
 from tests.receivers import HttpReceiver, MailReceiver, ReceivedMail, ReceivedRequest
 
@@ -70,32 +70,7 @@ def running_site(**environment: str) -> Iterator[RunningSite]:
         assert platform.stop() == 0
 
 
-class SceneCaller(Protocol):
-    """Calls the API with a key, over HTTP or in the test process, and reads JSON."""
-
-    def get(self, path: str) -> Any:
-        """GET, answered 200."""
-
-    def post(self, path: str, body: Any) -> Any:
-        """POST, answered 201."""
-
-    def patch(self, path: str, body: Any) -> Any:
-        """PATCH, answered 200."""
-
-    def put(self, path: str, body: Any) -> Any:
-        """PUT, answered 200."""
-
-    def delete(self, path: str) -> None:
-        """DELETE, answered 204."""
-
-    def report(self, group_id: str, body: Any) -> Any:
-        """POST of an agent's report, answered 202."""
-
-    def with_key(self, key: dict[str, Any]) -> Self:
-        """A caller with this key."""
-
-
-C = TypeVar("C", bound=SceneCaller)
+C = TypeVar("C", bound=JsonCaller)
 HOSTS_DOWN: Mapping[str, Any] = {"eventTypeName": "HOST_DOWN"}
 
 

@@ -12,7 +12,7 @@ from opsapi.roles import Grant, Role
 from tests.client import ApiClient
 from tests.factories.accesslist import KeyPair, ProjectFactory, make_key
 from tests.integration.alerting.pipeline import deliver_all, evaluate
-from tests.processes.conftest import FIRST_USER
+from tests.processes.conftest import FIRST_USER, JsonCaller
 from tests.processes.families import (
     FAMILIES,
     NEVER_PRODUCED,
@@ -30,61 +30,37 @@ from tests.receivers import LOOPBACK, HttpReceiver
 ROWS = [row for rows in FAMILIES.values() for row in rows]
 
 
-class JsonCaller:
-    """A client inside the test process that reads JSON."""
+class InProcessCaller(JsonCaller):
+    """Calls the API inside the test process."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
-    def get(self, path: str) -> Any:
-        """GET, answered 200."""
-        return self._read(self._client.get(path), 200)
-
-    def post(self, path: str, body: Any) -> Any:
-        """POST, answered 201."""
-        return self._read(self._client.post(path, body), 201)
-
-    def patch(self, path: str, body: Any) -> Any:
-        """PATCH, answered 200."""
-        return self._read(self._client.patch(path, body), 200)
-
-    def put(self, path: str, body: Any) -> Any:
-        """PUT, answered 200."""
-        return self._read(self._client.put(path, body), 200)
-
-    def delete(self, path: str) -> None:
-        """DELETE, answered 204."""
-        self._read(self._client.delete(path), 204)
-
-    def report(self, group_id: str, body: Any) -> Any:
-        """POST of an agent's report, answered 202."""
-        return self._read(self._client.report(group_id, body), 202)
-
     def with_key(self, key: dict[str, Any]) -> Self:
-        """A caller with this key."""
         return type(self)(ApiClient(KeyPair(key["id"], key["publicKey"], key["privateKey"])))
 
-    def _read(self, answer: Any, status: int) -> Any:
+    def _request(self, method: str, path: str, body: Any, status: int) -> Any:
+        answer = self._client.request(method, path, body, base="")
         assert answer.status_code == status, answer.content
         return answer.json() if answer.content else None
 
 
-class FactoryProject(WatchedProject[JsonCaller]):
+class FactoryProject(WatchedProject[InProcessCaller]):
     """A project without the default configurations that new projects have."""
 
-    def create(self) -> tuple[str, str, JsonCaller]:
+    def create(self) -> tuple[str, str, InProcessCaller]:
         """Without requests."""
         project = ProjectFactory.create()
         agent = make_key(Grant(Role.GROUP_AGENT, group_id=project.id))
-        return project.id, project.org_id, JsonCaller(ApiClient(agent))
+        return project.id, project.org_id, InProcessCaller(ApiClient(agent))
 
 
 @pytest.fixture
-def first_user(db: None) -> JsonCaller:
+def first_user(db: None) -> InProcessCaller:
     """A Global Owner, a person who can be in teams."""
     person = {**FIRST_USER, "firstName": "Ada", "lastName": "Lovelace"}
-    made = JsonCaller(ApiClient()).post("/unauth/users", person)
-    return JsonCaller(ApiClient()).with_key(made["programmaticApiKey"])
+    made = InProcessCaller(ApiClient()).post("/unauth/users", person)
+    return InProcessCaller(ApiClient()).with_key(made["programmaticApiKey"])
 
 
 @pytest.fixture
@@ -104,14 +80,14 @@ def settle(scenario: WatchedProject[Any], expected: list[str]) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.event_type for row in ROWS])
 def test_the_start_and_the_end_of_a_condition_and_an_event_are_notified(
-    first_user: JsonCaller, receiver: HttpReceiver, row: FamilyRow
+    first_user: InProcessCaller, receiver: HttpReceiver, row: FamilyRow
 ) -> None:
     assert_notified(FactoryProject(first_user, receiver, condition(row)), row, settle)
 
 
 @pytest.mark.parametrize("row", OF_AN_ORGANIZATION, ids=[row.event_type for row in OF_AN_ORGANIZATION])
 def test_an_event_of_an_organization_is_notified_once(
-    first_user: JsonCaller, receiver: HttpReceiver, row: FamilyRow
+    first_user: InProcessCaller, receiver: HttpReceiver, row: FamilyRow
 ) -> None:
     scenario = FactoryProject(first_user, receiver, condition(row))
     assert_notified_in_and_beyond_its_project(scenario, row, settle)
