@@ -17,9 +17,9 @@ def is_running(pid: int) -> bool:
 
 T = TypeVar("T")
 
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.25
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
 """Seconds between two questions. A question often takes a connection and a process of the database."""
-_PART = 0.1
+_PART = 0.2
 """A pause is this part of the time since the first question."""
 
 

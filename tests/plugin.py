@@ -41,7 +41,8 @@ PROGRAMS = frozenset({"chromium", "container", "mongod", "postgresql", "promethe
 
 FIRST = (
     "tests/processes/test_container.py",
-    "tests/processes/test_killed_workers.py",
+    "tests/processes/running/test_killed_workers.py",
+    "tests/processes/running/",
     "tests/processes/test_faults.py",
     "tests/processes/test_upgrade.py",
     "tests/browser/test_pages.py",

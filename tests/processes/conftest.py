@@ -1,7 +1,8 @@
 """Installations for the tests of this directory, and the people who call them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import requests
@@ -37,15 +38,8 @@ def running() -> Iterator[RunningPlatform]:
         made.stop()
 
 
-class ProcessCaller:
-    """Calls a platform with one key over HTTP Digest, each time on a new connection, and reads JSON."""
-
-    def __init__(self, platform: RunningPlatform, key: dict[str, Any]) -> None:
-        """`key` is the answer that created the key, with the whole private key."""
-        self.platform = platform
-        self.public_key: str = key["publicKey"]
-        self.private_key: str = key["privateKey"]
-        self.auth = HTTPDigestAuth(self.public_key, self.private_key)
+class JsonCaller(ABC):
+    """Calls the API with one key, and reads JSON."""
 
     def get(self, path: str) -> Any:
         """GET, answered 200."""
@@ -71,9 +65,27 @@ class ProcessCaller:
         """An agent's report, answered 202."""
         return self._request("POST", f"{AGENTS}/groups/{group_id}/reports", body, 202)
 
-    def with_key(self, key: dict[str, Any]) -> "ProcessCaller":
-        """Somebody else at the same platform."""
-        return ProcessCaller(self.platform, key)
+    @abstractmethod
+    def with_key(self, key: dict[str, Any]) -> Self:
+        """Somebody else at the same platform; `key` is the answer that created the key."""
+
+    @abstractmethod
+    def _request(self, method: str, path: str, body: Any, status: int) -> Any:
+        """The document of the answer, which has this status."""
+
+
+class ProcessCaller(JsonCaller):
+    """Calls a platform over HTTP Digest, each time on a new connection."""
+
+    def __init__(self, platform: RunningPlatform, key: dict[str, Any]) -> None:
+        """`key` is the answer that created the key, with the whole private key."""
+        self.platform = platform
+        self.public_key: str = key["publicKey"]
+        self.private_key: str = key["privateKey"]
+        self.auth = HTTPDigestAuth(self.public_key, self.private_key)
+
+    def with_key(self, key: dict[str, Any]) -> Self:
+        return type(self)(self.platform, key)
 
     def _request(self, method: str, path: str, body: Any, status: int) -> Any:
         answer = requests.request(

@@ -1,13 +1,16 @@
 """Each family of event types: its cause, its end and its target."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from events.types import EventType
 from tests.api import bodies
-from tests.processes.scenario import HOST, Scenario
+from tests.processes.scenario import HOST, WatchedProject
 
-Act = Callable[[Scenario], object]
+Project = WatchedProject[Any]
+Act = Callable[[Project], object]
 Facts = Mapping[str, Any]
 
 SET: Facts = {"replicaSetName": "rs0"}
@@ -54,7 +57,7 @@ def seen(event_type: str, facts: Facts) -> Act:
     return lambda scenario: scenario.send(events=[{"eventTypeName": event_type, **facts}])
 
 
-def each(*acts: Act) -> Act:
+def in_turn(*acts: Act) -> Act:
     """One after the other."""
     return lambda scenario: [act(scenario) for act in acts]
 
@@ -66,38 +69,38 @@ def member(number: int, kind: str = "SECONDARY", **changes: Any) -> dict[str, An
     )
 
 
-def _add_host(scenario: Scenario) -> str:
+def _add_host(scenario: Project) -> str:
     made: str = scenario.owner.post(f"{scenario.path}/hosts", AT_HOST)["id"]
     return made
 
 
-def _delete_host(scenario: Scenario) -> None:
+def _delete_host(scenario: Project) -> None:
     scenario.owner.delete(f"{scenario.path}/hosts/{_add_host(scenario)}")
 
 
-def _publish(scenario: Scenario) -> None:
+def _publish(scenario: Project) -> None:
     scenario.owner.put(f"{scenario.path}/automationConfig", bodies.automation_config())
 
 
-def _make_team(scenario: Scenario) -> str:
+def _make_team(scenario: Project) -> str:
     team = {"name": "on call", "usernames": ["ada@example.com"]}
     made: str = scenario.owner.post(f"/orgs/{scenario.org}/teams", team)["id"]
     return made
 
 
-def _add_team(scenario: Scenario) -> str:
+def _add_team(scenario: Project) -> str:
     made = _make_team(scenario)
     roles = [{"teamId": made, "roleNames": ["GROUP_READ_ONLY"]}]
     scenario.owner.post(f"{scenario.path}/teams", roles)
     return made
 
 
-def _remove_team(scenario: Scenario) -> None:
+def _remove_team(scenario: Project) -> None:
     scenario.owner.delete(f"{scenario.path}/teams/{_add_team(scenario)}")
 
 
 def _join(username: str) -> Act:
-    def act(scenario: Scenario) -> str:
+    def act(scenario: Project) -> str:
         role = {"roleName": "GROUP_READ_ONLY", "groupId": scenario.group}
         made: str = scenario.owner.post("/users", bodies.user(username=username, roles=[role]))["id"]
         return made
@@ -110,28 +113,28 @@ def _leave(username: str) -> Act:
 
 
 def _join_org(username: str) -> Act:
-    def act(scenario: Scenario) -> None:
+    def act(scenario: Project) -> None:
         role = {"roleName": "ORG_MEMBER", "orgId": scenario.org}
         scenario.owner.post("/users", bodies.user(username=username, roles=[role]))
 
     return act
 
 
-def _add_org_key(scenario: Scenario) -> str:
+def _add_org_key(scenario: Project) -> str:
     key = {"desc": "of the organization", "roles": ["ORG_MEMBER"]}
     made: str = scenario.owner.post(f"/orgs/{scenario.org}/apiKeys", key)["id"]
     return made
 
 
-def _delete_org_key(scenario: Scenario) -> None:
+def _delete_org_key(scenario: Project) -> None:
     scenario.owner.delete(f"/orgs/{scenario.org}/apiKeys/{_add_org_key(scenario)}")
 
 
-def _rename_org(scenario: Scenario) -> None:
+def _rename_org(scenario: Project) -> None:
     scenario.owner.patch(f"/orgs/{scenario.org}", {"name": f"renamed {scenario.org}"})
 
 
-def _delete_team(scenario: Scenario) -> None:
+def _delete_team(scenario: Project) -> None:
     scenario.owner.delete(f"/orgs/{scenario.org}/teams/{_make_team(scenario)}")
 
 
@@ -148,7 +151,7 @@ def _pair(
 ) -> FamilyRow:
     """Both are seen by an agent; `known` is a host that was reported before."""
     before = hosts(known) if known else hosts()
-    return FamilyRow(opening, each(before, seen(opening, facts)), seen(closing, facts), about or facts)
+    return FamilyRow(opening, in_turn(before, seen(opening, facts)), seen(closing, facts), about or facts)
 
 
 def _once(event_type: str, facts: Facts) -> FamilyRow:
@@ -160,7 +163,7 @@ def _agent_behind(kind: str) -> FamilyRow:
     """A second agent is newer, until the first one is as new."""
     return FamilyRow(
         f"{kind}_AGENT_VERSION_BEHIND",
-        each(agent(1, "1.9", kind), agent(2, "1.10", kind)),
+        in_turn(agent(1, "1.9", kind), agent(2, "1.10", kind)),
         agent(1, "1.10", kind),
         {"hostnameAndPort": "agent1"},
     )
@@ -168,7 +171,7 @@ def _agent_behind(kind: str) -> FamilyRow:
 
 def _turn(event_type: str, before: dict[str, Any], after: dict[str, Any]) -> FamilyRow:
     """The host is another one than it was."""
-    return FamilyRow(event_type, each(hosts(before), hosts(after)), about=AT_HOST)
+    return FamilyRow(event_type, in_turn(hosts(before), hosts(after)), about=AT_HOST)
 
 
 _SHARD = bodies.host(typeName="SHARD_PRIMARY", **CLUSTER)
@@ -279,3 +282,123 @@ OF_AN_ORGANIZATION: Sequence[FamilyRow] = (
     FamilyRow("USER_ADDED_TO_TEAM", _make_team, about={"targetUsername": "ada@example.com"}),
 )
 """One-shot events that configurations of the projects, and global configurations covering them, notify."""
+
+REPORTED = [
+    each for each in EventType if each.spec.reported and each.spec.alertable and not each.spec.global_only
+]
+"""What agents may report."""
+
+
+# --- what has to come of it -----------------------------------------------------------------------
+
+TARGET = ("hostnameAndPort", "replicaSetName", "clusterName", "sourceTypeName", "metricName")
+TARGET_IDS = ("hostId", "clusterId")
+Settle = Callable[[Project, list[str]], None]
+"""Waits until exactly these kinds of messages were sent to the receiver, and no more are due."""
+
+
+def condition(row: FamilyRow) -> Facts:
+    """What a configuration of the project says of the row."""
+    return {"eventTypeName": row.event_type, **row.threshold}
+
+
+def assert_notified(scenario: Project, row: FamilyRow, settle: Settle) -> None:
+    """The start and the end of a condition are notified, or a one-shot event once."""
+    if row.end:
+        _assert_start_and_end_are_notified(scenario, row, row.end, settle)
+    else:
+        _assert_notified_once(scenario, row, settle)
+
+
+def _assert_start_and_end_are_notified(scenario: Project, row: FamilyRow, end: Act, settle: Settle) -> None:
+    row.cause(scenario)
+    settle(scenario, ["alert.open"])
+    opened = _alert(scenario)
+    assert (opened["status"], opened["eventTypeName"]) == ("OPEN", row.event_type)
+    _assert_about(scenario, opened, row.about)
+
+    end(scenario)
+    settle(scenario, ["alert.open", "alert.close"])
+    closed = _alert(scenario)
+    assert (closed["id"], closed["status"]) == (opened["id"], "CLOSED")
+    assert _target(closed) == _target(opened)
+    assert [(alert["id"], alert["status"]) for alert in documents(scenario)] == [
+        (closed["id"], "OPEN"),
+        (closed["id"], "CLOSED"),
+    ]
+    _assert_logged(scenario, row.event_type, closed["id"])
+
+
+def _assert_notified_once(scenario: Project, row: FamilyRow, settle: Settle) -> None:
+    row.cause(scenario)
+    settle(scenario, ["alert.inform"])
+    (event,) = documents(scenario)
+    assert (event["eventTypeName"], event["groupId"]) == (row.event_type, scenario.group)
+    assert {name: event[name] for name in row.about} == row.about
+    assert scenario.log().count(row.event_type) == 1
+    found = scenario.owner.get(f"{scenario.path}/events/{event['id']}")
+    assert found["eventTypeName"] == row.event_type
+    assert scenario.alerts() == []
+
+
+def assert_notified_in_and_beyond_its_project(scenario: Project, row: FamilyRow, settle: Settle) -> None:
+    """An event of an organization is notified by the project's configuration and by a global one."""
+    beyond = {"eventTypeName": row.event_type, "forAllGroups": False, "groupIds": [scenario.group]}
+    configure_globally(scenario, **beyond)
+    row.cause(scenario)
+    settle(scenario, ["alert.inform"] * 2)
+    first, second = documents(scenario)
+    assert first == second
+    assert (first["eventTypeName"], first["orgId"]) == (row.event_type, scenario.org)
+    assert "groupId" not in first
+    assert {name: first[name] for name in row.about} == row.about
+    logged = scenario.owner.get(f"{scenario.path}/events/{first['id']}/notifications")["results"]
+    assert {notification["status"] for notification in logged} == {"DELIVERED"}
+    assert scenario.owner.get(f"/orgs/{scenario.org}/events/{first['id']}")["eventTypeName"] == row.event_type
+    assert scenario.alerts() == []
+
+
+def configure_globally(scenario: Project, **config: Any) -> str:
+    """A global configuration that notifies the receivers of the project; answers its id."""
+    config = {**config, "notifications": scenario.notifications()}
+    made: str = scenario.owner.post("/globalAlertConfigs", config)["id"]
+    return made
+
+
+def kinds(scenario: Project) -> list[str]:
+    """The kinds of the messages that were sent to the receiver."""
+    return [request.headers["X-Ops-Event"] for request in scenario.receiver.requests]
+
+
+def documents(scenario: Project) -> list[dict[str, Any]]:
+    """The bodies of these messages."""
+    return [json.loads(request.body) for request in scenario.receiver.requests]
+
+
+def _alert(scenario: Project) -> dict[str, Any]:
+    """The alert of the configuration; default configurations of the project can have further alerts."""
+    (alert,) = (alert for alert in scenario.alerts() if alert["alertConfigId"] == scenario.config)
+    return alert
+
+
+def _target(alert: Mapping[str, Any]) -> Facts:
+    return {name: alert.get(name) for name in (*TARGET, *TARGET_IDS)}
+
+
+def _assert_about(scenario: Project, alert: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+    """The alert names only its target, with the ids that the project has for these names."""
+    assert {name: alert[name] for name in TARGET if name in alert} == about
+    known = scenario.owner.get(f"{scenario.path}/hosts")["results"]
+    hosts = {f"{host['hostname']}:{host['port']}": host["id"] for host in known}
+    assert alert.get("hostId") == hosts.get(alert.get("hostnameAndPort", ""))
+    known = scenario.owner.get(f"{scenario.path}/clusters")["results"]
+    clusters = {cluster["clusterName"]: cluster["id"] for cluster in known}
+    assert alert.get("clusterId") == clusters.get(alert.get("clusterName", ""))
+
+
+def _assert_logged(scenario: Project, event_type: str, alert_id: str) -> None:
+    """The log has the beginning and the end of the alert, in this order."""
+    events = scenario.owner.get(f"{scenario.path}/events")["results"]
+    closing = EventType(event_type).spec.closed_by
+    of_alert = [event["eventTypeName"] for event in reversed(events) if event.get("alertId") == alert_id]
+    assert of_alert == [event_type, closing]

@@ -3,8 +3,6 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,9 +15,10 @@ from tests.processes.clock import SteppedClock
 from tests.processes.conftest import make_first_user
 from tests.processes.disk import Disk, disk_of
 from tests.processes.load import MessageTally, MixedLoad
-from tests.processes.platform import ROOT, installation, prepared_installation
+from tests.processes.platform import installation, prepared_installation
 from tests.processes.scenario import RunningSite
 from tests.processes.web_server import many_files
+from tests.processes.workers import worker_starter
 from tests.receivers import HttpReceiver, MailReceiver
 
 SECONDS = 60.0 if LONG else 2.0
@@ -62,26 +61,16 @@ class FaultySite:
     @contextmanager
     def second_worker(self) -> Iterator[Callable[[], None]]:
         """A worker next to the platform's own; the value kills it and starts the next."""
-        command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
+        with worker_starter(self.platform) as starter:
+            started = [starter.start()]
 
-        def start() -> subprocess.Popen[bytes]:
-            return subprocess.Popen(
-                command, cwd=ROOT, env=self.platform.environment, stderr=subprocess.DEVNULL
-            )
+            def replace() -> None:
+                started[0].kill()
+                self.injected["second worker"] += 1
+                started[0] = starter.start()
 
-        started = [start()]
-
-        def replace() -> None:
-            started[0].kill()
-            started[0].wait()
-            self.injected["second worker"] += 1
-            started[0] = start()
-
-        try:
             yield replace
-        finally:
-            started[0].terminate()
-            started[0].wait()
+            started[0].end()
 
 
 Inject = Callable[[FaultySite], object]

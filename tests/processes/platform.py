@@ -10,12 +10,15 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import requests
 
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
 from tests.eventually import eventually, is_running
+from tests.integration.embedded.sql import connect, first_value
 from tests.shared import made_once
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -51,6 +54,7 @@ class RunningPlatform:
         self.process: subprocess.Popen[bytes] | None = None
         self._output = directory / "output.txt"
         self._log = directory / "log.txt"
+        self._connection: psycopg.Connection[Any] | None = None
 
     @property
     def output(self) -> str:
@@ -112,6 +116,8 @@ class RunningPlatform:
 
     def end(self) -> None:
         """Leaves nothing behind, whatever the test did."""
+        if self._connection is not None:
+            self._connection.close()
         if self.process is not None and self.process.poll() is None:
             processes = descendants(self.pid)
             self.kill()
@@ -136,6 +142,13 @@ class RunningPlatform:
         command = [*self.program, *arguments]
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
 
+    def ask(self, statement: str) -> Any:
+        """One value from the embedded database, over a connection that is kept for many questions."""
+        try:
+            return first_value(self._connected(), statement)
+        except psycopg.OperationalError:  # the database was restarted
+            return first_value(self._connected(), statement)
+
     def child(self, role: str) -> int:
         """The process id of `postgres`, `gunicorn`, `run_worker` or `gunicorn worker`."""
         found = self.find_child(role)
@@ -154,6 +167,11 @@ class RunningPlatform:
         if below and found:
             found = children(found[0])
         return found[0] if found else None
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(Layout(self.data_dir))
+        return self._connection
 
     def _has_ended(self) -> bool:
         return self.process is not None and self.process.poll() is not None

@@ -1,14 +1,15 @@
 """A project with its agent and receivers, for end-to-end tests."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from opsapi.embedded.layout import Layout
-from tests.integration.embedded.sql import ask, run_sql
-from tests.processes.conftest import ProcessCaller
-from tests.processes.platform import RunningPlatform
+from tests.integration.embedded.sql import run_sql
+from tests.processes.conftest import JsonCaller, ProcessCaller, make_first_user
+from tests.processes.platform import RunningPlatform, prepared_installation
 from tests.receivers import HttpReceiver, MailReceiver, ReceivedMail, ReceivedRequest
 
 SECRET = "a webhook secret"
@@ -26,7 +27,7 @@ class RunningSite:
 
     def ask(self, statement: str) -> Any:
         """One value from the database."""
-        return ask(Layout(self.platform.data_dir), statement)
+        return self.platform.ask(statement)
 
     def is_idle(self) -> bool:
         """Whether no signal waits to be evaluated and no notification to be sent."""
@@ -53,36 +54,52 @@ class RunningSite:
             run_sql(Layout(self.platform.data_dir), statement)
 
 
+@contextmanager
+def running_site(**environment: str) -> Iterator[RunningSite]:
+    """A started installation that may notify receivers on this machine; it stops when the block ends."""
+    with (
+        MailReceiver().running() as mail_server,
+        prepared_installation(
+            OPSAPI_OUTBOUND_ALLOW="127.0.0.0/8",
+            EMAIL_URL=f"smtp://127.0.0.1:{mail_server.port}",
+            **environment,
+        ) as platform,
+    ):
+        platform.start()
+        yield RunningSite(platform, mail_server, make_first_user(platform))
+        assert platform.stop() == 0
+
+
+C = TypeVar("C", bound=JsonCaller)
 HOSTS_DOWN: Mapping[str, Any] = {"eventTypeName": "HOST_DOWN"}
 
 
-class Scenario:
-    """A project with the key of an agent and a configuration, by default for HOST_DOWN."""
+class WatchedProject(Generic[C]):
+    """A project with the key of an agent and a configuration, by default for HOST_DOWN, with a webhook."""
 
-    def __init__(
-        self, site: RunningSite, receiver: HttpReceiver, condition: Mapping[str, Any] = HOSTS_DOWN
-    ) -> None:
-        self._site, self.receiver, self.owner = site, receiver, site.owner
-        number = next(_numbers)
-        self.address = f"oncall{number}@example.com"
-        group = self.owner.post("/groups", {"name": f"payments {number}"})
-        self.group: str = group["id"]
-        self.org: str = group["orgId"]
+    def __init__(self, owner: C, receiver: HttpReceiver, condition: Mapping[str, Any] = HOSTS_DOWN) -> None:
+        self.receiver, self.owner = receiver, owner
+        self.number = next(_numbers)
+        self.group, self.org, self.agent = self.create()
         self.path = f"/groups/{self.group}"
-        key = self.owner.post(f"{self.path}/apiKeys", {"desc": "agent", "roles": ["GROUP_AGENT"]})
-        self.agent = self.owner.with_key(key)
         self.config = self.configure(condition)
 
+    def create(self) -> tuple[str, str, C]:
+        """A new project: its id, the id of its organization, and its agent."""
+        group = self.owner.post("/groups", {"name": f"payments {self.number}"})
+        key = {"desc": "agent", "roles": ["GROUP_AGENT"]}
+        made = self.owner.post(f"/groups/{group['id']}/apiKeys", key)
+        return group["id"], group["orgId"], self.owner.with_key(made)
+
     def configure(self, condition: Mapping[str, Any]) -> str:
-        """Both receivers are notified of this; answers the id of the configuration."""
+        """The receivers are notified of this; answers the id of the configuration."""
         config = {**condition, "notifications": self.notifications()}
         made: str = self.owner.post(f"{self.path}/alertConfigs", config)["id"]
         return made
 
     def notifications(self) -> list[dict[str, Any]]:
-        """The notifications for both receivers."""
-        webhook = {"typeName": "WEBHOOK", "webhookUrl": self.receiver.url(), "webhookSecret": SECRET}
-        return [webhook, {"typeName": "EMAIL", "emailAddress": self.address}]
+        """The notifications for the receivers."""
+        return [{"typeName": "WEBHOOK", "webhookUrl": self.receiver.url(), "webhookSecret": SECRET}]
 
     def report(self, *, reachable: bool) -> None:
         """The agent reports its only host; it was accepted when this returns."""
@@ -116,6 +133,25 @@ class Scenario:
     def webhooks(self, kind: str) -> list[ReceivedRequest]:
         """Requests received of one kind."""
         return [request for request in self.receiver.requests if request.headers["X-Ops-Event"] == kind]
+
+
+class Scenario(WatchedProject[ProcessCaller]):
+    """The same at a running platform; everything is mailed, too."""
+
+    def __init__(
+        self, site: RunningSite, receiver: HttpReceiver, condition: Mapping[str, Any] = HOSTS_DOWN
+    ) -> None:
+        self._site = site
+        super().__init__(site.owner, receiver, condition)
+
+    @property
+    def address(self) -> str:
+        """Where the mails go."""
+        return f"oncall{self.number}@example.com"
+
+    def notifications(self) -> list[dict[str, Any]]:
+        """The notifications for both receivers."""
+        return [*super().notifications(), {"typeName": "EMAIL", "emailAddress": self.address}]
 
     def mails(self, label: str) -> list[ReceivedMail]:
         """Mails received whose title starts with the label."""

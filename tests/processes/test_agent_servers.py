@@ -14,7 +14,7 @@ from automation.agent.mongodb.host import MongoHost
 from automation.agent.mongodb.metrics import SERVER
 from automation.agent.rates import Why
 from tests.eventually import eventually
-from tests.processes.agent import RunningAgent
+from tests.processes.agent import RunningAgent, running
 from tests.processes.mongod import MONITOR, PASSWORD, VERSION, RunningReplicaSet, replica_set, standalone
 from tests.processes.platform import free_port
 from tests.processes.watched import assert_as_recorded, host_of, measured
@@ -162,3 +162,13 @@ def test_check_reports_what_is_wrong_and_no_secret(
     done = RunningAgent(tmp_path, URL=url, MONGODB=uri, **KEYS).run("--check")
     assert (done.returncode, reported in done.stdout) == (1, True)
     assert_no_secret(done.stdout, done.stderr)
+
+
+def test_a_second_agent_in_its_directory_is_refused(tmp_path: Path) -> None:
+    away = f"127.0.0.1:{free_port()}"
+    agent = RunningAgent(tmp_path, URL=f"http://{away}", POSTGRESQL=f"postgresql://{away}", **KEYS)
+    with running(agent):
+        eventually(agent.rounds)
+        answer = agent.run("--once")
+    assert answer.returncode == 1
+    assert "another agent uses" in answer.stderr

@@ -20,7 +20,7 @@ from tests.processes.platform import RunningPlatform, prepared_installation
 
 pytestmark = pytest.mark.processes
 
-WORKERS, THREADS = 2 if LONG else 1, 4
+WORKERS, THREADS = (2, 4) if LONG else (1, 2)
 EACH = 3 * WORKERS * THREADS
 """Requests of a kind sent at once: enough for every thread to get some."""
 

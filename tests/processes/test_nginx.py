@@ -26,6 +26,7 @@ from tests.processes import deployed
 from tests.processes.certificates import make_certificate
 from tests.processes.deployed import NAME, Deployed
 from tests.processes.web_server import PATIENCE, many_files
+from tests.receivers import HttpReceiver
 from tests.shared import run_directory
 
 SERVER = Layout(run_directory())
@@ -208,22 +209,27 @@ def test_another_address_is_answered_next_to_a_caller_whose_connections_hang(
     assert answer.status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("name", "status"), [(WEB_NAME, 200), ("another.example.com", 503)], ids=["its name", "another name"]
-)
 def test_it_speaks_tls_to_web_machines_as_the_guide_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, status: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "web").mkdir()
-    certificate, key = make_certificate(tmp_path / "web", name)
-    monkeypatch.setattr(deployed, "NGINX", _with_tls_behind(tmp_path / "tls.conf", certificate))
-    made = Deployed(tmp_path, "postgresql://nobody@127.0.0.1:1/nothing")
+    made, certificate, key = _with_tls_behind(tmp_path, monkeypatch, WEB_NAME)
     with (tmp_path / "opsapi.env").open("a") as settings:
-        settings.write(f"OPSAPI_TLS_CERT={certificate}\nOPSAPI_TLS_KEY={key}\n")
+        settings.write(f"OPSAPI_WORKERS=1\nOPSAPI_TLS_CERT={certificate}\nOPSAPI_TLS_KEY={key}\n")
     with made.running("opsapi-web.service"), made.nginx(), _session(made) as session:
         direct = f"https://127.0.0.1:{made.web_port}/health/live"
-        eventually(lambda: _answers(direct, certificate), START_SECONDS, message="web process")
-        assert session.get(f"{made.url}/health/live").status_code == status
+        eventually(lambda: _status(direct, certificate) == 200, START_SECONDS, message="web process")
+        assert session.get(f"{made.url}/health/live").status_code == 200
+
+
+def test_it_takes_no_web_machine_with_a_certificate_of_another_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, certificate, key = _with_tls_behind(tmp_path, monkeypatch, "another.example.com")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with HttpReceiver(context, port=made.web_port).running(), made.nginx(), _session(made) as session:
+        assert _status(f"https://127.0.0.1:{made.web_port}/", certificate) == 501, "it serves no GET"
+        assert session.get(made.url).status_code == 503
 
 
 def _stalled(site: Deployed, start: str | None, address: str = "127.0.0.1") -> socket.socket:
@@ -241,21 +247,28 @@ def _context(certificate: Path) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=str(certificate))
 
 
-def _with_tls_behind(path: Path, certificate: Path) -> Path:
-    """The shipped file, changed as the guide says."""
+def _with_tls_behind(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> tuple[Deployed, Path, Path]:
+    """The shipped file, changed as the guide says; a web machine's certificate of this name; its key."""
+    (directory / "web").mkdir()
+    certificate, key = make_certificate(directory / "web", name)
     lines = deployed.nginx_block("proxy_ssl_verify ")
     assert f" {WEB_NAME};" in lines
     ours = lines.replace("/etc/nginx/tls/web-ca.crt", str(certificate))
     text = NGINX.read_text().replace("proxy_pass http:", "proxy_pass https:")
+    path = directory / "tls.conf"
     path.write_text(text.replace("    proxy_http_version 1.1;\n", f"    proxy_http_version 1.1;\n{ours}"))
-    return path
+    monkeypatch.setattr(deployed, "NGINX", path)
+    return Deployed(directory, "postgresql://nobody@127.0.0.1:1/nothing"), certificate, key
 
 
-def _answers(url: str, certificate: Path) -> bool:
+def _status(url: str, certificate: Path) -> int:
+    """Of the answer; 0 without an answer."""
     try:
-        return requests.get(url, verify=str(certificate), timeout=60).ok
+        return requests.get(url, verify=str(certificate), timeout=60).status_code
     except requests.ConnectionError:
-        return False
+        return 0
 
 
 def _session(site: Deployed) -> requests.Session:

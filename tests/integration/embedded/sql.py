@@ -18,7 +18,12 @@ def connect(layout: Layout, *, role: str = ROLE) -> psycopg.Connection[Any]:
 def ask(layout: Layout, statement: str) -> Any:
     """The first column of the first row."""
     with connect(layout) as connection:
-        row = connection.execute(statement).fetchone()
+        return first_value(connection, statement)
+
+
+def first_value(connection: psycopg.Connection[Any], statement: str) -> Any:
+    """The same, over this connection."""
+    row = connection.execute(statement).fetchone()
     return row[0] if row else None
 
 

@@ -6,7 +6,6 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,9 @@ from tests.eventually import eventually
 from tests.hostile.budget import LONG
 from tests.plugin import SUMMARY
 from tests.processes.agent import RunningAgent, running
-from tests.processes.conftest import make_first_user
 from tests.processes.mongod import Mongod, RunningReplicaSet, replica_set
-from tests.processes.platform import prepared_installation
 from tests.processes.scenario import RunningSite, Scenario
-from tests.receivers import HttpReceiver, MailReceiver
+from tests.receivers import HttpReceiver
 
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
 
@@ -36,20 +33,6 @@ def members() -> Iterator[RunningReplicaSet]:
     """A replica set with a hidden member and an arbiter."""
     with replica_set() as made:
         yield made
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[RunningSite]:
-    """A platform."""
-    with ExitStack() as stack:
-        mail_server = stack.enter_context(MailReceiver().running())
-        environment = {
-            "OPSAPI_OUTBOUND_ALLOW": "127.0.0.0/8",
-            "EMAIL_URL": f"smtp://127.0.0.1:{mail_server.port}",
-        }
-        platform = stack.enter_context(prepared_installation(**environment))
-        platform.start()
-        yield RunningSite(platform, mail_server, make_first_user(platform))
 
 
 class MongoWatch:
@@ -81,10 +64,12 @@ class MongoWatch:
         """Until the platform knows every member as it is."""
         primary = self.members.primary().port
         ports = {member.port for member in self.members.members}
-        eventually(
-            lambda: self.hosts().keys() == ports and self.hosts()[primary]["typeName"] == "REPLICA_PRIMARY",
-            message="every member is reported",
-        )
+
+        def are_known() -> bool:
+            hosts = self.hosts()
+            return hosts.keys() == ports and hosts[primary]["typeName"] == "REPLICA_PRIMARY"
+
+        eventually(are_known, message="every member is reported")
 
     def wait_for_rounds(self, count: int) -> None:
         """Until the agent has gone round so often from now on."""
@@ -118,13 +103,14 @@ class MongoWatch:
 
 
 @pytest.fixture
-def watch(site: RunningSite, members: RunningReplicaSet, tmp_path: Path) -> Iterator[MongoWatch]:
+def watch(
+    site: RunningSite, receiver: HttpReceiver, members: RunningReplicaSet, tmp_path: Path
+) -> Iterator[MongoWatch]:
     """An agent that is running, and has reported every member."""
-    with HttpReceiver().running() as receiver:
-        made = MongoWatch(site, receiver, members, tmp_path)
-        with running(made.agent):
-            made.wait_for_all()
-            yield made
+    made = MongoWatch(site, receiver, members, tmp_path)
+    with running(made.agent):
+        made.wait_for_all()
+        yield made
 
 
 def _is_secondary(member: Mongod) -> bool:
@@ -200,7 +186,7 @@ def test_a_member_that_is_stopped_for_three_seconds_is_no_alert(watch: MongoWatc
     member.signal(signal.SIGSTOP)
     try:
         began = time.monotonic()
-        eventually(lambda: time.monotonic() - began >= STOPPED_SECONDS)
+        eventually(lambda: time.monotonic() - began >= STOPPED_SECONDS, longest_pause=0.1)
     finally:
         member.signal(signal.SIGCONT)
     watch.wait_for_rounds(3)
@@ -232,9 +218,3 @@ def test_while_the_platform_is_away_nothing_is_lost_or_stored_twice(watch: Mongo
     assert len(found) == len(set(found))
     assert len(found) >= away
     assert not list(watch.agent.spool.glob("*.json"))
-
-
-def test_a_second_agent_in_its_directory_is_refused(watch: MongoWatch) -> None:
-    answer = watch.agent.run("--once")
-    assert answer.returncode == 1
-    assert "another agent uses" in answer.stderr

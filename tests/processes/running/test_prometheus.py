@@ -13,7 +13,7 @@ import requests
 from opsapi.api.links import DISCOVERY
 from tests.api import bodies
 from tests.eventually import eventually
-from tests.processes.conftest import ProcessCaller, make_first_user
+from tests.processes.conftest import ProcessCaller
 from tests.processes.platform import RunningPlatform, free_port
 
 pytestmark = [pytest.mark.processes, pytest.mark.prometheus]
@@ -84,8 +84,10 @@ def report(owner: ProcessCaller, group: str, *hosts: dict[str, Any], **changes: 
     owner.report(group, bodies.report(*hosts, **changes))
 
 
-def test_it_lists_the_projects_hosts_with_their_labels(running: RunningPlatform, tmp_path: Path) -> None:
-    owner, prometheus = make_first_user(running), Prometheus(tmp_path)
+def test_it_lists_the_projects_hosts_with_their_labels(
+    running: RunningPlatform, owner: ProcessCaller, tmp_path: Path
+) -> None:
+    prometheus = Prometheus(tmp_path)
     group = owner.post("/groups", {"name": "päyments"})
     scraper = {"username": USERNAME, "password": PASSWORD, "listenAddress": "0.0.0.0:9100"}
     owner.post(f"/groups/{group['id']}/integrations/SCRAPER", scraper)

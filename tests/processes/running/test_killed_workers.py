@@ -5,13 +5,10 @@ The database or the receiver holds the worker at the step; then it gets SIGKILL,
 
 import os
 import signal
-import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler
@@ -27,10 +24,9 @@ from opsapi.embedded.layout import Layout
 from tests.eventually import eventually
 from tests.hostile.budget import LONG
 from tests.integration.embedded.sql import connect
-from tests.processes.conftest import make_first_user
-from tests.processes.platform import ROOT, RunningPlatform, prepared_installation
 from tests.processes.scenario import RunningSite, Scenario
-from tests.receivers import HttpReceiver, MailReceiver
+from tests.processes.workers import WorkerProcess, WorkerStarter, worker_starter
+from tests.receivers import HttpReceiver
 
 pytestmark = pytest.mark.processes
 
@@ -45,84 +41,50 @@ _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 class Workers:
     """Starts and kills a worker at a time. The worker of the platform is suspended."""
 
-    def __init__(self, platform: RunningPlatform) -> None:
-        self._platform = platform
-        self._log = platform.directory / "workers.txt"
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(self, starter: WorkerStarter) -> None:
+        self._starter = starter
+        self.start()
 
     def start(self) -> None:
         """The next one."""
-        command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(command, env=self._platform.environment, cwd=ROOT, stderr=log)
+        self._present = self._starter.start()
 
     def kill(self) -> None:
         """Send SIGKILL, whatever the worker is doing."""
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
+        self._present.kill()
 
-    def stop(self) -> subprocess.Popen[bytes]:
+    def stop(self) -> WorkerProcess:
         """Suspend the present worker and start the next; the caller ends the suspended worker."""
-        assert self._process is not None
-        stopped = self._process
+        stopped = self._present
         stopped.send_signal(signal.SIGSTOP)
         self.start()
         return stopped
 
-    def start_another(self, site: RunningSite) -> subprocess.Popen[bytes]:
+    def start_another(self) -> WorkerProcess:
         """Start the next one; the one before is the answer and works on until the caller ends it."""
-        assert self._process is not None
-        before = self._process
+        before = self._present
         self.start()
-        self.wait_seen(site)
+        self.wait_seen()
         return before
 
-    def wait_seen(self, site: RunningSite) -> None:
+    def wait_seen(self) -> None:
         """Until the present one works."""
-        assert self._process is not None
-        name = f"{socket.gethostname()}:{self._process.pid}"
-        eventually(lambda: name in site.workers(), SECONDS, message="the worker is seen")
+        self._present.wait_seen()
 
     def end(self) -> None:
         """The last one ends in peace."""
-        assert self._process is not None
-        self._process.terminate()
-        assert self._process.wait(SECONDS) == 0, self._log.read_text()
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[RunningSite]:
-    """A platform whose own worker is suspended."""
-    with ExitStack() as stack:
-        mail_server = stack.enter_context(MailReceiver().running())
-        platform = stack.enter_context(
-            prepared_installation(
-                OPSAPI_OUTBOUND_ALLOW="127.0.0.0/8",
-                EMAIL_URL=f"smtp://127.0.0.1:{mail_server.port}",
-            )
-        )
-        platform.start()
-        made = RunningSite(platform, mail_server, make_first_user(platform))
-        eventually(made.is_idle)
-        stack.enter_context(_standing_still(made, platform.child("run_worker")))
-        yield made
+        self._present.end()
 
 
 @pytest.fixture(scope="module")
 def workers(site: RunningSite) -> Iterator[Workers]:
     """The workers that the tests kill."""
-    made = Workers(site.platform)
-    made.start()
-    yield made
-    made.end()
-
-
-@pytest.fixture
-def scenario(site: RunningSite) -> Iterator[Scenario]:
-    """A new project with its receiver."""
-    with HttpReceiver().running() as receiver:
-        yield Scenario(site, receiver)
+    eventually(site.is_idle)
+    own = site.platform.child("run_worker")
+    with _standing_still(site, own), worker_starter(site.platform) as starter:
+        made = Workers(starter)
+        yield made
+        made.end()
 
 
 @contextmanager
@@ -314,9 +276,9 @@ def test_an_outage_is_one_message_and_one_end_whenever_workers_are_killed(
             for part in _cluster(reachable=reachable):
                 scenario.send(hosts=part)
                 if draw.random() < 0.3:
-                    _replace(site, workers, draw)
+                    _replace(workers, draw)
             for _ in range(draw.randint(1, 2)):
-                _replace(site, workers, draw)
+                _replace(workers, draw)
             _eventually_notified(site, scenario, kind, label)
         alerts = scenario.alerts()
         assert [alert["status"] for alert in alerts] == ["CLOSED"] * HOSTS
@@ -345,9 +307,9 @@ def _cluster(*, reachable: bool) -> Iterator[list[dict[str, Any]]]:
         ]
 
 
-def _replace(site: RunningSite, workers: Workers, draw: Random) -> None:
+def _replace(workers: Workers, draw: Random) -> None:
     """At a random moment of its work a worker gets SIGKILL, and the next begins."""
-    workers.wait_seen(site)
+    workers.wait_seen()
     time.sleep(draw.uniform(0, LONGEST_LIFE))
     workers.kill()
     workers.start()
@@ -376,9 +338,8 @@ def held(scenario: Scenario) -> Iterator[Scenario]:
 def test_what_a_killed_worker_had_in_hand_another_sends_long_before_the_lease_ends(
     site: RunningSite, workers: Workers, held: Scenario
 ) -> None:
-    killed = workers.start_another(site)
+    killed = workers.start_another()
     killed.kill()
-    killed.wait()
     eventually(lambda: len(held.webhooks("alert.open")) == 2, LONG_BEFORE_THE_LEASE_ENDS)
     _eventually_notified(site, held, "alert.open", "OPEN")
 
@@ -399,15 +360,13 @@ def test_a_stopped_worker_keeps_its_messages_and_a_dead_worker_loses_them(
             receiver.behave(say_nothing)
             lost.report(reachable=False)
             eventually(lambda: lost.webhooks("alert.open"), SECONDS)
-            killed = workers.start_another(site)
+            killed = workers.start_another()
             killed.kill()
-            killed.wait()
             eventually(lambda: len(lost.webhooks("alert.open")) == 2, LONG_BEFORE_THE_LEASE_ENDS)
         assert _lease(site, held) == lease
         assert len(held.webhooks("alert.open")) == 1
     finally:
         stopped.kill()
-        stopped.wait()
 
 
 def test_a_worker_ends_while_a_receiver_hangs_and_leaves_the_message_to_another(

@@ -3,8 +3,7 @@
 import json
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,12 +12,9 @@ import pytest
 
 from automation.metrics import Metric
 from automation.readings import NUMBERS
-from opsapi.embedded.layout import Layout
 from tests.eventually import eventually
-from tests.integration.embedded.sql import ask
 from tests.processes.agent import RunningAgent
-from tests.processes.conftest import ProcessCaller, make_first_user
-from tests.processes.platform import prepared_installation
+from tests.processes.conftest import ProcessCaller
 from tests.processes.postgresql import MONITOR, STRANGER, DebianServer, separate_servers
 
 pytestmark = pytest.mark.processes
@@ -26,6 +22,8 @@ pytestmark = pytest.mark.processes
 INTERVAL, LEASE = timedelta(seconds=2), timedelta(seconds=5)
 ROLES = {"agent1": MONITOR, "agent2": STRANGER}
 """The roles show which agent measured: only the first agent may see the connections."""
+PAUSE = 1.0
+"""Seconds between two questions: an agent goes round every two."""
 
 _SAMPLES = f"""
 SELECT coalesce(jsonb_agg(jsonb_build_array(name, taken, by_first) ORDER BY taken), '[]')::text
@@ -52,6 +50,7 @@ class SharingSite:
     def __init__(self, owner: ProcessCaller, watched: Sequence[DebianServer], directory: Path) -> None:
         """The agents are not started."""
         self._owner, platform = owner, owner.platform
+        self._since = datetime.min.replace(tzinfo=UTC)
         self.group: str = owner.post("/groups", {"name": directory.name})["id"]
         key = owner.post(f"/groups/{self.group}/apiKeys", {"desc": "agents", "roles": ["GROUP_AGENT"]})
         caller = owner.with_key(key)
@@ -71,6 +70,22 @@ class SharingSite:
                 POSTGRESQL=" ".join([*uris, *(uri.replace("@127.0.0.1:", "@localhost:") for uri in uris)]),
                 HOSTNAME=name,
             )
+
+    def begin(self) -> None:
+        """Both agents run, share the hosts and have measured them; samples of before are forgotten."""
+        for agent in self.agents.values():
+            if agent.process is None or agent.process.poll() is not None:
+                agent.start()
+        self.wait_until_shared()
+        self._since = datetime.now(UTC)
+        self.wait_until_shared()
+
+    def end(self) -> None:
+        """Leave no agent running."""
+        for agent in self.agents.values():
+            if agent.process is not None and agent.process.poll() is None:
+                agent.process.kill()
+                agent.process.wait()
 
     def shown(self, name: str) -> Mapping[str, Any]:
         """An agent as the API shows it."""
@@ -101,17 +116,18 @@ class SharingSite:
     def wait(self, condition: Callable[[], bool], message: str) -> None:
         """Until it holds; or else the logs of the agents say why."""
         try:
-            eventually(condition, message=message)
+            eventually(condition, message=message, longest_pause=PAUSE)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.logs()}") from None
 
     def samples(self) -> dict[str, list[SharedSample]]:
-        """What is stored, by host, in order of time."""
-        text = ask(Layout(self._owner.platform.data_dir), _SAMPLES.format(group=self.group))
+        """What was measured since `begin`, by host, in order of time."""
+        text = self._owner.platform.ask(_SAMPLES.format(group=self.group))
         found: dict[str, list[SharedSample]] = {}
         for host, taken, is_first in json.loads(text):
-            agent = "agent1" if is_first else "agent2"
-            found.setdefault(host, []).append(SharedSample(datetime.fromisoformat(taken), agent))
+            sample = SharedSample(datetime.fromisoformat(taken), "agent1" if is_first else "agent2")
+            if sample.taken > self._since:
+                found.setdefault(host, []).append(sample)
         return found
 
     def turns(self) -> dict[str, list[str]]:
@@ -134,32 +150,20 @@ def pair() -> Iterator[tuple[DebianServer, DebianServer]]:
 
 
 @pytest.fixture(scope="module")
-def owner() -> Iterator[ProcessCaller]:
-    """The first user of a platform."""
-    with prepared_installation() as platform:
-        platform.start()
-        yield make_first_user(platform)
-        platform.stop()
+def agents(
+    owner: ProcessCaller, pair: tuple[DebianServer, DebianServer], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SharingSite]:
+    """The agents of all tests."""
+    made = SharingSite(owner, pair, tmp_path_factory.mktemp("agents"))
+    yield made
+    made.end()
 
 
 @pytest.fixture
-def site(
-    owner: ProcessCaller, pair: tuple[DebianServer, DebianServer], tmp_path: Path
-) -> Iterator[SharingSite]:
+def sharing(agents: SharingSite) -> SharingSite:
     """Both agents run and share the hosts."""
-    with ExitStack() as stack:
-        made = SharingSite(owner, pair, tmp_path)
-        for agent in made.agents.values():
-            agent.start()
-            stack.callback(_end, agent)
-        made.wait_until_shared()
-        yield made
-
-
-def _end(agent: RunningAgent) -> None:
-    if agent.process is not None and agent.process.poll() is None:
-        agent.process.kill()
-        agent.process.wait()
+    agents.begin()
+    return agents
 
 
 def gaps(samples: Sequence[SharedSample]) -> list[timedelta]:
@@ -174,65 +178,65 @@ def with_part_again(site: SharingSite, turns: Mapping[str, list[str]]) -> Mappin
 
 
 def test_when_an_agent_is_killed_the_other_takes_over_within_a_lease_and_no_host_is_watched_by_both(
-    site: SharingSite,
+    sharing: SharingSite,
 ) -> None:
-    lost, kept = site.watched("agent1"), site.watched("agent2")
-    assert lost | kept == site.addresses
+    lost, kept = sharing.watched("agent1"), sharing.watched("agent2")
+    assert lost | kept == sharing.addresses
     assert lost.isdisjoint(kept)
-    victim = site.agents["agent1"].process
+    victim = sharing.agents["agent1"].process
     assert victim is not None
     victim.kill()
     victim.wait()
-    site.wait_until_measured("agent2", site.addresses)
-    assert site.watched("agent2") == site.addresses
-    found = site.samples()
-    turns = site.turns()
+    sharing.wait_until_measured("agent2", sharing.addresses)
+    assert sharing.watched("agent2") == sharing.addresses
+    found = sharing.samples()
+    turns = sharing.turns()
     assert all(turns[host].count("agent1") == 1 for host in lost), turns
     assert all(turns[host].count("agent2") == 1 for host in kept), turns
     # Samples are of whole seconds. A busy machine delays rounds of the agent that lives as well.
     slack = max(gap for host in kept for gap in gaps(found[host])) + timedelta(seconds=1)
-    assert all(gap <= LEASE + slack for host in lost for gap in gaps(found[host])), site.logs()
+    assert all(gap <= LEASE + slack for host in lost for gap in gaps(found[host])), sharing.logs()
 
 
 def test_an_agent_that_sleeps_past_its_lease_reports_nothing_of_hosts_that_another_has(
-    site: SharingSite,
+    sharing: SharingSite,
 ) -> None:
-    sleeper = site.agents["agent1"].process
+    sleeper = sharing.agents["agent1"].process
     assert sleeper is not None
     sleeper.send_signal(signal.SIGSTOP)
     try:
-        site.wait_until_measured("agent2", site.addresses)
-        before = site.turns()
+        sharing.wait_until_measured("agent2", sharing.addresses)
+        before = sharing.turns()
     finally:
         sleeper.send_signal(signal.SIGCONT)
-    site.wait_until_shared()
-    assert site.turns() == with_part_again(site, before)
+    sharing.wait_until_shared()
+    assert sharing.turns() == with_part_again(sharing, before)
 
 
 def test_an_agent_that_stops_gives_its_hosts_back_and_has_a_part_again_when_it_starts(
-    site: SharingSite,
+    sharing: SharingSite,
 ) -> None:
-    stopped = site.agents["agent1"]
+    stopped = sharing.agents["agent1"]
     assert stopped.stop() == 0
-    assert site.watched("agent1") == set()  # at once: nobody waits for the end of its lease
-    site.wait_until_measured("agent2", site.addresses)
-    before = site.turns()
+    assert sharing.watched("agent1") == set()  # at once: nobody waits for the end of its lease
+    sharing.wait_until_measured("agent2", sharing.addresses)
+    before = sharing.turns()
     stopped.start()
-    site.wait_until_shared()
-    assert site.turns() == with_part_again(site, before)
+    sharing.wait_until_shared()
+    assert sharing.turns() == with_part_again(sharing, before)
     assert not list(stopped.spool.glob("*.json"))
 
 
-def test_an_agent_is_shown_with_what_its_role_may_not_see(site: SharingSite) -> None:
+def test_an_agent_is_shown_with_what_its_role_may_not_see(sharing: SharingSite) -> None:
     def states_of(name: str) -> set[tuple[str, str, str | None]]:
         return {
             (metric["metricName"], metric["stateName"], metric.get("roleName"))
-            for metric_set in site.shown(name)["metricSets"]
+            for metric_set in sharing.shown(name)["metricSets"]
             for metric in metric_set["metrics"]
         }
 
     # With its next ask an agent says what became of the metrics of a round.
-    site.wait(lambda: all(map(states_of, ROLES)), "both say what becomes of metrics")
+    sharing.wait(lambda: all(map(states_of, ROLES)), "both say what becomes of metrics")
     states = {name: states_of(name) for name in ROLES}
     assert ("CONNECTIONS", "REPORTED", None) in states["agent1"]
     assert ("CONNECTIONS", "REFUSED", "pg_monitor") in states["agent2"]
