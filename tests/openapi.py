@@ -1,6 +1,6 @@
 """Whether an answer is the one the OpenAPI document promises: status, fields, their types, nothing more."""
 
-import copy
+import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from jsonschema_rs import Draft202012Validator, ValidationError
 
 from opsapi.api.components import ERROR_SCHEMA
-from opsapi.api.schema import openapi_document
+from opsapi.api.root import DOCUMENT
 
 UNDECLARED = frozenset({405})
 """What any path can answer to a method it does not have: it is no operation's answer."""
@@ -20,6 +20,12 @@ _WIRE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 def _is_wire_time(value: str) -> bool:
     return _WIRE_TIME.fullmatch(value) is not None
+
+
+@cache
+def published() -> Any:
+    """The document that clients get: reading it takes milliseconds, and generating it seconds."""
+    return json.loads(DOCUMENT.read_bytes())
 
 
 def check_answer(method: str, target: str, response: Any) -> None:
@@ -74,7 +80,7 @@ def _operation(method: str, path: str) -> Mapping[str, Any] | None:
 @cache
 def _operations(method: str) -> list[tuple[re.Pattern[str], Mapping[str, Any]]]:
     """The operations of a method, the most literal path first."""
-    paths = openapi_document()["paths"]
+    paths = published()["paths"]
     # What is literal sorts before a brace, where two differ first, and what goes on before what ends.
     templates = sorted(
         (template for template in paths if method in paths[template]), key=lambda template: template + "~"
@@ -93,7 +99,7 @@ def _value(parameter: re.Match[str]) -> str:
 
 @cache
 def _components() -> Any:
-    return _closed(copy.deepcopy(openapi_document()["components"]))
+    return _closed(json.loads(DOCUMENT.read_bytes())["components"])
 
 
 @cache

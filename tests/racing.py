@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from django.db import connection, transaction
 
-from opsapi.api.schema import openapi_document
 from tests.eventually import eventually
 
 T = TypeVar("T")
@@ -23,7 +22,6 @@ _WAITING_FOR_US = """
 
 def at_once(call: Callable[[int], T]) -> list[T]:
     """What THREADS calls answer; each is handed its number. Needs a transactional database."""
-    openapi_document()  # Test clients check answers against it, and threads cannot make it at once.
     barrier = Barrier(THREADS)
 
     def run(number: int) -> T:

@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin.models import LogEntry
+from django.http import HttpRequest
 from django.test import Client
 
 from accesslist.models import User
 from events.models import Event
 from events.types import EventType
+from opsapi.console.action_pages import TOKEN_FIELD, page_token
 
 
 @contextmanager
@@ -36,7 +39,16 @@ def post(console: Client, url: str, /, **values: Any) -> Any:
 
 def confirm(console: Client, url: str, /, **values: Any) -> Any:
     """As the form on the page of an action is sent, with what is hidden in it."""
-    return post(console, url, confirmed="yes", **{"once": token(console, url), **values})
+    return post(console, url, confirmed="yes", **{TOKEN_FIELD: _unused_token(console), **values})
+
+
+def _unused_token(console: Client) -> str:
+    """As a page that was shown bears it, without the time to render one. Empty for strangers."""
+    if settings.SESSION_COOKIE_NAME not in console.cookies:
+        return ""
+    request = HttpRequest()
+    request.session = console.session
+    return page_token(request)
 
 
 def token(console: Client, url: str) -> str:

@@ -8,12 +8,12 @@ import time_machine
 from accesslist.models import AccessListEntry
 from events.models import Event
 from opsapi.api.links import PUBLIC
-from opsapi.api.schema import openapi_document
 from tests.api import bodies
 from tests.api.access_lists import NOON, PATH, blocks, recorded, refusal
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import make_entry, make_key
+from tests.openapi import published
 
 pytestmark = pytest.mark.django_db
 
@@ -196,6 +196,6 @@ def test_entries_of_keys_are_not_on_the_global_list(owner: ApiClient) -> None:
 
 
 def test_the_older_path_is_marked_deprecated_and_the_other_is_not() -> None:
-    for path, operations in openapi_document()["paths"].items():
+    for path, operations in published()["paths"].items():
         for operation in operations.values():
             assert operation.get("deprecated", False) is path.startswith(f"{PUBLIC}/admin/whitelist"), path

@@ -6,7 +6,6 @@ import pytest
 
 from accesslist.models import ApiKey, Project, RoleGrant
 from events.models import Event
-from opsapi.api.schema import openapi_document
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
@@ -14,12 +13,6 @@ from tests.factories.accesslist import make_key
 from tests.racing import THREADS, at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _described() -> None:
-    """The document that answers are held against is created before the threads ask for it."""
-    openapi_document()
 
 
 def recorded(event_type: str) -> int:

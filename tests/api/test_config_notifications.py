@@ -26,7 +26,7 @@ from tests.each import each
 from tests.factories.accesslist import ProjectFactory, UserFactory, make_team
 
 PROJECT_TYPES = [name for name in TYPES if name != "ADMIN"]
-EVERYWHERE = [*[("project", name) for name in PROJECT_TYPES], *[("global", name) for name in TYPES]]
+EVERYWHERE = [("project", PROJECT_TYPES), ("global", list(TYPES))]
 ALL_FIELDS = sorted({field for name in TYPES for field in fields_of(name)})
 MISSING = [
     (name, field) for name in TYPES for field in SHORTEST[name] if field not in ("emailEnabled", "smsEnabled")
@@ -57,16 +57,17 @@ def shown(sent: dict[str, Any]) -> dict[str, Any]:
 
 
 @each("form", [shortest, longest], ids=["shortest", "longest"])
-@each(("kind", "name"), EVERYWHERE)
-def test_each_type_is_taken_and_shown(places: dict[str, ConfigPath], kind: str, name: str, form: Any) -> None:
-    answer = places[kind].post(form(name))
+@each(("kind", "names"), EVERYWHERE)
+def test_each_type_is_taken_and_shown(
+    places: dict[str, ConfigPath], kind: str, names: list[str], form: Any
+) -> None:
+    answer = places[kind].post(*map(form, names))
     assert answer.status_code == 201, answer.json()
-    (notification,) = answer.json()["notifications"]
-    notification_id = notification.pop("id")
-    assert notification == shown(form(name))
-    assert NotificationSetting.objects.get().id == notification_id
-    (read,) = places[kind].get(answer.json())["notifications"]
-    assert read == {"id": notification_id, **notification}
+    made = answer.json()["notifications"]
+    ids = list(NotificationSetting.objects.order_by("position").values_list("id", flat=True))
+    expected = [{"id": id_, **shown(form(name))} for id_, name in zip(ids, names, strict=True)]
+    assert made == expected
+    assert places[kind].get(answer.json())["notifications"] == made
 
 
 @each("kind", ["project", "global"])
@@ -119,17 +120,20 @@ def test_there_is_one_organization_notification_at_most(places: dict[str, Config
 
 
 @each("nothing", [None, []], ids=str)
-@each(("kind", "name"), EVERYWHERE)
+@each(("kind", "names"), EVERYWHERE)
 def test_what_goes_with_other_types_and_says_nothing_is_as_good_as_left_out(
-    places: dict[str, ConfigPath], kind: str, name: str, nothing: Any
+    places: dict[str, ConfigPath], kind: str, names: list[str], nothing: Any
 ) -> None:
-    foreign = {field for field in (*ALL_FIELDS, "teamName") if field not in fields_of(name)}
-    if name == "TEAM":
-        foreign -= {"teamName"}
-    answer = places[kind].post({**dict.fromkeys(foreign, nothing), **shortest(name)})
+    sent = []
+    for name in names:
+        foreign = (
+            {*ALL_FIELDS, "teamName"} - set(fields_of(name)) - ({"teamName"} if name == "TEAM" else set())
+        )
+        sent.append({**dict.fromkeys(foreign, nothing), **shortest(name)})
+    answer = places[kind].post(*sent)
     assert answer.status_code == 201, answer.json()
-    (notification,) = answer.json()["notifications"]
-    assert {**notification, "id": ""} == {**shown(shortest(name)), "id": ""}
+    found = [{**notification, "id": ""} for notification in answer.json()["notifications"]]
+    assert found == [{**shown(shortest(name)), "id": ""} for name in names]
 
 
 @each("nothing", [None, []], ids=str)
@@ -277,9 +281,11 @@ def test_a_team_has_the_name_it_has_now(place: ConfigPath) -> None:
     assert "teamName" not in place.get(made)["notifications"][0]
 
 
-@each(("kind", "name"), EVERYWHERE)
-def test_what_was_read_can_be_written_back(places: dict[str, ConfigPath], kind: str, name: str) -> None:
-    made = places[kind].post(longest(name), shortest("EMAIL")).json()
+@each(("kind", "names"), EVERYWHERE)
+def test_what_was_read_can_be_written_back(
+    places: dict[str, ConfigPath], kind: str, names: list[str]
+) -> None:
+    made = places[kind].post(*map(longest, names), shortest("EMAIL")).json()
     rows, events = list(NotificationSetting.objects.values()), Event.objects.count()
     assert places[kind].put(made, *made["notifications"]).json() == made
     assert (list(NotificationSetting.objects.values()), Event.objects.count()) == (rows, events)

@@ -4,7 +4,6 @@
 400 query · 400 body.
 """
 
-import itertools
 import re
 from collections import defaultdict
 from collections.abc import Mapping
@@ -41,7 +40,7 @@ UNKNOWN_PATHS = [
     f"{AGENTS}",
     f"{AGENTS}/groups",
 ]
-MALFORMED_IDS = ("x", "0" * 23, "0" * 25, "A" * 24, "%00", "%ff")
+MALFORMED_IDS = ("x", "0" * 23, "0" * 25, "%00", "%ff")
 UNKNOWN_NAMES = ("x", "a/b", "%2F", "%00", "%ff", "%F0%9F%8D%A3%20x", "byName")
 BY_TEMPLATE: dict[str, set[str]] = defaultdict(set)
 for a_route in ROUTES:
@@ -132,7 +131,8 @@ def test_an_unknown_path_is_404_whatever_the_method(nobody: ApiClient, path: str
 def test_another_method_is_405_with_the_allowed_methods(nobody: ApiClient, template: str) -> None:
     route = next(route for route in ROUTES if route.template == template)
     offered = BY_TEMPLATE[template]
-    for method in sorted(set(METHODS) - offered):
+    # One that other paths offer, one that Django answers by itself, and one that none does.
+    for method in (next(method for method in METHODS if method not in offered), "OPTIONS", "BREW"):
         answer = nobody.request(method, route.path({"group_id": "malformed"}), base="")
         assert refusal(answer) == (405, "METHOD_NOT_ALLOWED"), method
         assert set(answer.headers["Allow"].split(", ")) == offered
@@ -140,9 +140,16 @@ def test_another_method_is_405_with_the_allowed_methods(nobody: ApiClient, templ
 
 @each("route", WITH_IDS, ids=str)
 def test_a_malformed_id_is_404_before_any_role(nobody: ApiClient, route: Route) -> None:
-    for name, bad in itertools.product(route.identifiers, MALFORMED_IDS):
-        answer = call(nobody, route, route.path({name: bad}))
-        assert refusal(answer) == (404, malformed(route, name)), bad
+    for name in route.identifiers:
+        answer = call(nobody, route, route.path({name: "A" * 24}))
+        assert refusal(answer) == (404, malformed(route, name)), name
+
+
+@each(("parameter", "route"), {name: route for route in WITH_IDS for name in route.identifiers}.items())
+def test_an_id_has_one_form(nobody: ApiClient, parameter: str, route: Route) -> None:
+    for bad in MALFORMED_IDS:
+        answer = call(nobody, route, route.path({parameter: bad}))
+        assert refusal(answer) == (404, malformed(route, parameter)), bad
 
 
 @each("route", IN_GROUP, ids=str)
@@ -194,6 +201,23 @@ def test_an_unknown_id_is_404_before_anything_in_the_request(
     assert refusal(answer) == (404, expected)
 
 
+@each("body", [b"nonsense", b" ", b'{"a": 1, "a": 1}'])
+def test_a_body_is_json_and_names_a_field_once(owner: ApiClient, body: bytes) -> None:
+    assert refusal(owner.post("/groups", body)) == (400, "INVALID_JSON")
+
+
+@each("content_type", ["", "application/json; charset=latin-1", "application/jsonp"])
+def test_another_media_type_is_415(owner: ApiClient, content_type: str) -> None:
+    answer = owner.post("/groups", b"{}", content_type=content_type)
+    assert refusal(answer) == (415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+@each("content_type", ["application/json; charset=UTF-8", "Application/JSON"])
+def test_a_media_type_may_name_its_charset(owner: ApiClient, content_type: str) -> None:
+    answer = owner.post("/groups", b"nonsense", content_type=content_type)
+    assert refusal(answer) == (400, "INVALID_JSON")
+
+
 @each("route", WITH_BODY, ids=str)
 class TestBodies:
     """What of a body is looked at, in which order."""
@@ -209,9 +233,8 @@ class TestBodies:
 
     def test_another_media_type_is_415_before_the_size(self, route: Route) -> None:
         too_large = {"CONTENT_LENGTH": str(route.viewset.max_body + 1)}
-        for content_type in ("text/plain", "", "application/json; charset=latin-1", "application/jsonp"):
-            answer = self.answer(route, b"{}", "?pretty=x", content_type=content_type, **too_large)
-            assert answer == (415, "UNSUPPORTED_MEDIA_TYPE"), content_type
+        answer = self.answer(route, b"{}", "?pretty=x", content_type="text/plain", **too_large)
+        assert answer == (415, "UNSUPPORTED_MEDIA_TYPE")
 
     def test_a_body_too_large_is_413_before_the_query(self, route: Route) -> None:
         too_large = {"CONTENT_LENGTH": str(route.viewset.max_body + 1)}
@@ -233,14 +256,7 @@ class TestBodies:
         assert self.answer(route, b"nonsense", "?pretty=x") == (400, "INVALID_QUERY_PARAMETER")
 
     def test_a_body_of_another_json_type_is_refused_last(self, route: Route) -> None:
-        another_kind = b"{}" if route.takes_array else b"[]"
-        for body in (b"nonsense", another_kind, b" ", b'{"a": 1, "a": 1}'):
-            assert self.answer(route, body) == (400, "INVALID_JSON"), body
-
-    def test_a_media_type_may_name_its_charset(self, route: Route) -> None:
-        for content_type in ("application/json; charset=UTF-8", "Application/JSON"):
-            answer = self.answer(route, b"nonsense", content_type=content_type)
-            assert answer == (400, "INVALID_JSON"), content_type
+        assert self.answer(route, b"{}" if route.takes_array else b"[]") == (400, "INVALID_JSON")
 
     def test_an_unknown_field_is_named(self, route: Route) -> None:
         if route.viewset.bodies[route.action] is AutomationConfigDocument:

@@ -13,7 +13,6 @@ from alerting.models import MaintenanceWindow
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
-from opsapi.api.schema import openapi_document
 from opsapi.roles import Grant, Role
 from tests.admin.operators import action_url, operator_with
 from tests.admin.writing import confirm
@@ -27,12 +26,6 @@ from tests.racing import THREADS, at_once, on_own_connection, while_it_waits
 pytestmark = pytest.mark.django_db(transaction=True)
 ELSEWHERE = "198.51.100.0/24"
 Revocation = Callable[[ApiClient, Project, KeyPair], object]
-
-
-@pytest.fixture(autouse=True)
-def _described() -> None:
-    """The document that answers are held against is created before the threads ask for it."""
-    openapi_document()
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ import schemathesis.openapi
 from hypothesis import strategies as st
 from schemathesis import APIOperation, Case, GenerationMode
 
-from opsapi.api.bodies import render
-from opsapi.api.schema import openapi_document
+from opsapi.api.root import DOCUMENT
 from opsapi.ids import ID_PATTERN
 from tests.hostile.grammar import Attempt, Known
+from tests.openapi import published
 
 Operation = APIOperation[Any, Any, Any, Any]
-PATHS: Mapping[str, Mapping[str, Any]] = openapi_document()["paths"]
+PATHS: Mapping[str, Mapping[str, Any]] = published()["paths"]
 NUMBER = sum(map(len, PATHS.values()))
 """Of operations."""
 
@@ -29,7 +29,7 @@ _OF_THE_CLIENT = {"authorization", "content-length", "content-type", "connection
 @cache
 def schema() -> Any:
     """The document as Schemathesis reads it: by whoever tries something, not by each who collects tests."""
-    return schemathesis.openapi.from_dict(json.loads(render(openapi_document())))
+    return schemathesis.openapi.from_dict(json.loads(DOCUMENT.read_bytes()))
 
 
 @cache
