@@ -158,7 +158,7 @@ def _undecided(notification: Notification, error: Exception) -> Job:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The facts of decisions, read for all notifications together, and credentials once for each `named` key.
+    """The facts of decisions, read for all notifications together.
 
     `settings` are by setting id and type, `mutes` and `lapses` by notification id, `channel_fields` by
     destination. `notified` has the alert and destination of each message that was perhaps received. In
@@ -175,7 +175,7 @@ class _Facts:
     incidents: Mapping[str, IncidentView]
     last_pictures: Mapping[str, Picture | None]
     named: dict[tuple[object, ...], NamedDestination | Outcome] = field(default_factory=dict)
-    """The destinations that were looked up, by what they depend on."""
+    """Results of `_look_up_destination`, by the values that they depend on."""
 
     def alert(self, notification: Notification) -> Alert | None:
         return self.alerts.get(notification.alert_id or "")
@@ -189,15 +189,15 @@ class _Facts:
         return not self.notified.isdisjoint({(alert_id, notification.destination), (alert_id, "")})
 
 
-class _NotNamed(Enum):
-    """Why no alert configuration is asked for the destination."""
+class _NotAsked(Enum):
+    """The reasons why the alert configuration is not asked for the destination."""
 
     FIXED = "an end or acknowledgement goes to the destination of the opening"
     FOR_PEOPLE = "the addresses of people are not looked up yet"
 
 
-_Named = NamedDestination | Outcome | _NotNamed
-"""The destination that the alert configuration names now, the failure if it names none, or why not asked."""
+_Named = NamedDestination | Outcome | _NotAsked
+"""The destination that the alert configuration names, the failure to name it, or the reason not to ask it."""
 
 
 @dataclass(slots=True)
@@ -275,7 +275,7 @@ def _decide_one(notification: Notification, facts: _Facts, decided: _Decided, no
             decided.to_send.append(notification)
         case DeliveryStep.ADDRESS if isinstance(named, NamedDestination):
             decided.to_address.append((notification, named))
-        case DeliveryStep.ADDRESS if named is _NotNamed.FOR_PEOPLE and setting:
+        case DeliveryStep.ADDRESS if named is _NotAsked.FOR_PEOPLE and setting:
             recipients_replace(notification=notification, setting=setting, alert=alert, now=now)
         case DeliveryStep.ADDRESS:
             raise AssertionError(f"notification {notification.id} has no destination and no recipients")
@@ -300,17 +300,17 @@ def _is_addressed(notification: Notification, named: _Named, facts: _Facts) -> b
     them with the current key.
     """
     if not isinstance(named, NamedDestination):
-        return named is not _NotNamed.FOR_PEOPLE
+        return named is not _NotAsked.FOR_PEOPLE
     stored = facts.channel_fields.get(notification.destination)
     return named.id == notification.destination and isinstance(stored, Mapping)
 
 
 def _named_destination(notification: Notification, facts: _Facts) -> _Named:
     if notification.channel is None:
-        return _NotNamed.FOR_PEOPLE
+        return _NotAsked.FOR_PEOPLE
     if notification.kind in FOLLOWING and notification.destination:
         if notification.destination in facts.channel_fields:
-            return _NotNamed.FIXED
+            return _NotAsked.FIXED
         return Outcome(DeliveryStatus.FAILED, DropReason.SECRETS_GONE.value, 0)
     # Notifications with the same key have the same credentials.
     key = (
@@ -344,10 +344,7 @@ def _look_up_destination(notification: Notification, facts: _Facts) -> NamedDest
 
 
 def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
-    """Restart the hour of retries, and address the notification again unless it keeps its destination.
-
-    The hour is `integrations.outcome.RETRIES_LAST`.
-    """
+    """Restart the time of retries, `RETRIES_LAST`, and address the notification again if it may move."""
     keeps_destination = notification.perhaps_received or notification.kind in FOLLOWING
     leases_release_with(
         [notification],

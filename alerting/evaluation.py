@@ -99,7 +99,7 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
         _evaluate_despite_faults(batch, now=now, deadline=deadline)
         # End the transaction early: updating the marks locks rows that reports need, and a fan-out writes
         # signals for up to a hundred projects.
-        if _only_writes_signals(batch[0]) or time.monotonic() > deadline:
+        if _is_evaluated_alone(batch[0]) or time.monotonic() > deadline:
             break
     # At least 1: if another worker has evaluated these signals in the meantime, other projects may wait.
     return len(signals) or 1
@@ -108,13 +108,13 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
 def _batch_key(signal: Signal) -> object:
     """Signals in a row with the same key are evaluated together."""
     # A signal that changes the database before the decisions of its batch are written is evaluated alone.
-    if _only_writes_signals(signal) or signal.payload.get("clustersLeft"):
+    if _is_evaluated_alone(signal) or signal.payload.get("clustersLeft"):
         return signal.pk
     return "configurations" if _is_config(signal) else "observations"
 
 
-def _only_writes_signals(signal: Signal) -> bool:
-    """Whether the signal is compared with no configuration: it is fanned out, or updates marks."""
+def _is_evaluated_alone(signal: Signal) -> bool:
+    """Whether the signal is compared with no observations: it is fanned out, or it updates version marks."""
     return signal.group_id is None or signal.kind == SignalKind.VERSIONS.value
 
 
@@ -322,7 +322,6 @@ class _Evaluation:
 
     def __init__(self, group_id: str, now: datetime, collected: _Collected) -> None:
         self.evaluated: list[int] = []
-        self._evaluated_before: Sequence[int] = ()
         self._group_id, self._now = group_id, now
         self._collected = collected
         self._unwritten = _Changes()
@@ -330,7 +329,7 @@ class _Evaluation:
     def decide(self, signal: Signal) -> None:
         """Decide what the signal changes. Earlier changes are written first if the order matters."""
         at = self._now if _is_config(signal) else signal.created
-        changes, self._evaluated_before = _Changes(), tuple(self.evaluated)
+        changes = _Changes()
         for pair in self._pairs(signal):
             if decision := _decide_pair(pair, self._alert(pair), signal):
                 self._add(decision, pair, signal, at, changes)
@@ -370,7 +369,7 @@ class _Evaluation:
         return pairs
 
     def _alert(self, pair: _Pair) -> _ActiveAlert | None:
-        """Return the active alert of a pair, after the changes by earlier signals."""
+        """Return the active alert of a pair, after the changes by earlier signals and pairs."""
         return self._collected.active.get(pair.target, {}).get(pair.config.id)
 
     def _add(
@@ -403,7 +402,7 @@ class _Evaluation:
                 changes.alerts.values[alert.id] = decision.value, at
                 alert.view = AlertView(decision.value, alert.view.created)
             case AlertAction.CLOSE if alert:
-                end = AlertEnd(signal=signal, at=at, value=decision.value, evaluated=self._evaluated_before)
+                end = AlertEnd(signal=signal, at=at, value=decision.value, evaluated=tuple(self.evaluated))
                 changes.alerts.ends[alert.id] = end
                 changes.ended_targets.add(target)
                 del active[config.id]
@@ -424,7 +423,7 @@ class _Evaluation:
 
 # --- open -----------------------------------------------------------------------------------------
 
-# The alerts that are due, one after the other of each project in turn, whose project can be locked.
+# The due alerts, the projects in turn. A grouped alert opens only if the lock of its project is free.
 # An alert does not open while a signal from before `opens` waits: that signal may end the condition.
 # A grouped alert joins an incident, so it waits while its project is evaluated.
 _OPENING = f"""

@@ -138,7 +138,7 @@ def repeat_due(interval: timedelta | None, delivered: datetime) -> datetime | No
 
 
 def recent_since(interval: timedelta, now: datetime) -> datetime:
-    """Return since when a message to people counts as recent, so that they get no reminder yet."""
+    """Return the time after which a message to people is recent: they get no reminder yet."""
     return now - interval / 2
 
 

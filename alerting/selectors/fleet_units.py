@@ -146,23 +146,27 @@ def fleets_around(
     """`fleet_around` of several incidents, by id; the fleet is read once for all."""
     affected = _hosts_of(group_id, dict.fromkeys(unit for units in covered.values() for unit in units))
     rows = list(affected.values())
-    fleet = FleetUnits.of(rows)
+    affected_fleet = FleetUnits.of(rows)
     deciding = {
-        name: deciding_units([rows[number] for number in fleet.hosts_of(units)], roots.get(name, ()))
-        for name, units in covered.items()
+        incident_id: deciding_units(
+            [rows[number] for number in affected_fleet.hosts_of(units)], roots.get(incident_id, ())
+        )
+        for incident_id, units in covered.items()
     }
-    most: dict[FleetUnit, int] = {}
+    host_limits: dict[FleetUnit, int] = {}
     for found in deciding.values():
-        most.update({unit: max(number, most.get(unit, 0)) for unit, number in found.items()})
-    labels = {unit: number for unit, number in most.items() if unit.kind is UnitKind.LABEL}
-    others = _hosts_of(group_id, {unit: number for unit, number in most.items() if unit not in labels})
+        host_limits.update({unit: max(number, host_limits.get(unit, 0)) for unit, number in found.items()})
+    labels = {unit: number for unit, number in host_limits.items() if unit.kind is UnitKind.LABEL}
+    others = _hosts_of(group_id, {unit: number for unit, number in host_limits.items() if unit not in labels})
     # A label that an unaffected host is known to have is not searched: it is not wholly affected.
     known = {unit for host_id, units in others.items() if host_id not in affected for unit in units}
     known -= {root for units in roots.values() for root in units}
     searched = {label: number for label, number in labels.items() if label not in known}
     fleet = FleetUnits.of((others | _hosts_of(group_id, searched) | affected).values())
     # Of the other units, it is not known which hosts they have.
-    return {name: fleet.only({*units, *deciding[name]}) for name, units in covered.items()}
+    return {
+        incident_id: fleet.only({*units, *deciding[incident_id]}) for incident_id, units in covered.items()
+    }
 
 
 def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str, frozenset[FleetUnit]]:

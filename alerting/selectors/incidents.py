@@ -170,11 +170,11 @@ def open_in(incidents: Collection[str], alerts: Iterable[Alert]) -> set[str]:
 
 
 def incident_views(
-    notifications: Collection[Notification], alerts: Iterable[Alert], last: Mapping[str, Picture | None]
+    notifications: Collection[Notification], alerts: Iterable[Alert], pictures: Mapping[str, Picture | None]
 ) -> dict[str, IncidentView]:
-    """The incidents of notifications, by id; their open alerts are among `alerts`, `last` is `last_pictures`.
+    """The incidents of notifications, by id, with their open alerts, which are among `alerts`.
 
-    The fleet is read once for all incidents of a project.
+    `pictures` are `last_pictures`. The fleet is read once for all incidents of a project.
     """
     ids = incidents_of(notifications)
     if not ids:
@@ -187,7 +187,7 @@ def incident_views(
     covered = {incident_id: [_covered(alert) for alert in found] for incident_id, found in members.items()}
     roots: dict[str, set[FleetUnit]] = defaultdict(set)
     for notification in notifications:
-        if (shown := last.get(notification.id)) and (root := root_unit(shown.root)):
+        if (shown := pictures.get(notification.id)) and (root := root_unit(shown.root)):
             roots[notification.incident_id or ""].add(root)
     together: dict[str, dict[str, set[FleetUnit]]] = defaultdict(dict)
     for incident_id, row in rows.items():
@@ -244,7 +244,7 @@ def _message_key(notification: Notification) -> tuple[str, str, int]:
 def is_worth_sending(notification: Notification, view: IncidentView | None, said: Picture | None) -> bool:
     """Return False for a change of an incident that does not matter, compared with the last message.
 
-    Receivers that were said nothing yet get the whole incident with their first message.
+    Receivers without a message so far get the whole incident with their first message.
     """
     if notification.part != IncidentPart.CHANGE.value or notification.attempts:
         return True

@@ -30,7 +30,7 @@ def prepared() -> Iterator[RunningPlatform]:
 def running() -> Iterator[RunningPlatform]:
     """A started one, for the tests of a module that leave it as it is.
 
-    A start takes as much CPU time as four minutes of waiting for the end of the run.
+    A start is expensive.
     """
     with prepared_installation() as made:
         made.start()

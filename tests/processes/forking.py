@@ -22,7 +22,7 @@ def main() -> None:
         django.setup()
         for name in ("opsapi.urls", "alerting.management.commands.run_worker"):
             import_module(name)
-    # Workers inherit it: a worker that has to end before it waits for the signal ends as well as any other.
+    # Workers inherit the mask, so a signal that arrives early is not lost.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
     parent = os.getpid()
     for line in sys.stdin:

@@ -1,7 +1,7 @@
-"""One running platform for the tests of this directory, which leave it running as they found it.
+"""One platform for the tests of this directory. A test may restart the platform, and leaves it running.
 
-A start takes as much CPU time as four minutes of waiting for the end of the run. Each test has projects,
-receivers and mail addresses of its own. `is_idle` and the log are of the platform as a whole.
+A start is expensive, so these tests share a platform. Each test has projects, receivers and mail addresses of
+its own. `is_idle` and the log are of the platform as a whole.
 """
 
 from collections.abc import Iterator
