@@ -47,7 +47,7 @@ FIRST = (
     "tests/processes/test_upgrade.py",
     "tests/browser/test_pages.py",
     "tests/processes/test_how_to.py",
-    "tests/processes/test_quickstart.py",
+    "tests/processes/test_wheel.py",
     "tests/processes/test_serve.py",
     "tests/simulation/",
     "tests/browser/",

@@ -20,8 +20,8 @@ from tools.pictures import DIAGRAM, diagram_title, picture_name
 PICTURES = ROOT / "docs" / "pictures"
 KINDS = {"run", "server", "title"}
 TYPED = {
-    "README.md": "test_quickstart.py",
-    "docs/quickstart.md": "test_quickstart.py",
+    "README.md": "test_readme.py",
+    "docs/quickstart.md": "test_readme.py",
     "docs/how-to/back-up-and-restore.md": "test_how_to.py",
     "docs/how-to/rotate-keys.md": "test_how_to.py",
 }

@@ -27,7 +27,7 @@ from tests.receivers import HttpReceiver, MailReceiver
 OPEN, CLOSE = "alert.open", "alert.close"
 CHANNELS = ("WEBHOOK", "EMAIL")
 PAUSE = 0.25
-"""Seconds between two requests of a thread."""
+"""Seconds between two things that a thread does."""
 DRAIN_SECONDS = 240.0
 REPORT_SECONDS = 1200.0
 """Longer than any fault."""
@@ -106,7 +106,11 @@ class MixedLoad:
     is repeated with its `Idempotency-Key` until it is accepted, as the agent does.
     """
 
-    def __init__(self, site: RunningSite, receiver: HttpReceiver, hosts: int = 40) -> None:
+    def __init__(
+        self, site: RunningSite, receiver: HttpReceiver, *, hosts: int = 40, pause: float = PAUSE
+    ) -> None:
+        """`pause` in seconds, between two reports and between two writes of a thread."""
+        self._pause = pause
         self.inbox = Inbox(receiver, site.mail_server)
         receiver.behave(self.inbox.accept)
         self.scenario = Scenario(site, receiver)
@@ -118,7 +122,8 @@ class MixedLoad:
         self._turn = count()
         self._ended = threading.Event()
         self._clients: list[Future[None]] = []
-        self._cookies = log_in_console(site.platform)
+        self._pages = self._asked(log_in_console(site.platform))
+        self._looks = self._writes = 0
 
     @property
     def failed(self) -> str:
@@ -156,6 +161,13 @@ class MixedLoad:
         wanted = self.reports + more
         eventually(lambda: self.reports >= wanted, DRAIN_SECONDS, message=f"{wanted} reports")
 
+    def wait_round(self, reports: int) -> None:
+        """Until so many more reports were accepted, and every other request was sent once more."""
+        # Requests that were sent already do not count.
+        looks, writes = self._looks + 1 + len(self._pages), self._writes + 2
+        self.wait_reports(reports)
+        eventually(lambda: self._looks >= looks and self._writes >= writes, DRAIN_SECONDS, message="a round")
+
     @property
     def reports(self) -> int:
         """How many were accepted. Raises the error of a client that failed."""
@@ -183,7 +195,7 @@ class MixedLoad:
         return MessageTally(due, delivered, settled - delivered, due - settled, second_ids)
 
     def _report(self) -> None:
-        while not self._ended.wait(PAUSE):
+        while not self._ended.wait(self._pause):
             host = self._waiting.popleft()
             if self.is_notified(host):
                 self._report_change(host)
@@ -204,20 +216,24 @@ class MixedLoad:
         eventually(lambda: self.ask("POST", path, **more), REPORT_SECONDS, message="a report is accepted")
         host.due[OPEN if goes_down else CLOSE] += 1
 
-    def _look(self) -> None:
+    def _asked(self, cookies: dict[str, str]) -> dict[str, dict[str, Any]]:
+        """The pages and lists that somebody looks at, and with which credentials."""
         project = PUBLIC + self.scenario.path
         key = {"auth": self.scenario.owner.auth}
-        session: dict[str, Any] = {"cookies": self._cookies, "allow_redirects": False}
-        asked = {
+        session: dict[str, Any] = {"cookies": cookies, "allow_redirects": False}
+        return {
             **{f"{project}/{what}": key for what in ("alerts", "hosts", "events", "alertConfigs", "agents")},
             **{f"/admin/{page}": session for page in ("", "alerting/alert/", "automation/host/")},
             f"/prometheus/v1.0/groups/{self.scenario.group}/discovery": key,
             "/metrics": {},
         }
-        for path, more in cycle(asked.items()):
+
+    def _look(self) -> None:
+        for path, more in cycle(self._pages.items()):
             if self._ended.wait(PAUSE):
                 return
             self.ask("GET", path, **more)
+            self._looks += 1
 
     def _write(self) -> None:
         project, key = PUBLIC + self.scenario.path, {"auth": self.scenario.owner.auth}
@@ -225,7 +241,7 @@ class MixedLoad:
         start = clock.now() + timedelta(days=1)
         window = {"startDate": wire_time(start), "endDate": wire_time(start + timedelta(hours=1))}
         window["alertTypeNames"] = ["CLUSTER"]  # type: ignore[assignment]  # a document of mixed values
-        while not self._ended.wait(PAUSE):
+        while not self._ended.wait(self._pause):
             for kind, body in (
                 ("alertConfigs", {**config, "enabled": False}),
                 ("maintenanceWindows", window),
@@ -235,6 +251,7 @@ class MixedLoad:
                     path = f"{project}/{kind}/{made.json()['id']}"
                     self.ask("PATCH", path, json=body, **key)
                     self.ask("DELETE", path, **key)
+            self._writes += 1
 
     def ask(self, method: str, path: str, **more: Any) -> requests.Response | None:
         """The answer; None if it is no success, which is counted."""

@@ -12,7 +12,7 @@ import requests
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "69db20d8e891b15fd9e062babd69ad9a14b15507"
+RELEASED = "99f8ea629342bf1b99bddb15c80af99913a77617"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 
@@ -68,11 +68,11 @@ class CodeVersion:
         with self._running("manage.py", "run_worker"):
             yield
 
-    def migrations(self) -> dict[str, set[str]]:
-        """The names of its migrations, by app."""
-        found: dict[str, set[str]] = {}
+    def migrations(self) -> dict[str, dict[str, bytes]]:
+        """Its migrations by app and name."""
+        found: dict[str, dict[str, bytes]] = {}
         for path in self.code.glob("*/migrations/0*.py"):
-            found.setdefault(path.parent.parent.name, set()).add(path.stem)
+            found.setdefault(path.parent.parent.name, {})[path.stem] = path.read_bytes()
         return found
 
     def _answers(self) -> bool:

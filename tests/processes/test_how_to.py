@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,12 @@ from tests.documents import ROOT, shell_blocks
 from tests.hostile.budget import LONG
 from tests.integration.embedded.sql import run_sql
 from tests.processes.conftest import ProcessCaller, make_first_user
-from tests.processes.platform import RunningPlatform, assert_one_line, installation
+from tests.processes.newcomer import second_terminal
+from tests.processes.platform import RunningPlatform, installation
 from tests.processes.terminal import Terminal
 from tests.shared import run_directory
 
 SERVER = Layout(run_directory())
-HOW_TO = ROOT / "docs" / "how-to"
 CONFIG = {
     "eventTypeName": "HOST_DOWN",
     "notifications": [
@@ -33,57 +32,67 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
-def platform(prepared: RunningPlatform) -> RunningPlatform:
-    """The one the guides are followed on."""
-    return prepared
-
-
-@pytest.fixture
-def owner(platform: RunningPlatform) -> ProcessCaller:
+def owner(prepared: RunningPlatform) -> ProcessCaller:
     """A running installation's first user, with a project and a secret in it."""
-    platform.environment["OPSAPI_ENV_FILE"] = str(platform.directory / "settings")
-    platform.start()
-    made = make_first_user(platform)
+    prepared.start()
+    made = make_first_user(prepared)
     group = made.post("/groups", {"name": "payments"})
     made.post(f"/groups/{group['id']}/alertConfigs", CONFIG)
     return made
 
 
-@pytest.fixture
-def terminal(platform: RunningPlatform, tmp_path: Path) -> Iterator[Terminal]:
-    """In the checkout, with the installation's settings; its home is this test's."""
-    made = Terminal(tmp_path, environment={**platform.environment, "HOME": str(tmp_path)}, at=ROOT)
-    yield made
-    made.end()
-
-
-def test_a_backup_is_restored(
-    owner: ProcessCaller, platform: RunningPlatform, terminal: Terminal, tmp_path: Path
+def test_a_backup_is_restored_and_its_keys_are_rotated(
+    owner: ProcessCaller, prepared: RunningPlatform, platform: RunningPlatform, tmp_path: Path
 ) -> None:
-    backup, keys, keys_back, restore = _blocks(HOW_TO / "back-up-and-restore.md", platform)
-    terminal.run(backup)
-    terminal.run(keys)
+    """On two machines with the same home."""
+    old, new = prepared, platform
+    for each in (old, new):
+        each.environment |= {"HOME": str(tmp_path), "OPSAPI_ENV_FILE": str(each.directory / "settings")}
+    with second_terminal(old, tmp_path / "old") as terminal:
+        _type_all(terminal, _blocks("back-up-and-restore.md", old)[:2])
     _assert_kept_apart(tmp_path)
     owner.post("/groups", {"name": "made since"})
-    assert platform.stop() == 0
-    saved = tmp_path / "ops-backup"
-    with installation() as new:
-        _assert_refused(new, saved, "an encryption key of the backup is missing")
-        assert not (new.data_dir / "postgres").exists()
-        terminal.run(_at(keys_back, platform, new))
-        terminal.run(f"OPSAPI_DATA_DIR={new.data_dir} {restore}")
-        _assert_refused(new, saved, "the database is not empty")
-        new.start()
-        _assert_restored(owner, new)
-        _assert_refused(new, saved, "is in use by a running platform")
-        assert _secret_key(new) != _secret_key(platform), "sessions of the backup live on"
-        assert new.stop() == 0
-    with installation() as own:
-        _restore_into_own_database(own, platform, saved)
-        if LONG:
+    assert old.stop() == 0
+    with second_terminal(new, tmp_path / "new") as terminal:
+        _type_all(terminal, _blocks("back-up-and-restore.md", new)[2:])
+        assert _secret_key(new) != _secret_key(old), "sessions of the backup live on"
+        _rotate_keys(terminal, new, owner)
+    if LONG:
+        with installation() as own:
+            _restore_into_own_database(own, old, tmp_path / "ops-backup")
             own.start()
             _assert_restored(owner, own)
             assert own.stop() == 0
+
+
+def _rotate_keys(terminal: Terminal, platform: RunningPlatform, owner: ProcessCaller) -> None:
+    """Of a restored installation that has not been started."""
+    add, encrypt_again, drop, forget, make = _blocks("rotate-keys.md", platform)
+    terminal.run(add)
+    platform.start()
+    _assert_restored(owner, platform)
+    said = dict(re.findall(r"^(\S+): (\d+) encrypted again$", terminal.run(encrypt_again), re.MULTILINE))
+    assert int(said["accesslist.ApiKey.ha1"]) == 1
+    assert int(said["alerting.NotificationSetting.secrets"]) == 1
+    terminal.run(drop)
+    settings = Path(platform.environment["OPSAPI_ENV_FILE"])
+    assert settings.stat().st_mode & 0o077 == 0
+    assert settings.read_text().count("OPSAPI_ENCRYPTION_KEYS=") == 1
+    assert "," not in settings.read_text()
+    (platform.data_dir / "encryption_key").unlink()
+    secret = _secret_key(platform)
+    terminal.run(forget)
+    assert platform.stop() == 0
+    platform.start()
+    assert _secret_key(platform) != secret
+    _assert_restored(owner, platform)
+    assert _key_in(terminal.run(make), platform).get("/groups")["totalCount"] == 1
+    assert platform.stop() == 0
+
+
+def _type_all(terminal: Terminal, typed: list[str]) -> None:
+    for block in typed:
+        terminal.run(block)
 
 
 def _assert_kept_apart(home: Path) -> None:
@@ -93,12 +102,6 @@ def _assert_kept_apart(home: Path) -> None:
     assert {path.name for path in neighbour.iterdir()} == {"database.dump", "manifest.json"}
     for path in (neighbour, keys, *neighbour.iterdir(), *keys.iterdir()):
         assert path.stat().st_mode & 0o077 == 0, path
-
-
-def _assert_refused(platform: RunningPlatform, saved: Path, *words: str) -> None:
-    refused = platform.manage("restore", str(saved))
-    assert refused.returncode == 1
-    assert_one_line(refused.stderr, *words)
 
 
 def _secret_key(platform: RunningPlatform) -> str:
@@ -128,42 +131,14 @@ def _assert_restored(owner: ProcessCaller, platform: RunningPlatform) -> None:
     assert CONFIG["eventTypeName"] in {config["eventTypeName"] for config in configs}
 
 
-def test_keys_are_rotated(owner: ProcessCaller, platform: RunningPlatform, terminal: Terminal) -> None:
-    add, encrypt_again, drop, forget, make = _blocks(HOW_TO / "rotate-keys.md", platform)
-    terminal.run(add)
-    _restart(platform)
-    said = dict(re.findall(r"^(\S+): (\d+) encrypted again$", terminal.run(encrypt_again), re.MULTILINE))
-    assert int(said["accesslist.ApiKey.ha1"]) == 1
-    assert int(said["alerting.NotificationSetting.secrets"]) == 1
-    terminal.run(drop)
-    settings = Path(platform.environment["OPSAPI_ENV_FILE"])
-    assert settings.stat().st_mode & 0o077 == 0
-    assert settings.read_text().count("OPSAPI_ENCRYPTION_KEYS=") == 1
-    assert "," not in settings.read_text()
-    (platform.data_dir / "encryption_key").unlink()
-    terminal.run(forget)
-    _restart(platform)
-    assert owner.get("/groups")["totalCount"] == 1
-    assert _key_in(terminal.run(make), platform).get("/groups")["totalCount"] == 1
-    platform.environment["OPSAPI_ENCRYPTION_KEYS"] = "w" * 64
-    refused = platform.manage("prepare")
-    assert refused.returncode == 1
-    assert_one_line(refused.stderr, "no key in OPSAPI_ENCRYPTION_KEYS", "restore the key")
-
-
-def _restart(platform: RunningPlatform) -> None:
-    assert platform.stop() == 0
-    platform.start()
-
-
 def _key_in(printed: str, platform: RunningPlatform) -> ProcessCaller:
     """The key a command printed."""
     found = dict(re.findall(r"^(public|private) key +(\S+)$", printed, re.MULTILINE))
     return ProcessCaller(platform, {"publicKey": found["public"], "privateKey": found["private"]})
 
 
-def _blocks(document: Path, platform: RunningPlatform) -> list[str]:
-    """What to type, at the places of this run."""
+def _blocks(guide: str, platform: RunningPlatform) -> list[str]:
+    """What to type of a guide, at the places of this run."""
     places: dict[str, Any] = {
         ".venv/bin/python": sys.executable,
         "DATA=var": f"DATA={platform.data_dir}",
@@ -171,13 +146,7 @@ def _blocks(document: Path, platform: RunningPlatform) -> list[str]:
         "(cat var/": f"(cat {platform.data_dir}/",
         " .env": f" {platform.environment['OPSAPI_ENV_FILE']}",
     }
-    typed = [block.text for block in shell_blocks(document) if block.kind == "run"]
+    typed = [block.text for block in shell_blocks(ROOT / "docs" / "how-to" / guide) if block.kind == "run"]
     for there, here in places.items():
         typed = [text.replace(there, str(here)) for text in typed]
     return typed
-
-
-def _at(block: str, old: RunningPlatform, new: RunningPlatform) -> str:
-    """A block for the old installation, typed for the new one."""
-    assert str(old.data_dir) in block
-    return block.replace(str(old.data_dir), str(new.data_dir))

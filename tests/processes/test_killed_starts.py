@@ -19,7 +19,10 @@ from tests.integration.embedded.sql import run_sql
 from tests.processes.platform import READY, ROOT, RunningPlatform, descendants
 from tests.shared import run_directory
 
-pytestmark = pytest.mark.processes
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not LONG, reason="takes minutes: make faults"),
+]
 
 SERVER = Layout(run_directory())
 ROUNDS = 8
@@ -38,7 +41,6 @@ _EVENTS = """
 """
 
 
-@pytest.mark.skipif(not LONG, reason="takes minutes: make faults")
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_a_first_start_killed_at_random_moments_is_finished_by_the_next(
     platform: RunningPlatform, seed: int
@@ -51,20 +53,6 @@ def test_a_first_start_killed_at_random_moments_is_finished_by_the_next(
         _kill_all(platform)
     platform.start()
     assert platform.manage("migrate", "--check").returncode == 0
-    assert "Traceback" not in platform.log
-
-
-def test_a_start_goes_on_when_its_database_and_its_preparation_are_killed(platform: RunningPlatform) -> None:
-    platform.launch()
-    for role in ("postgres", "prepare", "postgres"):
-        eventually(lambda: platform.find_child("prepare"), message="the preparation runs")
-        # After its database the preparation may run for a moment before the next database does.
-        killed = eventually(lambda role=role: platform.find_child(role), message=f"{role} runs")  # type: ignore[misc]  # as above
-        os.kill(killed, signal.SIGKILL)
-        eventually(lambda killed=killed: not is_running(killed))  # type: ignore[misc]  # as above
-    platform.wait_ready()
-    assert platform.log.count("PostgreSQL stopped (signal 9), restarting") == 2
-    assert "preparation failed (signal 9), trying again" in platform.log
     assert "Traceback" not in platform.log
 
 
@@ -89,7 +77,6 @@ def older(platform: RunningPlatform) -> Iterator[tuple[str, int]]:
     run_sql(SERVER, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest.mark.skipif(not LONG, reason="takes minutes: make faults")
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_an_upgrade_killed_at_random_moments_is_finished_by_the_next_and_keeps_the_rows(
     platform: RunningPlatform, older: tuple[str, int], seed: int

@@ -14,29 +14,9 @@ from opsapi.embedded.layout import Layout
 from tests.eventually import eventually, is_running
 from tests.hostile.budget import LONG
 from tests.integration.embedded.sql import ask
-from tests.processes.platform import (
-    ROOT,
-    RunningPlatform,
-    assert_one_line,
-    descendants,
-    prepared_installation,
-)
+from tests.processes.platform import RunningPlatform, assert_one_line, descendants, prepared_installation
 
 pytestmark = pytest.mark.processes
-
-
-def test_it_says_where_it_is_and_how_to_make_the_first_user(running: RunningPlatform) -> None:
-    assert f"Ops API is ready: {running.base_url}/\n" in running.output
-    assert f"{running.base_url}/admin/setup/#" in running.output
-    assert running.get("/health/live").status_code == 200
-
-
-def test_its_log_is_lines_with_a_time(running: RunningPlatform) -> None:
-    running.get("/health/live")
-    lines = running.log.splitlines()
-    assert lines
-    assert [line for line in lines if not line.startswith("20")] == []
-
 
 # A busy machine needs longer to stop than the platform allows. The web process still has less time than a
 # request has to arrive (10 s): it must not wait for one.
@@ -65,6 +45,69 @@ def serving(installed: RunningPlatform) -> RunningPlatform:
     return installed
 
 
+@pytest.fixture
+def stopped(installed: RunningPlatform) -> RunningPlatform:
+    """The same, not running."""
+    if installed.is_up:
+        assert installed.stop() == 0
+    return installed
+
+
+def test_a_start_goes_on_when_its_database_and_its_preparation_are_killed(stopped: RunningPlatform) -> None:
+    stopped.launch()
+    for role in ("postgres", "prepare", "postgres"):
+        eventually(lambda: stopped.find_child("prepare"), message="the preparation runs")
+        # After its database the preparation may run for a moment before the next database does.
+        killed = eventually(lambda role=role: stopped.find_child(role), message=f"{role} runs")  # type: ignore[misc]  # mypy infers no default
+        os.kill(killed, signal.SIGKILL)
+        eventually(lambda killed=killed: not is_running(killed))  # type: ignore[misc]  # as above
+    stopped.wait_ready()
+    assert stopped.log.count("PostgreSQL stopped (signal 9), restarting") == 2
+    assert "preparation failed (signal 9), trying again" in stopped.log
+    assert "Traceback" not in stopped.log
+
+
+def test_it_says_where_it_is_and_how_to_make_the_first_user(serving: RunningPlatform) -> None:
+    assert f"Ops API is ready: {serving.base_url}/\n" in serving.output
+    assert f"{serving.base_url}/admin/setup/#" in serving.output
+    assert serving.get("/health/live").status_code == 200
+
+
+def test_its_log_is_lines_with_a_time(serving: RunningPlatform) -> None:
+    serving.get("/health/live")
+    lines = serving.log.splitlines()
+    assert lines
+    assert [line for line in lines if not line.startswith("20")] == []
+
+
+def test_a_second_one_on_the_same_directory_is_refused(serving: RunningPlatform) -> None:
+    second = RunningPlatform(serving.directory / "second", OPSAPI_DATA_DIR=str(serving.data_dir))
+    second.directory.mkdir(exist_ok=True)
+    assert_one_line(second.fail_to_start(), f"in use by a running platform, process {serving.pid}")
+
+
+def test_it_replaces_every_child_that_is_killed(serving: RunningPlatform) -> None:
+    for role in ("postgres", "gunicorn", "gunicorn worker", "run_worker"):
+        killed = serving.child(role)
+        os.kill(killed, signal.SIGKILL)
+        eventually(lambda killed=killed: not is_running(killed))  # type: ignore[misc]  # as above
+        eventually(lambda role=role: serving.find_child(role), message=f"a new {role}")  # type: ignore[misc]  # as above
+        eventually(serving.answers)
+        eventually(lambda: _has_database(serving))
+
+
+def test_it_starts_at_once_after_it_was_killed(serving: RunningPlatform) -> None:
+    for signum in (signal.SIGTERM, signal.SIGKILL) if LONG else (signal.SIGKILL,):
+        before = descendants(serving.pid)
+        os.kill(serving.pid, signum)  # and no waiting
+        old = serving.process
+        serving.start()
+        assert old is not None
+        old.wait()
+        assert not any(map(is_running, before))
+        assert serving.answers()
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT] if LONG else [signal.SIGTERM])
 def test_it_ends_everything_in_order_when_stopped(serving: RunningPlatform, signum: signal.Signals) -> None:
     with ExitStack() as connections:
@@ -84,48 +127,6 @@ def test_it_can_be_stopped_while_it_starts(platform: RunningPlatform) -> None:
     platform.launch()
     eventually(lambda: "creating the database" in platform.log)
     assert platform.stop() == 0
-
-
-def test_it_replaces_every_child_that_is_killed(serving: RunningPlatform) -> None:
-    for role in ("postgres", "gunicorn", "gunicorn worker", "run_worker"):
-        killed = serving.child(role)
-        os.kill(killed, signal.SIGKILL)
-        eventually(lambda killed=killed: not is_running(killed))  # type: ignore[misc]  # mypy infers no default
-        eventually(lambda role=role: serving.find_child(role), message=f"a new {role}")  # type: ignore[misc]  # as above
-        eventually(serving.answers)
-        eventually(lambda: _has_database(serving))
-
-
-def test_it_starts_at_once_after_it_was_killed(serving: RunningPlatform) -> None:
-    assert serving.manage("bootstrap", "ada").returncode == 0
-    for signum in (signal.SIGKILL, signal.SIGTERM) if LONG else (signal.SIGKILL,):
-        before = descendants(serving.pid)
-        os.kill(serving.pid, signum)  # and no waiting
-        old = serving.process
-        serving.start()
-        assert old is not None
-        old.wait()
-        assert not any(map(is_running, before))
-        assert serving.answers()
-        assert "/admin/setup/" not in serving.output
-    assert serving.stop() == 0
-
-
-def test_it_ends_with_the_parent_it_was_given_and_starts_at_once(prepared: RunningPlatform) -> None:
-    serve = f"{sys.executable} {ROOT / 'manage.py'} serve --parent $$"
-    prepared.launch("sh", "-c", f"{serve}; true")
-    prepared.wait_ready()
-    processes = descendants(prepared.pid)
-    prepared.kill()
-    prepared.start()  # at once: it waits for the other to finish
-    assert not any(map(is_running, processes))
-    assert prepared.answers()
-
-
-def test_a_second_one_on_the_same_directory_is_refused(running: RunningPlatform) -> None:
-    second = RunningPlatform(running.directory / "second", OPSAPI_DATA_DIR=str(running.data_dir))
-    second.directory.mkdir()
-    assert_one_line(second.fail_to_start(), f"in use by a running platform, process {running.pid}")
 
 
 def _has_database(platform: RunningPlatform) -> bool:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import site
 import subprocess
 import sys
@@ -14,17 +15,23 @@ from pathlib import Path
 import pytest
 
 from opsapi import VERSION
+from opsapi.program import COMMAND
+from opsapi.setup_link import CREATE_KEY, first_project_call
 from tests.built_site import built_site
+from tests.documents import shell_blocks
 from tests.processes.newcomer import (
     QUICKSTART,
+    README,
     assert_quickstart,
+    here,
     log_in,
+    login_page_commands,
     second_terminal,
     server_environment,
-    set_up,
     type_document,
 )
 from tests.processes.platform import ROOT, RunningPlatform, installation
+from tests.processes.terminal import Terminal
 
 pytestmark = pytest.mark.processes
 _PACKAGES = {"opsapi", "accesslist", "alerting", "automation", "events", "integrations"}
@@ -109,14 +116,26 @@ def test_one_command_starts_it_and_the_quickstart_works(installed: RunningPlatfo
     installed.start()
     assert (installed.data_dir / "postgres").is_dir()
     assert not list(Path.cwd().iterdir())  # nothing is written to the current directory
-    password = set_up(installed)
     with second_terminal(installed, installed.directory / "terminal", tmp_path) as terminal:
+        password = _set_up_by_script(terminal, installed)
         assert_quickstart(type_document(QUICKSTART, terminal, installed), terminal.text)
     assert log_in(installed, "ada", password) == 302
     assert installed.get("/agents/v1.0/opsapi-agent.pyz").status_code == 200
     documents = installed.get("/docs/")
     assert (documents.status_code, documents.headers["Content-Type"].split(";")[0]) == (200, "text/html")
     assert installed.stop() == 0
+
+
+def _set_up_by_script(terminal: Terminal, platform: RunningPlatform) -> str:
+    """By the README's lines for scripts: the first user ada, whose password this returns."""
+    (script,) = (block.text for block in shell_blocks(README) if block.kind == "title")
+    bootstrap, project = script.strip().splitlines()
+    assert project == first_project_call("http://127.0.0.1:8000/api/public/v1.0")
+    (password,) = re.findall(r"(?m)^password +(\S+)$", terminal.run(here(bootstrap, platform)))
+    assert log_in(platform, "ada", password) == 403
+    assert login_page_commands(platform) == [CREATE_KEY.replace(COMMAND, "opsapi"), here(project, platform)]
+    terminal.run(here(project, platform))
+    return str(password)
 
 
 def test_it_says_its_version_and_what_it_can_do(

@@ -1,6 +1,7 @@
 """`backup` and `restore`: what is refused, each in one line that says why."""
 
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,9 +13,16 @@ from django.db import connection
 from pytest_django import Settings
 
 from accesslist.models import Project
+from alerting.models import NotificationSetting
 from opsapi import backups
 from opsapi.backups import DUMP, MANIFEST, Manifest, back_up
+from opsapi.embedded.layout import Layout
+from opsapi.encryption import decrypt
+from opsapi.secret_files import make_private_directory
+from opsapi.supervisor import platform
 from tests.factories.alerting import make_config
+from tests.integration.embedded.sql import run_sql
+from tests.shared import run_directory
 
 NOW = datetime(2099, 11, 21, tzinfo=UTC)
 pytestmark = pytest.mark.django_db
@@ -81,6 +89,50 @@ def test_a_backup_that_cannot_be_restored_is_refused(
     spoil(saved)
     with pytest.raises(CommandError, match=words):
         call_command("restore", str(saved))
+
+
+@pytest.fixture
+def embedded(settings: Settings, tmp_path: Path) -> Path:
+    """The data directory of an installation with an embedded database, which was never started."""
+    settings.OPSAPI_EMBEDDED_DATABASE, settings.OPSAPI_DATA_DIR = True, tmp_path / "var"
+    return tmp_path / "var"
+
+
+def test_a_restore_without_the_keys_makes_nothing(saved: Path, embedded: Path) -> None:
+    change(saved, key_ids=["00000000"])
+    with pytest.raises(CommandError, match="an encryption key of the backup is missing"):
+        call_command("restore", str(saved))
+    assert not embedded.exists()
+
+
+def test_a_restore_into_a_running_platform_is_refused(
+    saved: Path, embedded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "PATIENCE_SECONDS", 0.0)
+    make_private_directory(embedded)
+    lock = platform.DirectoryLock(embedded)
+    lock.acquire()
+    with pytest.raises(CommandError, match=f"is in use by a running platform, process {os.getpid()}$"):
+        call_command("restore", str(saved))
+    lock.release()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_is_restored_into_a_database_of_another_server(
+    project: Project, saved: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.OPSAPI_EMBEDDED_DATABASE = False
+    name = f"{connection.settings_dict['NAME']}_restored"
+    run_sql(Layout(run_directory()), f"CREATE DATABASE {name}")
+    with monkeypatch.context() as patch:
+        connection.close()
+        patch.setitem(connection.settings_dict, "NAME", name)
+        call_command("restore", str(saved))
+        assert list(Project.objects.all()) == [project]
+        [setting] = NotificationSetting.objects.all()
+        assert "a webhook secret" in decrypt(setting.secrets or "", owner=setting.id)
+        connection.close()
+    run_sql(Layout(run_directory()), f"DROP DATABASE {name}")
 
 
 def test_a_failed_backup_leaves_the_directory_empty_for_the_next(

@@ -11,6 +11,8 @@ from psycopg import errors
 from pytest_django import Settings
 
 from opsapi.management.database_error import line_of
+from opsapi.setup_link import setup_link
+from tests.factories.accesslist import UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,3 +56,11 @@ def test_it_ends_with_one_line_otherwise() -> None:
     with connection.execute_wrapper(FailingOnce()), pytest.raises(OperationalError) as caught:
         call_command("prepare")
     assert line_of(caught.value) == "the database's disk is full; try again later: could not extend file"
+
+
+def test_it_prints_the_link_to_the_set_up_until_there_is_a_user(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("prepare")
+    assert f" {setup_link()}\n" in capsys.readouterr().out
+    UserFactory.create()
+    call_command("prepare")
+    assert capsys.readouterr().out == ""

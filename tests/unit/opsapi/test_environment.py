@@ -1,5 +1,7 @@
 """How settings are read: accepted values, refused values, and the list of settings."""
 
+import re
+import runpy
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from opsapi import environment, metric_files
+from opsapi import environment, metric_files, settings
 from opsapi.environment import READ, Setting
 from tests.each import each
 from tests.processes.certificates import make_certificate
@@ -146,6 +148,26 @@ def test_a_wrong_setting_is_refused(
     with pytest.raises(ImproperlyConfigured) as caught:
         read(reader, *args)
     assert str(caught.value) == f"{NAME}: {fault}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("OPSAPI_BIND", "nonsense", "is not <address>:<port>"),
+        ("OPSAPI_WORKERS", "many", "is not a whole number"),
+        ("OPSAPI_ACCESS_LIST_EXEMPT", "10.0.0.1/8", "has host bits set"),
+        ("OPSAPI_PUBLIC_URL", "http://a/?x=1", "must not have a query"),
+        ("DATABASE_URL", "mysql://a/b", "only postgresql:// is supported"),
+        ("DATABASE_URL", "foo", "only postgresql:// is supported"),
+        ("OPSAPI_BUILD", "abc", "is not 40 hex digits"),
+    ],
+)
+def test_a_malformed_setting_of_the_platform_is_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, words: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ImproperlyConfigured, match=f"^{name}: .*{re.escape(words)}"):
+        runpy.run_path(settings.__file__)
 
 
 @each(

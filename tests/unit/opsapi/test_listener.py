@@ -16,6 +16,11 @@ def test_a_name_that_is_no_address() -> None:
         listen("no.such.host.invalid", 80)
 
 
+def test_an_address_of_another_machine() -> None:
+    with pytest.raises(StartError, match=r"^OPSAPI_BIND: cannot listen on 192\.0\.2\.1:80: "):
+        listen("192.0.2.1", 80)
+
+
 def test_without_certificate_and_key_there_is_nothing_to_check() -> None:
     check_tls(None, None)
 
