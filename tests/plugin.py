@@ -44,7 +44,6 @@ FIRST = (
     "tests/processes/test_killed_workers.py",
     "tests/processes/test_faults.py",
     "tests/processes/test_upgrade.py",
-    "tests/browser/test_pages.py",
     "tests/processes/test_how_to.py",
     "tests/processes/test_quickstart.py",
     "tests/processes/test_serve.py",
