@@ -45,7 +45,6 @@ FIRST = (
     "tests/processes/running/",
     "tests/processes/test_faults.py",
     "tests/processes/test_upgrade.py",
-    "tests/browser/test_pages.py",
     "tests/processes/test_how_to.py",
     "tests/processes/test_wheel.py",
     "tests/processes/test_serve.py",

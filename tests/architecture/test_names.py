@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.documents import ROOT, name_of
 
@@ -19,29 +20,42 @@ _TAG = re.compile(r"{%(.*?)%}")
 _LOOP = re.compile(r" *for (.*?) in ")
 _NAME = re.compile(r"\w+")
 _ARGUMENT = re.compile(r"\b(\w+)=")
+_DEFINING = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.arg, ast.Name, ast.Attribute)
 _NESTED = frozenset({"Command", "Media", "Meta"})
 """Names that Django gives to classes."""
 
 
+class DefinedName(NamedTuple):
+    """A name that a module has or defines."""
+
+    path: Path
+    line: int
+    name: str
+    is_class: bool = False
+
+
 @cache
-def trees() -> dict[Path, ast.Module]:
-    """The modules of the product and its tests; migrations keep the names of their time."""
+def defined() -> list[DefinedName]:
+    """The names in the product and its tests; migrations keep the names of their time."""
     paths = sorted(path for package in (*PACKAGES, "tests") for path in (ROOT / package).rglob("*.py"))
-    return {path: ast.parse(path.read_text()) for path in paths if "migrations" not in path.parts}
+    return [found for path in paths if "migrations" not in path.parts for found in names(path)]
 
 
-def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Every name that a module defines, with its line."""
-    for node in ast.walk(tree):
+def names(path: Path) -> Iterator[DefinedName]:
+    """The name of a module, and every name that it defines."""
+    yield DefinedName(path, 1, path.stem)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, _DEFINING):
+            continue
         match node:
             case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
-                yield node.lineno, node.name
+                yield DefinedName(path, node.lineno, node.name, isinstance(node, ast.ClassDef))
             case ast.arg():
-                yield node.lineno, node.arg
+                yield DefinedName(path, node.lineno, node.arg)
             case ast.Name(ctx=ast.Store()):
-                yield node.lineno, node.id
+                yield DefinedName(path, node.lineno, node.id)
             case ast.Attribute(ctx=ast.Store()):
-                yield node.lineno, node.attr
+                yield DefinedName(path, node.lineno, node.attr)
 
 
 def template_variables(text: str) -> Iterator[str]:
@@ -63,8 +77,7 @@ def old_words(name: str) -> list[str]:
 def test_names_of_modules_classes_functions_and_variables_have_no_old_word() -> None:
     found = [
         f"{name_of(path)}:{line}: {name!r}: {old!r} → {INSTEAD[old]}"
-        for path, tree in trees().items()
-        for line, name in [(1, path.stem), *names(tree)]
+        for path, line, name, _ in defined()
         for old in old_words(name)
     ]
     assert found == []
@@ -74,8 +87,7 @@ def test_variables_have_names_of_their_own() -> None:
     refused, instead = RULES["variables"]["old"], RULES["variables"]["new"]
     found = [
         f"{name_of(path)}:{line}: {name!r} → {instead}"
-        for path, tree in trees().items()
-        for line, name in names(tree)
+        for path, line, name, _ in defined()
         if name.strip("_") in refused
     ]
     assert found == []
@@ -94,14 +106,9 @@ def test_variables_of_templates_have_names_of_their_own() -> None:
 
 def test_each_class_name_means_one_thing() -> None:
     places = defaultdict(list)
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.ClassDef)
-                and node.name not in _NESTED
-                and not node.name.startswith("Test")
-            ):
-                places[node.name].append(f"{name_of(path)}:{node.lineno}")
+    for path, line, name, is_class in defined():
+        if is_class and name not in _NESTED and not name.startswith("Test"):
+            places[name].append(f"{name_of(path)}:{line}")
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 

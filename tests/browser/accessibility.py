@@ -1,19 +1,30 @@
 """What axe-core finds on a page, and what it cannot see: a page wider than its window, a lost focus."""
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
 
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Locator, Page, ViewportSize
 
+from tests.browser.viewports import ALSO, Viewport
+
+Check = Callable[[Page], None]
 _SERIOUS = frozenset({"serious", "critical"})
 _MOST_PRESSES = 100
-_AXE = Axe()
+_FIND = "axe.run({resultTypes: ['violations']}).then(found => found.violations)"
+# Not in the middle of a change from color to color.
+_FINISH = """new Promise(requestAnimationFrame).then(() => {
+    for (const running of document.getAnimations())
+        if (running instanceof CSSTransition) running.finish();
+})"""
 
 
 def no_serious_faults(page: Page) -> None:
     """AssertionError with every serious or critical violation: its rule, and what breaks it."""
-    found = _AXE.run(page).response["violations"]
-    faults = [_described(violation) for violation in found if violation["impact"] in _SERIOUS]
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    faults = [_described(violation) for violation in page.evaluate(_FIND) if violation["impact"] in _SERIOUS]
     assert not faults, f"{page.url}:\n" + "\n".join(faults)
 
 
@@ -22,6 +33,47 @@ def fits_its_window(page: Page) -> None:
     width = page.evaluate("document.documentElement.scrollWidth")
     window = page.evaluate("window.innerWidth")
     assert width <= window, f"{page.url} is {width} px wide in a window of {window} px"
+
+
+def faults_of(page: Page, *checks: Check) -> list[str]:
+    """What these checks, or all of them, say of the page as it was opened, and as it looks otherwise."""
+    found = list(_failing(page, checks))
+    for look in ALSO:
+        with _seen(page, look):
+            found.extend(_failing(page, checks))
+    return found
+
+
+def is_for_everybody(page: Page) -> None:
+    """AssertionError with every fault of the page, in any look."""
+    found = faults_of(page)
+    assert not found, "\n".join(found)
+
+
+def _failing(page: Page, checks: Sequence[Check]) -> Iterator[str]:
+    for check in checks or (no_serious_faults, fits_its_window):
+        try:
+            check(page)
+        except AssertionError as fault:
+            yield str(fault)
+
+
+@contextmanager
+def _seen(page: Page, look: Viewport) -> Iterator[None]:
+    """In the block the page, which was opened in light, is looked at differently."""
+    before = page.viewport_size
+    _show(page, look.color_scheme, {"width": look.width, "height": look.height})
+    yield
+    _show(page, "light", before)
+
+
+def _show(page: Page, colors: Literal["light", "dark"], size: ViewportSize | None) -> None:
+    page.emulate_media(color_scheme=colors)
+    # The console asks for the preference when it is opened; its switch of the colors sets this class.
+    page.evaluate("dark => document.documentElement.classList.toggle('dark', dark)", colors == "dark")
+    if size:
+        page.set_viewport_size(size)
+    page.evaluate(_FINISH)
 
 
 def tab_to(target: Locator) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.accessibility import fits_its_window
+from tests.browser.accessibility import faults_of, fits_its_window
 from tests.browser.viewports import VIEWPORTS, Viewport
 from tests.built_site import built_site
 
@@ -28,7 +28,7 @@ def test_the_search_finds_a_page_without_a_log_in_and_leads_to_it(page: Page) ->
 def test_pages_fit_every_window(page: Page, look: Viewport) -> None:
     for path in ("/docs/", "/docs/channels/slack.html", "/docs/life-of-an-alert.html"):
         page.goto(path)
-        fits_its_window(page)
+        assert faults_of(page, fits_its_window) == []
 
 
 def test_the_console_opens_the_document_of_a_page(console: Page) -> None:

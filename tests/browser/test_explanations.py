@@ -7,7 +7,7 @@ from accesslist.models import Project
 from opsapi.console.admin_urls import page_url
 from opsapi.roles import Role
 from tests.api.recipients import group, make_user
-from tests.browser.accessibility import fits_its_window, no_serious_faults
+from tests.browser.accessibility import is_for_everybody
 from tests.browser.viewports import VIEWPORTS, Viewport
 from tests.factories.alerting import EMAIL, make_alert, make_config
 from tests.factories.automation import make_host
@@ -37,8 +37,7 @@ def test_an_operator_asks_why_a_user_was_not_notified(
     asked.get_by_role("button", name="Explain").click()
     expect(asked).to_contain_text("grace was not notified")
     expect(asked.get_by_role("row").filter(has_text="does not have the required role")).to_be_visible()
-    for check in (no_serious_faults, fits_its_window):
-        check(console)
+    is_for_everybody(console)
 
 
 @pytest.mark.parametrize("look", VIEWPORTS, ids=str)
@@ -49,5 +48,4 @@ def test_an_operator_asks_whether_a_host_alerts(look: Viewport, console: Page, p
     asked.get_by_label("Host").fill(str(host))
     asked.get_by_role("button", name="Explain").click()
     expect(asked).to_contain_text(f"{host} does not alert now.")
-    for check in (no_serious_faults, fits_its_window):
-        check(console)
+    is_for_everybody(console)

@@ -6,10 +6,11 @@ from playwright.sync_api import Page, expect
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow
 from opsapi.console.admin_urls import list_url
-from tests.browser.accessibility import fits_its_window, no_serious_faults, tab_to
-from tests.browser.viewports import FLOW_VIEWPORTS, LIGHT, PHONE, VIEWPORTS
+from tests.browser.accessibility import fits_its_window, is_for_everybody, no_serious_faults, tab_to
+from tests.browser.viewports import LIGHT, PHONE, VIEWPORTS
 from tests.factories.alerting import make_alert
 from tests.factories.automation import make_host
+from tests.hostile.budget import LONG
 
 pytestmark = pytest.mark.chromium
 
@@ -19,7 +20,7 @@ def _skip(page: Page) -> None:
     page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("look", [LIGHT, PHONE], ids=str)
+@pytest.mark.parametrize("look", [LIGHT, PHONE] if LONG else [LIGHT], ids=str)
 def test_filters_are_opened_closed_chosen_and_taken_off_by_keyboard(console: Page, project: Project) -> None:
     make_alert(project, facts={"hostname": "open.example.com", "port": 27017})
     make_alert(project, status="CLOSED", facts={"hostname": "closed.example.com", "port": 27017})
@@ -75,11 +76,10 @@ def test_open_filters_and_chips_are_accessible(console: Page, project: Project) 
     make_alert(project)
     console.goto(f"{list_url(Alert)}?status=OPEN&group__id__exact={project.id}")
     console.get_by_role("button", name="Filters", exact=True).click()
-    no_serious_faults(console)
-    fits_its_window(console)
+    is_for_everybody(console)
 
 
-@pytest.mark.parametrize("look", FLOW_VIEWPORTS, ids=str)
+@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
 def test_a_new_window_says_what_it_mutes_while_it_is_filled_in(console: Page, project: Project) -> None:
     for name in ("db1", "db2"):
         make_host(project, name)

@@ -8,12 +8,12 @@ from opsapi.setup_link import setup_link
 from tests.browser.accessibility import fits_its_window, no_serious_faults
 from tests.browser.faults import Faults
 from tests.browser.people import LOGIN, fill_in_the_set_up
-from tests.browser.viewports import FLOW_VIEWPORTS, Viewport
+from tests.browser.viewports import VIEWPORTS, Viewport
 
 pytestmark = pytest.mark.chromium
 
 
-@pytest.mark.parametrize("look", FLOW_VIEWPORTS, ids=str)
+@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
 def test_from_the_link_of_the_server_to_the_first_agent(look: Viewport, page: Page, faults: Faults) -> None:
     page.context.set_extra_http_headers({"X-Forwarded-For": "192.0.2.1"})
     page.goto(LOGIN)

@@ -11,14 +11,14 @@ from opsapi.console.admin_urls import page_url
 from tests.api.bodies import host, report
 from tests.browser.accessibility import fits_its_window, no_serious_faults
 from tests.browser.people import START
-from tests.browser.viewports import FLOW_VIEWPORTS, Viewport
+from tests.browser.viewports import VIEWPORTS, Viewport
 from tests.client import ApiClient
 from tests.factories.accesslist import KeyPair
 
 pytestmark = pytest.mark.chromium
 
 
-@pytest.mark.parametrize("look", FLOW_VIEWPORTS, ids=str)
+@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
 def test_an_agent_is_added_and_what_it_found_appears(look: Viewport, console: Page, project: Project) -> None:
     console.goto(f"{START}automation/agent/")
     console.get_by_role("link", name="Add agent").first.click()
@@ -44,7 +44,7 @@ def test_an_agent_is_added_and_what_it_found_appears(look: Viewport, console: Pa
     expect(console).to_have_url(page_url(Host.objects.get(hostname="db1")))
 
 
-@pytest.mark.parametrize("look", FLOW_VIEWPORTS, ids=str)
+@pytest.mark.parametrize("look", VIEWPORTS, ids=str)
 def test_what_an_agent_watches_and_cannot_report_can_be_read(
     look: Viewport, console: Page, agent: ApiClient, project: Project
 ) -> None:

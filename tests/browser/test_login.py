@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 from accesslist.models import Project, User
 from opsapi import clock
-from tests.browser.accessibility import fits_its_window, no_serious_faults, tab_to
+from tests.browser.accessibility import is_for_everybody, tab_to
 from tests.browser.faults import Faults
 from tests.browser.people import LOGIN, START, account_menu, log_in, log_out, type_credentials
 from tests.browser.viewports import VIEWPORTS, Viewport
@@ -24,14 +24,14 @@ def test_the_login_page_is_for_everybody(look: Viewport, page: Page, faults: Fau
     expect(steps).to_have_count(3)
     expect(steps.first).to_contain_text("create_key")
     expect(steps.nth(1)).to_contain_text("curl")
-    _is_for_everybody(page)
+    is_for_everybody(page)
     ProjectFactory.create()
     page.goto(LOGIN)
     expect(steps).to_have_count(0)
-    _is_for_everybody(page)
+    is_for_everybody(page)
     _log_in_wrongly(page, faults, operator)
     expect(page.get_by_text(WRONG)).to_be_visible()
-    _is_for_everybody(page)
+    is_for_everybody(page)
 
 
 def test_a_refused_log_in_can_be_tried_again(
@@ -113,8 +113,3 @@ def _log_in_wrongly(page: Page, faults: Faults, operator: User) -> None:
     page.goto(LOGIN)
     type_credentials(page, operator.username, "wrong")
     page.get_by_role("button", name="Log in").click()
-
-
-def _is_for_everybody(page: Page) -> None:
-    no_serious_faults(page)
-    fits_its_window(page)

@@ -14,7 +14,7 @@ from integrations.models import Integration
 from opsapi.console.admin_urls import list_url, page_url
 from tests.admin.operators import action_url
 from tests.admin.rows import fill, record_event
-from tests.browser.accessibility import fits_its_window, no_serious_faults
+from tests.browser.accessibility import faults_of
 from tests.browser.people import START
 from tests.browser.viewports import VIEWPORTS, Viewport
 from tests.factories.accesslist import PASSWORD
@@ -54,15 +54,6 @@ def _addresses(project: Project) -> Iterator[str]:
     yield "/admin/account/"
 
 
-def _is_for_everybody(page: Page) -> Iterator[str]:
-    """What is wrong with the page that is open."""
-    for check in (no_serious_faults, fits_its_window):
-        try:
-            check(page)
-        except AssertionError as fault:
-            yield str(fault)
-
-
 def _fill_config_form(page: Page) -> None:
     page.goto("/admin/alerting/alertconfig/add/")
     page.get_by_label("Event type").select_option("OUTSIDE_METRIC_THRESHOLD")
@@ -92,10 +83,10 @@ def test_every_page_is_for_everybody(look: Viewport, console: Page, project: Pro
     faults: list[str] = []
     for address in _addresses(project):
         console.goto(address)
-        faults.extend(_is_for_everybody(console))
+        faults.extend(faults_of(console))
     for lead_to in (_fill_config_form, _make_key, _set_up_second_factor):
         lead_to(console)
-        faults.extend(_is_for_everybody(console))
+        faults.extend(faults_of(console))
     assert not faults, "\n".join(faults)
 
 

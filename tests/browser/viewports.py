@@ -23,7 +23,7 @@ class Viewport:
 LIGHT = Viewport("light", "light", 1280, 800)
 DARK = Viewport("dark", "dark", 1280, 800)
 PHONE = Viewport("phone", "light", 390, 844, has_touch=True)
-VIEWPORTS = (LIGHT, DARK, PHONE) if LONG else (DARK, PHONE)
-"""All in `make faults`; otherwise the phone is the one in light colors, and the dark window the wide one."""
-FLOW_VIEWPORTS = VIEWPORTS if LONG else (PHONE,)
-"""Of flows, which lead over pages that `test_pages.py` opens in every look."""
+VIEWPORTS = (LIGHT, DARK, PHONE) if LONG else (PHONE,)
+"""How tests open pages that are for everybody: `make faults` in every look, otherwise on a phone in light."""
+ALSO = () if LONG else (DARK,)
+"""How they look at an open page as well: no second visit shows its colors and its width."""

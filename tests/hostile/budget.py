@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, settings
 
 MARK = "OPSAPI_TEST_FAULTS"
 LONG = os.environ.get(MARK) == "long"
-_LONG_FACTOR = 24
-EXAMPLES = 25
+_LONG_FACTOR = 96
+EXAMPLES = 7
 """Of a property that says nothing of its own."""
 
 COUNTED = "requests tried"

@@ -17,6 +17,7 @@ from opsapi.api.errors import MOST_FAULTS, ApiError
 from opsapi.api.fields import ListOf
 from tests.api.routes import ROUTES
 from tests.architecture.test_writes_are_recorded import BODIES
+from tests.each import each
 from tests.hostile.budget import budget, tries
 from tests.hostile.outcome import outcome
 from tests.hostile.test_properties import ANY_TEXT, JSON
@@ -25,7 +26,7 @@ from tests.hostile.values import mutants
 TAKEN = {str(route): route.viewset.bodies[route.action] for route in ROUTES if route.takes_body}
 """Route → the document it takes, in a list where it takes an array of them."""
 
-MUTANTS = 10
+MUTANTS = 3
 pytestmark = pytest.mark.django_db
 
 
@@ -76,12 +77,12 @@ def _values(field: Any) -> st.SearchStrategy[Any]:
     return JSON
 
 
-@pytest.mark.parametrize("route", TAKEN)
+@each("route", TAKEN)
 def test_anything_is_read_or_its_faults_are_named(route: str) -> None:
     taken = TAKEN[route]
     inner = documents((taken[0] if isinstance(taken, list) else taken)())
 
-    @tries(5)
+    @tries(2)
     @given(value=st.lists(JSON | inner, max_size=5) if isinstance(taken, list) else inner)
     def read(value: Any) -> None:
         check(reader(taken), value)
@@ -89,7 +90,7 @@ def test_anything_is_read_or_its_faults_are_named(route: str) -> None:
     read()
 
 
-@pytest.mark.parametrize("route", TAKEN)
+@each("route", TAKEN)
 def test_a_changed_valid_body_is_read_or_its_faults_are_named(route: str) -> None:
     bodies = mutants(BODIES[route], random.Random(route))
     kind = list if isinstance(TAKEN[route], list) else dict

@@ -15,6 +15,7 @@ from opsapi.roles import Role
 from tests.api import bodies
 from tests.api.conftest import one_of_everything
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, make_key
 from tests.hostile.budget import LONG
 from tests.hostile.interleaving import Statement
@@ -23,7 +24,7 @@ from tests.hostile.scene import HostileScene
 from tests.hostile.writes import Write, writes
 
 RecordProperty = Callable[[str, object], None]
-SAMPLE = 4
+SAMPLE = 2
 """So many pairs of the same resource are tried in an ordinary run; in `make faults` all pairs of writes."""
 
 MOST_SHOWN = 30
@@ -116,7 +117,7 @@ CHANGED: Answer = (200, "")
 DELETED: Answer = (204, "")
 
 
-@pytest.mark.parametrize(
+@each(
     ("answers", "rows", "is_expected"),
     [
         pytest.param((CHANGED, DELETED), ["changed"], True, id="first, second"),

@@ -23,6 +23,7 @@ from opsapi.api.query import EVERYWHERE, Parameter, read_query
 from opsapi.ids import is_id, new_id
 from opsapi.redaction import MASK, redact_token, redact_url
 from tests.api.routes import ROUTES
+from tests.each import each
 from tests.hostile.budget import tries
 from tests.hostile.outcome import outcome
 from tests.hostile.values import HOSTILE, nested
@@ -68,14 +69,14 @@ WHOLE = st.fixed_dictionaries(dict.fromkeys(("username", "realm", "nonce", "uri"
 # --- credentials ----------------------------------------------------------------------------------
 
 
-@tries(75)
+@tries(20)
 @given(header=CREDENTIALS)
 def test_any_authorization_is_credentials_or_malformed(header: str) -> None:
     read, refusal = outcome(lambda: digest.parse(header), digest.MalformedCredentials)
     assert isinstance(read, digest.DigestCredentials) if refusal is None else refusal.reason
 
 
-@tries(25)
+@tries(7)
 @given(values=WHOLE)
 def test_credentials_are_read_as_they_were_quoted(values: dict[str, str]) -> None:
     quoted = {name: _storable(value) for name, value in values.items()}
@@ -120,7 +121,7 @@ def _calls(parse: Callable[[], object]) -> int:
     return counted
 
 
-@tries(50)
+@tries(13)
 @given(nonce=ANY_TEXT | st.text("ABCabc019_-=", min_size=30, max_size=34))
 def test_a_nonce_of_nobody_is_not_valid(nonce: str) -> None:
     assert not digest.is_valid_nonce(nonce, KEY, NOW)
@@ -129,7 +130,7 @@ def test_a_nonce_of_nobody_is_not_valid(nonce: str) -> None:
 # --- bodies ---------------------------------------------------------------------------------------
 
 
-@tries(75)
+@tries(20)
 @given(body=st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
 @example(body=json.dumps(nested(500)).encode())
 @example(body=b"[" * 200_000)
@@ -150,7 +151,7 @@ def test_any_body_is_a_document_or_invalid_json(
         assert refusal.document()["detail"]
 
 
-@tries(50)
+@tries(13)
 @given(document=st.dictionaries(ANY_TEXT, JSON), at=st.integers(0), octets=st.binary(max_size=3))
 def test_a_document_with_other_octets_in_it_is_one_or_invalid_json(
     document: dict[str, Any], at: int, octets: bytes
@@ -168,7 +169,7 @@ _CLOCK = r"[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,10})?)?([Zz]|[+-][0-9]{2
 TIMES = st.from_regex(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}({_CLOCK})?", fullmatch=True)
 
 
-@tries(75)
+@tries(20)
 @given(text=ANY_TEXT | TIMES)
 @example(text="0001-01-01T00:00:00+14:00")
 @example(text="9999-12-31T23:59:59-14:00")
@@ -188,14 +189,14 @@ def test_any_text_is_a_time_or_a_value_error(text: str) -> None:
         assert clock.second_after(moment) >= moment
 
 
-@tries(50)
+@tries(13)
 @given(text=ANY_TEXT | st.text("0123456789abcdefABCDEF", min_size=22, max_size=26))
 def test_an_id_is_24_characters_of_lower_case_hex(text: str) -> None:
     assert is_id(text) == (len(text) == 24 and set(text) <= set("0123456789abcdef"))
     assert is_id(new_id())
 
 
-@tries(50)
+@tries(13)
 @given(pattern=ANY_TEXT | st.text("()[]{}*+?|^$.\\dwa0-9,:=!<>P", max_size=40), text=ANY_TEXT)
 def test_any_pattern_compiles_or_is_a_value_error(pattern: str, text: str) -> None:
     for ignore_case in (False, True):
@@ -206,7 +207,7 @@ def test_any_pattern_compiles_or_is_a_value_error(pattern: str, text: str) -> No
             compiled.search(text.encode("utf-8", "replace").decode())
 
 
-@tries(75)
+@tries(20)
 @given(text=ANY_TEXT | st.builds("{}://{}".format, st.sampled_from(["http", "https", "HTTP"]), ANY_TEXT))
 def test_any_url_is_called_or_refused_with_a_reason(text: str) -> None:
     if url_fault(text) is None:
@@ -215,7 +216,7 @@ def test_any_url_is_called_or_refused_with_a_reason(text: str) -> None:
         assert text.lower().startswith(("http://", "https://"))
 
 
-@tries(50)
+@tries(13)
 @given(secret=ANY_TEXT)
 def test_a_shown_token_shows_at_most_its_last_four(secret: str) -> None:
     shown = redact_token(secret)
@@ -227,9 +228,9 @@ def test_a_shown_token_shows_at_most_its_last_four(secret: str) -> None:
 # --- query parameters -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("parameter", PARAMETERS.values(), ids=PARAMETERS)
+@each("parameter", PARAMETERS.values(), ids=PARAMETERS)
 def test_any_text_is_a_value_or_a_fault_of_its_parameter(parameter: Parameter) -> None:
-    @tries(10)
+    @tries(3)
     @given(texts=st.lists(ANY_TEXT | TIMES | st.sampled_from(["1.0", "true", "9" * 30, "-1"]), max_size=3))
     def read(texts: list[str]) -> None:
         query = QueryDict(mutable=True)

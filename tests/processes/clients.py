@@ -9,12 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
 import httpx
 import pytest
 import requests
 from requests.auth import HTTPDigestAuth
-from yarl import URL
 
 from tests.processes.conftest import ProcessCaller
 
@@ -96,6 +94,8 @@ def with_httpx(owner: ProcessCaller, calls: Sequence[ClientCall]) -> list[Client
 
 def with_aiohttp(owner: ProcessCaller, calls: Sequence[ClientCall]) -> list[ClientAnswer]:
     """A session of aiohttp."""
+    import aiohttp  # noqa: PLC0415 - half a second in each process that collects the tests
+    from yarl import URL  # noqa: PLC0415 - as above
 
     async def make() -> list[ClientAnswer]:
         auth = aiohttp.DigestAuthMiddleware(owner.public_key, owner.private_key)

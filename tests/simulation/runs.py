@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -31,12 +31,12 @@ def simulate(plan: Plan, store: Store) -> list[Violation]:
     return violations(world, watch)
 
 
-def broken_seeds(seeds: range) -> list[str]:
+def broken_seeds(seeds: Sequence[int]) -> list[str]:
     """The seeds that break a promise, each with the first broken promise."""
     return [f"seed {seed}: {found[0].promise}: {found[0].what}" for seed in seeds if (found := run(seed))]
 
 
-def broken_seeds_by_all_processors(seeds: range) -> list[str]:
+def broken_seeds_by_all_processors(seeds: Sequence[int]) -> list[str]:
     """As `broken_seeds`, spread over processes."""
     parts = [seeds[start : start + _AT_ONCE] for start in range(0, len(seeds), _AT_ONCE)]
     with ProcessPoolExecutor(os.cpu_count(), get_context("fork")) as processes:

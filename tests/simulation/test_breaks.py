@@ -1,6 +1,7 @@
 """The simulator finds each fault: the code is broken on purpose, one promise at a time.
 
-The seed that found it last time goes first; where that finds nothing any more, all 500 are tried.
+The seed that found it last time goes first; where that finds nothing any more, all 500 are tried. Without
+the break the same seeds find nothing: `test_simulation.py`.
 """
 
 from typing import Any
@@ -19,7 +20,6 @@ SEEDS = range(500)
 def test_it_finds_what_is_broken(
     broken: Break, monkeypatch: pytest.MonkeyPatch, record_property: Any
 ) -> None:
-    assert not broken.promises & {problem.promise for problem in run(broken.seed)}
     broken.apply(monkeypatch)
     for seed in SEEDS if LONG else [broken.seed, *SEEDS]:
         if broken.promises & {problem.promise for problem in run(seed)}:

@@ -13,7 +13,7 @@ from tests.simulation.runs import simulate
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("seed", range(60 if LONG else 3))
+@pytest.mark.parametrize("seed", range(60 if LONG else 2))
 def test_the_promises_hold_with_the_real_tables(seed: int) -> None:
     assert simulate(draw(seed, small=True), PostgresStore()) == []
 

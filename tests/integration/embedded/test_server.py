@@ -23,15 +23,9 @@ def _start(server: Server) -> None:
 LONG = "/".join(["a-directory-name-of-thirty-chars"] * 4)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["with a space", "a comma, 'quotes\" and a \\", "ümlaut", LONG],
-)
-def test_it_runs_in_any_directory(parent: Path, make_server: MakeServer, name: str) -> None:
-    (parent / name).parent.mkdir(parents=True, exist_ok=True)
-    server = make_server(parent / name)
-    server.start()
-    server.wait_ready()
+def test_it_runs_in_a_directory_of_any_name(parent: Path, make_server: MakeServer) -> None:
+    server = make_server(parent / "a space, 'quotes\" and a \\, and ümlaut")
+    _start(server)
     assert ask(server.layout, "SELECT current_user || '@' || current_database()") == "opsapi@opsapi"
 
 
@@ -39,8 +33,8 @@ def test_a_long_path_gets_a_short_socket_that_only_its_owner_may_enter(
     parent: Path, make_server: MakeServer
 ) -> None:
     server = make_server(parent / LONG)
-    server.start()
-    server.wait_ready()
+    _start(server)
+    assert ask(server.layout, "SELECT 1") == 1
     assert server.layout.socket_dir != server.layout.home
     assert len(str(server.layout.socket_dir)) < LONGEST_SOCKET_PATH
     assert server.layout.socket_dir.stat().st_mode & 0o777 == 0o700

@@ -57,7 +57,7 @@ observations = st.one_of(
 )
 
 
-@tries(250)
+@tries(63)
 @given(config_views(), observations)
 def test_where_it_finds_none_there_is_nothing_to_do(
     configs: list[ConfigView], observation: Observation

@@ -26,7 +26,7 @@ def ago(seconds: int) -> datetime:
     return SECOND - timedelta(seconds=seconds)
 
 
-@tries(100)
+@tries(25)
 @given(SAMPLES)
 def test_what_is_stored_is_what_was_measured(ages: dict[Metric, list[tuple[int, float]]]) -> None:
     samples = {metric: [(ago(age), number) for age, number in taken] for metric, taken in ages.items()}

@@ -52,13 +52,13 @@ def read_each(values: Any) -> Any:
         return read(values)
 
 
-@tries(200)
+@tries(50)
 @given(st.lists(VALUES, max_size=3) | st.sampled_from([None, {}, "", [None], [[]], [1]]))
 def test_any_list_is_read_or_refused_as_its_documents_are(values: Any) -> None:
     assert read(values) == read_each(values)
 
 
-@tries(200)
+@tries(50)
 @given(st.lists(PLAIN, min_size=1, max_size=30))
 def test_plain_values_are_read_as_documents_are(values: Any) -> None:
     samples: Samples = read(values)
