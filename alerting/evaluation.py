@@ -282,7 +282,7 @@ class _Changes:
     alerts: AlertChanges = field(default_factory=AlertChanges)
     one_shots: list[OneShot] = field(default_factory=list)
     ended_targets: set[str] = field(default_factory=set)
-    cancelled: list[str] = field(default_factory=list)
+    cancelled: dict[str, datetime] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -340,7 +340,8 @@ class _Evaluation:
         if starts_again or changes.cancelled or self._unwritten.count >= CHANGES_AT_ONCE:
             self.apply()
         if changes.cancelled:
-            alerts_cancel(alerts=Alert.objects.filter(id__in=changes.cancelled), actor=SYSTEM, now=at)
+            cancelled = Alert.objects.filter(id__in=changes.cancelled)
+            alerts_cancel(alerts=cancelled, actor=SYSTEM, now=max(changes.cancelled.values()))
         self._unwritten.add(changes)
         self.evaluated.append(signal.pk)
 
@@ -407,7 +408,7 @@ class _Evaluation:
                 changes.ended_targets.add(target)
                 del active[config.id]
             case AlertAction.CANCEL if alert:
-                changes.cancelled.append(alert.id)
+                changes.cancelled[alert.id] = at
                 del active[config.id]
             case AlertAction.NOTIFY if event_id := pair.observation.event_id:
                 changes.one_shots.append(OneShot(config.id, event_id, self._group_id, at))

@@ -41,16 +41,25 @@ def concerned_configs(group_id: str, event_types: Iterable[EventType]) -> list[C
 
     A configuration that this version of the platform cannot read is logged and left out.
     """
+    return [view for row in _concerned_rows(group_id, event_types) if (view := _readable_view(row))]
+
+
+def _concerned_rows(group_id: str, event_types: Iterable[EventType]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(_VIEWS, concerned_parameters(group_id, event_types))
-        return [view for row in cursor.fetchall() if (view := _readable_view(row))]
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
 
 
 def configs_with_ids(config_ids: Collection[str], *, group_id: str) -> list[ConfigView]:
-    """These configurations, if they exist, are enabled and cover the project, in the order of their ids."""
+    """These configurations, if they exist, are enabled and cover the project, in the order of their ids.
+
+    Raises:
+        LookupError, TypeError, ValueError: this version of the platform cannot read a configuration.
+    """
     names = AlertConfig.objects.filter(Among("id", config_ids)).values_list("event_type", flat=True)
     types = {EventType(name) for name in names}
-    return [view for view in concerned_configs(group_id, types) if view.id in config_ids]
+    return [_view(row) for row in _concerned_rows(group_id, types) if row[0] in config_ids]
 
 
 def config_view(config: AlertConfig) -> ConfigView:

@@ -213,7 +213,8 @@ SELECT DISTINCT ON (due.alert_id, due.setting_id, due.sequence)
        AS due (alert_id, setting_id, sequence)
   JOIN alerting_notification AS said
     ON said.alert_id = due.alert_id AND said.setting_id = due.setting_id AND said.sequence <> due.sequence
- WHERE said.said_members IS NOT NULL AND (said.status = 'DELIVERED' OR said.perhaps_received)
+ WHERE said.said_members IS NOT NULL
+   AND (said.status = 'DELIVERED' OR said.perhaps_received OR said.kind = 'alert.open')
  ORDER BY due.alert_id, due.setting_id, due.sequence, said.first_attempt DESC NULLS LAST, said.sequence DESC
 """
 
@@ -221,8 +222,8 @@ SELECT DISTINCT ON (due.alert_id, due.setting_id, due.sequence)
 def last_pictures(notifications: Collection[Notification]) -> dict[str, Picture | None]:
     """The picture in the last message of each notification's incident and setting, by notification id.
 
-    A message that no receiver can have received does not count. Messages of the same number of creation are
-    the same message, to several people.
+    A refused message does not count, except the first: its receiver may accept the next change. Messages of
+    the same number of creation are the same message, to several people.
     """
     leads = set(leads_of(notifications).values())
     if not leads:
@@ -244,7 +245,7 @@ def _message_key(notification: Notification) -> tuple[str, str, int]:
 def is_worth_sending(notification: Notification, view: IncidentView | None, said: Picture | None) -> bool:
     """Return False for a change of an incident that does not matter, compared with the last message.
 
-    Receivers without a message so far get the whole incident with their first message.
+    Receivers without a message get the whole incident with their first message.
     """
     if notification.part != IncidentPart.CHANGE.value or notification.attempts:
         return True

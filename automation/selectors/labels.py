@@ -29,8 +29,11 @@ def labels_of_hosts(of: HostColumn, ids: Collection[str]) -> dict[str, LabelSets
 def replica_set_ids(
     group_ids: Collection[str], names: Collection[str]
 ) -> dict[tuple[str, str, str | None], str]:
-    """Return the ids of the replica sets with these names that have hosts, by project, name and cluster."""
-    has_hosts = Exists(Host.objects.filter(replica_set_id=OuterRef("id")))
+    """Return the ids of the replica sets with these names, by project, name and cluster.
+
+    A replica set whose hosts have all moved to another set is left out.
+    """
+    has_hosts = Exists(Host.with_deleted.filter(replica_set_id=OuterRef("id")))
     sets = ReplicaSet.objects.filter(has_hosts, Among("group_id", group_ids), Among("name", names))
     rows = sets.values_list("group_id", "name", "cluster_id", "id")
     return {(group_id, name, cluster_id): set_id for group_id, name, cluster_id, set_id in rows}

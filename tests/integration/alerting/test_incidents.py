@@ -412,6 +412,7 @@ def test_the_last_of_all_other_messages_counts_as_said(
     rows.append(copy(first))
     rows[-1].id, rows[-1].sequence, rows[-1].first_attempt = new_id(), 12, START + 3 * MINUTE
     rows[-1].said_members, rows[-1].said_root, rows[-1].status = 5, "CLUSTER:refused", "FAILED"
+    rows[-1].kind = "alert.update"
     Notification.objects.bulk_create(rows)
     last, before = Picture(3, "AGENT:a"), Picture(2, "CLUSTER:c")
     said = last_pictures([first, *rows])
@@ -419,6 +420,18 @@ def test_the_last_of_all_other_messages_counts_as_said(
     assert last_pictures([first])[first.id] == last
     Notification.objects.filter(id__in=[row.id for row in rows]).delete()
     assert last_pictures([first])[first.id] is None
+
+
+def test_a_receiver_that_refused_the_first_message_gets_the_next_change(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
+    outside.outcome = Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 5)
+    report(project, START, "db1")
+    deliver_all(START + WAIT)
+    outside.outcome = Outcome(DeliveryStatus.DELIVERED, None, 7)
+    report(project, START + MINUTE, "db2", "db3")
+    deliver_all(START + MINUTE + WAIT)
+    assert outside.kinds == [OPEN, UPDATE]
 
 
 # --- what must not be lost ------------------------------------------------------------------------

@@ -66,6 +66,8 @@ def test_a_configuration_that_cannot_be_read_holds_no_other_back(
     evaluate(clock.now())
     assert (statuses(unreadable), statuses(other)) == ([], ["OPEN"])
     assert unreadable.id in caplog.text
+    # The change of a configuration that a later version wrote waits for that version.
+    assert Signal.objects.get().payload["alertConfigId"] == unreadable.id
 
 
 def change(config: AlertConfig, _: Project | None = None, **values: Any) -> None:

@@ -169,6 +169,16 @@ def test_a_replica_set_that_changed_its_cluster_is_muted(
     assert is_muted(alert)
 
 
+def test_a_replica_set_that_was_deleted_is_not_muted_as_another_set_with_its_name(project: Project) -> None:
+    ingest(project, member("db1", "orders"), labels=PRODUCTION, now=NOW)
+    ingest(project, member("db2", "users"), labels=STAGING, now=NOW)
+    gone = Host.objects.get(hostname="db1")
+    alert = alert_of(project, "NO_PRIMARY", {"replicaSetName": "rs0", "clusterId": gone.cluster_id})
+    make_window(project)
+    host_delete(host_id=gone.id, group_id=project.id, actor=SYSTEM, now=NOW + MINUTE)
+    assert not is_muted(alert)
+
+
 def test_an_alert_about_a_host_that_is_gone_is_not_muted(project: Project) -> None:
     make_window(project, operator="NOT_EQUALS")
     facts = {"hostId": "0" * 24, "hostname": "db1", "port": 27017, "replicaSetName": "rs0"}
