@@ -131,8 +131,7 @@ def test_an_unknown_path_is_404_whatever_the_method(nobody: ApiClient, path: str
 def test_another_method_is_405_with_the_allowed_methods(nobody: ApiClient, template: str) -> None:
     route = next(route for route in ROUTES if route.template == template)
     offered = BY_TEMPLATE[template]
-    # One that other paths offer, one that Django answers by itself, and one that none does.
-    for method in (next(method for method in METHODS if method not in offered), "OPTIONS", "BREW"):
+    for method in sorted(set(METHODS) - offered):
         answer = nobody.request(method, route.path({"group_id": "malformed"}), base="")
         assert refusal(answer) == (405, "METHOD_NOT_ALLOWED"), method
         assert set(answer.headers["Allow"].split(", ")) == offered
