@@ -99,7 +99,7 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
         _evaluate_despite_faults(batch, now=now, deadline=deadline)
         # End the transaction early: updating the marks locks rows that reports need, and a fan-out writes
         # signals for up to a hundred projects.
-        if _is_evaluated_alone(batch[0]) or time.monotonic() > deadline:
+        if _is_not_compared(batch[0]) or time.monotonic() > deadline:
             break
     # At least 1: if another worker has evaluated these signals in the meantime, other projects may wait.
     return len(signals) or 1
@@ -108,13 +108,13 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
 def _batch_key(signal: Signal) -> object:
     """Signals in a row with the same key are evaluated together."""
     # A signal that changes the database before the decisions of its batch are written is evaluated alone.
-    if _is_evaluated_alone(signal) or signal.payload.get("clustersLeft"):
+    if _is_not_compared(signal) or signal.payload.get("clustersLeft"):
         return signal.pk
     return "configurations" if _is_config(signal) else "observations"
 
 
-def _is_evaluated_alone(signal: Signal) -> bool:
-    """Whether the signal is compared with no observations: it is fanned out, or it updates version marks."""
+def _is_not_compared(signal: Signal) -> bool:
+    """Whether the signal is compared with no configuration: it is fanned out, or it updates version marks."""
     return signal.group_id is None or signal.kind == SignalKind.VERSIONS.value
 
 
