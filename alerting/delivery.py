@@ -23,7 +23,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 
@@ -73,8 +73,8 @@ from alerting.services.incidents import pictures_keep
 from alerting.services.leases import (
     LAPSES_AT_MOST,
     LONGEST_ATTEMPT,
-    AttemptEnd,
-    attempts_end,
+    AttemptResult,
+    attempts_record,
     lapses_of,
     leased_at,
     leases_release_with,
@@ -234,7 +234,8 @@ def _lock_and_read(claims: Sequence[Notification], now: datetime) -> _Facts:
 
     A request that ends or acknowledges an alert, or changes a window, waits and then sees the decision.
     Windows are locked first, then alerts, each by id; `_address` and `_begin` lock destinations after them.
-    The notifications are already leased, so no other worker locks them. A request that changes a
+    The notifications are already leased, so no other worker locks them. Projects are not locked: a request
+    that deletes a project locks its windows and alerts, so it waits too. A request that changes a
     configuration does not wait: a message whose decision has begun is still sent.
     """
     mutes = incident_mutes(claims, now=now)
@@ -363,12 +364,20 @@ def _give_up(notification: Notification, reason: str | None, alert: Alert | None
         schedule_follow_ups(ended=[(notification, alert)], now=now)
 
 
+class _Addressed(NamedTuple):
+    """The values that notifications get; `moved` if they had another destination."""
+
+    destination: str
+    recipient: str
+    reason: str | None
+    moved: bool
+
+
 def _address(decided: _Decided, now: datetime) -> None:
     """Address notifications to the destinations that their configurations name now.
 
-    The next claim sends them. If the earlier destination perhaps received the message, its row fails and
-    stays, so that it gets the end of the alert as well, and a new row goes to the new destination. All
-    destinations of the batch, also of `to_send`, are locked in one order, so two workers cannot deadlock.
+    The next claim sends them. All destinations of the batch, also of `to_send`, are locked in one order, so
+    two workers cannot deadlock.
     """
     if not decided.to_address:
         return
@@ -376,23 +385,36 @@ def _address(decided: _Decided, now: datetime) -> None:
     tried = [notification.destination for notification in decided.to_send]
     destinations_lock([*tried, *(destination.id for destination in named)])
     destinations_keep(named, now=now)
-    # One statement for all notifications that get the same values: (destination, recipient, reason, is new).
-    addressed: dict[tuple[str, str, str | None, bool], list[Notification]] = defaultdict(list)
+    # One statement for all notifications that get the same values.
+    addressed: dict[_Addressed, list[Notification]] = defaultdict(list)
     for notification, destination in decided.to_address:
         recipient = destination.credentials.shown[:LONGEST_RECIPIENT]
-        is_new = notification.destination not in {"", destination.id}
-        if not (is_new and notification.perhaps_received):
-            addressed[destination.id, recipient, notification.reason, is_new].append(notification)
-        elif leases_release_with(
-            [notification], status=NotificationStatus.FAILED.value, reason=notification.reason or NO_ANSWER
-        ):
-            notifications_insert([redirected_row(notification, destination.id, recipient, now)])
-    for (destination_key, recipient, reason, is_new), rows in addressed.items():
+        moved = notification.destination not in {"", destination.id}
+        if moved and notification.perhaps_received:
+            _redirect(notification, destination.id, recipient, now)
+        else:
+            values = _Addressed(destination.id, recipient, notification.reason, moved)
+            addressed[values].append(notification)
+    for values, rows in addressed.items():
         # The hour of retries begins again with a new destination.
-        restarted = {"first_attempt": None} if is_new else {}
+        restarted = {"first_attempt": None} if values.moved else {}
         leases_release_with(
-            rows, destination=destination_key, recipient=recipient, reason=reason, **restarted
+            rows,
+            destination=values.destination,
+            recipient=values.recipient,
+            reason=values.reason,
+            **restarted,
         )
+
+
+def _redirect(notification: Notification, destination: str, recipient: str, now: datetime) -> None:
+    """Fail the notification, and insert the same message for another destination.
+
+    The earlier destination perhaps received the message. Its row stays, so it gets the end of the alert too.
+    """
+    failed, reason = NotificationStatus.FAILED.value, notification.reason or NO_ANSWER
+    if leases_release_with([notification], status=failed, reason=reason):
+        notifications_insert([redirected_row(notification, destination, recipient, now)])
 
 
 def _job(notification: Notification, facts: _Facts, message: Message | None) -> Job:
@@ -491,9 +513,9 @@ def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> list[tuple[J
     notifications = [job.notification for job, _ in ended]
     locked = list(Alert.objects.select_for_update().filter(alerts_deciding(notifications)).order_by("id"))
     alerts = alerts_with_incident_state(locked, leads_of(notifications))
-    ends = [(job, outcome, _end_of(job, alerts, outcome, now)) for job, outcome in ended]
-    held = attempts_end([(job.notification, end) for job, _, end in ends])
-    recorded = [end for end, is_held in zip(ends, held, strict=True) if is_held]
+    results = [(job, outcome, _result_of(job, alerts, outcome, now)) for job, outcome in ended]
+    held = attempts_record([(job.notification, result) for job, _, result in results])
+    recorded = [result for result, is_held in zip(results, held, strict=True) if is_held]
     NotificationAttempt.objects.bulk_create(_attempt_row(job, outcome, now) for job, outcome, _ in recorded)
     delivered = [
         job.notification for job, outcome, _ in recorded if outcome.status is DeliveryStatus.DELIVERED
@@ -504,8 +526,8 @@ def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> list[tuple[J
     # Also after a failure: the receiver may be back when the next reminder is due.
     finished = [
         (job.notification, alerts[job.notification.alert_id])
-        for job, _, end in recorded
-        if end["status"] in _FINISHED and job.notification.alert_id in alerts
+        for job, _, result in recorded
+        if result["status"] in _FINISHED and job.notification.alert_id in alerts
     ]
     schedule_follow_ups(ended=finished, now=now)
     tried = [
@@ -517,7 +539,7 @@ def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> list[tuple[J
     return [(job, outcome) for job, outcome, _ in recorded]
 
 
-def _end_of(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> AttemptEnd:
+def _result_of(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> AttemptResult:
     """Return the new values of the notification: delivered, due again, dropped or failed."""
     notification = job.notification
     latency_ms = outcome.latency_ms if outcome.has_meaningful_latency else None
@@ -525,7 +547,7 @@ def _end_of(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: dateti
         status = NotificationStatus.DELIVERED.value
         return {"latency_ms": latency_ms, "status": status, "reason": None, "delivered": now}
     perhaps_received = notification.perhaps_received or outcome.perhaps_received
-    end: AttemptEnd = {
+    result: AttemptResult = {
         "latency_ms": latency_ms,
         "status": NotificationStatus.FAILED.value,
         "reason": outcome.reason,
@@ -535,11 +557,11 @@ def _end_of(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: dateti
     due = due_notification(notification, alerts.get(notification.alert_id or ""))
     if dropped := drop_reason(due, now):
         if perhaps_received:
-            return end
-        return {**end, "status": NotificationStatus.DROPPED.value, "reason": dropped.value}
+            return result
+        return {**result, "status": NotificationStatus.DROPPED.value, "reason": dropped.value}
     if (retry_at := _next_attempt(notification, outcome, now)) is not None:
-        return {**end, "status": NotificationStatus.PENDING.value, "due": retry_at}
-    return end
+        return {**result, "status": NotificationStatus.PENDING.value, "due": retry_at}
+    return result
 
 
 def _next_attempt(notification: Notification, outcome: Outcome, now: datetime) -> datetime | None:

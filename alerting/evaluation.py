@@ -147,10 +147,7 @@ def _evaluate_despite_faults(signals: Sequence[Signal], *, now: datetime, deadli
 
 
 def _evaluate_batch(signals: Sequence[Signal], now: datetime, deadline: float) -> list[int]:
-    """Evaluate signals of one `_batch_key`, at least the first, and return the ids of the evaluated ones.
-
-    A signal has the time at which its event happened, so delays start then.
-    """
+    """Evaluate signals of one `_batch_key`, at least the first, and return the ids of the evaluated ones."""
     first = signals[0]
     if first.group_id is None:
         fan_out(first)
@@ -160,14 +157,25 @@ def _evaluate_batch(signals: Sequence[Signal], now: datetime, deadline: float) -
         return [first.pk]
     if _is_config(first):
         return _evaluate_configs(signals, first.group_id, now, deadline)
-    if clusters := first.payload.get("clustersLeft"):
-        emptied_clusters_alerts_cancel(cluster_ids=clusters, at=first.created)
-    observations = observations_of(signals, group_id=first.group_id)
-    event_types = {observation.event_type for seen in observations.values() for observation in seen}
-    indexes = concerned_indexes(first.group_id, event_types)
-    evaluation = _Evaluation(first.group_id, now, _collect(observations, indexes, first.group_id))
+    return _evaluate_observations(signals, first.group_id, now, deadline)
+
+
+def _evaluate_observations(
+    signals: Sequence[Signal], group_id: str, now: datetime, deadline: float
+) -> list[int]:
+    """Compare the observations of signals with the configurations, and return the ids of these signals.
+
+    A signal has the time at which its event happened, so delays start then.
+    """
+    if clusters := signals[0].payload.get("clustersLeft"):
+        emptied_clusters_alerts_cancel(cluster_ids=clusters, at=signals[0].created)
+    observations = observations_of(signals, group_id=group_id)
+    seen = [observation for of_signal in observations.values() for observation in of_signal]
+    indexes = concerned_indexes(group_id, {observation.event_type for observation in seen})
+    evaluation = _Evaluation(group_id, now)
+    evaluation.collect(seen, indexes)
     for signal in signals:
-        evaluation.decide(signal)
+        evaluation.decide(signal, observations[signal.pk], indexes)
         if time.monotonic() > deadline:
             break
     evaluation.apply()
@@ -187,15 +195,13 @@ def _evaluate_configs(signals: Sequence[Signal], group_id: str, now: datetime, d
         for config in configs_with_ids({_config_id(signal) for signal in signals}, group_id=group_id)
     }
     fleet = observations_of_fleet(group_id, {config.event_type for config in configs.values()})
-    collected = _collect({signals[0].pk: fleet}, indexes_of(configs.values()), group_id)
-    evaluation = _Evaluation(group_id, now, collected)
+    evaluation = _Evaluation(group_id, now)
+    evaluation.collect(fleet, indexes_of(configs.values()))
     read = time.monotonic()
     deadline = max(deadline, read + (read - begin))
     for signal in signals:
         changed = configs.get(_config_id(signal))
-        collected.observations = {signal.pk: fleet}
-        collected.indexes = indexes_of([changed] if changed else ())
-        evaluation.decide(signal)
+        evaluation.decide(signal, fleet, indexes_of([changed] if changed else ()))
         if time.monotonic() > deadline:
             break
     evaluation.apply()
@@ -206,7 +212,11 @@ def _config_id(signal: Signal) -> str:
     return str(signal.payload["alertConfigId"])
 
 
-# --- collect --------------------------------------------------------------------------------------
+# --- collect, decide, apply -----------------------------------------------------------------------
+
+
+_Indexes = Mapping[EventType, ConfigIndex]
+"""The configurations that may apply, by event type."""
 
 
 @dataclass(slots=True)
@@ -215,64 +225,6 @@ class _ActiveAlert:
 
     id: str
     view: AlertView
-
-
-@dataclass(slots=True)
-class _Collected:
-    """The input of decisions.
-
-    `observations` are by signal id, `indexes` by event type. `active` are the active alerts on the targets of
-    these observations, by target and configuration id.
-    """
-
-    observations: Mapping[int, Sequence[Observation]]
-    indexes: Mapping[EventType, ConfigIndex]
-    active: dict[str, dict[str, _ActiveAlert]] = field(default_factory=dict)
-    _targets: dict[tuple[int, Metric | None], str] = field(default_factory=dict)
-
-    def index(self, observation: Observation) -> ConfigIndex:
-        """Return the configurations that may apply."""
-        return self.indexes.get(observation.event_type, NO_CONFIGS)
-
-    def target(self, observation: Observation, metric: Metric | None) -> str:
-        """Return the target key of an alert on the observation; cached, as configurations share targets."""
-        key = id(observation), metric
-        if key not in self._targets:
-            self._targets[key] = target_of(observation, metric)
-        return self._targets[key]
-
-    def targets(self) -> set[str]:
-        """Return the target keys of all observations."""
-        return {
-            self.target(observation, metric)
-            for observations in self.observations.values()
-            for observation in observations
-            for metric in self.index(observation).metrics(observation)
-        }
-
-
-_ACTIVE = """
-SELECT id, config_id, target_key, current_value, created FROM alerting_alert
- WHERE group_id = %(group_id)s AND target_key = ANY(%(targets)s)
-   AND status IN ('TRACKING', 'OPEN')
-"""
-
-
-def _collect(
-    observations: Mapping[int, Sequence[Observation]], indexes: Mapping[EventType, ConfigIndex], group_id: str
-) -> _Collected:
-    """Read the active alerts on the targets of the observations, which are by signal id."""
-    collected = _Collected(observations, indexes)
-    if targets := collected.targets():
-        with connection.cursor() as cursor:
-            cursor.execute(_ACTIVE, {"group_id": group_id, "targets": list(targets)})
-            for alert_id, config_id, target, value, created in cursor.fetchall():
-                alert = _ActiveAlert(alert_id, AlertView(value, created))
-                collected.active.setdefault(target, {})[config_id] = alert
-    return collected
-
-
-# --- decide ---------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -306,6 +258,10 @@ class _Pair:
     target: str
 
 
+def _index(observation: Observation, indexes: _Indexes) -> ConfigIndex:
+    return indexes.get(observation.event_type, NO_CONFIGS)
+
+
 def _decide_pair(pair: _Pair, alert: _ActiveAlert | None, signal: Signal) -> Decision | None:
     """Return the decision; None if the configuration is faulty, because others must still be evaluated."""
     try:
@@ -317,27 +273,64 @@ def _decide_pair(pair: _Pair, alert: _ActiveAlert | None, signal: Signal) -> Dec
     return decision
 
 
-class _Evaluation:
-    """Decides on the signals of one project, one after the other; `evaluated` are their ids."""
+_ACTIVE = """
+SELECT id, config_id, target_key, current_value, created FROM alerting_alert
+ WHERE group_id = %(group_id)s AND target_key = ANY(%(targets)s)
+   AND status IN ('TRACKING', 'OPEN')
+"""
 
-    def __init__(self, group_id: str, now: datetime, collected: _Collected) -> None:
+
+class _Evaluation:
+    """The evaluation of one project's signals: call `collect`, `decide` for each signal, and `apply`.
+
+    `evaluated` are the ids of the signals that were decided on.
+    """
+
+    def __init__(self, group_id: str, now: datetime) -> None:
         self.evaluated: list[int] = []
         self._group_id, self._now = group_id, now
-        self._collected = collected
+        self._active: dict[str, dict[str, _ActiveAlert]] = {}
+        """The active alerts by target key and configuration id."""
+        self._targets: dict[tuple[int, Metric | None], str] = {}
         self._unwritten = _Changes()
 
-    def decide(self, signal: Signal) -> None:
-        """Decide what the signal changes. Earlier changes are written first if the order matters."""
+    # --- collect ----------------------------------------------------------------------------------
+
+    def collect(self, observations: Sequence[Observation], indexes: _Indexes) -> None:
+        """Read the active alerts on the targets of the observations, which must outlive the evaluation."""
+        targets = {
+            self._target(observation, metric)
+            for observation in observations
+            for metric in _index(observation, indexes).metrics(observation)
+        }
+        if not targets:
+            return
+        with connection.cursor() as cursor:
+            cursor.execute(_ACTIVE, {"group_id": self._group_id, "targets": list(targets)})
+            for alert_id, config_id, target, value, created in cursor.fetchall():
+                alert = _ActiveAlert(alert_id, AlertView(value, created))
+                self._active.setdefault(target, {})[config_id] = alert
+
+    def _target(self, observation: Observation, metric: Metric | None) -> str:
+        """Return the target key of an alert on the observation; cached, as configurations share targets."""
+        key = id(observation), metric
+        if key not in self._targets:
+            self._targets[key] = target_of(observation, metric)
+        return self._targets[key]
+
+    # --- decide -----------------------------------------------------------------------------------
+
+    def decide(self, signal: Signal, observations: Sequence[Observation], indexes: _Indexes) -> None:
+        """Decide what the observations of the signal change. The changes wait in memory for `apply`."""
         at = self._now if _is_config(signal) else signal.created
         changes = _Changes()
-        for pair in self._pairs(signal):
+        for pair in self._pairs(observations, indexes):
+            # Global configurations were notified of this event when the signal was fanned out to projects.
+            if is_fanned_out(signal) and pair.config.is_global:
+                continue
             if decision := _decide_pair(pair, self._alert(pair), signal):
                 self._add(decision, pair, signal, at, changes)
-        # One write starts alerts before it ends alerts. So earlier ends are written first if this signal
-        # starts an alert on the same target. Otherwise the receiver would get the opening before the end, and
-        # a configuration can have only one active alert on a target.
-        starts_again = any(start.target in self._unwritten.ended_targets for start in changes.alerts.starts)
-        if starts_again or changes.cancelled or self._unwritten.count >= CHANGES_AT_ONCE:
+        if self._must_write_before(changes):
             self.apply()
         if changes.cancelled:
             cancelled = Alert.objects.filter(id__in=changes.cancelled)
@@ -345,33 +338,42 @@ class _Evaluation:
         self._unwritten.add(changes)
         self.evaluated.append(signal.pk)
 
-    def _pairs(self, signal: Signal) -> list[_Pair]:
+    def _must_write_before(self, changes: _Changes) -> bool:
+        """Return whether the changes of earlier signals must be written before these.
+
+        A write starts alerts before it ends alerts. If these changes start an alert on a target where an
+        earlier change ends an alert, the end is written first: a configuration has at most one active alert
+        on a target, and the receiver gets the end first. Cancellations are written at once, so after all
+        earlier changes.
+        """
+        ended = self._unwritten.ended_targets
+        starts_again = any(start.target in ended for start in changes.alerts.starts)
+        return starts_again or bool(changes.cancelled) or self._unwritten.count >= CHANGES_AT_ONCE
+
+    def _pairs(self, observations: Sequence[Observation], indexes: _Indexes) -> list[_Pair]:
         """Return each pair of configuration and observation for which an alert can start or is active.
 
-        The pairs are in the order of the ids of the configurations.
+        The pairs are in the order of the ids of the configurations, and of the observations.
         """
-        observations = self._collected.observations[signal.pk]
         found: set[tuple[str, int]] = set()
         for number, observation in enumerate(observations):
-            index = self._collected.index(observation)
+            index = _index(observation, indexes)
             found.update((config.id, number) for config in index.candidates(observation))
             for metric in index.metrics(observation):
-                active = self._collected.active.get(self._collected.target(observation, metric), {})
+                active = self._active.get(self._target(observation, metric), {})
                 found.update((config_id, number) for config_id in active.keys() & index.configs.keys())
-        # Global configurations were notified of this event when the signal was fanned out to projects.
-        fanned_out = is_fanned_out(signal)
         pairs = []
         for config_id, number in sorted(found):
             observation = observations[number]
-            config = self._collected.index(observation).configs[config_id]
-            if not (fanned_out and config.is_global):
-                metric = config.metric_threshold.metric if config.metric_threshold else None
-                pairs.append(_Pair(config, observation, self._collected.target(observation, metric)))
+            config = _index(observation, indexes).configs[config_id]
+            # An alert under a configuration without a metric threshold is about no metric.
+            metric = config.metric_threshold.metric if config.metric_threshold else None
+            pairs.append(_Pair(config, observation, self._target(observation, metric)))
         return pairs
 
     def _alert(self, pair: _Pair) -> _ActiveAlert | None:
         """Return the active alert of a pair, after the changes by earlier signals and pairs."""
-        return self._collected.active.get(pair.target, {}).get(pair.config.id)
+        return self._active.get(pair.target, {}).get(pair.config.id)
 
     def _add(
         self,
@@ -386,7 +388,7 @@ class _Evaluation:
         if alert and alert.view.created:
             # A changed configuration starts alerts at the time of evaluation; older signals follow.
             at = max(at, alert.view.created)
-        active = self._collected.active.setdefault(target, {})
+        active = self._active.setdefault(target, {})
         match decision.action:
             case AlertAction.START:
                 start = NewAlert(

@@ -38,7 +38,7 @@ RETURNING *
 _CHANGED = ("status", "reason", "latency_ms", "delivered", "due", "perhaps_received")
 
 
-class AttemptEnd(TypedDict, total=False):
+class AttemptResult(TypedDict, total=False):
     """The new values of a notification whose attempt ended.
 
     If `delivered`, `due` or `perhaps_received` is left out, the stored value stays.
@@ -52,18 +52,18 @@ class AttemptEnd(TypedDict, total=False):
     perhaps_received: bool
 
 
-_END = """
+_RECORD = """
 UPDATE alerting_notification AS held
    SET lease_token = NULL, lease_until = NULL, worker = NULL, silenced_by = NULL,
-       status = ended.status, reason = ended.reason, latency_ms = ended.latency_ms,
-       delivered = coalesce(ended.delivered, held.delivered), due = coalesce(ended.due, held.due),
-       perhaps_received = coalesce(ended.perhaps_received, held.perhaps_received)
+       status = result.status, reason = result.reason, latency_ms = result.latency_ms,
+       delivered = coalesce(result.delivered, held.delivered), due = coalesce(result.due, held.due),
+       perhaps_received = coalesce(result.perhaps_received, held.perhaps_received)
   FROM unnest(%(ids)s::text[], %(tokens)s::uuid[], %(status)s::text[], %(reason)s::text[],
               %(latency_ms)s::integer[], %(delivered)s::timestamptz[], %(due)s::timestamptz[],
               %(perhaps_received)s::boolean[])
-       AS ended(id, token, status, reason, latency_ms, delivered, due, perhaps_received)
- WHERE held.id = ended.id AND held.lease_token = ended.token
-RETURNING held.id, ended.token
+       AS result(id, token, status, reason, latency_ms, delivered, due, perhaps_received)
+ WHERE held.id = result.id AND held.lease_token = result.token
+RETURNING held.id, result.token
 """
 _HELD = (
     "SELECT DISTINCT worker FROM alerting_notification WHERE status = 'PENDING' AND lease_token IS NOT NULL"
@@ -103,22 +103,22 @@ def _leased(notifications: Sequence[Notification]) -> QuerySet[Notification]:
     return Notification.objects.filter(Among("id", ids), lease_token__in=tokens)
 
 
-def attempts_end(ended: Sequence[tuple[Notification, AttemptEnd]]) -> list[bool]:
-    """Write the ends of attempts, and release their notifications. Return which leases were still valid.
+def attempts_record(results: Sequence[tuple[Notification, AttemptResult]]) -> list[bool]:
+    """Write the results of attempts, and release their notifications. Return which leases were still valid.
 
     A worker that was suspended may have leased a notification twice: only the last lease is valid.
     """
-    if not ended:
+    if not results:
         return []
     columns: dict[str, list[Any]] = {
-        "ids": [notification.id for notification, _ in ended],
-        "tokens": [notification.lease_token for notification, _ in ended],
-        **{name: [dict(end).get(name) for _, end in ended] for name in _CHANGED},
+        "ids": [notification.id for notification, _ in results],
+        "tokens": [notification.lease_token for notification, _ in results],
+        **{name: [dict(result).get(name) for _, result in results] for name in _CHANGED},
     }
     with connection.cursor() as cursor:
-        cursor.execute(_END, columns)
-        finished = set(cursor.fetchall())
-    return [(notification.id, notification.lease_token) in finished for notification, _ in ended]
+        cursor.execute(_RECORD, columns)
+        recorded = set(cursor.fetchall())
+    return [(notification.id, notification.lease_token) in recorded for notification, _ in results]
 
 
 def is_lapsed(until: datetime, now: datetime) -> bool:

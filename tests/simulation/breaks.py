@@ -18,7 +18,7 @@ from alerting.models import Notification
 from alerting.rules import claim_order, destination_health
 from alerting.rules.claim_order import Candidate, RunningRequest
 from alerting.rules.destination_health import Health
-from alerting.services.leases import AttemptEnd
+from alerting.services.leases import AttemptResult
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.outcome import Outcome
@@ -82,15 +82,15 @@ def _late_sending(patch: Patch) -> None:
 
 
 def _perhaps_is_no(patch: Patch) -> None:
-    real = delivery._end_of
+    real = delivery._result_of
 
-    def end_of(job: delivery.Job, alert: Any, outcome: Outcome, now: datetime) -> AttemptEnd:
+    def result_of(job: delivery.Job, alert: Any, outcome: Outcome, now: datetime) -> AttemptResult:
         notification = copy(job.notification)
         notification.perhaps_received = False
         job = replace(job, notification=notification)
         return real(job, alert, replace(outcome, perhaps_received=False), now)
 
-    patch.setattr(delivery, "_end_of", end_of)
+    patch.setattr(delivery, "_result_of", result_of)
 
 
 def _only_deliveries_are_ended(patch: Patch) -> None:

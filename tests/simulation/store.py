@@ -487,7 +487,7 @@ class MemoryStore:
     def _record_one(self, job: delivery.Job, outcome: Outcome, now: datetime) -> bool:
         """`delivery.record`, for one attempt."""
         notification = job.notification
-        changes = delivery._end_of(job, self.alerts, outcome, now)
+        changes = delivery._result_of(job, self.alerts, outcome, now)
         if not self.finish(notification, **changes):
             return False
         if changes["status"] in delivery._FINISHED:

@@ -196,14 +196,14 @@ def test_an_outcome_that_cannot_be_recorded_holds_no_other_back(
     hosts_down(project, "db1")
     jobs = begin(START)
     first, second = jobs
-    end_of = delivery._end_of
+    result_of = delivery._result_of
 
     def fail(job: delivery.Job, *facts: Any) -> Any:
         if job is first:
             raise ValueError("an outcome that no code expects")
-        return end_of(job, *facts)
+        return result_of(job, *facts)
 
-    monkeypatch.setattr(delivery, "_end_of", fail)
+    monkeypatch.setattr(delivery, "_result_of", fail)
     delivery.record([(job, TAKEN) for job in jobs], now=START)
     assert dict(Notification.objects.filter(kind="alert.open").values_list("id", "status")) == {
         first.notification.id: "PENDING",
