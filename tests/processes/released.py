@@ -12,7 +12,7 @@ import requests
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "99f8ea629342bf1b99bddb15c80af99913a77617"
+RELEASED = "03cdb6c08328cfb94591581ee77a2bd799b4394b"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 

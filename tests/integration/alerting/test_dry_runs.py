@@ -33,7 +33,7 @@ MINUTE = timedelta(minutes=1)
 START = datetime(2099, 3, 4, 23, 30, tzinfo=UTC)
 """Shortly before the end of a partition."""
 STEPS = 50
-SCENES = 400 if LONG else 5
+SCENES = 400 if LONG else 2
 """Each is a seed."""
 KINDS: list[dict[str, Any]] = [
     {"eventTypeName": "HOST_DOWN"},
