@@ -1,4 +1,4 @@
-"""Delivery: from a due notification to its outcome. Begin with `Courier.step`, then read from top to bottom.
+"""Delivery: from a due notification to its outcome. Read from top to bottom.
 
     claim ─► decide ─► send ─► record
 
@@ -10,9 +10,9 @@ the outcome of the attempt and schedules the next retry or reminder. `courier` c
 After a crash another worker takes over the notification. If decide had marked the attempt as begun, the
 notification counts as perhaps received, and is sent again with the same delivery id.
 
-Grouped alerts share the messages of their incident. These belong to the first alert of the incident, and the
-open alerts of the incident decide on them (`selectors.incidents`). A `Picture` is what a message shows of
-the incident; a change is only sent if the picture differs enough from the picture in the last message.
+Grouped alerts share the messages of their incident. These messages belong to the first alert of the incident,
+and the open alerts of the incident decide on them (`selectors.incidents`). A `Picture` is the content of a
+message about the incident; a change is only sent if it differs enough from the last picture.
 """
 
 import logging
@@ -113,6 +113,11 @@ class Job:
     channel_fields: Mapping[str, str]
     content: Message | Outcome
 
+    @property
+    def has_message(self) -> bool:
+        """Whether there is a message to send."""
+        return isinstance(self.content, Message)
+
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
@@ -144,7 +149,7 @@ def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
             return
         begun = _begin([_undecided(claims[0], error)], now)
     for attempt in begun:
-        # Only after the commit: without it, the notifications are decided on again as they were.
+        # After the commit: a rollback must leave them unchanged, because they are decided on again.
         notification = attempt.job.notification
         notification.attempts, notification.first_attempt = attempt.number, attempt.first_attempt
         yield attempt.job
@@ -202,7 +207,7 @@ _Named = NamedDestination | Outcome | _NotAsked
 
 @dataclass(slots=True)
 class _Decided:
-    """What is left to do for all notifications together; nothing can be sent for the failed jobs."""
+    """The work that remains for all notifications together; `failed` are attempts without a message."""
 
     failed: list[Job] = field(default_factory=list)
     to_send: list[Notification] = field(default_factory=list)
@@ -224,7 +229,7 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[_Attempt]:
     )
     jobs = [_job(notification, facts, messages.get(notification.id)) for notification in to_send]
     begun = _begin([*decided.failed, *jobs], now)
-    sent = {attempt.job.notification.id for attempt in begun if isinstance(attempt.job.content, Message)}
+    sent = {attempt.job.notification.id for attempt in begun if attempt.job.has_message}
     pictures_keep({row_id: message.picture for row_id, message in incidents.items() if row_id in sent})
     return begun
 
@@ -235,8 +240,8 @@ def _lock_and_read(claims: Sequence[Notification], now: datetime) -> _Facts:
     A request that ends or acknowledges an alert, or changes a window, waits and then sees the decision.
     Windows are locked first, then alerts, each by id; `_address` and `_begin` lock destinations after them.
     The notifications are already leased, so no other worker locks them. Projects are not locked: a request
-    that deletes a project locks its windows and alerts, so it waits too. A request that changes a
-    configuration does not wait: a message whose decision has begun is still sent.
+    that deletes a project waits only for these windows and alerts. A request that changes a configuration
+    does not wait: a message whose decision has begun is still sent.
     """
     mutes = incident_mutes(claims, now=now)
     alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
@@ -270,7 +275,7 @@ def _decide_one(notification: Notification, facts: _Facts, decided: _Decided, no
             _postpone(notification, verdict)
         case DeliveryStep.GIVE_UP:
             _give_up(notification, verdict.reason, alert, now)
-        case _ if isinstance(named, Outcome):
+        case DeliveryStep.SEND if isinstance(named, Outcome):
             decided.failed.append(Job(notification, {}, named))
         case DeliveryStep.SEND:
             decided.to_send.append(notification)
@@ -297,8 +302,9 @@ def _due(notification: Notification, named: _Named, facts: _Facts) -> DueNotific
 def _is_addressed(notification: Notification, named: _Named, facts: _Facts) -> bool:
     """Return whether the notification has the destination that its alert configuration names now.
 
-    If the stored fields of the channel cannot be decrypted, the notification is addressed again: that stores
-    them with the current key.
+    A fixed destination and a failed look-up count as addressed; the failure becomes a failed attempt. If the
+    stored fields of the channel cannot be decrypted, the notification is addressed again: that stores them
+    with the current key.
     """
     if not isinstance(named, NamedDestination):
         return named is not _NotAsked.FOR_PEOPLE
@@ -377,7 +383,7 @@ def _address(decided: _Decided, now: datetime) -> None:
     """Address notifications to the destinations that their configurations name now.
 
     The next claim sends them. All destinations of the batch, also of `to_send`, are locked in one order, so
-    two workers cannot deadlock.
+    two workers cannot deadlock. If nothing is addressed, `_begin` locks them.
     """
     if not decided.to_address:
         return
@@ -451,14 +457,14 @@ def _begin(jobs: Sequence[Job], now: datetime) -> list[_Attempt]:
     parameters: Mapping[str, Any] = {
         "ids": [job.notification.id for job in jobs],
         "tokens": list({job.notification.lease_token for job in jobs}),
-        "sent": [job.notification.id for job in jobs if isinstance(job.content, Message)],
+        "sent": [job.notification.id for job in jobs if job.has_message],
         "now": now,
     }
     with connection.cursor() as cursor:
         cursor.execute(_BEGIN, parameters)
         held = {row[0]: row[1:] for row in cursor.fetchall()}
     begun = [_Attempt(job, *held[job.notification.id]) for job in jobs if job.notification.id in held]
-    sent = [attempt.job for attempt in begun if isinstance(attempt.job.content, Message)]
+    sent = [attempt.job for attempt in begun if attempt.job.has_message]
     destinations_tried(ids=[job.notification.destination for job in sent], now=now)
     return begun
 
@@ -482,7 +488,7 @@ _FINISHED = frozenset({NotificationStatus.DELIVERED.value, NotificationStatus.FA
 
 
 def record(ended: Sequence[tuple[Job, Outcome]], *, now: datetime) -> None:
-    """Write the outcomes of attempts, and schedule what follows: a retry or a reminder.
+    """Write the outcomes of attempts, and schedule retries and reminders.
 
     An outcome is ignored if the lease was released meanwhile: the message is sent again with the same
     delivery id. An unexpected error has the same effect, and concerns only the outcome that causes it.
@@ -513,9 +519,9 @@ def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> list[tuple[J
     notifications = [job.notification for job, _ in ended]
     locked = list(Alert.objects.select_for_update().filter(alerts_deciding(notifications)).order_by("id"))
     alerts = alerts_with_incident_state(locked, leads_of(notifications))
-    results = [(job, outcome, _result_of(job, alerts, outcome, now)) for job, outcome in ended]
-    held = attempts_record([(job.notification, result) for job, _, result in results])
-    recorded = [result for result, is_held in zip(results, held, strict=True) if is_held]
+    attempts = [(job, outcome, _result_of(job, alerts, outcome, now)) for job, outcome in ended]
+    held = attempts_record([(job.notification, result) for job, _, result in attempts])
+    recorded = [attempt for attempt, is_held in zip(attempts, held, strict=True) if is_held]
     NotificationAttempt.objects.bulk_create(_attempt_row(job, outcome, now) for job, outcome, _ in recorded)
     delivered = [
         job.notification for job, outcome, _ in recorded if outcome.status is DeliveryStatus.DELIVERED
@@ -533,7 +539,7 @@ def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> list[tuple[J
     tried = [
         (job.notification.destination, leased_at(job.notification), outcome)
         for job, outcome, _ in recorded
-        if isinstance(job.content, Message) and outcome.fault is not DeliveryFault.WORKER
+        if job.has_message and outcome.fault is not DeliveryFault.WORKER
     ]
     destinations_record(ended=tried, now=now)
     return [(job, outcome) for job, outcome, _ in recorded]
@@ -555,11 +561,10 @@ def _result_of(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: dat
     }
     # The setting is not read: if it was removed, the next decision drops the retry.
     due = due_notification(notification, alerts.get(notification.alert_id or ""))
-    if dropped := drop_reason(due, now):
-        if perhaps_received:
-            return result
+    dropped = drop_reason(due, now)
+    if dropped and not perhaps_received:
         return {**result, "status": NotificationStatus.DROPPED.value, "reason": dropped.value}
-    if (retry_at := _next_attempt(notification, outcome, now)) is not None:
+    if not dropped and (retry_at := _next_attempt(notification, outcome, now)) is not None:
         return {**result, "status": NotificationStatus.PENDING.value, "due": retry_at}
     return result
 
@@ -571,11 +576,13 @@ def _next_attempt(notification: Notification, outcome: Outcome, now: datetime) -
     jitter = random.uniform(-1, 1)  # noqa: S311 - spreads retries, protects nothing
     first = notification.first_attempt or now
     retry_at = next_attempt(notification.attempts, first, now, outcome.retry_after, jitter)
-    # If the worker was delayed, no request reached the receiver, so no pause is needed.
-    return now if retry_at is not None and outcome.fault is DeliveryFault.WORKER else retry_at
+    if retry_at is not None and outcome.fault is DeliveryFault.WORKER:
+        return now  # no request reached the receiver, so no pause is needed
+    return retry_at
 
 
 def _attempt_row(job: Job, outcome: Outcome, ended: datetime) -> NotificationAttempt:
+    # Some durations are secret (`has_meaningful_latency`): the row then has the time of the begin.
     began = ended - timedelta(milliseconds=outcome.latency_ms)
     return NotificationAttempt(
         notification_id=job.notification.id,

@@ -22,7 +22,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import groupby
+from itertools import chain, groupby
 
 from django.db import connection, transaction
 
@@ -83,7 +83,7 @@ def evaluate_signals(*, now: datetime) -> int:
             turn = turn_take(now=now)
             return 0 if turn is None else _evaluate_turn(turn, now)
     except Exception:
-        # The rollback has undone the turn: without this the same project would be first again, and again.
+        # The rollback has undone the turn. Without a skip, the same project would be first again.
         if turn is not None:
             turn_skip(turn.group_id, now=now)
         raise
@@ -97,9 +97,7 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
     for _, run in groupby(signals, key=_batch_key):
         batch = list(run)
         _evaluate_despite_faults(batch, now=now, deadline=deadline)
-        # End the transaction early: updating the marks locks rows that reports need, and a fan-out writes
-        # signals for up to a hundred projects.
-        if _is_not_compared(batch[0]) or time.monotonic() > deadline:
+        if _ends_turn(batch[0]) or time.monotonic() > deadline:
             break
     # At least 1: if another worker has evaluated these signals in the meantime, other projects may wait.
     return len(signals) or 1
@@ -108,13 +106,17 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
 def _batch_key(signal: Signal) -> object:
     """Signals in a row with the same key are evaluated together."""
     # A signal that changes the database before the decisions of its batch are written is evaluated alone.
-    if _is_not_compared(signal) or signal.payload.get("clustersLeft"):
+    if _ends_turn(signal) or signal.payload.get("clustersLeft"):
         return signal.pk
     return "configurations" if _is_config(signal) else "observations"
 
 
-def _is_not_compared(signal: Signal) -> bool:
-    """Whether the signal is compared with no configuration: it is fanned out, or it updates version marks."""
+def _ends_turn(signal: Signal) -> bool:
+    """Whether the transaction ends after the signal, which is compared with no configuration.
+
+    A fan-out writes signals for up to a hundred projects. An update of version marks locks rows that reports
+    need.
+    """
     return signal.group_id is None or signal.kind == SignalKind.VERSIONS.value
 
 
@@ -147,7 +149,7 @@ def _evaluate_despite_faults(signals: Sequence[Signal], *, now: datetime, deadli
 
 
 def _evaluate_batch(signals: Sequence[Signal], now: datetime, deadline: float) -> list[int]:
-    """Evaluate signals of one `_batch_key`, at least the first, and return the ids of the evaluated ones."""
+    """Evaluate signals of one `_batch_key`, at least the first, and return their ids if evaluated."""
     first = signals[0]
     if first.group_id is None:
         fan_out(first)
@@ -167,10 +169,11 @@ def _evaluate_observations(
 
     A signal has the time at which its event happened, so delays start then.
     """
+    # A signal with such clusters is alone in its batch: they may have lost their last host.
     if clusters := signals[0].payload.get("clustersLeft"):
         emptied_clusters_alerts_cancel(cluster_ids=clusters, at=signals[0].created)
     observations = observations_of(signals, group_id=group_id)
-    seen = [observation for of_signal in observations.values() for observation in of_signal]
+    seen = list(chain.from_iterable(observations.values()))
     indexes = concerned_indexes(group_id, {observation.event_type for observation in seen})
     evaluation = _Evaluation(group_id, now)
     evaluation.collect(seen, indexes)
@@ -229,7 +232,7 @@ class _ActiveAlert:
 
 @dataclass(slots=True)
 class _Changes:
-    """Decided changes. `decide` writes `cancelled` at once; `add` takes the other changes."""
+    """Decided changes. `add` leaves out `cancelled`, because `decide` writes it at once."""
 
     alerts: AlertChanges = field(default_factory=AlertChanges)
     one_shots: list[OneShot] = field(default_factory=list)
@@ -291,13 +294,15 @@ class _Evaluation:
         self._group_id, self._now = group_id, now
         self._active: dict[str, dict[str, _ActiveAlert]] = {}
         """The active alerts by target key and configuration id."""
+        self._observations: Sequence[Observation] = ()
         self._targets: dict[tuple[int, Metric | None], str] = {}
         self._unwritten = _Changes()
 
     # --- collect ----------------------------------------------------------------------------------
 
     def collect(self, observations: Sequence[Observation], indexes: _Indexes) -> None:
-        """Read the active alerts on the targets of the observations, which must outlive the evaluation."""
+        """Read the active alerts on the targets of the observations."""
+        self._observations = observations  # kept, because their ids are keys of `_targets`
         targets = {
             self._target(observation, metric)
             for observation in observations
@@ -321,12 +326,13 @@ class _Evaluation:
     # --- decide -----------------------------------------------------------------------------------
 
     def decide(self, signal: Signal, observations: Sequence[Observation], indexes: _Indexes) -> None:
-        """Decide what the observations of the signal change. The changes wait in memory for `apply`."""
+        """Add the changes by the observations to the unwritten changes; write cancellations at once."""
         at = self._now if _is_config(signal) else signal.created
         changes = _Changes()
+        fanned_out = is_fanned_out(signal)
         for pair in self._pairs(observations, indexes):
             # Global configurations were notified of this event when the signal was fanned out to projects.
-            if is_fanned_out(signal) and pair.config.is_global:
+            if fanned_out and pair.config.is_global:
                 continue
             if decision := _decide_pair(pair, self._alert(pair), signal):
                 self._add(decision, pair, signal, at, changes)
@@ -339,21 +345,20 @@ class _Evaluation:
         self.evaluated.append(signal.pk)
 
     def _must_write_before(self, changes: _Changes) -> bool:
-        """Return whether the changes of earlier signals must be written before these.
+        """Return whether the changes of earlier signals are written before `changes`, or are enough to write.
 
-        A write starts alerts before it ends alerts. If these changes start an alert on a target where an
-        earlier change ends an alert, the end is written first: a configuration has at most one active alert
-        on a target, and the receiver gets the end first. Cancellations are written at once, so after all
-        earlier changes.
+        One write starts alerts before it ends alerts. So an earlier end is written first if `changes` start
+        an alert on the same target: a configuration has at most one active alert on a target, and the
+        receiver gets the end first. `decide` cancels alerts at once, so earlier changes are written before.
         """
         ended = self._unwritten.ended_targets
         starts_again = any(start.target in ended for start in changes.alerts.starts)
         return starts_again or bool(changes.cancelled) or self._unwritten.count >= CHANGES_AT_ONCE
 
     def _pairs(self, observations: Sequence[Observation], indexes: _Indexes) -> list[_Pair]:
-        """Return each pair of configuration and observation for which an alert can start or is active.
+        """Return the pairs under which an alert can start, an alert is active, or an event is notified.
 
-        The pairs are in the order of the ids of the configurations, and of the observations.
+        They are sorted by configuration id, then by the position of the observation.
         """
         found: set[tuple[str, int]] = set()
         for number, observation in enumerate(observations):
@@ -386,7 +391,7 @@ class _Evaluation:
         """Add the decision to `changes` and to the active alerts, which later signals are compared with."""
         alert, config, target = self._alert(pair), pair.config, pair.target
         if alert and alert.view.created:
-            # A changed configuration starts alerts at the time of evaluation; older signals follow.
+            # A changed configuration starts alerts at the time of evaluation, so the signal may be older.
             at = max(at, alert.view.created)
         active = self._active.setdefault(target, {})
         match decision.action:
@@ -426,9 +431,8 @@ class _Evaluation:
 
 # --- open -----------------------------------------------------------------------------------------
 
-# The due alerts, the projects in turn. A grouped alert opens only if the lock of its project is free.
-# An alert does not open while a signal from before `opens` waits: that signal may end the condition.
-# A grouped alert joins an incident, so it waits while its project is evaluated.
+# Projects take turns. An alert waits while a signal created until `opens` waits, which may end its condition.
+# A grouped alert also waits while its project is evaluated, because it joins an incident.
 _OPENING = f"""
 SELECT opening.id FROM (
   SELECT id, config_id, group_id FROM (

@@ -10,11 +10,11 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 
 from accesslist.models import Project
 from accesslist.services.projects import project_purge
-from alerting.choices import AlertStatus, DropReason, NotificationStatus
+from alerting.choices import ACTIVE, AlertStatus, DropReason, NotificationStatus
 from alerting.models import (
     Alert,
     AlertConfig,
@@ -118,7 +118,10 @@ def emptied_clusters_alerts_cancel(*, cluster_ids: Collection[str], at: datetime
     Nothing else would end them, because reports name a cluster only by its name.
     """
     for cluster in clusters_emptied(cluster_ids) if cluster_ids else ():
-        alerts_cancel(alerts=_about_cluster(cluster), actor=SYSTEM, now=at)
+        about = _about_cluster(cluster)
+        # A changed configuration may have started alerts after `at`.
+        latest = about.filter(status__in=ACTIVE).aggregate(latest=Max("created"))["latest"]
+        alerts_cancel(alerts=about, actor=SYSTEM, now=max(at, latest or at))
 
 
 def _about_cluster(cluster: Cluster) -> QuerySet[Alert]:

@@ -17,6 +17,7 @@ _SPECIAL: Sequence[Network] = (
     IPv4Network("192.0.0.0/24"),  # Protocol assignments (RFC 6890), also a cloud's metadata service.
     IPv4Network("192.88.99.0/24"),  # 6to4 relays, deprecated (RFC 7526).
     IPv4Network("168.63.129.16/32"),  # The metadata service of a cloud, under a public address.
+    IPv6Network("2001::/23"),  # Protocol assignments (RFC 2928), such as Teredo and ORCHID.
     IPv6Network("3fff::/20"),  # Documentation (RFC 9637).
 )
 

@@ -7,7 +7,8 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig
-from automation.models import Host
+from alerting.services.purge import emptied_clusters_alerts_cancel
+from automation.models import Cluster, Host
 from automation.reports import EventReport
 from automation.services.hosts import host_delete
 from events.models import Event
@@ -16,7 +17,7 @@ from opsapi import clock
 from opsapi.api.principal import Actor
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import make_config
+from tests.factories.alerting import make_alert, make_config
 from tests.factories.automation import AGENT, host_report, ingest
 from tests.integration.alerting.pipeline import evaluate, statuses
 
@@ -91,6 +92,17 @@ def test_an_alert_that_began_before_the_cluster_was_known_goes_too(project: Proj
     ingest(project, host_report("a", cluster_name="c"))
     delete("a")
     assert statuses(config) == ["CANCELLED"]
+
+
+def test_an_alert_is_not_cancelled_before_it_was_created(project: Project) -> None:
+    ingest(project, host_report("a", cluster_name="c"))
+    left = Cluster.objects.get().id
+    ingest(project, host_report("a", cluster_name="d"))
+    facts, created = {"clusterId": left}, clock.now() + timedelta(hours=1)
+    alert = make_alert(project, event_type="CLUSTER_MONGOS_IS_MISSING", facts=facts, created=created)
+    emptied_clusters_alerts_cancel(cluster_ids=[left], at=clock.now())
+    alert.refresh_from_db()
+    assert (alert.status, alert.resolved) == ("CANCELLED", created)
 
 
 def test_alerts_about_hosts_that_left_it_in_time_stay(project: Project) -> None:
