@@ -23,6 +23,22 @@ WHOLE_BODY = "body"
 """The `field` of a fault of the whole body."""
 
 
+_PHRASES = {
+    413: "Request Entity Too Large",
+    414: "Request-URI Too Long",
+    416: "Requested Range Not Satisfiable",
+    422: "Unprocessable Entity",
+}
+
+
+def reason_phrase(status: int) -> str:
+    """Return the name of an HTTP status, which is the same under every version of Python.
+
+    Python 3.13 renamed the statuses of `_PHRASES` as RFC 9110 15.5 names them.
+    """
+    return _PHRASES.get(status) or HTTPStatus(status).phrase
+
+
 @dataclass(frozen=True, slots=True)
 class BadField:
     """A wrong field of a body, or a wrong query parameter. `field` is its dotted path."""
@@ -76,7 +92,7 @@ class ApiError(Exception):
     def document(self) -> JsonObject:
         shown: JsonObject = {
             "error": self.status,
-            "reason": HTTPStatus(self.status).phrase,
+            "reason": reason_phrase(self.status),
             "errorCode": self.code.value,
             "detail": " ".join(filter(None, (self.code.message.format(*self.parameters), self.note))),
             "parameters": self.parameters,

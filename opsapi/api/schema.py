@@ -23,6 +23,7 @@ from opsapi.api.components import (
     success_headers,
 )
 from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.errors import reason_phrase
 from opsapi.api.permissions import OPEN
 from opsapi.api.query import EVERYWHERE, Parameter
 from opsapi.api.shapes import nullable
@@ -177,7 +178,7 @@ class DeclaredSchema(AutoSchema):
         responses = operation["responses"]
         for text, response in responses.items():
             status = HTTPStatus(int(text))
-            response["description"] = response["description"] or status.phrase
+            response["description"] = response["description"] or reason_phrase(status)
             response["headers"] = success_headers() if status < 400 else refusal_headers(status)
         refusals = refusals_of(self._api_view, self._action, _PATH_PARAMETER.findall(self.path))
         for number, codes in refusals.items():

@@ -29,7 +29,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.content_security import STRICT, header_line
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.errors import ApiError, BadField, reason_phrase
 from opsapi.supervisor.arrival import HEAD_SECONDS, LONGEST_REQUEST, ArrivalState
 from opsapi.supervisor.callers import Callers, Turns, largest, most_connections, requester_of
 from opsapi.supervisor.web_connection import CheckedReader, ConnectionPhase, GoneError, WebConnection
@@ -65,11 +65,15 @@ def status_of(error: Exception) -> HTTPStatus:
 def refusal(status: HTTPStatus) -> bytes:
     """Return the bytes of the response, which contain no part of the request."""
     request_id = secrets.token_hex(8)
-    document = {**_error(status, request_id).document(), "error": status.value, "reason": status.phrase}
+    document = {
+        **_error(status, request_id).document(),
+        "error": status.value,
+        "reason": reason_phrase(status),
+    }
     body = json.dumps(document)
     head = _HEAD.format(
         status=status.value,
-        reason=status.phrase,
+        reason=reason_phrase(status),
         length=len(body),
         policy=header_line(STRICT),
         request_id=request_id,
@@ -82,7 +86,7 @@ def _error(status: HTTPStatus, request_id: str) -> ApiError:
         return ApiError(ErrorCode.SERVICE_UNAVAILABLE, "too many requests are waiting")
     if status is HTTPStatus.INTERNAL_SERVER_ERROR:
         return ApiError(ErrorCode.UNEXPECTED_ERROR, request_id)
-    message = f"was refused before it was processed ({status.phrase})"
+    message = f"was refused before it was processed ({reason_phrase(status)})"
     return ApiError.of_fields([BadField("request", ErrorCode.INVALID_ATTRIBUTE, message)])
 
 

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.components import refusals_of
 from opsapi.api.documents import Document
+from opsapi.api.errors import reason_phrase
 from opsapi.api.fields import EmailAddress, ListOf, OneOf, Text, Whole
 from opsapi.api.permissions import ANY_KEY, OPEN, Access, in_group, in_installation, in_org
 from opsapi.api.query import Parameter
@@ -132,3 +133,11 @@ def test_codes_are_grouped_by_status_in_the_order_of_the_catalogue() -> None:
         500: [ErrorCode.UNEXPECTED_ERROR],
         503: [ErrorCode.SERVICE_UNAVAILABLE],
     }
+
+
+@each(
+    ("status", "reason"),
+    [(404, "Not Found"), (413, "Request Entity Too Large"), (422, "Unprocessable Entity")],
+)
+def test_the_reason_of_a_status_is_the_same_under_every_version_of_python(status: int, reason: str) -> None:
+    assert reason_phrase(status) == reason

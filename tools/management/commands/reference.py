@@ -4,7 +4,6 @@ import re
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from importlib import import_module
 from itertools import groupby, starmap
 from pathlib import Path
@@ -17,6 +16,7 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
 from events.types import EVENT_TYPES, AlertEffect, Category, EventType, EventTypeSpec
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import reason_phrase
 from opsapi.api.links import PUBLIC
 from opsapi.api.schema import openapi_document
 from opsapi.environment import READ
@@ -165,7 +165,7 @@ def errors_page() -> str:
     total = len({operation for found in operations.values() for operation in found})
     by_status = sorted(ErrorCode, key=lambda each: each.status)
     sections = [
-        f"\n## {status} {HTTPStatus(status).phrase}\n\n"
+        f"\n## {status} {reason_phrase(status)}\n\n"
         + table(
             ("code", "message", "operations"),
             ((code(each), each.message.format("…", "…"), _where(operations[each], total)) for each in group),
