@@ -1,13 +1,12 @@
 """Every entry of the error catalogue can be raised, is rendered whole, and is published."""
 
 import string
-from http import HTTPStatus
 from typing import Any, NoReturn
 
 import pytest
 
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.errors import ApiError, BadField, reason_phrase
 from opsapi.api.links import PUBLIC
 from opsapi.api.root import RootViewSet
 from tests.client import ApiClient, authorization
@@ -37,7 +36,7 @@ def test_an_entry_is_raised_and_rendered(
     assert answer.status_code == code.status
     assert answer.json() == {
         "error": code.status,
-        "reason": HTTPStatus(code.status).phrase,
+        "reason": reason_phrase(code.status),
         "errorCode": code.value,
         "detail": code.message.format(*PARAMETERS),
         "parameters": ["first", "second"],

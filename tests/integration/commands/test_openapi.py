@@ -26,3 +26,4 @@ def test_it_reports_an_outdated_document_and_writes_a_current_one(document: Path
     assert document.read_text() == "{}"
     call_command("openapi")
     assert document.read_text() == PUBLISHED
+    call_command("openapi", "--check")
