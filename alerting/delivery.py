@@ -12,7 +12,7 @@ notification counts as perhaps received, and is sent again with the same deliver
 
 Grouped alerts share the messages of their incident. These messages belong to the first alert of the incident,
 and the open alerts of the incident decide on them (`selectors.incidents`). A `Picture` is the content of a
-message about the incident; a change is only sent if it differs enough from the last picture.
+message about the incident; a change is only sent if its picture differs enough from the last picture sent.
 """
 
 import logging
@@ -188,7 +188,7 @@ class _Facts:
     def setting(self, notification: Notification) -> NotificationSetting | None:
         return self.settings.get((notification.setting_id, notification.type_name))
 
-    def were_notified(self, notification: Notification) -> bool:
+    def was_notified(self, notification: Notification) -> bool:
         """Whether the receiver was perhaps notified of the alert; older rows name no destination."""
         alert_id = notification.alert_id or ""
         return not self.notified.isdisjoint({(alert_id, notification.destination), (alert_id, "")})
@@ -292,7 +292,7 @@ def _due(notification: Notification, named: _Named, facts: _Facts) -> DueNotific
     return replace(
         due_notification_with_setting(notification, facts.alert(notification), facts.setting(notification)),
         addressed=_is_addressed(notification, named, facts),
-        was_notified=facts.were_notified(notification),
+        was_notified=facts.was_notified(notification),
         lapsed_for_good=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         mute=facts.mutes.get(notification.id),
         worth_sending=is_worth_sending(notification, incident, facts.last_pictures.get(notification.id)),
@@ -416,7 +416,8 @@ def _address(decided: _Decided, now: datetime) -> None:
 def _redirect(notification: Notification, destination: str, recipient: str, now: datetime) -> None:
     """Fail the notification, and insert the same message for another destination.
 
-    The earlier destination perhaps received the message. Its row stays, so it gets the end of the alert too.
+    The earlier destination perhaps received the message. The failed notification stays, so that this
+    destination gets the end of the alert too.
     """
     failed, reason = NotificationStatus.FAILED.value, notification.reason or NO_ANSWER
     if leases_release_with([notification], status=failed, reason=reason):

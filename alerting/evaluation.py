@@ -10,9 +10,9 @@ grow with the number of signals. Configurations stay in memory until they change
 Decide compares one signal after the other with the configurations (`rules.transition.step`) and keeps the
 changes in memory. Apply writes the changes of many signals together.
 
-`_evaluate_batch` chooses: signals without a project are fanned out, and changed versions update the marks of
-outdated hosts and agents; both write new signals. Changed configurations are compared with the current fleet
-instead of the observations of signals.
+`_evaluate_batch` chooses the work by the kind of signal. A signal without a project is fanned out. A signal
+of changed versions updates the marks of outdated hosts and agents. Both write new signals. A signal of a
+changed configuration compares the configuration with the current fleet.
 
 The worker calls both functions in a loop. `delivery` sends the notifications that they schedule.
 """
@@ -112,10 +112,10 @@ def _batch_key(signal: Signal) -> object:
 
 
 def _ends_turn(signal: Signal) -> bool:
-    """Whether the transaction ends after the signal, which is compared with no configuration.
+    """Return whether the signal ends the turn, to keep the transaction short.
 
     A fan-out writes signals for up to a hundred projects. An update of version marks locks rows that reports
-    need.
+    need. Neither compares the signal with configurations.
     """
     return signal.group_id is None or signal.kind == SignalKind.VERSIONS.value
 
@@ -149,7 +149,7 @@ def _evaluate_despite_faults(signals: Sequence[Signal], *, now: datetime, deadli
 
 
 def _evaluate_batch(signals: Sequence[Signal], now: datetime, deadline: float) -> list[int]:
-    """Evaluate signals of one `_batch_key`, at least the first, and return their ids if evaluated."""
+    """Evaluate signals of one `_batch_key`, at least the first, and return the ids of evaluated signals."""
     first = signals[0]
     if first.group_id is None:
         fan_out(first)
@@ -165,11 +165,11 @@ def _evaluate_batch(signals: Sequence[Signal], now: datetime, deadline: float) -
 def _evaluate_observations(
     signals: Sequence[Signal], group_id: str, now: datetime, deadline: float
 ) -> list[int]:
-    """Compare the observations of signals with the configurations, and return the ids of these signals.
+    """Compare the observations of signals with the configurations, and return the ids of evaluated signals.
 
     A signal has the time at which its event happened, so delays start then.
     """
-    # A signal with such clusters is alone in its batch: they may have lost their last host.
+    # Hosts have left these clusters, perhaps the last hosts. The signal is alone in its batch (`_batch_key`).
     if clusters := signals[0].payload.get("clustersLeft"):
         emptied_clusters_alerts_cancel(cluster_ids=clusters, at=signals[0].created)
     observations = observations_of(signals, group_id=group_id)
@@ -186,7 +186,7 @@ def _evaluate_observations(
 
 
 def _evaluate_configs(signals: Sequence[Signal], group_id: str, now: datetime, deadline: float) -> list[int]:
-    """Compare changed configurations with the current fleet, and return the ids of their signals.
+    """Compare changed configurations with the current fleet, and return the ids of evaluated signals.
 
     The fleet is read once. Configurations are compared until the deadline, and at least for as long as
     reading took. The remaining signals stay; a later turn compares them with the fleet of that time. The
@@ -302,7 +302,7 @@ class _Evaluation:
 
     def collect(self, observations: Sequence[Observation], indexes: _Indexes) -> None:
         """Read the active alerts on the targets of the observations."""
-        self._observations = observations  # kept, because their ids are keys of `_targets`
+        self._observations = observations  # kept in memory: Python reuses the id of a freed object
         targets = {
             self._target(observation, metric)
             for observation in observations
@@ -356,7 +356,7 @@ class _Evaluation:
         return starts_again or bool(changes.cancelled) or self._unwritten.count >= CHANGES_AT_ONCE
 
     def _pairs(self, observations: Sequence[Observation], indexes: _Indexes) -> list[_Pair]:
-        """Return the pairs under which an alert can start, an alert is active, or an event is notified.
+        """Return the pairs that can start an alert, have an active alert, or notify of an event.
 
         They are sorted by configuration id, then by the position of the observation.
         """

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accesslist.models import Project
 from accesslist.services.projects import project_purge
@@ -120,8 +120,8 @@ def emptied_clusters_alerts_cancel(*, cluster_ids: Collection[str], at: datetime
     for cluster in clusters_emptied(cluster_ids) if cluster_ids else ():
         about = _about_cluster(cluster)
         # A changed configuration may have started alerts after `at`.
-        latest = about.filter(status__in=ACTIVE).aggregate(latest=Max("created"))["latest"]
-        alerts_cancel(alerts=about, actor=SYSTEM, now=max(at, latest or at))
+        started = about.filter(status__in=ACTIVE).values_list("created", flat=True)
+        alerts_cancel(alerts=about, actor=SYSTEM, now=max([at, *started]))
 
 
 def _about_cluster(cluster: Cluster) -> QuerySet[Alert]:

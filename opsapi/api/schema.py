@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from http import HTTPStatus
 from typing import Any, cast
 
 from django.apps import apps
@@ -177,7 +176,7 @@ class DeclaredSchema(AutoSchema):
         operation = cast(JsonObject, super().get_operation(*args, **kwargs))
         responses = operation["responses"]
         for text, response in responses.items():
-            status = HTTPStatus(int(text))
+            status = int(text)
             response["description"] = response["description"] or reason_phrase(status)
             response["headers"] = success_headers() if status < 400 else refusal_headers(status)
         refusals = refusals_of(self._api_view, self._action, _PATH_PARAMETER.findall(self.path))

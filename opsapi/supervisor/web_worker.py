@@ -65,15 +65,12 @@ def status_of(error: Exception) -> HTTPStatus:
 def refusal(status: HTTPStatus) -> bytes:
     """Return the bytes of the response, which contain no part of the request."""
     request_id = secrets.token_hex(8)
-    document = {
-        **_error(status, request_id).document(),
-        "error": status.value,
-        "reason": reason_phrase(status),
-    }
+    reason = reason_phrase(status)
+    document = {**_error(status, request_id).document(), "error": status.value, "reason": reason}
     body = json.dumps(document)
     head = _HEAD.format(
         status=status.value,
-        reason=reason_phrase(status),
+        reason=reason,
         length=len(body),
         policy=header_line(STRICT),
         request_id=request_id,

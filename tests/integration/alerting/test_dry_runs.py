@@ -35,7 +35,7 @@ START = datetime(2099, 3, 4, 23, 30, tzinfo=UTC)
 STEPS = 50
 SEEDS = range(400) if LONG else (0, 1)
 GROUPED_SEEDS = range(400) if LONG else (0, 4)
-"""In scene 4 a window with matchers mutes a part of an incident."""
+"""With seed 4, a window with matchers mutes a part of an incident."""
 KINDS: list[dict[str, Any]] = [
     {"eventTypeName": "HOST_DOWN"},
     {"eventTypeName": "HOST_RECOVERING"},
