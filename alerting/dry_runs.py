@@ -36,9 +36,14 @@ from alerting.rules.dry_run import (
 )
 from alerting.rules.dry_run_incidents import DryRunTopology, GroupedAlert, IncidentRun, following
 from alerting.rules.dry_run_mutes import DryRunMutes
-from alerting.rules.noise import FEWEST_ALERTS, LONGEST_DELAY_MIN, DelaySuggestion, suggest_delay
-from alerting.rules.threshold_suggestion import MeasuredAlert, ThresholdSuggestion, suggest_threshold
-from alerting.rules.thresholds import mean_of
+from alerting.rules.suggestions import (
+    FEWEST_ALERTS,
+    LONGEST_DELAY_MIN,
+    MeasuredAlert,
+    Suggestion,
+    suggest_delay,
+    suggest_threshold,
+)
 from alerting.rules.topology import FleetUnit, UnitKind, covered_unit
 from alerting.rules.transition import ConfigView
 from alerting.rules.windows import WindowRule
@@ -47,6 +52,7 @@ from alerting.selectors.fleet_units import alert_units, fleet_around, labels_of_
 from alerting.selectors.notification_settings import filled, recipient_shown, type_of
 from alerting.selectors.recipient_addresses import addresses_of
 from alerting.selectors.subjects import Subjects, TargetFacts
+from alerting.selectors.threshold_suggestions import means_of
 from alerting.selectors.windows import not_over
 from automation.metrics import Metric
 from automation.selectors.recorded_metrics import SourceSpan, values_within
@@ -61,6 +67,8 @@ _MESSAGE_SECONDS: Final = 2.0
 _READING_SECONDS: Final = SECONDS - _MESSAGE_SECONDS
 MOST_MESSAGES: Final = 50_000
 """The most messages of a dry run, reminders included."""
+MOST_VALUES: Final = 50_000
+"""The most values of alerts that are compared with thresholds. With more, no threshold is suggested."""
 _MOST_LABELS: Final = 1_000
 """The most labels that can relate the alerts of a dry run, the most frequent first."""
 
@@ -85,7 +93,7 @@ class DryRunResult:
     messages: Sequence[Sequence[DryRunMessage]] = ()
     leads: Sequence[int] = ()
     never_opened: int = 0
-    suggestions: Sequence[DelaySuggestion | ThresholdSuggestion] = ()
+    suggestions: Sequence[Suggestion] = ()
 
     @property
     def evaluated(self) -> bool:
@@ -351,7 +359,7 @@ class _Messages:
 
 def _suggestions(
     found: DryRunResult, reading: RecordReading, delay: timedelta, budget: Budget
-) -> Iterator[DelaySuggestion | ThresholdSuggestion]:
+) -> Iterator[Suggestion]:
     """Yield the changes that would have halved the alerts, without losing a long alert."""
     ends = [(alert.created, alert.ended_by(found.until)) for alert in found.alerts]
     lengths = [end - created for created, end in ends if end is not None]
@@ -379,17 +387,11 @@ def _measured(
         for alert in found.alerts
     ]
     with budget.statement():
-        values = values_within(spans, metric)
+        values = values_within(spans, metric, most=MOST_VALUES)
     if values is None:
         return []
     return [
-        MeasuredAlert(
-            [
-                (alert.created, alert.start_value),
-                *((report.reported, mean_of(report.values)) for report in reports),
-            ],
-            span.until,
-        )
+        MeasuredAlert(span.since, span.until, [(span.since, alert.start_value), *means_of(reports)])
         for alert, span, reports in zip(found.alerts, spans, values, strict=True)
         if alert.start_value is not None
     ]

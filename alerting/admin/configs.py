@@ -28,6 +28,7 @@ from alerting.selectors.configs import alerts_now, config_audits
 from alerting.selectors.noise import NoiseFigure, noise_of
 from alerting.selectors.recipient_addresses import unreachable
 from alerting.selectors.targets import targets_of
+from alerting.selectors.threshold_suggestions import with_suggested_threshold
 from alerting.selectors.windows import muting_windows
 from alerting.services.configs import (
     alert_config_create,
@@ -322,7 +323,7 @@ class AlertConfigAdmin(ConsoleAdmin):
 
     @admin.display(description="noise")
     def noise(self, config: Any) -> str:
-        return noise_words(config.noise)
+        return noise_words(with_suggested_threshold(config.noise, config))
 
     @admin.display(description="type", ordering="event_type")
     def event(self, config: AlertConfig) -> SafeString:

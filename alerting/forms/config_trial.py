@@ -10,14 +10,13 @@ from alerting.dry_runs import DryRunResult, dry_run
 from alerting.models import AlertConfig
 from alerting.rules.dry_run import LIMIT_WORDS, NOT_EVALUATED, DryRunAlert
 from alerting.rules.measurement_window import Span
-from alerting.rules.noise import NONE_LOST, DelaySuggestion, delay_words
-from alerting.rules.threshold_suggestion import ThresholdSuggestion
+from alerting.rules.suggestions import suggestion_words
 from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.wording import counted_words, target_words, value_words
 from alerting.selectors.config_views import config_view
 from alerting.selectors.measurement_window import host_measurements
 from alerting.serializers.dry_runs import kept_for
-from automation.quantities import quantity, unit_words
+from automation.quantities import unit_words
 from events.types import EventType
 from opsapi.clock import age_words, time_words
 from opsapi.console.widgets import Plot
@@ -68,7 +67,7 @@ def trial_of(*, group_id: str, values: Mapping[str, Any], now: datetime) -> Tria
     rows = _rows(found, threshold)
     return Trial(
         sentence=_sentence(found),
-        suggestions=[_suggestion_words(each) for each in found.suggestions],
+        suggestions=[suggestion_words(each) for each in found.suggestions],
         notes=_notes(found),
         rows=rows[:MOST_SHOWN],
         more=more_words(len(rows) - MOST_SHOWN) if len(rows) > MOST_SHOWN else "",
@@ -95,14 +94,6 @@ def _span(found: DryRunResult) -> str:
     if found.cut:
         return f"in {age_words(found.until - found.start)} from {time_words(found.start)}"
     return f"in the last {counted_words((found.end - found.start).days, 'day')}"
-
-
-def _suggestion_words(suggestion: DelaySuggestion | ThresholdSuggestion) -> str:
-    if isinstance(suggestion, DelaySuggestion):
-        return delay_words(suggestion)
-    opened = counted_words(suggestion.alerts, "alert")
-    threshold = quantity(suggestion.threshold, suggestion.units)
-    return f"With a threshold of {threshold}, {opened} would have opened, and {NONE_LOST}."
 
 
 def _notes(found: DryRunResult) -> list[str]:

@@ -1,9 +1,10 @@
-"""How noisy an alert configuration is, and the delay that would halve its alerts. Pure."""
+"""How noisy an alert configuration is. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from alerting.rules.suggestions import Suggestion, suggestion_words
 from alerting.rules.wording import counted_words
 from opsapi.clock import age_words
 
@@ -11,20 +12,7 @@ PERIOD = timedelta(days=28)
 """The time before now whose alerts are counted."""
 FLAP_WITHIN = timedelta(hours=1)
 """An alert is a flap if it starts so soon after the end of the last alert on the same target."""
-LONGEST_DELAY_MIN = 10
-"""A suggested delay loses no alert that lasted longer than this."""
-FEWEST_ALERTS = 4
-"""With fewer alerts, nothing is suggested."""
-NONE_LOST = f"no alert that lasted longer than {LONGEST_DELAY_MIN} min would have been lost"
 _WEEK = timedelta(days=7)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelaySuggestion:
-    """A delayMin for all notifications, with which `alerts` of the counted alerts would have opened."""
-
-    delay_min: int
-    alerts: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +32,7 @@ class Noise:
     flaps: int = 0
     acknowledged: int = 0
     messages: int = 0
-    suggestion: DelaySuggestion | None = None
+    suggestions: Sequence[Suggestion] = ()
 
     @property
     def acknowledged_share(self) -> float | None:
@@ -58,30 +46,8 @@ def alerts_per_week(alerts: int, *, since: datetime, created: datetime, until: d
     return alerts / (existed / _WEEK)
 
 
-def suggest_delay(alerts: int, shorter: Sequence[int], *, delay: timedelta) -> DelaySuggestion | None:
-    """Return the smallest delay above `delay` that drops at least half of the alerts; None if there is none.
-
-    `shorter`: how many alerts ended in less than 1, 2, … LONGEST_DELAY_MIN minutes. An alert opens only if it
-    lasts as long as the delay, so exactly these alerts would not have opened.
-    """
-    if alerts < FEWEST_ALERTS:
-        return None
-    for minutes, dropped in enumerate(shorter, start=1):
-        if timedelta(minutes=minutes) > delay and dropped * 2 >= alerts:
-            return DelaySuggestion(delay_min=minutes, alerts=alerts - dropped)
-    return None
-
-
-def delay_words(suggestion: DelaySuggestion) -> str:
-    """The suggestion in a sentence."""
-    return (
-        f"With a delay of {suggestion.delay_min} min in all notifications, {suggestion.alerts:,} of these "
-        f"alerts would have opened, and {NONE_LOST}."
-    )
-
-
 def noise_words(noise: Noise) -> str:
-    """The noise in sentences, with the suggestion."""
+    """The noise in sentences, with the suggestions."""
     days = round((noise.until - noise.since) / timedelta(days=1))
     if not noise.alerts:
         return f"No alerts in {days} days."
@@ -91,4 +57,4 @@ def noise_words(noise: Noise) -> str:
         f"{counted_words(noise.flaps, 'flap')}, {noise.acknowledged:,} acknowledged, "
         f"{counted_words(noise.messages, 'message')} sent."
     )
-    return f"{counted} {delay_words(noise.suggestion)}" if noise.suggestion else counted
+    return " ".join([counted, *map(suggestion_words, noise.suggestions)])

@@ -81,11 +81,12 @@ def evaluate_count(threshold: CountThreshold, count: int | None) -> ThresholdVer
 def _evaluate_value(operator: ThresholdOperator, limit: float, value: float | None) -> ThresholdVerdict:
     if value is None:
         return ThresholdVerdict(ThresholdState.NO_DATA)
-    outside = _is_outside(operator, limit, value)
+    outside = is_outside(operator, limit, value)
     return ThresholdVerdict(ThresholdState.OUTSIDE if outside else ThresholdState.INSIDE, value)
 
 
-def _is_outside(operator: ThresholdOperator, limit: float, value: float) -> bool:
+def is_outside(operator: ThresholdOperator, limit: float, value: float) -> bool:
+    """Return whether a value is outside a limit in the same unit."""
     match operator:
         case ThresholdOperator.GREATER_THAN:
             return value > limit

@@ -13,12 +13,11 @@ from django.db.models.sql.compiler import SQLCompiler
 from alerting.models import AlertConfig
 from alerting.rules.noise import (
     FLAP_WITHIN,
-    LONGEST_DELAY_MIN,
     PERIOD,
     Noise,
     alerts_per_week,
-    suggest_delay,
 )
+from alerting.rules.suggestions import LONGEST_DELAY_MIN, suggest_delay
 from alerting.selectors.notification_settings import shortest_delays
 from opsapi import clock
 
@@ -87,6 +86,7 @@ def _noise(
     if row is None:
         return Noise(since=since, until=now)
     alerts, median, flaps, acknowledged, shorter = row
+    suggestion = suggest_delay(alerts, shorter, delay=delays.get(config.id, timedelta()))
     return Noise(
         since=since,
         until=now,
@@ -96,7 +96,7 @@ def _noise(
         flaps=flaps,
         acknowledged=acknowledged,
         messages=messages,
-        suggestion=suggest_delay(alerts, shorter, delay=delays.get(config.id, timedelta())),
+        suggestions=[suggestion] if suggestion else [],
     )
 
 

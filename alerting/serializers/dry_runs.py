@@ -19,11 +19,10 @@ from alerting.rules.dry_run import (
     DryRunMessage,
     DryRunReceiver,
 )
-from alerting.rules.noise import FEWEST_ALERTS, LONGEST_DELAY_MIN, DelaySuggestion
-from alerting.rules.threshold_suggestion import MOST_CANDIDATES, ThresholdSuggestion
 from alerting.selectors.recipient_addresses import MOST_RECIPIENTS_OF_ONE
 from alerting.serializers.alerts import present_target
 from alerting.serializers.configs import AlertConfigDocument
+from alerting.serializers.noise import SUGGESTIONS_HELP, SuggestionDocument, present_suggestions
 from alerting.serializers.notification_log import KINDS, TYPE_NAMES
 from automation.measurement_query import read_duration
 from automation.metrics import Metric, base_unit
@@ -284,23 +283,6 @@ class DryRunEventsDocument(Document):
     results = DryRunEventDocument(many=True, help_text=f"The first {MOST_SHOWN}.")
 
 
-class DryRunSuggestionDocument(Document):
-    """A delay or a threshold that would have dropped at least half of the alerts, and no long alert."""
-
-    example = {"threshold": 960, "units": "RAW", "alerts": 5}
-
-    delayMin = serializers.IntegerField(
-        required=False, help_text="The smallest delayMin for all notifications that drops half of the alerts."
-    )
-    threshold = serializers.FloatField(
-        required=False,
-        help_text="A threshold that drops half of the alerts, the closest of at most "
-        f"{MOST_CANDIDATES} that were tried.",
-    )
-    units = serializers.CharField(required=False, help_text="The units of `threshold`, as in `config`.")
-    alerts = serializers.IntegerField(help_text="How many alerts would have opened.")
-
-
 class DryRunCountsDocument(Document):
     """The number of notifications, reminders included."""
 
@@ -325,12 +307,7 @@ class DryRunDocument(Document):
     alerts = DryRunAlertsDocument()
     events = DryRunEventsDocument()
     notifications = DryRunCountsDocument()
-    suggestions = DryRunSuggestionDocument(
-        many=True,
-        required=False,
-        help_text="Changes that would have halved the alerts without losing an alert that lasted longer than "
-        f"{LONGEST_DELAY_MIN} minutes. Only with at least {FEWEST_ALERTS} alerts; left out if there is none.",
-    )
+    suggestions = SuggestionDocument(many=True, required=False, help_text=SUGGESTIONS_HELP)
 
 
 def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObject:
@@ -362,19 +339,9 @@ def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObjec
                 "muted": found.muted,
                 "notSent": len(found.all_messages) - found.sent,
             },
-            "suggestions": [_suggestion(each) for each in found.suggestions] or None,
+            "suggestions": present_suggestions(found.suggestions),
         }
     )
-
-
-def _suggestion(suggestion: DelaySuggestion | ThresholdSuggestion) -> JsonObject:
-    if isinstance(suggestion, DelaySuggestion):
-        return {"delayMin": suggestion.delay_min, "alerts": suggestion.alerts}
-    return {
-        "threshold": suggestion.threshold,
-        "units": suggestion.units.value,
-        "alerts": suggestion.alerts,
-    }
 
 
 def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObject]:

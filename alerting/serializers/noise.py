@@ -1,8 +1,17 @@
 """The noise of an alert configuration, as the API shows it."""
 
+from collections.abc import Sequence
+
 from rest_framework import serializers
 
-from alerting.rules.noise import FLAP_WITHIN, LONGEST_DELAY_MIN, PERIOD, Noise
+from alerting.rules.noise import FLAP_WITHIN, PERIOD, Noise
+from alerting.rules.suggestions import (
+    FEWEST_ALERTS,
+    LONGEST_DELAY_MIN,
+    MOST_CANDIDATES,
+    DelaySuggestion,
+    Suggestion,
+)
 from opsapi.api.documents import A_TIME, AN_ID, Document
 from opsapi.clock import wire_time
 from opsapi.wire_json import JsonObject, without_nulls
@@ -10,16 +19,43 @@ from opsapi.wire_json import JsonObject, without_nulls
 _FLAP_MINUTES = int(FLAP_WITHIN.total_seconds() // 60)
 
 
-class DelaySuggestionDocument(Document):
-    """A delay that would have dropped at least half of the alerts."""
+class SuggestionDocument(Document):
+    """A delay or a threshold that would have dropped at least half of the alerts, and no long alert."""
 
-    example = {"delayMin": 5, "alerts": 9}
+    example = {"threshold": 960, "units": "RAW", "alerts": 5, "comparedAlerts": 12}
 
     delayMin = serializers.IntegerField(
-        help_text="The smallest delayMin for all notifications that drops at least half of the alerts, at "
-        f"most {LONGEST_DELAY_MIN}: no alert that lasted longer would have been lost."
+        required=False, help_text="The smallest delayMin for all notifications that drops half of the alerts."
     )
-    alerts = serializers.IntegerField(help_text="How many of the alerts would have opened.")
+    threshold = serializers.FloatField(
+        required=False,
+        help_text="A threshold that drops half of the alerts, the closest of at most "
+        f"{MOST_CANDIDATES} that were tried.",
+    )
+    units = serializers.CharField(required=False, help_text="The units of `threshold`.")
+    alerts = serializers.IntegerField(help_text="How many alerts would have opened.")
+    comparedAlerts = serializers.IntegerField(
+        help_text="How many alerts were compared: for a threshold, alerts whose values are recorded."
+    )
+
+
+SUGGESTIONS_HELP = (
+    "Changes that would have halved the alerts without losing an alert that lasted longer than "
+    f"{LONGEST_DELAY_MIN} minutes. Only with at least {FEWEST_ALERTS} alerts; left out if there is none."
+)
+
+
+def present_suggestions(suggestions: Sequence[Suggestion]) -> list[JsonObject] | None:
+    """The suggestions; None without any."""
+    return [_suggestion(each) for each in suggestions] or None
+
+
+def _suggestion(suggestion: Suggestion) -> JsonObject:
+    if isinstance(suggestion, DelaySuggestion):
+        change: JsonObject = {"delayMin": suggestion.delay_min}
+    else:
+        change = {"threshold": suggestion.threshold, "units": suggestion.units.value}
+    return {**change, "alerts": suggestion.alerts, "comparedAlerts": suggestion.compared}
 
 
 class NoiseDocument(Document):
@@ -35,7 +71,7 @@ class NoiseDocument(Document):
         "flaps": 11,
         "acknowledged": 3,
         "messagesSent": 52,
-        "suggestion": DelaySuggestionDocument.example,
+        "suggestions": [SuggestionDocument.example],
     }
 
     alertConfigId = serializers.CharField()
@@ -56,12 +92,11 @@ class NoiseDocument(Document):
     )
     acknowledged = serializers.IntegerField(help_text="Alerts with an acknowledgement that was not removed.")
     messagesSent = serializers.IntegerField(help_text="Delivered messages about these alerts.")
-    suggestion = DelaySuggestionDocument(required=False)
+    suggestions = SuggestionDocument(many=True, required=False, help_text=SUGGESTIONS_HELP)
 
 
 def present_noise(noise: Noise, *, config_id: str) -> JsonObject:
     """The noise of a configuration."""
-    suggestion = noise.suggestion
     return without_nulls(
         {
             "alertConfigId": config_id,
@@ -73,6 +108,6 @@ def present_noise(noise: Noise, *, config_id: str) -> JsonObject:
             "flaps": noise.flaps,
             "acknowledged": noise.acknowledged,
             "messagesSent": noise.messages,
-            "suggestion": suggestion and {"delayMin": suggestion.delay_min, "alerts": suggestion.alerts},
+            "suggestions": present_suggestions(noise.suggestions),
         }
     )

@@ -25,6 +25,7 @@ from alerting.selectors.configs import (
 )
 from alerting.selectors.noise import noise_of
 from alerting.selectors.recipient_addresses import unreachable
+from alerting.selectors.threshold_suggestions import with_suggested_threshold
 from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument, present_alert
 from alerting.serializers.configs import (
     AlertConfigChange,
@@ -148,7 +149,9 @@ class AnyConfigViewSet(ApiViewSet):
     def noise(self, request: Request, **_: str) -> Response:
         """Get how noisy the configuration was in the last four weeks."""
         noise = noise_of([self._stored], now=self.now)[self._stored.id]
-        return Response(present_noise(noise, config_id=self._stored.id))
+        return Response(
+            present_noise(with_suggested_threshold(noise, self._stored), config_id=self._stored.id)
+        )
 
     def test(self, request: Request, **_: str) -> Response:
         """Send the notifications of the configuration, or one of them, as a test. No body is needed."""

@@ -70,10 +70,6 @@ SELECT reading.reported, reading.report, reading.source_id, reading.numbers[%(nu
 """  # noqa: S608 - contains only our own names
 
 
-MOST_WITHIN: Final = 50_000
-"""The most values that `values_within` reads."""
-
-
 @dataclass(frozen=True, slots=True)
 class SourceSpan:
     """A time range of a source; `since` is exclusive, `until` inclusive."""
@@ -162,19 +158,21 @@ def last_values(
     return _read(_LAST, _parameters(sources, metric, since, until)) if sources else []
 
 
-def values_within(spans: Sequence[SourceSpan], metric: Metric) -> list[list[ReportedValues]] | None:
-    """The values in the reports of each span, in order of time; None if there are too many."""
+def values_within(
+    spans: Sequence[SourceSpan], metric: Metric, *, most: int
+) -> list[list[ReportedValues]] | None:
+    """The values in the reports of each span, in order of time; None if there are more than `most`."""
     parameters: JsonObject = {
         "sources": [span.source for span in spans],
         "since": [span.since for span in spans],
         "until": [span.until for span in spans],
         "number": NUMBERS[metric],
-        "most": MOST_WITHIN + 1,
+        "most": most + 1,
     }
     with connection.cursor() as cursor:
         cursor.execute(_WITHIN, parameters)
         rows = sorted(cursor.fetchall(), key=lambda row: row[:3])
-    if len(rows) > MOST_WITHIN:
+    if len(rows) > most:
         return None
     found: list[list[ReportedValues]] = [[] for _ in spans]
     for (place, reported, _), same in groupby(rows, key=lambda row: row[:3]):

@@ -9,10 +9,12 @@ from django.test import Client
 from accesslist.models import Project
 from alerting.admin.configs import AlertConfigAdmin
 from alerting.models import AlertConfig
+from automation.models import Host
 from opsapi import clock
 from opsapi.console.admin_urls import list_url, page_url
 from tests.admin.reading import shown
-from tests.factories.alerting import make_alert, make_config, make_notification
+from tests.factories.alerting import CONNECTIONS_ABOVE_100, make_alert, make_config, make_notification
+from tests.factories.automation import host_report, ingest
 
 pytestmark = pytest.mark.django_db
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -64,5 +66,19 @@ def test_the_list_is_sorted_by_duration_and_acknowledgement(console: Client, pro
 
 def test_the_page_of_a_configuration_suggests_a_delay(console: Client, project: Project) -> None:
     text = shown(console, page_url(noisy(project, [1, 1, 20, 20])))
-    assert "With a delay of 2 min in all notifications, 2 of these alerts would have opened" in text
+    assert "With a delay of 2 min in all notifications, 2 of 4 alerts would have opened" in text
     assert "No alerts in 28 days." in shown(console, page_url(make_config(project)))
+
+
+def test_the_page_of_a_configuration_suggests_a_threshold(console: Client, project: Project) -> None:
+    begin = clock.now() - DAY
+    for minute, number in enumerate((110.0, 1.0, 120.0, 1.0, 300.0, 1.0, 400.0, 1.0)):
+        ingest(project, host_report("db1", CONNECTIONS=number), now=begin + minute * MINUTE)
+    facts = {"hostId": Host.objects.get().id, "hostname": "db1", "port": 27017}
+    config = make_config(project, **CONNECTIONS_ABOVE_100)
+    for minute in range(0, 8, 2):
+        at = begin + minute * MINUTE
+        times = {"created": at, "opens": at, "resolved": at + MINUTE, "status": "CLOSED"}
+        make_alert(project, config_id=config.id, metric_name="CONNECTIONS", facts=facts, **times)
+    text = shown(console, page_url(config))
+    assert "With a threshold of 120, 2 of 4 alerts with recorded values would have opened" in text

@@ -20,7 +20,6 @@ from alerting.rules.thresholds import evaluate_threshold
 from alerting.rules.topology import FleetUnit
 from alerting.selectors import fleet_units, recorded_events
 from automation.models import Host, Measurement
-from automation.selectors import recorded_metrics
 from automation.selectors.recorded_metrics import parts_between
 from events.models import Event, Signal
 from opsapi import clock
@@ -432,8 +431,8 @@ def test_a_delay_and_a_threshold_that_halve_the_alerts_are_suggested(record: Reh
     alerts_of_a_minute(record, 110.0, 120.0, 300.0, 400.0)
     found = record.run(bodies.metric_config())
     assert found["suggestions"] == [
-        {"delayMin": 2, "alerts": 0},
-        {"threshold": 120.0, "units": "RAW", "alerts": 2},
+        {"delayMin": 2, "alerts": 0, "comparedAlerts": 4},
+        {"threshold": 120.0, "units": "RAW", "alerts": 2, "comparedAlerts": 4},
     ]
     quieter = record.run(bodies.metric_config(threshold=120))
     assert quieter["alerts"]["totalCount"] == 2
@@ -443,16 +442,17 @@ def test_no_threshold_is_suggested_that_loses_a_long_alert(record: Rehearsal) ->
     record.report(120, CONNECTIONS=105.0)
     record.report(108, CONNECTIONS=1.0)
     alerts_of_a_minute(record, 110.0, 120.0, 300.0)
-    assert record.run(bodies.metric_config())["suggestions"] == [{"delayMin": 2, "alerts": 1}]
+    assert record.run(bodies.metric_config())["suggestions"] == [
+        {"delayMin": 2, "alerts": 1, "comparedAlerts": 4}
+    ]
 
 
 def test_the_highest_value_within_an_alert_counts(record: Rehearsal) -> None:
     for minutes, number in ((130, 105.0), (125, 500.0), (120, 105.0), (115, 1.0)):
         record.report(minutes, CONNECTIONS=number)
     alerts_of_a_minute(record, 110.0, 120.0, 300.0)
-    assert {"threshold": 120.0, "units": "RAW", "alerts": 2} in record.run(bodies.metric_config())[
-        "suggestions"
-    ]
+    found = record.run(bodies.metric_config())["suggestions"]
+    assert {"threshold": 120.0, "units": "RAW", "alerts": 2, "comparedAlerts": 4} in found
 
 
 def test_nothing_is_suggested_for_few_alerts(record: Rehearsal) -> None:
@@ -465,18 +465,20 @@ def test_a_delay_is_suggested_for_events(record: Rehearsal) -> None:
     for minutes in (50, 40, 30, 20):
         record.report(minutes, reachable=False)
         record.report(minutes - 4, reachable=True)
-    assert record.run()["suggestions"] == [{"delayMin": 5, "alerts": 0}]
+    assert record.run()["suggestions"] == [{"delayMin": 5, "alerts": 0, "comparedAlerts": 4}]
     late = bodies.alert_config(notifications=[bodies.email(delayMin=4)])
-    assert record.run(late)["suggestions"] == [{"delayMin": 5, "alerts": 0}]
+    assert record.run(late)["suggestions"] == [{"delayMin": 5, "alerts": 0, "comparedAlerts": 4}]
 
 
 def test_too_many_values_are_not_read_for_a_threshold(
     record: Rehearsal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alerts_of_a_minute(record, 110.0, 120.0, 300.0, 400.0)
-    monkeypatch.setattr(recorded_metrics, "MOST_WITHIN", 3)
-    assert record.run(bodies.metric_config())["suggestions"] == [{"delayMin": 2, "alerts": 0}]
-    monkeypatch.setattr(recorded_metrics, "MOST_WITHIN", 4)
+    monkeypatch.setattr(dry_runs, "MOST_VALUES", 3)
+    assert record.run(bodies.metric_config())["suggestions"] == [
+        {"delayMin": 2, "alerts": 0, "comparedAlerts": 4}
+    ]
+    monkeypatch.setattr(dry_runs, "MOST_VALUES", 4)
     assert len(record.run(bodies.metric_config())["suggestions"]) == 2
 
 

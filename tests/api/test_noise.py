@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.models import AlertConfig
+from alerting.evaluation import evaluate_signals
+from alerting.models import Alert, AlertConfig
+from alerting.selectors import threshold_suggestions
 from opsapi import clock
 from opsapi.clock import wire_time
 from opsapi.ids import new_id
@@ -14,7 +16,15 @@ from opsapi.roles import Role
 from tests.api.recipients import client, group, refusal
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import EMAIL, make_alert, make_config, make_global_config, make_notification
+from tests.factories.alerting import (
+    CONNECTIONS_ABOVE_100,
+    EMAIL,
+    make_alert,
+    make_config,
+    make_global_config,
+    make_notification,
+)
+from tests.factories.automation import host_report, ingest
 
 pytestmark = pytest.mark.django_db
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -48,7 +58,7 @@ def test_a_quiet_configuration(owner: ApiClient, config: AlertConfig) -> None:
     document = noise(owner, config)
     zeros = ("alerts", "alertsPerWeek", "flaps", "acknowledged", "messagesSent")
     assert [document[name] for name in zeros] == [0] * 5
-    assert {"medianDurationSec", "suggestion"}.isdisjoint(document)
+    assert {"medianDurationSec", "suggestions"}.isdisjoint(document)
     assert document["alertConfigId"] == config.id
     assert document["start"] < wire_time(clock.now() - 27 * DAY) < document["end"]
 
@@ -104,7 +114,90 @@ def test_delivered_messages_are_counted(owner: ApiClient, config: AlertConfig) -
 def test_a_delay_that_halves_the_alerts_is_suggested(owner: ApiClient, config: AlertConfig) -> None:
     for minutes in (1, 4.5, 20, 30):
         lasted(config, minutes)
-    assert noise(owner, config)["suggestion"] == {"delayMin": 5, "alerts": 2}
+    assert noise(owner, config)["suggestions"] == [{"delayMin": 5, "alerts": 2, "comparedAlerts": 4}]
+
+
+@pytest.fixture
+def busy(project: Project) -> AlertConfig:
+    """A configuration on more than 100 connections, without a delay."""
+    ingest(project, host_report("db1", CONNECTIONS=1.0), now=clock.now() - 20 * DAY)
+    return make_config(project, notifications=[EMAIL], **CONNECTIONS_ABOVE_100)
+
+
+def alerted(config: AlertConfig, *peaks: float, minutes: int = 1, ago: timedelta = DAY) -> None:
+    """Alerts of the host by reports: each lasts so long and has this peak, and an hour is between them."""
+    project = Project.objects.get(id=config.group_id)
+    for place, peak in enumerate(peaks):
+        begin = clock.now() - ago + place * 60 * MINUTE
+        for at, number in ((begin, peak), (begin + minutes * MINUTE, 1.0)):
+            ingest(project, host_report("db1", CONNECTIONS=number), now=at)
+            while evaluate_signals(now=at):
+                pass
+
+
+def suggested_threshold(owner: ApiClient, config: AlertConfig) -> dict[str, Any] | None:
+    """The suggestion of a threshold."""
+    suggestions = noise(owner, config).get("suggestions", [])
+    return next((each for each in suggestions if "threshold" in each), None)
+
+
+def test_a_threshold_that_halves_the_alerts_is_suggested(owner: ApiClient, busy: AlertConfig) -> None:
+    alerted(busy, 110.0, 300.0, 120.0, 400.0)
+    assert noise(owner, busy)["suggestions"] == [
+        {"delayMin": 2, "alerts": 0, "comparedAlerts": 4},
+        {"threshold": 120.0, "units": "RAW", "alerts": 2, "comparedAlerts": 4},
+    ]
+
+
+def test_a_threshold_keeps_each_long_alert(owner: ApiClient, busy: AlertConfig) -> None:
+    alerted(busy, 105.0, minutes=11, ago=2 * DAY)
+    alerted(busy, 110.0, 300.0, 120.0, 400.0)
+    assert suggested_threshold(owner, busy) is None
+
+
+def test_a_threshold_is_not_suggested_without_the_values_of_a_long_alert(
+    owner: ApiClient, busy: AlertConfig
+) -> None:
+    alerted(busy, 110.0, 300.0, 120.0, 400.0)
+    unknown = lasted(busy, 11, metric_name="CONNECTIONS", facts={"hostId": new_id()})
+    assert suggested_threshold(owner, busy) is None
+    Alert.objects.filter(id=unknown.id).update(resolved=unknown.created + 5 * MINUTE)
+    assert suggested_threshold(owner, busy) is not None
+
+
+def test_a_threshold_is_compared_with_alerts_whose_values_are_kept(
+    owner: ApiClient, busy: AlertConfig, settings: Any
+) -> None:
+    alerted(busy, 500.0, minutes=11, ago=10 * DAY)
+    alerted(busy, 600.0, 600.0, 600.0, 600.0, ago=9 * DAY)
+    assert suggested_threshold(owner, busy) is None
+    alerted(busy, 110.0, 300.0, 120.0, 400.0)
+    found = {"threshold": 120.0, "units": "RAW", "alerts": 2, "comparedAlerts": 4}
+    assert suggested_threshold(owner, busy) == found
+    settings.OPSAPI_MEASUREMENT_RETENTION_DAYS = 0
+    assert suggested_threshold(owner, busy) is None  # it would have to drop half of nine alerts
+
+
+def test_alerts_of_an_earlier_threshold_are_not_compared(owner: ApiClient, busy: AlertConfig) -> None:
+    alerted(busy, 110.0, 120.0, 300.0, 400.0, 500.0, 600.0)
+    assert suggested_threshold(owner, busy) == {
+        "threshold": 300.0, "units": "RAW", "alerts": 3, "comparedAlerts": 6
+    }  # fmt: skip
+    change = {"metricThreshold": {"metricName": "CONNECTIONS", "operator": "GREATER_THAN", "threshold": 200}}
+    assert owner.patch(f"/groups/{busy.group_id}/alertConfigs/{busy.id}", change).status_code == 200
+    assert suggested_threshold(owner, busy) == {
+        "threshold": 400.0, "units": "RAW", "alerts": 2, "comparedAlerts": 4
+    }  # fmt: skip
+
+
+def test_too_many_values_are_not_compared(
+    owner: ApiClient, busy: AlertConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alerted(busy, 110.0, 300.0, 120.0, 400.0)
+    monkeypatch.setattr(threshold_suggestions, "MOST_VALUES", 8)
+    assert suggested_threshold(owner, busy) is not None
+    monkeypatch.setattr(threshold_suggestions, "MOST_VALUES", 7)
+    assert suggested_threshold(owner, busy) is None
 
 
 def test_readers_may_ask(owner: ApiClient, config: AlertConfig, project: Project) -> None:

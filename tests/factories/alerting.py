@@ -26,6 +26,18 @@ def by_column(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return {fields[name].source or name: value for name, value in document.items()}
 
 
+CONNECTIONS_ABOVE_100: Mapping[str, Any] = {
+    "eventTypeName": "OUTSIDE_METRIC_THRESHOLD",
+    "metricThreshold": {
+        "metricName": "CONNECTIONS",
+        "operator": "GREATER_THAN",
+        "threshold": 100.0,
+        "units": "RAW",
+    },
+}
+"""Of a configuration on a metric."""
+
+
 def make_config(
     project: Project, *, notifications: Sequence[Mapping[str, Any]] = (WEBHOOK,), **changes: Any
 ) -> AlertConfig:

@@ -1,4 +1,4 @@
-"""The threshold that would halve the alerts of a dry run."""
+"""The delay, and the threshold, that would halve the alerts."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerting.rules.threshold_suggestion import MeasuredAlert, suggest_threshold
+from alerting.rules.suggestions import (
+    LONGEST_DELAY_MIN,
+    DelaySuggestion,
+    MeasuredAlert,
+    suggest_delay,
+    suggest_threshold,
+)
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from automation.metrics import Metric
 from automation.units import Unit
@@ -19,10 +25,42 @@ ABOVE_100 = MetricThreshold(Metric.CONNECTIONS, ThresholdOperator.GREATER_THAN, 
 BELOW_100 = MetricThreshold(Metric.CONNECTIONS, ThresholdOperator.LESS_THAN, 100, Unit.RAW)
 
 
+def suggested_delay(alerts: int, shorter: Sequence[int], delay_min: int = 0) -> int | None:
+    """The suggested minutes; `shorter` continues with its last number."""
+    counts = [*shorter, *[shorter[-1]] * (LONGEST_DELAY_MIN - len(shorter))]
+    found = suggest_delay(alerts, counts, delay=timedelta(minutes=delay_min))
+    return None if found is None else found.delay_min
+
+
+@each(
+    ("alerts", "shorter", "delay_min", "expected"),
+    [
+        (3, [3], 0, None),
+        (4, [2], 0, 1),
+        (4, [1, 2], 0, 2),
+        (5, [2], 0, None),
+        (4, [1], 0, None),
+        (10, [0, 0, 0, 0, 0, 0, 0, 0, 0, 5], 0, 10),
+        (4, [2], 1, 2),
+        (4, [0, 0, 3], 3, 4),
+        (4, [4], 10, None),
+    ],
+)
+def test_the_smallest_delay_that_halves_is_suggested(
+    alerts: int, shorter: Sequence[int], delay_min: int, expected: int | None
+) -> None:
+    assert suggested_delay(alerts, shorter, delay_min) == expected
+
+
+def test_the_suggestion_counts_the_alerts_that_are_left() -> None:
+    found = suggest_delay(9, [1, 6, *[6] * 8], delay=timedelta())
+    assert found == DelaySuggestion(delay_min=2, alerts=3, compared=9)
+
+
 def measured(*values: float, begin: int = 0) -> MeasuredAlert:
     """An alert with a value a minute; the last value ends it."""
     times = [NOON + (begin + place) * MINUTE for place in range(len(values))]
-    return MeasuredAlert(list(zip(times, values, strict=True)), times[-1])
+    return MeasuredAlert(times[0], times[-1], list(zip(times, values, strict=True)))
 
 
 def short(peak: float) -> MeasuredAlert:
@@ -99,7 +137,7 @@ def test_a_long_alert_must_still_last_as_long_as_the_delay() -> None:
 
 
 def test_an_alert_without_end_lasts_until_the_end_of_the_dry_run() -> None:
-    lasting = MeasuredAlert([(NOON, 120.0)], NOON + 30 * MINUTE)
+    lasting = MeasuredAlert(NOON, NOON + 30 * MINUTE, [(NOON, 120.0)])
     assert suggested([short(110), short(115), short(300), lasting]) == (115, 2)
     assert suggested([short(130), short(140), short(300), lasting]) is None
 
