@@ -20,8 +20,8 @@ _AFTER = "afterGroupId"
 _Payload = tuple[str | None, Mapping[str, Any]]
 
 
-def is_fanned_out(signal: Signal) -> bool:
-    """Whether the signal comes from the organization: global configurations have already notified of it."""
+def comes_from_organization(signal: Signal) -> bool:
+    """Whether `fan_out` copied the signal: global configurations have notified of its event already."""
     return "orgId" in signal.payload
 
 

@@ -51,7 +51,7 @@ class ConfigIndex:
                 bounds.setdefault((threshold.operator, threshold.metric.value), []).append((limit, config))
         self._bounds = {key: _Bounds.of(pairs) for key, pairs in bounds.items()}
 
-    def metrics(self, observation: Observation) -> list[Metric | None]:
+    def alert_metrics(self, observation: Observation) -> list[Metric | None]:
         """Return the metrics that alerts about the observation can be about; None means no metric."""
         return [metric for metric in self._metrics if metric is None or metric.value in observation.samples]
 

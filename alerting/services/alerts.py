@@ -74,13 +74,13 @@ class NewAlert:
 class AlertEnd:
     """The end of an alert's condition at `at`; `value` is the last value, None if unknown.
 
-    `evaluated`: ids of earlier signals that were evaluated and are deleted at the end of the transaction.
+    `signals_done`: ids of earlier signals that were evaluated, and are deleted later in the transaction.
     """
 
     signal: Signal
     at: datetime
     value: float | None = None
-    evaluated: Collection[int] = ()
+    signals_done: Collection[int] = ()
 
 
 @dataclass(slots=True)
@@ -93,6 +93,15 @@ class AlertChanges:
     starts: list[NewAlert] = field(default_factory=list)
     values: dict[str, tuple[float | None, datetime]] = field(default_factory=dict)
     ends: dict[str, AlertEnd] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        return len(self.starts) + len(self.values) + len(self.ends)
+
+    def add(self, later: "AlertChanges") -> None:
+        self.starts += later.starts
+        self.values |= later.values
+        self.ends |= later.ends
 
 
 _SignalEvent = tuple[int, NewEvent]
@@ -262,7 +271,7 @@ def _outlasted_its_delay(alert: Alert, end: AlertEnd) -> bool:
     if alert.status != AlertStatus.TRACKING.value or alert.opens > end.at:
         return False
     waiting = Signal.objects.filter(group_id=alert.group_id, failed=None, created__lt=alert.opens)
-    return not waiting.exclude(id__in=end.evaluated).exclude(kind=SignalKind.CONFIG.value).exists()
+    return not waiting.exclude(id__in=end.signals_done).exclude(kind=SignalKind.CONFIG.value).exists()
 
 
 def alert_facts(alert: Alert) -> EventFacts:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from alerting.services.locks import TRY_EVALUATION
+from alerting.services.locks import TRY_LOCK
 from events.models import Signal
 from opsapi.batches import delete_batch
 
@@ -38,7 +38,7 @@ SELECT group_id FROM (
     ) AS source LEFT JOIN alerting_evaluationturn AS turn USING (group_id)
      ORDER BY turn.served NULLS FIRST, source.group_id LIMIT %(limit)s
 ) AS source
- WHERE {TRY_EVALUATION} LIMIT 1
+ WHERE {TRY_LOCK} LIMIT 1
 """  # noqa: S608 - built from constants
 # The project is now the last, even if the clock has stepped back. A separate statement, which sees all
 # transactions that were committed before the lock.
@@ -72,11 +72,14 @@ class Turn:
     project_is_deleted: bool
 
     def next_signals(self) -> list[Signal]:
-        """Read the oldest signals, up to HOSTS_AT_ONCE hosts and SIGNALS_AT_ONCE signals."""
+        """Read the oldest signals, up to HOSTS_AT_ONCE hosts and SIGNALS_AT_ONCE signals.
+
+        Without a project, read one signal, because it ends the turn.
+        """
         statement = _NEXT_OF_NO_GROUP if self.group_id is None else _NEXT_OF_GROUP
         values: Mapping[str, Any] = {
             "group_id": self.group_id,
-            "signals": SIGNALS_AT_ONCE,
+            "signals": 1 if self.group_id is None else SIGNALS_AT_ONCE,
             "hosts": HOSTS_AT_ONCE,
         }
         return list(Signal.objects.raw(statement, values))
