@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from queue import Empty, SimpleQueue
 
-from alerting.delivery import Job, decide, record, send
+from alerting.delivery import DeliveryAttempt, decide, record, send
 from alerting.models import Notification
 from alerting.rules.claim_order import next_free_slot
 from alerting.services.claims import claim
@@ -30,8 +30,8 @@ class Courier:
         self._slots = slots
         self._clock = clock
         self._wake = wake
-        self._ended: SimpleQueue[tuple[Job, Outcome]] = SimpleQueue()
-        self._unrecorded: list[tuple[Job, Outcome]] = []
+        self._ended: SimpleQueue[tuple[DeliveryAttempt, Outcome]] = SimpleQueue()
+        self._unrecorded: list[tuple[DeliveryAttempt, Outcome]] = []
         self._sending: dict[str, datetime] = {}
         """The deliveries in progress, with the time of their claim."""
 
@@ -68,28 +68,28 @@ class Courier:
         started: set[str] = set()
         try:
             for batch in filter(None, (ready, rest)):
-                for job in decide(batch, now=self._clock()):
-                    started.add(job.notification.id)
-                    self._start(job)
+                for attempt in decide(batch, now=self._clock()):
+                    started.add(attempt.notification.id)
+                    self._start(attempt)
         except Exception:
             # Notifications that are not in progress can be claimed again immediately, by any worker.
             leases_give_back([notification for notification in claims if notification.id not in started])
             raise
         return claims
 
-    def _start(self, job: Job) -> None:
-        self._sending[job.notification.id] = leased_at(job.notification)
+    def _start(self, attempt: DeliveryAttempt) -> None:
+        self._sending[attempt.notification.id] = leased_at(attempt.notification)
         # One thread for each request, so that a hanging receiver delays no other.
-        thread = threading.Thread(target=self._send, args=(job,), name="send", daemon=True)
+        thread = threading.Thread(target=self._send, args=(attempt,), name="send", daemon=True)
         try:
             thread.start()
         except RuntimeError:
             # The machine has no more threads. Nothing was sent, so this is no failure of the destination.
             outcome = Outcome(DeliveryStatus.RETRY, NO_THREAD, 0)
-            self._ended.put((replace(job, content=outcome), outcome))
+            self._ended.put((replace(attempt, content=outcome), outcome))
 
-    def _send(self, job: Job) -> None:
-        self._ended.put((job, send(job, now=self._clock())))
+    def _send(self, attempt: DeliveryAttempt) -> None:
+        self._ended.put((attempt, send(attempt, now=self._clock())))
         self._wake()
 
     def _record(self) -> None:
@@ -100,6 +100,6 @@ class Courier:
             record(list(self._unrecorded), now=self._clock())
             self._unrecorded.clear()
 
-    def _note_end(self, ended: tuple[Job, Outcome]) -> None:
+    def _note_end(self, ended: tuple[DeliveryAttempt, Outcome]) -> None:
         self._unrecorded.append(ended)
         self._sending.pop(ended[0].notification.id, None)

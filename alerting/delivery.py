@@ -2,35 +2,33 @@
 
     claim ─► decide ─► send ─► record
 
-Claim leases the notifications that may be sent next (`services.claims`). Decide chooses to send, address,
-postpone, drop or remove each notification, or to give up (`rules.delivery_policy`), while its alert and the
+Claim leases the notifications that may be sent next (`services.claims`). Decide chooses for each notification
+(`rules.delivery_policy`): send, address, postpone, drop, remove, or give up. Meanwhile its alert and the
 maintenance windows are locked. Send makes one attempt over the channel, without the database. Record writes
 the outcome of the attempt and schedules the next retry or reminder. `courier` calls these steps in a loop.
 
 After a crash another worker takes over the notification. If decide had marked the attempt as begun, the
 notification counts as perhaps received, and is sent again with the same delivery id.
 
-Grouped alerts share the messages of their incident. These messages belong to the first alert of the incident,
-and the open alerts of the incident decide on them (`selectors.incidents`). A `Picture` is the content of a
-message about the incident; a change is only sent if its picture differs enough from the last picture sent.
+Grouped alerts share the messages of their incident. These messages belong to the first alert of the
+incident; all open alerts of the incident decide whether they are sent (`selectors.incidents`). A `Picture` is
+the content of a message about the incident. A change is only sent if its picture differs enough from the last
+picture sent.
 """
 
 import logging
 import random
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import Enum
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 
-from alerting.choices import DropReason, NotificationStatus
+from alerting.choices import NotificationStatus, WaitReason
 from alerting.messages import messages_of
 from alerting.models import Alert, Notification, NotificationAttempt, NotificationSetting
-from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.rules.delivery_policy import (
     SECRETS_UNREADABLE,
     DeliveryStep,
@@ -47,6 +45,7 @@ from alerting.selectors.due_notifications import (
     notified_destinations,
 )
 from alerting.selectors.incidents import (
+    IncidentMessage,
     IncidentView,
     alerts_deciding,
     alerts_with_incident_state,
@@ -59,13 +58,17 @@ from alerting.selectors.incidents import (
     leads_of,
     open_in,
 )
-from alerting.selectors.notification_settings import NoCredentialsError, credentials_for, settings_of
+from alerting.selectors.notification_settings import settings_of
+from alerting.services.addressing import (
+    DestinationConfigs,
+    NotificationAddress,
+    NotificationAddresses,
+    addresses_write,
+    last_failure,
+)
 from alerting.services.destinations import (
     NamedDestination,
     destination_configs,
-    destination_id,
-    destinations_keep,
-    destinations_lock,
     destinations_record,
     destinations_tried,
 )
@@ -80,12 +83,10 @@ from alerting.services.leases import (
     leases_release_with,
 )
 from alerting.services.notifications import (
-    notifications_insert,
     recipients_replace,
-    redirected_row,
     schedule_follow_ups,
 )
-from integrations.choices import ENDS, FOLLOWING, ChannelType, DeliveryFault, DeliveryStatus
+from integrations.choices import FOLLOWING, ChannelType, DeliveryFault, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.messages import Message
 from integrations.outcome import Outcome, next_attempt
@@ -103,15 +104,18 @@ HELD_UP = "the worker was delayed before it could send the message"
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """An attempt: a message to send with `channel_fields`, or its outcome if nothing can be sent.
+class DeliveryAttempt:
+    """An attempt to send a message with `channel_fields`; an `Outcome` as content if nothing can be sent.
 
-    `notification.perhaps_received` is about earlier attempts; in the database it includes this attempt.
+    `number` counts the attempts of the notification, and `first` is the time of the first, since the hour of
+    retries began. Other values of the notification are from before the attempt.
     """
 
     notification: Notification
     channel_fields: Mapping[str, str]
     content: Message | Outcome
+    number: int = 0
+    first: datetime | None = None
 
     @property
     def has_message(self) -> bool:
@@ -119,68 +123,54 @@ class Job:
         return isinstance(self.content, Message)
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """A job that has begun: the number of the attempt, and the time of the notification's first attempt."""
-
-    job: Job
-    number: int
-    first_attempt: datetime
-
-
-def decide(claims: Sequence[Notification], *, now: datetime) -> Iterator[Job]:
-    """Decide on claimed notifications, and yield a job for each attempt.
+def decide(claimed: Sequence[Notification], *, now: datetime) -> Iterator[DeliveryAttempt]:
+    """Decide on claimed notifications, and yield each attempt, which has begun.
 
     The other notifications are addressed, postponed, dropped, removed or given up. An unexpected error fails
     only the attempt of the notification that causes it, which is retried.
 
     Raises:
-        DatabaseError, InterfaceError: the database has a fault that passes. The jobs that were yielded before
-            have begun.
+        DatabaseError, InterfaceError: the database has a fault that passes. The attempts that were yielded
+            before have begun.
     """
     try:
-        begun = _decide(claims, now)
+        begun = _decide(claimed, now)
     except Exception as error:
         if passes(error):
             raise
-        if len(claims) > 1:  # decide on each notification separately to find the cause
-            for notification in claims:
+        if len(claimed) > 1:  # decide on each notification separately to find the cause
+            for notification in claimed:
                 yield from decide([notification], now=now)
             return
-        begun = _begin([_undecided(claims[0], error)], now)
-    for attempt in begun:
-        # After the commit: a rollback must leave them unchanged, because they are decided on again.
-        notification = attempt.job.notification
-        notification.attempts, notification.first_attempt = attempt.number, attempt.first_attempt
-        yield attempt.job
+        begun = _mark_begun([_undecided(claimed[0], error)], now)
+    yield from begun
 
 
-def _undecided(notification: Notification, error: Exception) -> Job:
+def _undecided(notification: Notification, error: Exception) -> DeliveryAttempt:
     logger.error("notification %s cannot be decided on", notification.id, exc_info=error)
     reason = f"the notification cannot be processed: {type(error).__name__}"
-    return Job(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
+    return DeliveryAttempt(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The facts of decisions, read for all notifications together.
-
-    `settings` are by setting id and type, `mutes` and `lapses` by notification id, `channel_fields` by
-    destination. `notified` has the alert and destination of each message that was perhaps received. In
-    `alerts`, the first alert of an incident has the state of the incident. `last_pictures` are the
-    pictures in the last messages about incidents, by notification id.
-    """
+    """The facts of decisions, read for all notifications together."""
 
     alerts: Mapping[str, Alert]
+    """By id; the first alert of an incident has the state of the incident."""
     settings: Mapping[tuple[str, str], NotificationSetting]
+    """By setting id and type."""
     mutes: Mapping[str, Mute]
+    """By notification id, without notifications that no window mutes."""
     notified: AbstractSet[tuple[str, str]]
+    """The alert and destination of each message that was perhaps received."""
     lapses: Mapping[str, int]
-    channel_fields: Mapping[str, Mapping[str, str] | CannotDecryptError]
+    """The number of attempts without an outcome, by notification id."""
+    channel_fields: DestinationConfigs
     incidents: Mapping[str, IncidentView]
+    """By incident id."""
     last_pictures: Mapping[str, Picture | None]
-    named: dict[tuple[object, ...], NamedDestination | Outcome] = field(default_factory=dict)
-    """Results of `_look_up_destination`, by the values that they depend on."""
+    """The pictures in the last messages about incidents, by notification id."""
 
     def alert(self, notification: Notification) -> Alert | None:
         return self.alerts.get(notification.alert_id or "")
@@ -194,77 +184,70 @@ class _Facts:
         return not self.notified.isdisjoint({(alert_id, notification.destination), (alert_id, "")})
 
 
-class _NotAsked(Enum):
-    """The reasons why the alert configuration is not asked for the destination."""
-
-    FIXED = "an end or acknowledgement goes to the destination of the opening"
-    FOR_PEOPLE = "the addresses of people are not looked up yet"
-
-
-_Named = NamedDestination | Outcome | _NotAsked
-"""The destination that the alert configuration names, the failure to name it, or the reason not to ask it."""
-
-
 @dataclass(slots=True)
 class _Decided:
-    """The work that remains for all notifications together; `failed` are attempts without a message."""
+    """The work that remains for all notifications together."""
 
-    failed: list[Job] = field(default_factory=list)
+    cannot_send: list[DeliveryAttempt] = field(default_factory=list)
     to_send: list[Notification] = field(default_factory=list)
     to_address: list[tuple[Notification, NamedDestination]] = field(default_factory=list)
 
 
 @transaction.atomic
-def _decide(claims: Sequence[Notification], now: datetime) -> list[_Attempt]:
+def _decide(claimed: Sequence[Notification], now: datetime) -> list[DeliveryAttempt]:
     """Write all decisions, and return the attempts to make."""
-    facts = _lock_and_read(claims, now)
+    facts = _lock_and_read(claimed, now)
+    addresses = NotificationAddresses(facts.channel_fields)
     decided = _Decided()
-    for notification in claims:
-        _decide_one(notification, facts, decided, now)
-    _address(decided, now)
-    to_send = decided.to_send
-    incidents = incident_messages(to_send, facts.incidents, facts.last_pictures)
-    messages = messages_of(
-        to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=incidents
-    )
-    jobs = [_job(notification, facts, messages.get(notification.id)) for notification in to_send]
-    begun = _begin([*decided.failed, *jobs], now)
-    sent = {attempt.job.notification.id for attempt in begun if attempt.job.has_message}
-    pictures_keep({row_id: message.picture for row_id, message in incidents.items() if row_id in sent})
+    for notification in claimed:
+        _decide_one(notification, facts, addresses, decided, now)
+    tried = [notification.destination for notification in decided.to_send]
+    addresses_write(decided.to_address, tried=tried, now=now)
+    said = incident_messages(decided.to_send, facts.incidents, facts.last_pictures)
+    begun = _mark_begun([*decided.cannot_send, *_attempts(decided.to_send, facts, said, now)], now)
+    sent = {attempt.notification.id for attempt in begun if attempt.has_message}
+    pictures_keep({row_id: message.picture for row_id, message in said.items() if row_id in sent})
     return begun
 
 
-def _lock_and_read(claims: Sequence[Notification], now: datetime) -> _Facts:
-    """Lock alerts and windows until the decisions are written, and read the other facts without a lock.
+def _lock_and_read(claimed: Sequence[Notification], now: datetime) -> _Facts:
+    """Lock windows and alerts until the decisions are written, and read the other facts without a lock.
 
-    A request that ends or acknowledges an alert, or changes a window, waits and then sees the decision.
-    Windows are locked first, then alerts, each by id; `_address` and `_begin` lock destinations after them.
-    The notifications are already leased, so no other worker locks them. Projects are not locked: a request
-    that deletes a project waits only for these windows and alerts. A request that changes a configuration
-    does not wait: a message whose decision has begun is still sent.
+    The order of locks is: windows, alerts, destinations (`addresses_write`, `_mark_begun`), each by id. The
+    notifications are already leased, so no other worker locks them.
+
+    A request that ends or acknowledges an alert, or changes a window, waits and then sees the decision. A
+    request that deletes a project waits only for these windows and alerts. A request that changes a
+    configuration does not wait: a message whose decision has begun is still sent.
     """
-    mutes = incident_mutes(claims, now=now)
-    alert_ids = [notification.alert_id for notification in claims if notification.alert_id]
-    alerts = Alert.objects.select_related("group").filter(alerts_deciding(claims))
+    mutes = incident_mutes(claimed, now=now)  # locks the windows
+    alert_ids = [notification.alert_id for notification in claimed if notification.alert_id]
+    alerts = Alert.objects.select_related("group").filter(alerts_deciding(claimed))
     locked = list(alerts.select_for_update(no_key=True, of=("self",)).order_by("id"))
-    pictures = last_pictures(claims)
+    pictures = last_pictures(claimed)
     return _Facts(
-        alerts=alerts_with_incident_state(locked, leads_of(claims)),
-        settings=settings_of(claims),
+        alerts=alerts_with_incident_state(locked, leads_of(claimed)),
+        settings=settings_of(claimed),
         mutes=mutes,
         notified=notified_destinations(alert_ids),
-        lapses=lapses_of(claims),
-        channel_fields=destination_configs({claim.destination for claim in claims if claim.destination}),
-        incidents=incident_views(claims, locked, pictures),
+        lapses=lapses_of(claimed),
+        channel_fields=destination_configs({row.destination for row in claimed if row.destination}),
+        incidents=incident_views(claimed, locked, pictures),
         last_pictures=pictures,
     )
 
 
-def _decide_one(notification: Notification, facts: _Facts, decided: _Decided, now: datetime) -> None:
+def _decide_one(
+    notification: Notification,
+    facts: _Facts,
+    addresses: NotificationAddresses,
+    decided: _Decided,
+    now: datetime,
+) -> None:
     """Decide on a notification, and write the decision or add the notification to `decided`."""
     alert, setting = facts.alert(notification), facts.setting(notification)
-    named = _named_destination(notification, facts)
-    verdict = decide_delivery(_due(notification, named, facts), now)
+    address = addresses.address_of(notification, alert, setting)
+    verdict = decide_delivery(_due(notification, address, facts), now)
     match verdict.step:
         case DeliveryStep.DROP:
             dropped = NotificationStatus.DROPPED.value
@@ -274,24 +257,24 @@ def _decide_one(notification: Notification, facts: _Facts, decided: _Decided, no
         case DeliveryStep.POSTPONE:
             _postpone(notification, verdict)
         case DeliveryStep.GIVE_UP:
-            _give_up(notification, verdict.reason, alert, now)
-        case DeliveryStep.SEND if isinstance(named, Outcome):
-            decided.failed.append(Job(notification, {}, named))
+            _give_up(notification, verdict, alert, now)
+        case DeliveryStep.SEND if address.failure:
+            decided.cannot_send.append(DeliveryAttempt(notification, {}, address.failure))
         case DeliveryStep.SEND:
             decided.to_send.append(notification)
-        case DeliveryStep.ADDRESS if isinstance(named, NamedDestination):
-            decided.to_address.append((notification, named))
-        case DeliveryStep.ADDRESS if named is _NotAsked.FOR_PEOPLE and setting:
+        case DeliveryStep.ADDRESS if address.destination:
+            decided.to_address.append((notification, address.destination))
+        case DeliveryStep.ADDRESS if setting:
             recipients_replace(notification=notification, setting=setting, alert=alert, now=now)
         case DeliveryStep.ADDRESS:
             raise AssertionError(f"notification {notification.id} has no destination and no recipients")
 
 
-def _due(notification: Notification, named: _Named, facts: _Facts) -> DueNotification:
+def _due(notification: Notification, address: NotificationAddress, facts: _Facts) -> DueNotification:
     incident = facts.incidents.get(notification.incident_id or "")
     return replace(
         due_notification_with_setting(notification, facts.alert(notification), facts.setting(notification)),
-        addressed=_is_addressed(notification, named, facts),
+        addressed=address.is_settled,
         was_notified=facts.was_notified(notification),
         lapsed_for_good=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         mute=facts.mutes.get(notification.id),
@@ -299,59 +282,12 @@ def _due(notification: Notification, named: _Named, facts: _Facts) -> DueNotific
     )
 
 
-def _is_addressed(notification: Notification, named: _Named, facts: _Facts) -> bool:
-    """Return whether the notification has the destination that its alert configuration names now.
-
-    A fixed destination and a failed look-up count as addressed; the failure becomes a failed attempt. If the
-    stored fields of the channel cannot be decrypted, the notification is addressed again: that stores them
-    with the current key.
-    """
-    if not isinstance(named, NamedDestination):
-        return named is not _NotAsked.FOR_PEOPLE
-    stored = facts.channel_fields.get(notification.destination)
-    return named.id == notification.destination and isinstance(stored, Mapping)
-
-
-def _named_destination(notification: Notification, facts: _Facts) -> _Named:
-    if notification.channel is None:
-        return _NotAsked.FOR_PEOPLE
-    if notification.kind in FOLLOWING and notification.destination:
-        if notification.destination in facts.channel_fields:
-            return _NotAsked.FIXED
-        return Outcome(DeliveryStatus.FAILED, DropReason.SECRETS_GONE.value, 0)
-    # Notifications with the same key have the same credentials.
-    key = (
-        notification.setting_id,
-        notification.type_name,
-        notification.channel,
-        notification.group_id,
-        notification.recipient,
-        notification.kind in ENDS,
-    )
-    if key not in facts.named:
-        facts.named[key] = _look_up_destination(notification, facts)
-    return facts.named[key]
-
-
-def _look_up_destination(notification: Notification, facts: _Facts) -> NamedDestination | Outcome:
-    alert, setting = facts.alert(notification), facts.setting(notification)
-    try:
-        credentials = credentials_for(notification, setting)
-    except NoCredentialsError as error:
-        return Outcome(DeliveryStatus.FAILED, error.reason, 0)
-    except CannotDecryptError as error:
-        # Retried, because another machine may have the key, or this machine after a restart.
-        logger.error("notification %s cannot be sent: %s", notification.id, error)
-        return Outcome(DeliveryStatus.RETRY, SECRETS_UNREADABLE, 0)
-    group_id, channel = notification.group_id, ChannelType(str(notification.channel))
-    of_global_config = setting is not None and setting.config.group_id is None
-    is_global = alert.is_global if alert else of_global_config
-    key = destination_id(group_id=group_id, channel=channel, config=credentials.config, is_global=is_global)
-    return NamedDestination(key, group_id, channel, credentials, is_global)
-
-
 def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
-    """Restart the time of retries, `RETRIES_LAST`, and address the notification again if it may move."""
+    """Hold the notification back until `verdict.until`; the hour of retries begins again then.
+
+    Its destination is looked up again then, except where a message may have arrived already, and for ends and
+    acknowledgements.
+    """
     keeps_destination = notification.perhaps_received or notification.kind in FOLLOWING
     leases_release_with(
         [notification],
@@ -363,69 +299,28 @@ def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
     )
 
 
-def _give_up(notification: Notification, reason: str | None, alert: Alert | None, now: datetime) -> None:
+def _give_up(
+    notification: Notification, verdict: DeliveryVerdict, alert: Alert | None, now: datetime
+) -> None:
     """Fail the notification; the next reminder of an open alert follows, as after any failure."""
+    reason = verdict.reason or last_failure(notification) or NO_ANSWER
     failed = NotificationStatus.FAILED.value
     if leases_release_with([notification], status=failed, reason=reason) and alert:
         schedule_follow_ups(ended=[(notification, alert)], now=now)
 
 
-class _Addressed(NamedTuple):
-    """The values that notifications get; `moved` if they had another destination."""
-
-    destination: str
-    recipient: str
-    reason: str | None
-    moved: bool
-
-
-def _address(decided: _Decided, now: datetime) -> None:
-    """Address notifications to the destinations that their configurations name now.
-
-    The next claim sends them. All destinations of the batch, also of `to_send`, are locked in one order, so
-    two workers cannot deadlock. If nothing is addressed, `_begin` locks them.
-    """
-    if not decided.to_address:
-        return
-    named = [destination for _, destination in decided.to_address]
-    tried = [notification.destination for notification in decided.to_send]
-    destinations_lock([*tried, *(destination.id for destination in named)])
-    destinations_keep(named, now=now)
-    # One statement for all notifications that get the same values.
-    addressed: dict[_Addressed, list[Notification]] = defaultdict(list)
-    for notification, destination in decided.to_address:
-        recipient = destination.credentials.shown[:LONGEST_RECIPIENT]
-        moved = notification.destination not in {"", destination.id}
-        if moved and notification.perhaps_received:
-            _redirect(notification, destination.id, recipient, now)
-        else:
-            values = _Addressed(destination.id, recipient, notification.reason, moved)
-            addressed[values].append(notification)
-    for values, rows in addressed.items():
-        # The hour of retries begins again with a new destination.
-        restarted = {"first_attempt": None} if values.moved else {}
-        leases_release_with(
-            rows,
-            destination=values.destination,
-            recipient=values.recipient,
-            reason=values.reason,
-            **restarted,
-        )
+def _attempts(
+    to_send: Sequence[Notification], facts: _Facts, said: Mapping[str, IncidentMessage], now: datetime
+) -> list[DeliveryAttempt]:
+    """Return the attempts to send notifications; `said` are the messages about incidents."""
+    messages = messages_of(
+        to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=said
+    )
+    return [_attempt(notification, facts, messages.get(notification.id)) for notification in to_send]
 
 
-def _redirect(notification: Notification, destination: str, recipient: str, now: datetime) -> None:
-    """Fail the notification, and insert the same message for another destination.
-
-    The earlier destination perhaps received the message. The failed notification stays, so that this
-    destination gets the end of the alert too.
-    """
-    failed, reason = NotificationStatus.FAILED.value, notification.reason or NO_ANSWER
-    if leases_release_with([notification], status=failed, reason=reason):
-        notifications_insert([redirected_row(notification, destination, recipient, now)])
-
-
-def _job(notification: Notification, facts: _Facts, message: Message | None) -> Job:
-    """Return the job of an attempt, which is retried if the message or the channel's fields are missing."""
+def _attempt(notification: Notification, facts: _Facts, message: Message | None) -> DeliveryAttempt:
+    """Return the attempt, which is retried if the message or the channel's fields are missing."""
     channel_fields = facts.channel_fields[notification.destination]
     if isinstance(channel_fields, CannotDecryptError):
         logger.error("notification %s cannot be sent: %s", notification.id, channel_fields)
@@ -434,13 +329,14 @@ def _job(notification: Notification, facts: _Facts, message: Message | None) -> 
         reason = "the message cannot be built: its alert, event or project was deleted"
         logger.error("notification %s cannot be sent: %s", notification.id, reason)
     else:
-        return Job(notification, channel_fields, message)
-    return Job(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
+        return DeliveryAttempt(notification, channel_fields, message)
+    return DeliveryAttempt(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
-_BEGIN = """
+_MARK_BEGUN = """
 UPDATE alerting_notification
-   SET attempts = attempts + 1, first_attempt = coalesce(first_attempt, %(now)s),
+   SET attempts = attempts + 1, first_attempt = coalesce(first_attempt, %(now)s), silenced_by = NULL,
+       reason = CASE WHEN silenced_by IS NULL AND reason <> %(acknowledged)s THEN reason END,
        perhaps_received = perhaps_received OR id = ANY(%(sent)s)
  WHERE id = ANY(%(ids)s) AND lease_token = ANY(%(tokens)s)
 RETURNING id, attempts, first_attempt
@@ -448,39 +344,46 @@ RETURNING id, attempts, first_attempt
 
 
 @transaction.atomic(savepoint=False)
-def _begin(jobs: Sequence[Job], now: datetime) -> list[_Attempt]:
+def _mark_begun(attempts: Sequence[DeliveryAttempt], now: datetime) -> list[DeliveryAttempt]:
     """Mark attempts as begun before anything is sent: after a crash they count as perhaps received.
 
     Return the attempts whose lease is still valid. Another worker has the other notifications.
     """
-    if not jobs:
+    if not attempts:
         return []
     parameters: Mapping[str, Any] = {
-        "ids": [job.notification.id for job in jobs],
-        "tokens": list({job.notification.lease_token for job in jobs}),
-        "sent": [job.notification.id for job in jobs if job.has_message],
+        "ids": [attempt.notification.id for attempt in attempts],
+        "tokens": list({attempt.notification.lease_token for attempt in attempts}),
+        "sent": [attempt.notification.id for attempt in attempts if attempt.has_message],
+        "acknowledged": WaitReason.ACKNOWLEDGED.value,
         "now": now,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_BEGIN, parameters)
-        held = {row[0]: row[1:] for row in cursor.fetchall()}
-    begun = [_Attempt(job, *held[job.notification.id]) for job in jobs if job.notification.id in held]
-    sent = [attempt.job for attempt in begun if attempt.job.has_message]
-    destinations_tried(ids=[job.notification.destination for job in sent], now=now)
+        cursor.execute(_MARK_BEGUN, parameters)
+        held = {row_id: (number, first) for row_id, number, first in cursor.fetchall()}
+    begun = []
+    for attempt in attempts:
+        if attempt.notification.id in held:
+            number, first = held[attempt.notification.id]
+            begun.append(replace(attempt, number=number, first=first))
+    sent = [attempt.notification.destination for attempt in begun if attempt.has_message]
+    destinations_tried(ids=sent, now=now)
     return begun
 
 
 # --- send -----------------------------------------------------------------------------------------
 
 
-def send(job: Job, *, now: datetime) -> Outcome:
+def send(attempt: DeliveryAttempt, *, now: datetime) -> Outcome:
     """Make one attempt over the channel; needs no database."""
-    if isinstance(job.content, Outcome):
-        return job.content
-    if job.notification.lease_until and now > job.notification.lease_until - LONGEST_ATTEMPT:
+    notification = attempt.notification
+    if isinstance(attempt.content, Outcome):
+        return attempt.content
+    if notification.lease_until and now > notification.lease_until - LONGEST_ATTEMPT:
         # The lease may end before the answer arrives, and then another worker may send the message again.
         return Outcome(DeliveryStatus.RETRY, HELD_UP, 0, fault=DeliveryFault.WORKER)
-    return deliver(ChannelType(str(job.notification.channel)), job.channel_fields, job.content, now=now)
+    channel = ChannelType(str(notification.channel))
+    return deliver(channel, attempt.channel_fields, attempt.content, now=now)
 
 
 # --- record ---------------------------------------------------------------------------------------
@@ -488,7 +391,19 @@ def send(job: Job, *, now: datetime) -> Outcome:
 _FINISHED = frozenset({NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value})
 
 
-def record(ended: Sequence[tuple[Job, Outcome]], *, now: datetime) -> None:
+class _Ended(NamedTuple):
+    """An attempt, its outcome, and the new values of its notification."""
+
+    attempt: DeliveryAttempt
+    outcome: Outcome
+    result: AttemptResult
+
+    @property
+    def notification(self) -> Notification:
+        return self.attempt.notification
+
+
+def record(ended: Sequence[tuple[DeliveryAttempt, Outcome]], *, now: datetime) -> None:
     """Write the outcomes of attempts, and schedule retries and reminders.
 
     An outcome is ignored if the lease was released meanwhile: the message is sent again with the same
@@ -504,91 +419,109 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, now: datetime) -> None:
         if passes(error):
             raise
         if len(ended) > 1:  # record each outcome separately to find the cause
-            for job, outcome in ended:
-                record([(job, outcome)], now=now)
+            for attempt, outcome in ended:
+                record([(attempt, outcome)], now=now)
             return
         logger.exception("the outcome of notification %s cannot be recorded", ended[0][0].notification.id)
         return
-    for job, outcome in recorded:
-        _log(job.notification, outcome)
+    for each in recorded:
+        _log(each.notification, each.outcome)
 
 
 @transaction.atomic
-def _record(ended: Sequence[tuple[Job, Outcome]], now: datetime) -> list[tuple[Job, Outcome]]:
+def _record(ended: Sequence[tuple[DeliveryAttempt, Outcome]], now: datetime) -> list[_Ended]:
     """Write the outcomes whose lease is still valid, and return them."""
+    notifications = [attempt.notification for attempt, _ in ended]
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
-    notifications = [job.notification for job, _ in ended]
     locked = list(Alert.objects.select_for_update().filter(alerts_deciding(notifications)).order_by("id"))
     alerts = alerts_with_incident_state(locked, leads_of(notifications))
-    attempts = [(job, outcome, _result_of(job, alerts, outcome, now)) for job, outcome in ended]
-    held = attempts_record([(job.notification, result) for job, _, result in attempts])
-    recorded = [attempt for attempt, is_held in zip(attempts, held, strict=True) if is_held]
-    NotificationAttempt.objects.bulk_create(_attempt_row(job, outcome, now) for job, outcome, _ in recorded)
-    delivered = [
-        job.notification for job, outcome, _ in recorded if outcome.status is DeliveryStatus.DELIVERED
+    results = [
+        _Ended(attempt, outcome, _result_of(attempt, alerts, outcome, now)) for attempt, outcome in ended
     ]
+    held = attempts_record([(each.notification, each.result) for each in results])
+    recorded = [each for each, is_held in zip(results, held, strict=True) if is_held]
+    NotificationAttempt.objects.bulk_create(_attempt_row(each, now) for each in recorded)
+    _note_delivered(recorded, locked, now)
+    _schedule_follow_ups(recorded, alerts, now)
+    _record_destinations(recorded, now)
+    return recorded
+
+
+def _note_delivered(recorded: Sequence[_Ended], alerts: Sequence[Alert], now: datetime) -> None:
+    """Write when the alerts of delivered messages, and the open alerts of their incidents, were notified."""
+    delivered = [each.notification for each in recorded if each.outcome.status is DeliveryStatus.DELIVERED]
     notified = {notification.alert_id for notification in delivered if notification.alert_id}
-    notified |= open_in(incidents_of(delivered), locked)
+    notified |= open_in(incidents_of(delivered), alerts)
     Alert.objects.filter(Among("id", notified)).update(last_notified=now)
-    # Also after a failure: the receiver may be back when the next reminder is due.
+
+
+def _schedule_follow_ups(recorded: Sequence[_Ended], alerts: Mapping[str, Alert], now: datetime) -> None:
+    """Schedule reminders, also after a failure: the receiver may be back when they are due."""
     finished = [
-        (job.notification, alerts[job.notification.alert_id])
-        for job, _, result in recorded
-        if result["status"] in _FINISHED and job.notification.alert_id in alerts
+        (each.notification, alert)
+        for each in recorded
+        if each.result["status"] in _FINISHED and (alert := alerts.get(each.notification.alert_id or ""))
     ]
     schedule_follow_ups(ended=finished, now=now)
+
+
+def _record_destinations(recorded: Sequence[_Ended], now: datetime) -> None:
+    """Write the health of destinations, from the attempts in which a message was sent."""
     tried = [
-        (job.notification.destination, leased_at(job.notification), outcome)
-        for job, outcome, _ in recorded
-        if job.has_message and outcome.fault is not DeliveryFault.WORKER
+        (each.notification.destination, leased_at(each.notification), each.outcome)
+        for each in recorded
+        if each.attempt.has_message and each.outcome.fault is not DeliveryFault.WORKER
     ]
     destinations_record(ended=tried, now=now)
-    return [(job, outcome) for job, outcome, _ in recorded]
 
 
-def _result_of(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> AttemptResult:
+def _result_of(
+    attempt: DeliveryAttempt, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime
+) -> AttemptResult:
     """Return the new values of the notification: delivered, due again, dropped or failed."""
-    notification = job.notification
+    notification = attempt.notification
     latency_ms = outcome.latency_ms if outcome.has_meaningful_latency else None
     if outcome.status is DeliveryStatus.DELIVERED:
         status = NotificationStatus.DELIVERED.value
         return {"latency_ms": latency_ms, "status": status, "reason": None, "delivered": now}
+    # The row in the database says so of this attempt too: it was marked before the message was sent.
     perhaps_received = notification.perhaps_received or outcome.perhaps_received
-    result: AttemptResult = {
+    failed: AttemptResult = {
         "latency_ms": latency_ms,
         "status": NotificationStatus.FAILED.value,
         "reason": outcome.reason,
         "perhaps_received": perhaps_received,
     }
-    # The setting is not read: if it was removed, the next decision drops the retry.
-    due = due_notification(notification, alerts.get(notification.alert_id or ""))
-    dropped = drop_reason(due, now)
-    if dropped and not perhaps_received:
-        return {**result, "status": NotificationStatus.DROPPED.value, "reason": dropped.value}
-    if not dropped and (retry_at := _next_attempt(notification, outcome, now)) is not None:
-        return {**result, "status": NotificationStatus.PENDING.value, "due": retry_at}
-    return result
+    if attempt.has_message:
+        # The setting is not read: if it was removed, the next decision drops the retry.
+        due = due_notification(notification, alerts.get(notification.alert_id or ""))
+        if reason := drop_reason(due, now):
+            if perhaps_received:
+                return failed
+            return {**failed, "status": NotificationStatus.DROPPED.value, "reason": reason.value}
+    if (retry_at := _retry_at(attempt, outcome, now)) is None:
+        return failed
+    return {**failed, "status": NotificationStatus.PENDING.value, "due": retry_at}
 
 
-def _next_attempt(notification: Notification, outcome: Outcome, now: datetime) -> datetime | None:
+def _retry_at(attempt: DeliveryAttempt, outcome: Outcome, now: datetime) -> datetime | None:
     """Return the time of the next attempt; None if the notification failed for good."""
     if outcome.status is not DeliveryStatus.RETRY:
         return None
     jitter = random.uniform(-1, 1)  # noqa: S311 - spreads retries, protects nothing
-    first = notification.first_attempt or now
-    retry_at = next_attempt(notification.attempts, first, now, outcome.retry_after, jitter)
-    if retry_at is not None and outcome.fault is DeliveryFault.WORKER:
-        return now  # no request reached the receiver, so no pause is needed
-    return retry_at
+    retry_at = next_attempt(attempt.number, attempt.first or now, now, outcome.retry_after, jitter)
+    # If no request reached the receiver, no pause is needed.
+    return now if retry_at and outcome.fault is DeliveryFault.WORKER else retry_at
 
 
-def _attempt_row(job: Job, outcome: Outcome, ended: datetime) -> NotificationAttempt:
-    # Some durations are secret (`has_meaningful_latency`): the row then has the time of the begin.
-    began = ended - timedelta(milliseconds=outcome.latency_ms)
+def _attempt_row(ended: _Ended, now: datetime) -> NotificationAttempt:
+    outcome = ended.outcome
+    # If the duration is secret, the row has the time of the begin instead of the end.
+    began = now - timedelta(milliseconds=outcome.latency_ms)
     return NotificationAttempt(
-        notification_id=job.notification.id,
-        number=job.notification.attempts,
-        ended=ended if outcome.has_meaningful_latency else began,
+        notification_id=ended.notification.id,
+        number=ended.attempt.number,
+        ended=now if outcome.has_meaningful_latency else began,
         status=outcome.status.value,
         reason=outcome.reason,
         latency_ms=outcome.latency_ms if outcome.has_meaningful_latency else None,

@@ -7,7 +7,6 @@ from enum import StrEnum
 
 from alerting.choices import AlertStatus, DropReason, WaitReason
 from integrations.choices import ENDS, OPEN_KINDS, MessageKind
-from opsapi.outbound.errors import NO_ANSWER
 
 _OF_A_RUNNING_ALERT = OPEN_KINDS | {MessageKind.ACKNOWLEDGE}
 NO_OUTCOME = "no attempt was completed"
@@ -85,7 +84,10 @@ class DueNotification:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryVerdict:
-    """The step and, unless it is sent, the reason; `until` and `silenced_by` belong to POSTPONE."""
+    """The step, and the reason to drop, postpone or give up; None to keep the reason of the last attempt.
+
+    `until` and `silenced_by` belong to POSTPONE.
+    """
 
     step: DeliveryStep
     reason: str | None = None
@@ -100,7 +102,7 @@ def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
     if reason := drop_reason(due, now):
         # A message that may have arrived is not dropped: its receiver gets the end of the alert.
         return (
-            DeliveryVerdict(DeliveryStep.GIVE_UP, NO_ANSWER)
+            DeliveryVerdict(DeliveryStep.GIVE_UP)
             if due.perhaps_received
             else DeliveryVerdict(DeliveryStep.DROP, reason.value)
         )

@@ -84,11 +84,13 @@ def _late_sending(patch: Patch) -> None:
 def _perhaps_is_no(patch: Patch) -> None:
     real = delivery._result_of
 
-    def result_of(job: delivery.Job, alert: Any, outcome: Outcome, now: datetime) -> AttemptResult:
-        notification = copy(job.notification)
+    def result_of(
+        attempt: delivery.DeliveryAttempt, alert: Any, outcome: Outcome, now: datetime
+    ) -> AttemptResult:
+        notification = copy(attempt.notification)
         notification.perhaps_received = False
-        job = replace(job, notification=notification)
-        return real(job, alert, replace(outcome, perhaps_received=False), now)
+        attempt = replace(attempt, notification=notification)
+        return real(attempt, alert, replace(outcome, perhaps_received=False), now)
 
     patch.setattr(delivery, "_result_of", result_of)
 

@@ -99,10 +99,10 @@ class PostgresStore:
     def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
         return claim(worker=worker, slots=slots, clock=lambda: now)
 
-    def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.Job]:
+    def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.DeliveryAttempt]:
         return list(delivery.decide(claims, now=now))
 
-    def record(self, ended: Sequence[tuple[delivery.Job, Outcome]], now: datetime) -> None:
+    def record(self, ended: Sequence[tuple[delivery.DeliveryAttempt, Outcome]], now: datetime) -> None:
         delivery.record(ended, now=now)
 
     def holds(self, notification: Notification) -> bool:

@@ -29,6 +29,7 @@ from alerting.rules.destination_health import PROBED_AFTER, Health
 from alerting.rules.matchers import MatchSubject
 from alerting.rules.windows import WindowRule, active_windows, muting
 from alerting.selectors.due_notifications import Notified, due_notification
+from alerting.services.addressing import last_failure
 from alerting.services.claims import AT_ONCE, UNDECIDED_AT_ONCE
 from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED, leased_at
 from alerting.services.notifications import alert_row, notified_row, redirected_row
@@ -336,7 +337,7 @@ class MemoryStore:
 
     # --- decide ---------------------------------------------------------------------------------
 
-    def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.Job]:
+    def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.DeliveryAttempt]:
         """`delivery.decide`."""
         sent = []
         for claim in claims:
@@ -349,7 +350,10 @@ class MemoryStore:
         self._tried({notification.destination for notification in begun}, now)
         urls = {notification.id: self.places[notification.destination].recipient for notification in begun}
         return [
-            delivery.Job(notification, {"url": urls[notification.id]}, _MESSAGE) for notification in begun
+            delivery.DeliveryAttempt(
+                row, {"url": urls[row.id]}, _MESSAGE, number=row.attempts, first=row.first_attempt
+            )
+            for row in begun
         ]
 
     def _due(self, notification: Notification, now: datetime) -> delivery_policy.DueNotification:
@@ -390,7 +394,8 @@ class MemoryStore:
             case DeliveryStep.POSTPONE:
                 self._postpone(notification, verdict)
             case DeliveryStep.GIVE_UP:
-                if self.finish(notification, status=NotificationStatus.FAILED.value, reason=verdict.reason):
+                reason = verdict.reason or last_failure(notification) or NO_ANSWER
+                if self.finish(notification, status=NotificationStatus.FAILED.value, reason=reason):
                     self._follow_up(notification, now)
             case DeliveryStep.ADDRESS:
                 self._address(notification, now)
@@ -428,21 +433,26 @@ class MemoryStore:
             )
         if notification.perhaps_received and notification.destination:
             if self.finish(
-                notification, status=NotificationStatus.FAILED.value, reason=notification.reason or NO_ANSWER
+                notification,
+                status=NotificationStatus.FAILED.value,
+                reason=last_failure(notification) or NO_ANSWER,
             ):
                 self._insert(redirected_row(notification, place, url, now))
             return
         moved = {"first_attempt": None} if notification.destination else {}
-        self.finish(notification, destination=place, recipient=url, reason=notification.reason, **moved)
+        self.finish(
+            notification, destination=place, recipient=url, reason=last_failure(notification), **moved
+        )
 
     def _begin(self, notification: Notification, now: datetime) -> bool:
-        """`_BEGIN`."""
+        """`_MARK_BEGUN`."""
         if not self.holds(notification):
             return False
         row = self.rows[notification.id]
         row.attempts += 1
         row.first_attempt = row.first_attempt or now
         row.perhaps_received = True
+        row.reason, row.silenced_by = last_failure(row), None
         notification.attempts, notification.first_attempt = row.attempts, row.first_attempt
         return True
 
@@ -472,22 +482,27 @@ class MemoryStore:
 
     # --- record ---------------------------------------------------------------------------------
 
-    def record(self, ended: Sequence[tuple[delivery.Job, Outcome]], now: datetime) -> None:
+    def record(self, ended: Sequence[tuple[delivery.DeliveryAttempt, Outcome]], now: datetime) -> None:
         """`delivery.record`."""
-        recorded = [(job, outcome) for job, outcome in ended if self._record_one(job, outcome, now)]
-        for job, outcome in recorded:
-            notification = job.notification
+        recorded = [
+            (attempt, outcome) for attempt, outcome in ended if self._record_one(attempt, outcome, now)
+        ]
+        for attempt, outcome in recorded:
+            notification = attempt.notification
             self.tries.setdefault(notification.id, []).append((notification.attempts, outcome.reason, now))
-        tried = [(job, outcome) for job, outcome in recorded if outcome.fault is not DeliveryFault.WORKER]
+        tried = [
+            (attempt, outcome) for attempt, outcome in recorded if outcome.fault is not DeliveryFault.WORKER
+        ]
         attempts = [
-            (job.notification.destination, leased_at(job.notification), outcome) for job, outcome in tried
+            (attempt.notification.destination, leased_at(attempt.notification), outcome)
+            for attempt, outcome in tried
         ]
         self._record_destinations(attempts, now)
 
-    def _record_one(self, job: delivery.Job, outcome: Outcome, now: datetime) -> bool:
+    def _record_one(self, attempt: delivery.DeliveryAttempt, outcome: Outcome, now: datetime) -> bool:
         """`delivery.record`, for one attempt."""
-        notification = job.notification
-        changes = delivery._result_of(job, self.alerts, outcome, now)
+        notification = attempt.notification
+        changes = delivery._result_of(attempt, self.alerts, outcome, now)
         if not self.finish(notification, **changes):
             return False
         if changes["status"] in delivery._FINISHED:

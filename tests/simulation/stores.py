@@ -37,10 +37,10 @@ class Store(Protocol):
     def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
         """Take in progress."""
 
-    def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.Job]:
+    def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.DeliveryAttempt]:
         """Decide."""
 
-    def record(self, ended: Sequence[tuple[delivery.Job, Outcome]], now: datetime) -> None:
+    def record(self, ended: Sequence[tuple[delivery.DeliveryAttempt, Outcome]], now: datetime) -> None:
         """Record."""
 
     def holds(self, notification: Notification) -> bool:

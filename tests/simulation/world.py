@@ -226,7 +226,7 @@ class SimulatedWorld:
 
     # --- receivers ------------------------------------------------------------------------------
 
-    def request(self, worker: int, job: delivery.Job) -> SimulatedRequest:
+    def request(self, worker: int, job: delivery.DeliveryAttempt) -> SimulatedRequest:
         """One attempt, by the real channel up to the outside seam; `ended` says when its outcome is there."""
         notification = job.notification
         claimed = (leased_at(notification) - BEGINNING).total_seconds()
@@ -319,7 +319,7 @@ class SimulatedWorker:
         self._is_woken = False
         """Somebody called since its last step began: it does not rest."""
         self._turn = 0
-        self._ended: list[tuple[delivery.Job, SimulatedRequest]] = []
+        self._ended: list[tuple[delivery.DeliveryAttempt, SimulatedRequest]] = []
 
     @property
     def is_awake(self) -> bool:
@@ -390,7 +390,7 @@ class SimulatedWorker:
             del self._ended[: len(ended)]
         self._next(0.001, self._claim)
 
-    def _record(self, ended: Sequence[tuple[delivery.Job, SimulatedRequest]]) -> None:
+    def _record(self, ended: Sequence[tuple[delivery.DeliveryAttempt, SimulatedRequest]]) -> None:
         """What the lease still holds is recorded."""
         store = self._world.store
         held = [request for job, request in ended if store.holds(job.notification)]
@@ -414,12 +414,12 @@ class SimulatedWorker:
             self._next(self._world.rng.uniform(0.0005, 0.002), partial(self._send, job))
         self._next(0.003, self._step)
 
-    def _send(self, job: delivery.Job) -> None:
+    def _send(self, job: delivery.DeliveryAttempt) -> None:
         request = self._world.request(self.key, job)
         self._next(request.ended - request.began, lambda: self._arrive(job, request))
         self._world.at(request.ended, lambda: self._world.gone(request))
 
-    def _arrive(self, job: delivery.Job, request: SimulatedRequest) -> None:
+    def _arrive(self, job: delivery.DeliveryAttempt, request: SimulatedRequest) -> None:
         self._ended.append((job, request))
         self.wake()
 

@@ -13,7 +13,7 @@ from accesslist.models import User
 from accesslist.rules.usernames import username_key
 from accesslist.services.keys import NewKey
 from alerting.choices import AlertStatus, NotificationStatus
-from alerting.delivery import Job, decide, record
+from alerting.delivery import DeliveryAttempt, decide, record
 from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, Notification
 from alerting.rules.destination_health import PROBE_EVERY
@@ -64,7 +64,7 @@ def _deliver_until(moment: datetime) -> None:
     while due := waiting.order_by("due").values_list("due", flat=True).first():
         at = max(at or due, due)
         claims = claim(worker=0, slots=64, clock=partial(_same, at))
-        ended = [(job, _outcome(job)) for job in decide(claims, now=at)]
+        ended = [(attempt, _outcome(attempt)) for attempt in decide(claims, now=at)]
         record(ended, now=at)
         if not claims:
             # The first notification goes to a destination that fails, and was just tried.
@@ -77,16 +77,16 @@ def _same(at: datetime) -> datetime:
     return at
 
 
-def _outcome(job: Job) -> Outcome:
-    if isinstance(job.content, Outcome):
-        return job.content
-    attempt, recipient = job.notification.attempts, job.notification.recipient
+def _outcome(attempt: DeliveryAttempt) -> Outcome:
+    if isinstance(attempt.content, Outcome):
+        return attempt.content
+    number, recipient = attempt.number, attempt.notification.recipient
     if FAILING_RECEIVER in recipient:
         reason = "the receiver could not be reached"
-        return Outcome(DeliveryStatus.RETRY, reason, 2000 + attempt, fault=DeliveryFault.HOST)
+        return Outcome(DeliveryStatus.RETRY, reason, 2000 + number, fault=DeliveryFault.HOST)
     if REFUSING_RECEIVER in recipient:
-        return Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 95 + attempt)
-    if STUMBLING_RECEIVER in recipient and attempt < 3:
+        return Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 95 + number)
+    if STUMBLING_RECEIVER in recipient and number < 3:
         return Outcome(
             DeliveryStatus.RETRY,
             "the receiver answered 503",
@@ -94,7 +94,7 @@ def _outcome(job: Job) -> Outcome:
             fault=DeliveryFault.DESTINATION,
             perhaps_received=True,
         )
-    return Outcome(DeliveryStatus.DELIVERED, None, 140 + 35 * attempt)
+    return Outcome(DeliveryStatus.DELIVERED, None, 140 + 35 * number)
 
 
 _FIRST_REPORT = 20 * DAY

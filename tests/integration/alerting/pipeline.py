@@ -78,7 +78,7 @@ def deliver_all(now: datetime | None = None) -> int:
     raise AssertionError("delivering brings forth deliveries without end")
 
 
-def begin(now: datetime) -> list[delivery.Job]:
+def begin(now: datetime) -> list[delivery.DeliveryAttempt]:
     """Begin the attempts that are due, as a worker does that dies then."""
     while True:
         claims = claim(worker=WORKER, slots=SLOTS, clock=lambda: now)

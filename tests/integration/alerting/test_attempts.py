@@ -1,23 +1,34 @@
 """The attempts of a notification, each with how it ended."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from accesslist.models import Project
-from alerting.delivery import record
+from alerting.delivery import decide, record
 from alerting.models import Alert, Destination, Notification, NotificationAttempt
 from alerting.rules.delivery_policy import NO_OUTCOME
+from alerting.selectors.overview import notifications_failing
+from alerting.services.claims import claim
 from alerting.services.leases import LAPSES_AT_MOST, LEASE
 from alerting.services.resend import notification_resend
+from alerting.services.windows import window_create
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
-from opsapi.api.principal import SYSTEM
-from opsapi.outbound.errors import UNREACHABLE
+from opsapi.api.principal import SYSTEM, VisibleScope
+from opsapi.outbound.errors import NO_ANSWER, UNREACHABLE
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.pipeline import Outside, begin, deliver_all, deliver_one, evaluate
+from tests.integration.alerting.pipeline import (
+    Outside,
+    begin,
+    deliver_all,
+    deliver_one,
+    deliver_round,
+    evaluate,
+)
 from tests.integration.alerting.recipients import GROUP, make_member
 
 pytestmark = pytest.mark.django_db
@@ -212,3 +223,56 @@ def test_what_was_dropped_was_no_attempt(project: Project, outside: Outside) -> 
     evaluate(START)
     deliver_all(START)
     assert attempts() == []
+
+
+def muted_at_first(project: Project, outside: Outside) -> None:
+    """The opening is muted by a window for an hour, and then its first attempt begins and has no outcome."""
+    values = {"start": START - MINUTE, "end": START + HOUR, "alert_types": ["HOST"]}
+    window = window_create(group_id=project.id, values=values, actor=SYSTEM, now=START)
+    open_alert(project, WEBHOOK)
+    deliver_all(START)
+    assert str(Notification.objects.get().reason).endswith(window.id)
+    assert begin(START + HOUR)
+
+
+def test_a_message_that_began_after_a_window_is_not_shown_as_muted(
+    project: Project, outside: Outside
+) -> None:
+    muted_at_first(project, outside)
+    row = Notification.objects.get()
+    assert (row.reason, row.silenced_by, row.perhaps_received) == (None, None, True)
+    assert notifications_failing(visible_scope=VisibleScope(everything=True), now=START + HOUR).rows == []
+    ingest(project, host_report(), now=START + HOUR + MINUTE)
+    evaluate(START + HOUR + MINUTE)
+    deliver_all(START + HOUR + MINUTE)
+    opening = Notification.objects.get(kind="alert.open")
+    assert (opening.status, opening.reason) == ("FAILED", NO_ANSWER)
+
+
+@pytest.mark.usefixtures("due")
+def test_a_message_that_is_given_up_keeps_the_reason_of_its_last_failure(
+    project: Project, outside: Outside
+) -> None:
+    outside.outcome = replace(AWAY, perhaps_received=True)
+    deliver_all(START)
+    later = START + MINUTE
+    claimed = claim(worker=1, slots=8, clock=lambda: later)
+    ingest(project, host_report(), now=later)
+    evaluate(later)
+    assert list(decide(claimed, now=later)) == []
+    opening = Notification.objects.get(kind="alert.open")
+    assert (opening.status, opening.reason) == ("FAILED", AWAY.reason)
+
+
+@pytest.mark.usefixtures("due")
+@pytest.mark.parametrize("unknown", [{"kind": "alert.later"}, {"channel": "LATER"}])
+def test_a_message_of_a_later_version_fails_within_the_hour_of_retries(
+    outside: Outside, unknown: dict[str, str]
+) -> None:
+    deliver_round(START)
+    Notification.objects.update(**unknown)
+    for minute in range(0, 70, 2):
+        deliver_round(START + minute * MINUTE)
+    row = Notification.objects.get(**unknown)
+    assert (row.status, row.lease_token, row.perhaps_received) == ("FAILED", None, False)
+    assert "cannot be processed" in str(row.reason)

@@ -123,10 +123,10 @@ def test_messages_decided_before_the_database_fails_are_sent(
         return decide_one(decided, *facts)
 
     monkeypatch.setattr(delivery, "_decide_one", fail)
-    jobs = delivery.decide(claimed, now=START)
-    assert next(jobs).notification.id == claimed[0].id
+    attempts = delivery.decide(claimed, now=START)
+    assert next(attempts).notification.id == claimed[0].id
     with pytest.raises(OperationalError):
-        next(jobs)
+        next(attempts)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -148,10 +148,10 @@ def test_attempts_whose_transaction_fails_begin_again_as_if_for_the_first_time(
             row.save()
 
     monkeypatch.setattr(delivery, "pictures_keep", insert_refused_row)
-    jobs = list(delivery.decide(claimed, now=START))
-    assert [job.notification.attempts for job in jobs] == [1, 1]
+    attempts = list(delivery.decide(claimed, now=START))
+    assert [attempt.number for attempt in attempts] == [1, 1]
     away = Outcome(DeliveryStatus.RETRY, UNREACHABLE, 5, fault=DeliveryFault.HOST)
-    delivery.record([(job, away) for job in jobs], now=START)
+    delivery.record([(attempt, away) for attempt in attempts], now=START)
     rows = Notification.objects.values_list("attempts", "status", "perhaps_received")
     assert list(rows) == [(1, "PENDING", False)] * 2
 
@@ -194,17 +194,17 @@ def test_an_outcome_that_cannot_be_recorded_holds_no_other_back(
 ) -> None:
     make_config(project, notifications=[webhook(A), webhook(B)])
     hosts_down(project, "db1")
-    jobs = begin(START)
-    first, second = jobs
+    attempts = begin(START)
+    first, second = attempts
     result_of = delivery._result_of
 
-    def fail(job: delivery.Job, *facts: Any) -> Any:
-        if job is first:
+    def fail(attempt: delivery.DeliveryAttempt, *facts: Any) -> Any:
+        if attempt is first:
             raise ValueError("an outcome that no code expects")
-        return result_of(job, *facts)
+        return result_of(attempt, *facts)
 
     monkeypatch.setattr(delivery, "_result_of", fail)
-    delivery.record([(job, TAKEN) for job in jobs], now=START)
+    delivery.record([(attempt, TAKEN) for attempt in attempts], now=START)
     assert dict(Notification.objects.filter(kind="alert.open").values_list("id", "status")) == {
         first.notification.id: "PENDING",
         second.notification.id: "DELIVERED",
@@ -218,7 +218,7 @@ def test_outcomes_are_kept_and_logged_once_after_a_database_that_was_read_only(
     caplog.set_level("INFO", logger="opsapi.delivery")
     make_config(project, notifications=[webhook(A), webhook(B)])
     hosts_down(project, "db1")
-    ended = [(job, TAKEN) for job in begin(START)]
+    ended = [(attempt, TAKEN) for attempt in begin(START)]
 
     def refuse(**_: Any) -> None:
         """In the savepoint of the transaction, which the error undoes."""

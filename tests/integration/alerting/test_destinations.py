@@ -93,7 +93,9 @@ def change_url(config: AlertConfig, url: str, now: datetime = START) -> None:
 
 
 @contextmanager
-def in_hand(now: datetime, outside: Outside, outcome: Outcome = TAKEN) -> Iterator[list[delivery.Job]]:
+def in_hand(
+    now: datetime, outside: Outside, outcome: Outcome = TAKEN
+) -> Iterator[list[delivery.DeliveryAttempt]]:
     """What is due is being sent meanwhile, by a worker that records it then."""
     jobs = begin(now)
     yield jobs

@@ -201,10 +201,10 @@ def test_one_that_is_being_sent_is_followed_by_its_cancel(project: Project, outs
     make_config(project)
     ingest(project, host_report(reachable=False))
     evaluate()
-    [job] = begin(clock.now())
+    [attempt] = begin(clock.now())
     delete(project)
     assert deleted_project_purge(now=clock.now()) is False
-    record([(job, outside.outcome)], now=clock.now())
+    record([(attempt, outside.outcome)], now=clock.now())
     assert deleted_project_purge(now=clock.now()) is False
     deliver_all()
     assert outside.kinds == [MessageKind.CANCEL]

@@ -121,8 +121,8 @@ def test_a_repeat_that_is_taken_up_meanwhile_is_followed_by_one(
     resend(opening)
     assert deliver_all() == 0
     repeat = Notification.objects.get(kind=UPDATE.value)
-    [job] = decide([repeat], now=clock.now())
-    record([(job, send(job, now=clock.now()))], now=clock.now())
+    [attempt] = decide([repeat], now=clock.now())
+    record([(attempt, send(attempt, now=clock.now()))], now=clock.now())
     assert deliver_all() == 1
     assert outside.kinds[-2:] == [UPDATE, MessageKind.OPEN]
     assert to_come() == 1

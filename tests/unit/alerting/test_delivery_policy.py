@@ -16,7 +16,6 @@ from alerting.rules.delivery_policy import (
     repeat_due,
 )
 from integrations.choices import MessageKind
-from opsapi.outbound.errors import NO_ANSWER
 from tests.each import each
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -129,7 +128,7 @@ def test_what_a_configuration_does_not_ask_for_any_more_is_dropped_but_ends(
     assert decide_delivery(DueNotification(kind=kind, status=status, setting_counts=False), NOW) == removed
 
 
-PERHAPS = DeliveryVerdict(DeliveryStep.GIVE_UP, NO_ANSWER)
+PERHAPS = DeliveryVerdict(DeliveryStep.GIVE_UP)
 LEFT = DeliveryVerdict(DeliveryStep.DROP, DropReason.NO_LONGER_RECIPIENT.value)
 
 

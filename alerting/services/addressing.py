@@ -1,0 +1,168 @@
+"""Addresses of notifications: where the alert configuration sends each of them now."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from alerting.choices import DropReason, NotificationStatus, WaitReason
+from alerting.models import Alert, Notification, NotificationSetting
+from alerting.models.notifications import LONGEST_RECIPIENT
+from alerting.rules.delivery_policy import SECRETS_UNREADABLE
+from alerting.selectors.notification_settings import NoCredentialsError, credentials_for
+from alerting.services.destinations import (
+    NamedDestination,
+    destination_id,
+    destinations_keep,
+    destinations_lock,
+)
+from alerting.services.leases import leases_release_with
+from alerting.services.notifications import notifications_insert, redirected_row
+from integrations.choices import ENDS, FOLLOWING, ChannelType, DeliveryStatus
+from integrations.outcome import Outcome
+from opsapi.encryption import CannotDecryptError
+from opsapi.outbound.errors import NO_ANSWER
+
+logger = logging.getLogger("opsapi.delivery")
+
+DestinationConfigs = Mapping[str, Mapping[str, str] | CannotDecryptError]
+"""The stored fields of channels, by destination."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationAddress:
+    """Where a notification goes.
+
+    If it is settled, the notification is sent to the destination that it has, or fails with `failure`.
+    Otherwise it is addressed first: to `destination`, or to the addresses of people if there is none.
+    """
+
+    is_settled: bool = True
+    destination: NamedDestination | None = None
+    failure: Outcome | None = None
+
+
+class NotificationAddresses:
+    """The addresses of notifications that are decided together."""
+
+    def __init__(self, stored: DestinationConfigs) -> None:
+        self._stored = stored
+        self._named: dict[tuple[object, ...], NamedDestination | Outcome] = {}
+
+    def address_of(
+        self, notification: Notification, alert: Alert | None, setting: NotificationSetting | None
+    ) -> NotificationAddress:
+        """Return where a notification goes. Ends and acknowledgements go where the opening went."""
+        if notification.channel is None:
+            return NotificationAddress(is_settled=False)
+        if notification.kind in FOLLOWING and notification.destination:
+            if notification.destination in self._stored:
+                return NotificationAddress()
+            return NotificationAddress(
+                failure=Outcome(DeliveryStatus.FAILED, DropReason.SECRETS_GONE.value, 0)
+            )
+        named = self._named_destination(notification, alert, setting)
+        if isinstance(named, Outcome):
+            return NotificationAddress(failure=named)
+        # If the stored fields cannot be decrypted, addressing stores them with the current key.
+        is_readable = isinstance(self._stored.get(notification.destination), Mapping)
+        is_settled = named.id == notification.destination and is_readable
+        return NotificationAddress(is_settled=is_settled, destination=named)
+
+    def _named_destination(
+        self, notification: Notification, alert: Alert | None, setting: NotificationSetting | None
+    ) -> NamedDestination | Outcome:
+        # The result depends only on these, because a setting is either of a global configuration or not.
+        key = (
+            notification.setting_id,
+            notification.type_name,
+            notification.channel,
+            notification.group_id,
+            notification.recipient,
+            notification.kind in ENDS,
+        )
+        if key not in self._named:
+            self._named[key] = _look_up(notification, alert, setting)
+        return self._named[key]
+
+
+def _look_up(
+    notification: Notification, alert: Alert | None, setting: NotificationSetting | None
+) -> NamedDestination | Outcome:
+    """Return the destination that the configuration names, or the outcome of a failed attempt."""
+    try:
+        credentials = credentials_for(notification, setting)
+    except NoCredentialsError as error:
+        return Outcome(DeliveryStatus.FAILED, error.reason, 0)
+    except CannotDecryptError as error:
+        # Retried, because another machine may have the key, or this machine after a restart.
+        logger.error("notification %s cannot be sent: %s", notification.id, error)
+        return Outcome(DeliveryStatus.RETRY, SECRETS_UNREADABLE, 0)
+    group_id, channel = notification.group_id, ChannelType(str(notification.channel))
+    of_global_config = setting is not None and setting.config.group_id is None
+    is_global = alert.is_global if alert else of_global_config
+    key = destination_id(group_id=group_id, channel=channel, config=credentials.config, is_global=is_global)
+    return NamedDestination(key, group_id, channel, credentials, is_global)
+
+
+class _Addressed(NamedTuple):
+    """The values that notifications get; `moved` if they had another destination."""
+
+    destination: str
+    recipient: str
+    reason: str | None
+    moved: bool
+
+
+def addresses_write(
+    to_address: Sequence[tuple[Notification, NamedDestination]], *, tried: Sequence[str], now: datetime
+) -> None:
+    """Address notifications, and release them: the next claim sends them.
+
+    `tried` are destinations that the caller locks afterwards. All are locked here in one order, so two
+    workers cannot deadlock.
+    """
+    if not to_address:
+        return
+    named = [destination for _, destination in to_address]
+    destinations_lock([*tried, *(destination.id for destination in named)])
+    destinations_keep(named, now=now)
+    # One statement for all notifications that get the same values.
+    addressed: dict[_Addressed, list[Notification]] = defaultdict(list)
+    for notification, destination in to_address:
+        recipient = destination.credentials.shown[:LONGEST_RECIPIENT]
+        moved = notification.destination not in {"", destination.id}
+        if moved and notification.perhaps_received:
+            _redirect(notification, destination.id, recipient, now)
+        else:
+            values = _Addressed(destination.id, recipient, last_failure(notification), moved)
+            addressed[values].append(notification)
+    for values, rows in addressed.items():
+        # The hour of retries begins again with a new destination.
+        restarted = {"first_attempt": None} if values.moved else {}
+        leases_release_with(
+            rows,
+            destination=values.destination,
+            recipient=values.recipient,
+            reason=values.reason,
+            **restarted,
+        )
+
+
+def _redirect(notification: Notification, destination: str, recipient: str, now: datetime) -> None:
+    """Fail the notification, and insert the same message for another destination.
+
+    The earlier destination perhaps received the message. The failed notification stays in the log, so that
+    the earlier destination gets the end of the alert too.
+    """
+    failed, reason = NotificationStatus.FAILED.value, last_failure(notification) or NO_ANSWER
+    if leases_release_with([notification], status=failed, reason=reason):
+        notifications_insert([redirected_row(notification, destination, recipient, now)])
+
+
+def last_failure(notification: Notification) -> str | None:
+    """Return why the last attempt failed; None without any, or if the notification was held back since."""
+    was_held_back = notification.silenced_by or notification.reason == WaitReason.ACKNOWLEDGED.value
+    return None if was_held_back else notification.reason
