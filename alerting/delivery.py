@@ -333,6 +333,7 @@ def _attempt(notification: Notification, facts: _Facts, message: Message | None)
     return DeliveryAttempt(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
+# A notification that was held back loses the reason of that. Others keep the reason of their last failure.
 _MARK_BEGUN = """
 UPDATE alerting_notification
    SET attempts = attempts + 1, first_attempt = coalesce(first_attempt, %(now)s), silenced_by = NULL,
