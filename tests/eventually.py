@@ -17,6 +17,8 @@ def is_running(pid: int) -> bool:
 
 T = TypeVar("T")
 
+DEADLINE = 240.0
+"""Seconds until a test fails: a machine that is busy with other programs needs long."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
 """Seconds between two questions. A question often takes a connection and a process of the database."""
 _PART = 0.2
@@ -25,7 +27,7 @@ _PART = 0.2
 
 def eventually(
     condition: Callable[[], T | None],
-    deadline: float = 120.0,
+    deadline: float = DEADLINE,
     *,
     message: str = "",
     longest_pause: float = LONGEST_PAUSE,

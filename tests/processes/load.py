@@ -19,7 +19,7 @@ import requests
 from opsapi import clock
 from opsapi.api.links import AGENTS, PUBLIC
 from opsapi.clock import wire_time
-from tests.eventually import eventually
+from tests.eventually import DEADLINE, eventually
 from tests.processes.conftest import log_in_console
 from tests.processes.scenario import RunningSite, Scenario
 from tests.receivers import HttpReceiver, MailReceiver
@@ -28,7 +28,6 @@ OPEN, CLOSE = "alert.open", "alert.close"
 CHANNELS = ("WEBHOOK", "EMAIL")
 PAUSE = 0.25
 """Seconds between two things that a thread does."""
-DRAIN_SECONDS = 240.0
 REPORT_SECONDS = 1200.0
 """Longer than any fault."""
 _NAME = re.compile(r"db\d+\.example\.com")
@@ -152,21 +151,21 @@ class MixedLoad:
             for kind, due in list(host.due.items())
         )
 
-    def wait_notified(self, deadline: float = DRAIN_SECONDS) -> None:
+    def wait_notified(self, deadline: float = DEADLINE) -> None:
         """Until all messages that are due now have been accepted."""
         eventually(lambda: all(map(self.is_notified, self.hosts)), deadline, message="everybody is notified")
 
     def wait_reports(self, more: int) -> None:
         """Until so many more reports were accepted."""
         wanted = self.reports + more
-        eventually(lambda: self.reports >= wanted, DRAIN_SECONDS, message=f"{wanted} reports")
+        eventually(lambda: self.reports >= wanted, message=f"{wanted} reports")
 
     def wait_round(self, reports: int) -> None:
         """Until so many more reports were accepted, and every other request was sent once more."""
         # Requests that were sent already do not count.
         looks, writes = self._looks + 1 + len(self._pages), self._writes + 2
         self.wait_reports(reports)
-        eventually(lambda: self._looks >= looks and self._writes >= writes, DRAIN_SECONDS, message="a round")
+        eventually(lambda: self._looks >= looks and self._writes >= writes, message="a round")
 
     @property
     def reports(self) -> int:

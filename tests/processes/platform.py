@@ -26,7 +26,6 @@ AS_INSTALLED = Path(__file__).resolve().parent / "as_installed"
 """In the path of its processes: what is not installed on a server is not there."""
 READY = "Ops API is ready"
 # No limits of the platform's: a busy machine takes many times what an idle one does.
-START_SECONDS = 240.0
 STOP_SECONDS = 120.0
 PORTS = range(20_000, 32_000)
 _claims: list[socket.socket] = []
@@ -87,13 +86,13 @@ class RunningPlatform:
 
     def wait_ready(self) -> None:
         """Until it says that it is ready; AssertionError with its log when it ends first."""
-        eventually(lambda: READY in self.output or self._has_ended(), START_SECONDS, message=READY)
+        eventually(lambda: READY in self.output or self._has_ended(), message=READY)
         assert READY in self.output, self.log
 
     def fail_to_start(self) -> str:
         """Starts it, waits for it to end with an error, and returns all of stderr."""
         self.launch()
-        eventually(self._has_ended, START_SECONDS, message="end")
+        eventually(self._has_ended, message="end")
         assert self.process is not None
         assert self.process.returncode not in (0, None)
         return self.log

@@ -10,8 +10,6 @@ from typing import IO
 
 from tests.eventually import eventually
 
-BLOCK_SECONDS = 240.0
-
 
 class Terminal:
     """A bash that stops at the first error, its output in a file."""
@@ -46,7 +44,7 @@ class Terminal:
         mark = f"--- block {self._blocks} ended"
         self._input.write(f"{block}\necho '{mark}'\n")
         self._input.flush()
-        eventually(lambda: mark in self.text or self._bash.poll() is not None, BLOCK_SECONDS, message=block)
+        eventually(lambda: mark in self.text or self._bash.poll() is not None, message=block)
         assert mark in self.text, f"{block}\n{self.text}"
         return self.text[before:].replace(f"{mark}\n", "")
 

@@ -84,7 +84,7 @@ class Compose:
     def up(self) -> None:
         """Start all services, and wait until the platform is ready."""
         self._call("up", "-d")
-        eventually(self._is_ready, 240.0, message="ready")
+        eventually(self._is_ready, message="ready")
 
     def down(self) -> None:
         """Remove the containers, and keep the volumes."""

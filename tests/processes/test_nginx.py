@@ -32,7 +32,6 @@ from tests.shared import run_directory
 SERVER = Layout(run_directory())
 WEB_NAME = "web.internal.example.com"
 """In the certificate of web machines, as the guide has it."""
-START_SECONDS = 240.0
 USER = {
     "username": "ada@example.com",
     "password": "a long enough passphrase",
@@ -72,7 +71,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> Ite
         stack.enter_context(made.running("opsapi-web.service"))
         stack.enter_context(made.running("opsapi-worker@.service"))
         stack.enter_context(made.nginx())
-        eventually(lambda: _is_ready(made), START_SECONDS, message="ready through nginx")
+        eventually(lambda: _is_ready(made), message="ready through nginx")
         yield made
 
 
@@ -217,7 +216,7 @@ def test_it_speaks_tls_to_web_machines_as_the_guide_says(
         settings.write(f"OPSAPI_WORKERS=1\nOPSAPI_TLS_CERT={certificate}\nOPSAPI_TLS_KEY={key}\n")
     with made.running("opsapi-web.service"), made.nginx(), _session(made) as session:
         direct = f"https://127.0.0.1:{made.web_port}/health/live"
-        eventually(lambda: _status(direct, certificate) == 200, START_SECONDS, message="web process")
+        eventually(lambda: _status(direct, certificate) == 200, message="web process")
         assert session.get(f"{made.url}/health/live").status_code == 200
 
 

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from tests.eventually import eventually
 from tests.processes.platform import ROOT, RunningPlatform
 
-SECONDS = 240.0
-
 
 class WorkerProcess:
     """A running worker."""
@@ -36,7 +34,7 @@ class WorkerProcess:
     def wait_seen(self) -> None:
         """Until it works."""
         seen = f"SELECT EXISTS (SELECT FROM alerting_workerheartbeat WHERE name LIKE '%:{self.pid}')"  # noqa: S608 - a number
-        eventually(lambda: self._starter.platform.ask(seen), SECONDS, message="the worker is seen")
+        eventually(lambda: self._starter.platform.ask(seen), message="the worker is seen")
 
 
 class WorkerStarter:

@@ -53,12 +53,12 @@ class Workers:
         """Send SIGKILL, whatever the worker is doing."""
         self._present.kill()
 
-    def stop(self) -> WorkerProcess:
+    def freeze(self) -> WorkerProcess:
         """Suspend the present worker and start the next; the caller ends the suspended worker."""
-        stopped = self._present
-        stopped.send_signal(signal.SIGSTOP)
+        frozen = self._present
+        frozen.send_signal(signal.SIGSTOP)
         self.start()
-        return stopped
+        return frozen
 
     def start_another(self) -> WorkerProcess:
         """Start the next one; the one before is the answer and works on until the caller ends it."""
@@ -344,11 +344,11 @@ def test_what_a_killed_worker_had_in_hand_another_sends_long_before_the_lease_en
     _eventually_notified(site, held, "alert.open", "OPEN")
 
 
-def test_a_stopped_worker_keeps_its_messages_and_a_dead_worker_loses_them(
+def test_a_frozen_worker_keeps_its_messages_and_a_dead_worker_loses_them(
     site: RunningSite, workers: Workers, held: Scenario
 ) -> None:
     lease = _lease(site, held)
-    stopped = workers.stop()
+    frozen = workers.freeze()
     try:
         with HttpReceiver().running() as receiver:
             lost = Scenario(site, receiver)
@@ -366,7 +366,7 @@ def test_a_stopped_worker_keeps_its_messages_and_a_dead_worker_loses_them(
         assert _lease(site, held) == lease
         assert len(held.webhooks("alert.open")) == 1
     finally:
-        stopped.kill()
+        frozen.kill()
 
 
 def test_a_worker_ends_while_a_receiver_hangs_and_leaves_the_message_to_another(

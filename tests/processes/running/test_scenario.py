@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.eventually import eventually, is_running
+from tests.eventually import DEADLINE, eventually, is_running
 from tests.hostile.budget import LONG
 from tests.processes.platform import RunningPlatform, descendants
 from tests.processes.scenario import HOST, SECRET, RunningSite, Scenario
@@ -22,7 +22,6 @@ from tests.receivers import HttpReceiver, ReceivedRequest
 
 pytestmark = pytest.mark.processes
 
-LOST_WORK_SECONDS = 240.0
 FLEET = ["NEW_AGENT", "NEW_HOST", "HOST_DOWN", "HOST_UP"]
 ALERT = ["HOST_DOWN of alert", "HOST_UP of alert"]
 
@@ -122,7 +121,7 @@ def _holding(receiver: HttpReceiver) -> Iterator[None]:
     released = threading.Event()
 
     def hold(handler: BaseHTTPRequestHandler) -> None:
-        released.wait(LOST_WORK_SECONDS)
+        released.wait(DEADLINE)
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 
     receiver.behave(hold)
@@ -171,7 +170,7 @@ def _eventually_notified(site: RunningSite, scenario: Scenario, kind: str, label
     def done() -> bool:
         return scenario.is_notified(kind, label) and site.is_idle()
 
-    eventually(done, LOST_WORK_SECONDS, message=f"{kind} delivered")
+    eventually(done, message=f"{kind} delivered")
     assert len({request.headers["X-Ops-Delivery"] for request in scenario.webhooks(kind)}) == 1
     assert len({mail.message["Message-ID"] for mail in scenario.mails(label)}) == 1
     for webhook in scenario.webhooks(kind):

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.processes
 
 WORKERS = 10 if LONG else 4
 REPORTS = 40
-SECONDS = 240.0
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,14 +36,14 @@ def test_many_workers_and_forty_racing_reports_make_one_alert_that_is_notified_o
     site: RunningSite, scenario: Scenario
 ) -> None:
     _race(scenario, reachable=False)
-    eventually(lambda: scenario.is_notified("alert.open", "OPEN") and site.is_idle(), SECONDS)
+    eventually(lambda: scenario.is_notified("alert.open", "OPEN") and site.is_idle())
     (alert,) = scenario.alerts()
     assert alert["status"] == "OPEN"
     logged = [name for name in scenario.log() if name.startswith("HOST_")]
     assert logged == ["HOST_DOWN", "HOST_DOWN of alert"]
 
     _race(scenario, reachable=True)
-    eventually(lambda: scenario.is_notified("alert.close", "CLOSED") and site.is_idle(), SECONDS)
+    eventually(lambda: scenario.is_notified("alert.close", "CLOSED") and site.is_idle())
     (closed,) = scenario.alerts()
     assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
 
@@ -64,7 +63,7 @@ def test_many_workers_notify_each_event_of_an_organization_once(
         made = list(
             threads.map(lambda _: scenario.owner.post(f"/orgs/{scenario.org}/apiKeys", key), range(REPORTS))
         )
-    eventually(lambda: len(receiver.requests) >= REPORTS and site.is_idle(), SECONDS)
+    eventually(lambda: len(receiver.requests) >= REPORTS and site.is_idle())
     received = [json.loads(request.body)["targetPublicKey"] for request in receiver.requests]
     assert sorted(received) == sorted(key["publicKey"] for key in made)
 
