@@ -2,10 +2,20 @@
 
     claim ─► decide ─► send ─► record
 
-Claim leases the notifications that may be sent next (`services.claims`). Decide chooses for each notification
-(`rules.delivery_policy`): send, address, postpone, drop, remove, or give up. Meanwhile its alert and the
-maintenance windows are locked. Send makes one attempt over the channel, without the database. Record writes
-the outcome of the attempt and schedules the next retry or reminder. `courier` calls these steps in a loop.
+Claim leases the notifications that may be sent next (`services.claims`). Decide chooses a step for each
+notification (`rules.delivery_policy`), while its alert and the maintenance windows are locked:
+
+    send      begin an attempt now
+    address   look up the destination and release the notification: the next claim decides again. For people,
+              a notification for each of their addresses takes its place.
+    postpone  release it until a later time, because the alert is muted or acknowledged
+    drop      it was not received, and is no longer wanted: DROPPED, with the reason
+    give up   it was perhaps received, and is no longer wanted or was tried too often: FAILED, so that its
+              receiver gets the end of the alert
+    remove    delete it: the end for a receiver of nothing, or a change that does not matter
+
+Send makes one attempt over the channel, without the database. Record writes the outcome of the attempt and
+schedules the next retry or reminder. `courier` calls these functions in a loop.
 
 After a crash another worker takes over the notification. If decide had marked the attempt as begun, the
 notification counts as perhaps received, and is sent again with the same delivery id.
@@ -26,7 +36,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 
-from alerting.choices import NotificationStatus, WaitReason
+from alerting.choices import DropReason, NotificationStatus, WaitReason
 from alerting.messages import messages_of
 from alerting.models import Alert, Notification, NotificationAttempt, NotificationSetting
 from alerting.rules.delivery_policy import (
@@ -55,7 +65,6 @@ from alerting.selectors.incidents import (
     incidents_of,
     is_worth_sending,
     last_pictures,
-    leads_of,
     open_in,
 )
 from alerting.selectors.notification_settings import settings_of
@@ -105,17 +114,18 @@ HELD_UP = "the worker was delayed before it could send the message"
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAttempt:
-    """An attempt to send a message with `channel_fields`; an `Outcome` as content if nothing can be sent.
+    """An attempt to send a message with `channel_fields`.
 
-    `number` counts the attempts of the notification, and `first` is the time of the first, since the hour of
-    retries began. Other values of the notification are from before the attempt.
+    If nothing can be sent, `content` is the outcome already: `send` returns it, and `record` writes it as any
+    other. `number` counts the attempts of the notification, and `first_attempt` is the begin of its hour of
+    retries; both are set when the attempt has begun. The notification has the values from before.
     """
 
     notification: Notification
     channel_fields: Mapping[str, str]
     content: Message | Outcome
     number: int = 0
-    first: datetime | None = None
+    first_attempt: datetime | None = None
 
     @property
     def has_message(self) -> bool:
@@ -134,7 +144,7 @@ def decide(claimed: Sequence[Notification], *, now: datetime) -> Iterator[Delive
             before have begun.
     """
     try:
-        begun = _decide(claimed, now)
+        begun = _decide_together(claimed, now)
     except Exception as error:
         if passes(error):
             raise
@@ -185,7 +195,7 @@ class _Facts:
 
 
 @dataclass(slots=True)
-class _Decided:
+class _ToDo:
     """The work that remains for all notifications together."""
 
     cannot_send: list[DeliveryAttempt] = field(default_factory=list)
@@ -194,19 +204,21 @@ class _Decided:
 
 
 @transaction.atomic
-def _decide(claimed: Sequence[Notification], now: datetime) -> list[DeliveryAttempt]:
+def _decide_together(claimed: Sequence[Notification], now: datetime) -> list[DeliveryAttempt]:
     """Write all decisions, and return the attempts to make."""
     facts = _lock_and_read(claimed, now)
     addresses = NotificationAddresses(facts.channel_fields)
-    decided = _Decided()
+    to_do = _ToDo()
     for notification in claimed:
-        _decide_one(notification, facts, addresses, decided, now)
-    tried = [notification.destination for notification in decided.to_send]
-    addresses_write(decided.to_address, tried=tried, now=now)
-    said = incident_messages(decided.to_send, facts.incidents, facts.last_pictures)
-    begun = _mark_begun([*decided.cannot_send, *_attempts(decided.to_send, facts, said, now)], now)
-    sent = {attempt.notification.id for attempt in begun if attempt.has_message}
-    pictures_keep({row_id: message.picture for row_id, message in said.items() if row_id in sent})
+        _decide_one(notification, facts, addresses, to_do, now)
+    tried = [notification.destination for notification in to_do.to_send]
+    addresses_write(to_do.to_address, tried=tried, now=now)
+    about_incidents = incident_messages(to_do.to_send, facts.incidents, facts.last_pictures)
+    begun = _mark_begun([*to_do.cannot_send, *_attempts(to_do.to_send, facts, about_incidents, now)], now)
+    with_message = {attempt.notification.id for attempt in begun if attempt.has_message}
+    pictures_keep(
+        {row_id: each.picture for row_id, each in about_incidents.items() if row_id in with_message}
+    )
     return begun
 
 
@@ -226,7 +238,7 @@ def _lock_and_read(claimed: Sequence[Notification], now: datetime) -> _Facts:
     locked = list(alerts.select_for_update(no_key=True, of=("self",)).order_by("id"))
     pictures = last_pictures(claimed)
     return _Facts(
-        alerts=alerts_with_incident_state(locked, leads_of(claimed)),
+        alerts=alerts_with_incident_state(locked, claimed),
         settings=settings_of(claimed),
         mutes=mutes,
         notified=notified_destinations(alert_ids),
@@ -241,10 +253,10 @@ def _decide_one(
     notification: Notification,
     facts: _Facts,
     addresses: NotificationAddresses,
-    decided: _Decided,
+    to_do: _ToDo,
     now: datetime,
 ) -> None:
-    """Decide on a notification, and write the decision or add the notification to `decided`."""
+    """Decide on a notification, and write the decision or add the notification to `to_do`."""
     alert, setting = facts.alert(notification), facts.setting(notification)
     address = addresses.address_of(notification, alert, setting)
     verdict = decide_delivery(_due(notification, address, facts), now)
@@ -259,15 +271,22 @@ def _decide_one(
         case DeliveryStep.GIVE_UP:
             _give_up(notification, verdict, alert, now)
         case DeliveryStep.SEND if address.failure:
-            decided.cannot_send.append(DeliveryAttempt(notification, {}, address.failure))
+            to_do.cannot_send.append(_failing(notification, address.failure))
         case DeliveryStep.SEND:
-            decided.to_send.append(notification)
+            to_do.to_send.append(notification)
         case DeliveryStep.ADDRESS if address.destination:
-            decided.to_address.append((notification, address.destination))
+            to_do.to_address.append((notification, address.destination))
         case DeliveryStep.ADDRESS if setting:
             recipients_replace(notification=notification, setting=setting, alert=alert, now=now)
         case DeliveryStep.ADDRESS:
             raise AssertionError(f"notification {notification.id} has no destination and no recipients")
+
+
+def _failing(notification: Notification, failure: Outcome) -> DeliveryAttempt:
+    """Return an attempt without a message, and log a failure that an operator can mend."""
+    if failure.reason == SECRETS_UNREADABLE:
+        logger.error("notification %s cannot be sent: %s", notification.id, failure.reason)
+    return DeliveryAttempt(notification, {}, failure)
 
 
 def _due(notification: Notification, address: NotificationAddress, facts: _Facts) -> DueNotification:
@@ -310,11 +329,14 @@ def _give_up(
 
 
 def _attempts(
-    to_send: Sequence[Notification], facts: _Facts, said: Mapping[str, IncidentMessage], now: datetime
+    to_send: Sequence[Notification],
+    facts: _Facts,
+    about_incidents: Mapping[str, IncidentMessage],
+    now: datetime,
 ) -> list[DeliveryAttempt]:
-    """Return the attempts to send notifications; `said` are the messages about incidents."""
+    """Return the attempts to send notifications."""
     messages = messages_of(
-        to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=said
+        to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=about_incidents
     )
     return [_attempt(notification, facts, messages.get(notification.id)) for notification in to_send]
 
@@ -333,12 +355,12 @@ def _attempt(notification: Notification, facts: _Facts, message: Message | None)
     return DeliveryAttempt(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
-# A notification that was held back loses the reason of that. Others keep the reason of their last failure.
+# The reason as `addressing.last_failure`: why a notification was held back is no failure.
 _MARK_BEGUN = """
 UPDATE alerting_notification
    SET attempts = attempts + 1, first_attempt = coalesce(first_attempt, %(now)s), silenced_by = NULL,
        reason = CASE WHEN silenced_by IS NULL AND reason <> %(acknowledged)s THEN reason END,
-       perhaps_received = perhaps_received OR id = ANY(%(sent)s)
+       perhaps_received = perhaps_received OR id = ANY(%(with_message)s)
  WHERE id = ANY(%(ids)s) AND lease_token = ANY(%(tokens)s)
 RETURNING id, attempts, first_attempt
 """
@@ -355,7 +377,7 @@ def _mark_begun(attempts: Sequence[DeliveryAttempt], now: datetime) -> list[Deli
     parameters: Mapping[str, Any] = {
         "ids": [attempt.notification.id for attempt in attempts],
         "tokens": list({attempt.notification.lease_token for attempt in attempts}),
-        "sent": [attempt.notification.id for attempt in attempts if attempt.has_message],
+        "with_message": [attempt.notification.id for attempt in attempts if attempt.has_message],
         "acknowledged": WaitReason.ACKNOWLEDGED.value,
         "now": now,
     }
@@ -366,9 +388,9 @@ def _mark_begun(attempts: Sequence[DeliveryAttempt], now: datetime) -> list[Deli
     for attempt in attempts:
         if attempt.notification.id in held:
             number, first = held[attempt.notification.id]
-            begun.append(replace(attempt, number=number, first=first))
-    sent = [attempt.notification.destination for attempt in begun if attempt.has_message]
-    destinations_tried(ids=sent, now=now)
+            begun.append(replace(attempt, number=number, first_attempt=first))
+    tried = [attempt.notification.destination for attempt in begun if attempt.has_message]
+    destinations_tried(ids=tried, now=now)
     return begun
 
 
@@ -392,7 +414,7 @@ def send(attempt: DeliveryAttempt, *, now: datetime) -> Outcome:
 _FINISHED = frozenset({NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value})
 
 
-class _Ended(NamedTuple):
+class _EndedAttempt(NamedTuple):
     """An attempt, its outcome, and the new values of its notification."""
 
     attempt: DeliveryAttempt
@@ -415,7 +437,7 @@ def record(ended: Sequence[tuple[DeliveryAttempt, Outcome]], *, now: datetime) -
             outcomes.
     """
     try:
-        recorded = _record(ended, now)
+        recorded = _record_together(ended, now)
     except Exception as error:
         if passes(error):
             raise
@@ -430,14 +452,15 @@ def record(ended: Sequence[tuple[DeliveryAttempt, Outcome]], *, now: datetime) -
 
 
 @transaction.atomic
-def _record(ended: Sequence[tuple[DeliveryAttempt, Outcome]], now: datetime) -> list[_Ended]:
+def _record_together(ended: Sequence[tuple[DeliveryAttempt, Outcome]], now: datetime) -> list[_EndedAttempt]:
     """Write the outcomes whose lease is still valid, and return them."""
     notifications = [attempt.notification for attempt, _ in ended]
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
     locked = list(Alert.objects.select_for_update().filter(alerts_deciding(notifications)).order_by("id"))
-    alerts = alerts_with_incident_state(locked, leads_of(notifications))
+    alerts = alerts_with_incident_state(locked, notifications)
     results = [
-        _Ended(attempt, outcome, _result_of(attempt, alerts, outcome, now)) for attempt, outcome in ended
+        _EndedAttempt(attempt, outcome, _result_of(attempt, alerts, outcome, now))
+        for attempt, outcome in ended
     ]
     held = attempts_record([(each.notification, each.result) for each in results])
     recorded = [each for each, is_held in zip(results, held, strict=True) if is_held]
@@ -448,7 +471,7 @@ def _record(ended: Sequence[tuple[DeliveryAttempt, Outcome]], now: datetime) -> 
     return recorded
 
 
-def _note_delivered(recorded: Sequence[_Ended], alerts: Sequence[Alert], now: datetime) -> None:
+def _note_delivered(recorded: Sequence[_EndedAttempt], alerts: Sequence[Alert], now: datetime) -> None:
     """Write when the alerts of delivered messages, and the open alerts of their incidents, were notified."""
     delivered = [each.notification for each in recorded if each.outcome.status is DeliveryStatus.DELIVERED]
     notified = {notification.alert_id for notification in delivered if notification.alert_id}
@@ -456,7 +479,9 @@ def _note_delivered(recorded: Sequence[_Ended], alerts: Sequence[Alert], now: da
     Alert.objects.filter(Among("id", notified)).update(last_notified=now)
 
 
-def _schedule_follow_ups(recorded: Sequence[_Ended], alerts: Mapping[str, Alert], now: datetime) -> None:
+def _schedule_follow_ups(
+    recorded: Sequence[_EndedAttempt], alerts: Mapping[str, Alert], now: datetime
+) -> None:
     """Schedule reminders, also after a failure: the receiver may be back when they are due."""
     finished = [
         (each.notification, alert)
@@ -466,7 +491,7 @@ def _schedule_follow_ups(recorded: Sequence[_Ended], alerts: Mapping[str, Alert]
     schedule_follow_ups(ended=finished, now=now)
 
 
-def _record_destinations(recorded: Sequence[_Ended], now: datetime) -> None:
+def _record_destinations(recorded: Sequence[_EndedAttempt], now: datetime) -> None:
     """Write the health of destinations, from the attempts in which a message was sent."""
     tried = [
         (each.notification.destination, leased_at(each.notification), each.outcome)
@@ -485,7 +510,7 @@ def _result_of(
     if outcome.status is DeliveryStatus.DELIVERED:
         status = NotificationStatus.DELIVERED.value
         return {"latency_ms": latency_ms, "status": status, "reason": None, "delivered": now}
-    # The row in the database says so of this attempt too: it was marked before the message was sent.
+    # For the case of a crash, the row says so since the attempt began. Now the outcome is known.
     perhaps_received = notification.perhaps_received or outcome.perhaps_received
     failed: AttemptResult = {
         "latency_ms": latency_ms,
@@ -493,16 +518,22 @@ def _result_of(
         "reason": outcome.reason,
         "perhaps_received": perhaps_received,
     }
-    if attempt.has_message:
-        # The setting is not read: if it was removed, the next decision drops the retry.
-        due = due_notification(notification, alerts.get(notification.alert_id or ""))
-        if reason := drop_reason(due, now):
-            if perhaps_received:
-                return failed
-            return {**failed, "status": NotificationStatus.DROPPED.value, "reason": reason.value}
+    if reason := _drop_reason(notification, alerts, now):
+        if perhaps_received:
+            return failed
+        return {**failed, "status": NotificationStatus.DROPPED.value, "reason": reason.value}
     if (retry_at := _retry_at(attempt, outcome, now)) is None:
         return failed
     return {**failed, "status": NotificationStatus.PENDING.value, "due": retry_at}
+
+
+def _drop_reason(notification: Notification, alerts: Mapping[str, Alert], now: datetime) -> DropReason | None:
+    """Return why the message is no longer wanted, without the setting, which the next decision reads."""
+    try:
+        due = due_notification(notification, alerts.get(notification.alert_id or ""))
+    except (LookupError, ValueError):
+        return None  # a later version wrote its kind or channel, so nothing was sent: see `_undecided`
+    return drop_reason(due, now)
 
 
 def _retry_at(attempt: DeliveryAttempt, outcome: Outcome, now: datetime) -> datetime | None:
@@ -510,12 +541,12 @@ def _retry_at(attempt: DeliveryAttempt, outcome: Outcome, now: datetime) -> date
     if outcome.status is not DeliveryStatus.RETRY:
         return None
     jitter = random.uniform(-1, 1)  # noqa: S311 - spreads retries, protects nothing
-    retry_at = next_attempt(attempt.number, attempt.first or now, now, outcome.retry_after, jitter)
+    retry_at = next_attempt(attempt.number, attempt.first_attempt or now, now, outcome.retry_after, jitter)
     # If no request reached the receiver, no pause is needed.
     return now if retry_at and outcome.fault is DeliveryFault.WORKER else retry_at
 
 
-def _attempt_row(ended: _Ended, now: datetime) -> NotificationAttempt:
+def _attempt_row(ended: _EndedAttempt, now: datetime) -> NotificationAttempt:
     outcome = ended.outcome
     # If the duration is secret, the row has the time of the begin instead of the end.
     began = now - timedelta(milliseconds=outcome.latency_ms)

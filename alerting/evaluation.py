@@ -1,21 +1,24 @@
 """Evaluation: from signals to alerts. Read from top to bottom.
 
-    take ─► collect ─► decide ─► apply    `evaluate_signals`: the signals of one project, in one transaction
-    open                                  `open_tracked`: the alerts whose delay has passed
+    evaluate_signals            the turn of one project, in one transaction
+      _evaluate_turn            take its oldest signals; signals in a row that ask for the same are a batch
+        _evaluate_or_set_aside  evaluate each batch in a savepoint; a batch that fails is halved
+          _compare_…            collect everything that the batch needs
+            _Evaluation.run     decide signal by signal in memory, and apply the changes of many together
+    open_tracked                open the alerts whose delay has passed
 
 Reports, timeouts and accepted writes leave signals (`events.models.Signal`). Take locks the project whose
-turn it is and reads its oldest signals (`services.turns`). Collect reads the observations of these signals,
-the configurations that may apply, and the active alerts on the same targets; the number of queries does not
-grow with the number of signals. Configurations stay in memory until they change (`selectors.config_views`).
-Decide compares one signal after the other with the configurations (`rules.transition.step`) and keeps the
-changes in memory. Apply writes the changes of many signals together.
+turn it is (`services.turns`). Collect reads the observations of the signals, the configurations that may
+apply, and the active alerts on the same targets; the number of queries does not grow with the number of
+signals. Configurations stay in memory until they change (`selectors.config_views`). Decide compares one
+signal after the other with the configurations (`rules.transition.step`).
 
 The worker calls both functions in a loop. `delivery` sends the notifications that they schedule.
 """
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum, auto
@@ -39,7 +42,7 @@ from alerting.services.alerts import (
     alerts_change,
     alerts_open,
 )
-from alerting.services.locks import TRY_LOCK_OF_OPENING
+from alerting.services.locks import try_lock
 from alerting.services.notifications import OneShot, schedule_one_shots
 from alerting.services.purge import emptied_clusters_alerts_cancel
 from alerting.services.turns import Turn, signals_delete, turn_skip, turn_take
@@ -62,7 +65,7 @@ OPENED_AT_ONCE = 100
 """The most alerts that one transaction opens."""
 
 
-# --- take -----------------------------------------------------------------------------------------
+# --- take and dispatch ----------------------------------------------------------------------------
 
 
 class _Work(Enum):
@@ -73,7 +76,7 @@ class _Work(Enum):
     VERSIONS = auto()
     """Mark outdated hosts and agents again, because the newest versions have changed."""
     CLUSTERS_LEFT = auto()
-    """Hosts have left clusters: compare their state, as OBSERVATIONS, and cancel alerts of empty clusters."""
+    """Hosts have left clusters: cancel the alerts of clusters that are empty now, then as OBSERVATIONS."""
     OBSERVATIONS = auto()
     """Compare the observations of an event or a report with the configurations."""
     CONFIGS = auto()
@@ -81,9 +84,9 @@ class _Work(Enum):
 
 
 _ENDS_TURN = frozenset({_Work.FAN_OUT, _Work.VERSIONS})
-"""Work that compares nothing, and makes the transaction long: it writes many signals, or locks many rows."""
+"""Work after which the transaction ends, because it writes many signals or locks many rows."""
 _ALONE = _ENDS_TURN | {_Work.CLUSTERS_LEFT}
-"""Work that changes the database before other signals of the same batch are decided."""
+"""Work that is done for one signal at a time: later signals are read after its changes."""
 
 
 def _work_of(signal: Signal) -> _Work:
@@ -123,7 +126,7 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
     signals = turn.next_signals()
     deadline = time.monotonic() + EVALUATION_SECONDS
     for (work, _), batch in groupby(signals, key=_batch_key):
-        _evaluate_despite_faults(work, list(batch), now=now, deadline=deadline)
+        _evaluate_or_set_aside(work, list(batch), now=now, deadline=deadline)
         if work in _ENDS_TURN or time.monotonic() > deadline:
             break
     # Not 0 if another worker evaluated the signals before this transaction locked the project: other
@@ -136,9 +139,7 @@ def _batch_key(signal: Signal) -> tuple[_Work, int | None]:
     return work, signal.pk if work in _ALONE else None
 
 
-def _evaluate_despite_faults(
-    work: _Work, signals: Sequence[Signal], *, now: datetime, deadline: float
-) -> None:
+def _evaluate_or_set_aside(work: _Work, signals: Sequence[Signal], *, now: datetime, deadline: float) -> None:
     """Evaluate signals until the monotonic time `deadline`, at least the first, and delete them.
 
     A database fault that passes is raised. After any other error, each half is evaluated separately, the
@@ -154,9 +155,9 @@ def _evaluate_despite_faults(
         if len(signals) > 1:
             logger.warning("%d signals failed together, halves are tried", len(signals), exc_info=True)
             middle = len(signals) // 2
-            _evaluate_despite_faults(work, signals[:middle], now=now, deadline=deadline)
+            _evaluate_or_set_aside(work, signals[:middle], now=now, deadline=deadline)
             if time.monotonic() <= deadline:
-                _evaluate_despite_faults(work, signals[middle:], now=now, deadline=deadline)
+                _evaluate_or_set_aside(work, signals[middle:], now=now, deadline=deadline)
             return
         logger.exception("signal %s cannot be evaluated and was set aside", signals[0].pk)
         Signal.objects.filter(pk=signals[0].pk).update(failed=now)
@@ -174,21 +175,24 @@ def _evaluate_batch(work: _Work, signals: Sequence[Signal], now: datetime, deadl
             version_marks_update(group_id=group_id, now=now)
             return [first.pk]
         case _Work.CONFIGS:
-            return _evaluate_configs(signals, group_id, now, deadline)
+            return _compare_configs(signals, group_id, now, deadline)
         case _Work.CLUSTERS_LEFT:
             clusters = first.payload["clustersLeft"]
             emptied_clusters_alerts_cancel(cluster_ids=clusters, at=first.created)
-            return _evaluate_observations(signals, group_id, now, deadline)
+            return _compare_observations(signals, group_id, now, deadline)
         case _Work.OBSERVATIONS:
-            return _evaluate_observations(signals, group_id, now, deadline)
+            return _compare_observations(signals, group_id, now, deadline)
 
 
 # --- collect --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """An observation, and the target keys of alerts on it by metric: many configurations share them."""
+class _Observed:
+    """An observation, and the targets of alerts on it: one for each metric, and one (None) without a metric.
+
+    Each key is computed once, because many configurations ask for it.
+    """
 
     observation: Observation
     targets: dict[Metric | None, str] = field(default_factory=dict)
@@ -208,11 +212,11 @@ class _Comparison(NamedTuple):
 
     signal: Signal
     at: datetime
-    seen: Sequence[_Seen]
+    seen: Sequence[_Observed]
     configs: _ConfigsByType
 
 
-def _evaluate_observations(
+def _compare_observations(
     signals: Sequence[Signal], group_id: str, now: datetime, deadline: float
 ) -> Sequence[int]:
     """Compare the observations of signals with the configurations, and return the ids of evaluated signals.
@@ -220,7 +224,7 @@ def _evaluate_observations(
     A signal has the time at which its event happened, so delays start then.
     """
     observations = observations_of(signals, group_id=group_id)
-    seen = {pk: [_Seen(each) for each in some] for pk, some in observations.items()}
+    seen = {pk: [_Observed(each) for each in some] for pk, some in observations.items()}
     all_seen = list(chain.from_iterable(seen.values()))
     configs = concerned_indexes(group_id, {each.observation.event_type for each in all_seen})
     evaluation = _Evaluation(group_id, now, _read_active(group_id, all_seen, configs))
@@ -228,22 +232,27 @@ def _evaluate_observations(
     return evaluation.run(comparisons, deadline)
 
 
-def _evaluate_configs(
+def _compare_configs(
     signals: Sequence[Signal], group_id: str, now: datetime, deadline: float
 ) -> Sequence[int]:
     """Compare changed configurations with the current fleet, and return the ids of evaluated signals.
 
-    The fleet is read once, and counts as seen now. Configurations are compared until the deadline, and at
-    least for as long as reading took. The remaining signals stay; a later turn compares them with the fleet
-    of that time. The signal of a configuration that is deleted or disabled by now decides nothing.
+    The fleet is read once, and counts as seen now. Signals that remain at the deadline stay; a later turn
+    compares them with the fleet of that time. The signal of a configuration that is deleted or disabled by
+    now decides nothing.
     """
     begin = time.monotonic()
     changed = configs_with_ids({_config_id(signal) for signal in signals}, group_id=group_id)
-    by_id = {config.id: indexes_of([config]) for config in changed}
-    fleet = [_Seen(each) for each in observations_of_fleet(group_id, {each.event_type for each in changed})]
+    indexes = {config.id: indexes_of([config]) for config in changed}
+    gone: _ConfigsByType = {}
+    event_types = {config.event_type for config in changed}
+    fleet = [_Observed(each) for each in observations_of_fleet(group_id, event_types)]
     evaluation = _Evaluation(group_id, now, _read_active(group_id, fleet, indexes_of(changed)))
     read_seconds = time.monotonic() - begin
-    comparisons = (_Comparison(signal, now, fleet, by_id.get(_config_id(signal), {})) for signal in signals)
+    comparisons = (
+        _Comparison(signal, now, fleet, indexes.get(_config_id(signal), gone)) for signal in signals
+    )
+    # At least as long as reading took: otherwise a large fleet is read again for each configuration.
     return evaluation.run(comparisons, max(deadline, time.monotonic() + read_seconds))
 
 
@@ -267,7 +276,7 @@ SELECT id, config_id, target_key, current_value, created FROM alerting_alert
 """
 
 
-def _read_active(group_id: str, all_seen: Iterable[_Seen], configs: _ConfigsByType) -> _ActiveAlerts:
+def _read_active(group_id: str, all_seen: Iterable[_Observed], configs: _ConfigsByType) -> _ActiveAlerts:
     """Read the active alerts that the observations can be about."""
     active: _ActiveAlerts = {}
     targets = {
@@ -283,7 +292,7 @@ def _read_active(group_id: str, all_seen: Iterable[_Seen], configs: _ConfigsByTy
     return active
 
 
-def _configs_for(seen: _Seen, configs: _ConfigsByType) -> ConfigIndex:
+def _configs_for(seen: _Observed, configs: _ConfigsByType) -> ConfigIndex:
     return configs.get(seen.observation.event_type, NO_CONFIGS)
 
 
@@ -300,9 +309,10 @@ class _Pair(NamedTuple):
 
 @dataclass(slots=True)
 class _Changes:
-    """Decided changes. `cancelled` are the times by alert id; `ended_targets` have an alert in `alerts.ends`.
+    """Decided changes; `cancelled` are the times by alert id.
 
-    Within one signal, at most one observation changes the alert of a configuration on a target.
+    Within one signal, at most one observation changes the alert of a configuration on a target: addresses,
+    agents and replica sets are unique in a project, and an event ends each event type once.
     """
 
     alerts: AlertChanges = field(default_factory=AlertChanges)
@@ -314,8 +324,8 @@ class _Changes:
     def count(self) -> int:
         return self.alerts.count + len(self.one_shots)
 
-    def add(self, later: "_Changes") -> None:
-        self.alerts.add(later.alerts)
+    def extend(self, later: "_Changes") -> None:
+        self.alerts.extend(later.alerts)
         self.one_shots += later.one_shots
         self.cancelled |= later.cancelled
         self.ended_targets |= later.ended_targets
@@ -333,9 +343,11 @@ class _Evaluation:
         """Decide and apply until the deadline, at least the first, and return the ids of the signals."""
         for comparison in comparisons:
             changes = self._decide(comparison)
+            # `_apply` writes cancellations first, then starts, and ends last, whatever the order of signals.
+            # A signal for which this order would be wrong is written apart.
             if changes.cancelled or self._starts_again(changes):
                 self._apply()
-            self._unwritten.add(changes)
+            self._unwritten.extend(changes)
             if changes.cancelled or self._unwritten.count >= CHANGES_AT_ONCE:
                 self._apply()
             self._evaluated.append(comparison.signal.pk)
@@ -347,8 +359,8 @@ class _Evaluation:
     def _starts_again(self, changes: _Changes) -> bool:
         """Return whether an alert starts on a target on which the end of an earlier alert is unwritten.
 
-        `_apply` writes starts before ends. The end is written first, because a configuration has at most one
-        active alert on a target, and because the receiver gets the end first.
+        That end is written first: a configuration has at most one active alert on a target, and the receiver
+        gets the end before the start.
         """
         return any(start.target in self._unwritten.ended_targets for start in changes.alerts.starts)
 
@@ -356,35 +368,30 @@ class _Evaluation:
         """Return the changes by a signal."""
         changes = _Changes()
         for pair in self._pairs(comparison):
-            # Global configurations have notified of this event already, when it was copied to projects.
+            # `fan_out` has notified by global configurations, when it copied the event to projects.
             if pair.config.is_global and comes_from_organization(comparison.signal):
                 continue
             if decision := self._step(pair, comparison.signal):
-                self._add(decision, pair, comparison, changes)
+                self._note(decision, pair, comparison, changes)
         return changes
 
     def _pairs(self, comparison: _Comparison) -> list[_Pair]:
-        """Return the pairs whose decision can change something.
-
-        They are sorted by configuration id, then by the position of the observation.
-        """
-        found: set[tuple[str, int]] = set()
+        """Return the pairs whose decision can change something, by configuration id and position."""
+        pairs: dict[tuple[str, int], _Pair] = {}
         for position, seen in enumerate(comparison.seen):
-            configs = _configs_for(seen, comparison.configs)
-            # The configuration may start an alert, or notify of an event.
-            found.update((config.id, position) for config in configs.candidates(seen.observation))
-            # The configuration has an active alert, which may change or end.
-            for metric in configs.alert_metrics(seen.observation):
-                active = self._active.get(seen.target(metric), {})
-                found.update((config_id, position) for config_id in active.keys() & configs.configs.keys())
-        pairs = []
-        for config_id, position in sorted(found):
-            seen = comparison.seen[position]
-            config = _configs_for(seen, comparison.configs).configs[config_id]
-            # An alert under a configuration without a metric threshold is about no metric.
-            metric = config.metric_threshold.metric if config.metric_threshold else None
-            pairs.append(_Pair(config, seen.observation, seen.target(metric)))
-        return pairs
+            index = _configs_for(seen, comparison.configs)
+            for config in chain(index.candidates(seen.observation), self._with_alert(seen, index)):
+                # An alert under a configuration without a metric threshold is about no metric.
+                metric = config.metric_threshold.metric if config.metric_threshold else None
+                pairs[config.id, position] = _Pair(config, seen.observation, seen.target(metric))
+        return [pairs[key] for key in sorted(pairs)]
+
+    def _with_alert(self, seen: _Observed, index: ConfigIndex) -> Iterator[ConfigView]:
+        """Yield the configurations with an active alert on the observation, which may change or end."""
+        for metric in index.alert_metrics(seen.observation):
+            for config_id in self._active.get(seen.target(metric), {}):
+                if config_id in index.configs:
+                    yield index.configs[config_id]
 
     def _alert(self, pair: _Pair) -> _ActiveAlert | None:
         return self._active.get(pair.target, {}).get(pair.config.id)
@@ -401,7 +408,7 @@ class _Evaluation:
         )
         return decision
 
-    def _add(self, decision: Decision, pair: _Pair, comparison: _Comparison, changes: _Changes) -> None:
+    def _note(self, decision: Decision, pair: _Pair, comparison: _Comparison, changes: _Changes) -> None:
         """Add the decision to `changes` and to the active alerts, which later signals are compared with."""
         config, target, signal, at = pair.config, pair.target, comparison.signal, comparison.at
         alert = self._alert(pair)
@@ -425,6 +432,8 @@ class _Evaluation:
                 changes.alerts.values[alert.id] = decision.value, at
                 active[config.id] = replace(alert, current_value=decision.value)
             case AlertAction.CLOSE if alert:
+                # Signals that are done still have rows. They must not look as if they could have ended the
+                # alert earlier.
                 done = tuple(self._evaluated)
                 changes.alerts.ends[alert.id] = AlertEnd(
                     signal=signal, at=at, value=decision.value, signals_done=done
@@ -450,21 +459,20 @@ class _Evaluation:
 # --- open -----------------------------------------------------------------------------------------
 
 # One alert of each project first, then the second of each, and so on. An alert does not open while its
-# project has an unevaluated signal from before the end of the delay, which may end its condition. A grouped
-# alert joins an incident, so it opens only if this transaction gets the lock of its project.
+# project has an unevaluated signal from before the end of the delay, which may end its condition. It opens
+# under the lock of its project, because a grouped alert joins an incident.
 _OPENING = f"""
 SELECT opening.id FROM (
-  SELECT id, config_id, group_id FROM (
-    SELECT alert.id, alert.config_id, alert.group_id, opens,
-           row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS place
+  SELECT id, group_id FROM (
+    SELECT alert.id, alert.group_id, opens,
+           row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS turn
       FROM alerting_alert AS alert
      WHERE status = 'TRACKING' AND opens <= %(now)s AND NOT EXISTS (
            SELECT FROM events_signal AS waiting
             WHERE waiting.group_id = alert.group_id AND waiting.failed IS NULL
               AND waiting.created <= alert.opens)
-  ) AS due ORDER BY place, opens LIMIT %(limit)s
-) AS opening LEFT JOIN alerting_alertconfig AS config ON config.id = opening.config_id
- WHERE coalesce(config.grouping, 'NONE') = 'NONE' OR ({TRY_LOCK_OF_OPENING})
+  ) AS due ORDER BY turn, opens LIMIT %(limit)s
+) AS opening WHERE {try_lock("opening.group_id")}
 """  # noqa: S608 - built from constants
 
 
@@ -472,7 +480,7 @@ SELECT opening.id FROM (
 def open_tracked(*, now: datetime) -> int:
     """Open up to OPENED_AT_ONCE alerts whose shortest delay has passed, and return their number.
 
-    Alerts that another worker has locked are skipped.
+    Projects that another worker evaluates, and alerts that another worker has locked, are skipped.
     """
     with connection.cursor() as cursor:
         cursor.execute(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})

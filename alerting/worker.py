@@ -213,11 +213,14 @@ class Worker:
     def _evaluate(self) -> int:
         """Evaluate signals, and open alerts once per POLL_SECONDS, however many signals wait."""
         now, began = clock.now(), time.monotonic()
-        evaluated = evaluate_signals(now=now)
-        if evaluated and began < self._opened + POLL_SECONDS:
-            return evaluated
-        self._opened = began
-        return open_tracked(now=now) + evaluated
+        evaluated = opened = 0
+        try:
+            evaluated = evaluate_signals(now=now)
+        finally:  # a project whose evaluation fails keeps no alert of another project from opening
+            if not evaluated or began >= self._opened + POLL_SECONDS:
+                self._opened = began
+                opened = open_tracked(now=now)
+        return evaluated + opened
 
     def _deliver(self) -> None:
         """Deliver until stopped; running requests then have a few seconds to end."""

@@ -88,6 +88,11 @@ class MeasuredAlert:
         """Whether a suggestion must keep it."""
         return self.until - self.since > _LASTING
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether there is a value before the value that ended it."""
+        return any(at < self.until for at, _ in self.values)
+
 
 def suggest_threshold(
     threshold: MetricThreshold, alerts: Sequence[MeasuredAlert], *, delay: timedelta

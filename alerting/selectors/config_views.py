@@ -4,6 +4,7 @@ One statement reads which versions of rows cover the project now. If these are t
 nothing else is read. So the next evaluation after the commit of a change sees it, whichever program wrote it.
 """
 
+import json
 import logging
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
@@ -76,7 +77,7 @@ def config_view(config: AlertConfig) -> ConfigView:
 
 
 def _text(stored: Mapping[str, Any]) -> str:
-    return orjson.dumps(stored).decode()
+    return json.dumps(stored)  # orjson writes no integer beyond 64 bits
 
 
 def _readable_view(row: tuple[Any, ...]) -> ConfigView | None:

@@ -78,18 +78,20 @@ def alerts_deciding(notifications: Sequence[Notification]) -> Q:
     return behind
 
 
-def alerts_with_incident_state(alerts: Collection[Alert], leads: Mapping[str, str]) -> dict[str, Alert]:
-    """The alerts by id; the first alert of an incident represents the incident.
+def alerts_with_incident_state(
+    alerts: Collection[Alert], notifications: Iterable[Notification]
+) -> dict[str, Alert]:
+    """The alerts by id; the first alert of an incident of the notifications represents the incident.
 
-    `leads` are the first alerts of incidents, by incident. The first alert is a copy: it is open while an
-    alert of the incident is, and acknowledged until the first of their acknowledgements ends.
+    It is a copy: it is open while an alert of the incident is, and acknowledged until the first of their
+    acknowledgements ends.
     """
     found = {alert.id: alert for alert in alerts}
     opened: dict[str, list[Alert]] = defaultdict(list)
     for alert in alerts:
         if alert.incident_id and alert.status == AlertStatus.OPEN.value:
             opened[alert.incident_id].append(alert)
-    for incident_id, lead_id in leads.items():
+    for incident_id, lead_id in leads_of(notifications).items():
         if lead_id in found:
             found[lead_id] = whole_incident(found[lead_id], opened[incident_id])
     return found
@@ -245,9 +247,10 @@ def _message_key(notification: Notification) -> tuple[str, str, int]:
 def is_worth_sending(notification: Notification, view: IncidentView | None, said: Picture | None) -> bool:
     """Return False for a change of an incident that does not matter, compared with the last message.
 
-    Receivers without a message get the whole incident with their first message.
+    A change that was tried is tried again, unless it was held back since. Receivers without a message get the
+    whole incident with their first message.
     """
-    if notification.part != IncidentPart.CHANGE.value or notification.attempts:
+    if notification.part != IncidentPart.CHANGE.value or notification.first_attempt:
         return True
     if view is None or said is None or not view.open:
         return False

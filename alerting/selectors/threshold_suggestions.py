@@ -1,6 +1,8 @@
 """The threshold that would have halved the recorded alerts of a configuration."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -8,9 +10,16 @@ from typing import Any, Final
 from django.db.models import F, Q
 
 from alerting.choices import AlertStatus
+from alerting.dry_run_bounds import Budget, OutOfTimeError
 from alerting.models import Alert, AlertConfig
 from alerting.rules.noise import Noise
-from alerting.rules.suggestions import FEWEST_ALERTS, MeasuredAlert, openings, suggest_threshold
+from alerting.rules.suggestions import (
+    FEWEST_ALERTS,
+    MeasuredAlert,
+    ThresholdSuggestion,
+    openings,
+    suggest_threshold,
+)
 from alerting.rules.thresholds import mean_of
 from alerting.selectors.config_views import config_view
 from alerting.selectors.notification_settings import shortest_delays
@@ -20,58 +29,87 @@ from automation.selectors.measurements import measurement_retention
 from automation.selectors.recorded_metrics import ReportedValues, SourceSpan, values_within
 from opsapi.fields import Among
 
+logger = logging.getLogger("opsapi.noise")
+
 MOST_COMPARED: Final = 1_000
 """The most alerts that are compared with a threshold, the newest first."""
 MOST_VALUES: Final = 20_000
 """The most values of these alerts. With more, no threshold is suggested."""
+SECONDS: Final = 2.0
+"""The longest time to read these values. If it is over, no threshold is suggested."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def with_suggested_threshold(noise: Noise, config: AlertConfig) -> Noise:
-    """Add a threshold that would have halved the alerts, if there is any, to the noise of a configuration.
+    """Add a threshold that would have halved the alerts, if there is any, to the noise of a configuration."""
+    if noise.alerts < FEWEST_ALERTS or config.metric_threshold is None:
+        return noise
+    try:
+        suggestion = _suggestion(noise, config)
+    except OutOfTimeError:
+        return noise
+    except (LookupError, TypeError, ValueError, ArithmeticError):
+        logger.exception("no threshold can be suggested for configuration %s", config.id)
+        return noise
+    return replace(noise, suggestions=[*noise.suggestions, suggestion]) if suggestion else noise
 
-    It compares the newest alerts that open with the current threshold and delay, while their values are kept.
-    Without the values of an alert that lasted long nothing is added, because the threshold could lose it.
+
+def _suggestion(noise: Noise, config: AlertConfig) -> ThresholdSuggestion | None:
+    """Compare the newest alerts that open with the current threshold and delay, while their values are kept.
+
+    Without the values of an alert that lasted long nothing is suggested, because the threshold could lose it.
+    Raises OutOfTimeError.
     """
     threshold = config_view(config).metric_threshold
-    if threshold is None or noise.alerts < FEWEST_ALERTS:
-        return noise
+    if threshold is None:
+        return None
     kept = measurement_retention()
     begin = max(noise.since, noise.until - kept) if kept else noise.since
     opened = Q(status=AlertStatus.OPEN.value) | Q(resolved__gte=F("opens"))
     rows = Alert.objects.filter(
-        opened, config_id=config.id, created__gte=begin, metric_name=threshold.metric.value
+        opened,
+        Q(resolved=None) | Q(resolved__gt=begin),
+        config_id=config.id,
+        created__gte=noise.since,
+        metric_name=threshold.metric.value,
     )
     alerts = list(rows.order_by("-created", "-id").values("facts", "created", "resolved")[:MOST_COMPARED])
     delay = shortest_delays([config.id]).get(config.id, timedelta())
-    measured = []
-    for alert in _measured(alerts, threshold.metric, noise.until):
-        if openings(threshold, alert, delay):
-            measured.append(alert)
-        elif alert.is_long and not alert.values:
-            return noise
-    suggestion = suggest_threshold(threshold, measured, delay=delay)
-    return replace(noise, suggestions=[*noise.suggestions, suggestion]) if suggestion else noise
+    with Budget(time.monotonic() + SECONDS, time.monotonic).statement():
+        measured = _measured(alerts, threshold.metric, noise.until)
+    compared = [alert for alert in measured if openings(threshold, alert, delay)]
+    if any(alert.is_long and not alert.is_measured for alert in measured):
+        return None
+    return suggest_threshold(threshold, compared, delay=delay)
 
 
 def _measured(
     alerts: Sequence[Mapping[str, Any]], metric: Metric, until: datetime
-) -> Iterator[MeasuredAlert]:
-    """Yield the alerts with their values; no alert if there are more than MOST_VALUES."""
+) -> Sequence[MeasuredAlert]:
+    """Return the alerts with their values; no alert if there are more than MOST_VALUES."""
     host_ids = [alert["facts"].get("hostId", "") for alert in alerts]
-    sources = dict(
-        Source.objects.filter(Among("host_id", host_ids), database="").values_list("host_id", "id")
-    )
+    rows = Source.objects.filter(Among("host_id", host_ids), database="")
+    sources = dict(rows.values_list("host_id", "id"))
     # The report that started an alert has the time of its start, and a span begins after `since`.
     spans = [
         SourceSpan(sources.get(host_id, 0), alert["created"] - _MICROSECOND, alert["resolved"] or until)
         for host_id, alert in zip(host_ids, alerts, strict=True)
     ]
-    values = values_within(spans, metric, most=MOST_VALUES)
-    if values is None:
-        return
-    for alert, span, reports in zip(alerts, spans, values, strict=True):
-        yield MeasuredAlert(alert["created"], span.until, means_of(reports))
+    reports = values_within(spans, metric, most=MOST_VALUES)
+    return [
+        MeasuredAlert(alert["created"], span.until, _from_start(alert["created"], means_of(some)))
+        for alert, span, some in zip(alerts, spans, reports or (), strict=reports is not None)
+    ]
+
+
+def _from_start(
+    start: datetime, values: Sequence[tuple[datetime, float]]
+) -> Sequence[tuple[datetime, float]]:
+    """Let the first value of two or more count from the start of the alert.
+
+    An alert that a changed configuration started has no report at its start.
+    """
+    return [(start, values[0][1]), *values] if len(values) > 1 and values[0][0] > start else values
 
 
 def means_of(reports: Sequence[ReportedValues]) -> list[tuple[datetime, float]]:

@@ -1,6 +1,5 @@
 """Addresses of notifications: where the alert configuration sends each of them now."""
 
-import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,18 +24,18 @@ from integrations.outcome import Outcome
 from opsapi.encryption import CannotDecryptError
 from opsapi.outbound.errors import NO_ANSWER
 
-logger = logging.getLogger("opsapi.delivery")
-
 DestinationConfigs = Mapping[str, Mapping[str, str] | CannotDecryptError]
 """The stored fields of channels, by destination."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotificationAddress:
-    """Where a notification goes.
+    """Where a notification goes. There are four cases:
 
-    If it is settled, the notification is sent to the destination that it has, or fails with `failure`.
-    Otherwise it is addressed first: to `destination`, or to the addresses of people if there is none.
+    - settled: it is sent to the destination that it has
+    - settled, with `failure`: the attempt fails with this outcome
+    - not settled, with `destination`: it is addressed to this destination
+    - not settled, without `destination`: it is for people, whose addresses are looked up
     """
 
     is_settled: bool = True
@@ -68,13 +67,14 @@ class NotificationAddresses:
             return NotificationAddress(failure=named)
         # If the stored fields cannot be decrypted, addressing stores them with the current key.
         is_readable = isinstance(self._stored.get(notification.destination), Mapping)
-        is_settled = named.id == notification.destination and is_readable
-        return NotificationAddress(is_settled=is_settled, destination=named)
+        if named.id == notification.destination and is_readable:
+            return NotificationAddress()
+        return NotificationAddress(is_settled=False, destination=named)
 
     def _named_destination(
         self, notification: Notification, alert: Alert | None, setting: NotificationSetting | None
     ) -> NamedDestination | Outcome:
-        # The result depends only on these, because a setting is either of a global configuration or not.
+        # `alert.is_global` is not in the key, because it is the same for all alerts of a setting.
         key = (
             notification.setting_id,
             notification.type_name,
@@ -96,9 +96,8 @@ def _look_up(
         credentials = credentials_for(notification, setting)
     except NoCredentialsError as error:
         return Outcome(DeliveryStatus.FAILED, error.reason, 0)
-    except CannotDecryptError as error:
+    except CannotDecryptError:
         # Retried, because another machine may have the key, or this machine after a restart.
-        logger.error("notification %s cannot be sent: %s", notification.id, error)
         return Outcome(DeliveryStatus.RETRY, SECRETS_UNREADABLE, 0)
     group_id, channel = notification.group_id, ChannelType(str(notification.channel))
     of_global_config = setting is not None and setting.config.group_id is None
@@ -107,8 +106,8 @@ def _look_up(
     return NamedDestination(key, group_id, channel, credentials, is_global)
 
 
-class _Addressed(NamedTuple):
-    """The values that notifications get; `moved` if they had another destination."""
+class _Values(NamedTuple):
+    """The values that one statement writes; `moved` if the notifications had another destination."""
 
     destination: str
     recipient: str
@@ -130,14 +129,14 @@ def addresses_write(
     destinations_lock([*tried, *(destination.id for destination in named)])
     destinations_keep(named, now=now)
     # One statement for all notifications that get the same values.
-    addressed: dict[_Addressed, list[Notification]] = defaultdict(list)
+    addressed: dict[_Values, list[Notification]] = defaultdict(list)
     for notification, destination in to_address:
         recipient = destination.credentials.shown[:LONGEST_RECIPIENT]
         moved = notification.destination not in {"", destination.id}
         if moved and notification.perhaps_received:
             _redirect(notification, destination.id, recipient, now)
         else:
-            values = _Addressed(destination.id, recipient, last_failure(notification), moved)
+            values = _Values(destination.id, recipient, last_failure(notification), moved)
             addressed[values].append(notification)
     for values, rows in addressed.items():
         # The hour of retries begins again with a new destination.
@@ -163,6 +162,9 @@ def _redirect(notification: Notification, destination: str, recipient: str, now:
 
 
 def last_failure(notification: Notification) -> str | None:
-    """Return why the last attempt failed; None without any, or if the notification was held back since."""
+    """Return why the last attempt failed; None without any, or if the notification was held back since.
+
+    `delivery` has the same rule in SQL.
+    """
     was_held_back = notification.silenced_by or notification.reason == WaitReason.ACKNOWLEDGED.value
     return None if was_held_back else notification.reason

@@ -98,7 +98,7 @@ class AlertChanges:
     def count(self) -> int:
         return len(self.starts) + len(self.values) + len(self.ends)
 
-    def add(self, later: "AlertChanges") -> None:
+    def extend(self, later: "AlertChanges") -> None:
         self.starts += later.starts
         self.values |= later.values
         self.ends |= later.ends

@@ -16,20 +16,16 @@ _KEY = "%s, hashtext(%s)"
 _GLOBAL_LOCK = 0x6F7073676C6F6263  # "opsglobc"
 
 
-def _try_lock(group_id: str) -> str:
+def try_lock(group_id: str) -> str:
+    """Return SQL: whether the locks to evaluate a project were free, and are held now.
+
+    `group_id` is an expression, and '' stands for signals without a project. The locks are not free while a
+    write of a global configuration waits.
+    """
     return f"""
 CASE WHEN pg_try_advisory_xact_lock_shared({_GLOBAL_LOCK})
      THEN pg_try_advisory_xact_lock({_LOCK_CLASS}, hashtext({group_id})) ELSE false END
 """
-
-
-TRY_LOCK = _try_lock("group_id")
-"""SQL: whether the locks to evaluate `group_id` ('': no project) were free, and are held now. They are not
-free while a write of a global configuration waits."""
-
-
-TRY_LOCK_OF_OPENING = _try_lock("opening.group_id")
-"""SQL: the same for the project of a row `opening`."""
 
 
 def project_lock(group_id: str) -> None:

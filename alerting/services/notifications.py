@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
+from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.delivery_policy import recent_since, repeat_due
 from alerting.selectors.alerts import alert_acknowledgement
 from alerting.selectors.due_notifications import Notified, all_notified
@@ -264,12 +265,14 @@ def schedule_acknowledged(*, alert: Alert, now: datetime) -> None:
 def notifications_drop(*, rows: QuerySet[Notification], reason: DropReason) -> None:
     """Drop pending notifications; running attempts decide in `record`.
 
-    A notification that was perhaps received is not dropped: it fails with its last reason.
+    A notification that was perhaps received is not dropped: it fails with the reason of its last failure.
     """
+    held_back = Q(silenced_by__isnull=False) | Q(reason=WaitReason.ACKNOWLEDGED.value)
+    failure = Case(When(held_back, then=Value(NO_ANSWER)), default=Coalesce("reason", Value(NO_ANSWER)))
     waiting = _locked(rows.filter(status=_PENDING, lease_token=None))
     waiting.update(
         status=_if_received(Value(NotificationStatus.FAILED.value), Value(NotificationStatus.DROPPED.value)),
-        reason=_if_received(Coalesce("reason", Value(NO_ANSWER)), Value(reason.value)),
+        reason=_if_received(failure, Value(reason.value)),
         silenced_by=None,
     )
 
@@ -305,7 +308,8 @@ def schedule_follow_ups(*, ended: Sequence[tuple[Notification, Alert]], now: dat
     ]
     ids = {notification.setting_id for notification, _ in opened}
     repeated = NotificationSetting.objects.filter(Among("id", ids), interval_min__isnull=False) if ids else ()
-    settings = {setting.id: setting for setting in repeated}
+    # A later version may know other types.
+    settings = {setting.id: setting for setting in repeated if setting.type_name in NOTIFICATION_TYPES}
     schedule_reminders(
         notified=[
             (setting, alert)

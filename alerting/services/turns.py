@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from alerting.services.locks import TRY_LOCK
+from alerting.services.locks import try_lock
 from events.models import Signal
 from opsapi.batches import delete_batch
 
@@ -38,7 +38,7 @@ SELECT group_id FROM (
     ) AS source LEFT JOIN alerting_evaluationturn AS turn USING (group_id)
      ORDER BY turn.served NULLS FIRST, source.group_id LIMIT %(limit)s
 ) AS source
- WHERE {TRY_LOCK} LIMIT 1
+ WHERE {try_lock("group_id")} LIMIT 1
 """  # noqa: S608 - built from constants
 # The project is now the last, even if the clock has stepped back. A separate statement, which sees all
 # transactions that were committed before the lock.

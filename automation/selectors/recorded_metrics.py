@@ -49,6 +49,7 @@ SELECT given.place, reading.reported, reading.report, reading.value
                        FROM {READINGS}
                       WHERE source_id = given.source_id
                         AND reported > given.since AND reported <= given.until
+                        AND reported > %(first)s AND reported <= %(last)s
                      OFFSET 0) AS reading
  WHERE reading.value IS NOT NULL
  LIMIT %(most)s
@@ -162,7 +163,11 @@ def values_within(
     spans: Sequence[SourceSpan], metric: Metric, *, most: int
 ) -> list[list[ReportedValues]] | None:
     """The values in the reports of each span, in order of time; None if there are more than `most`."""
+    if not spans:
+        return []
     parameters: JsonObject = {
+        "first": min(span.since for span in spans),
+        "last": max(span.until for span in spans),
         "sources": [span.source for span in spans],
         "since": [span.since for span in spans],
         "until": [span.until for span in spans],

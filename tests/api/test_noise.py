@@ -9,6 +9,7 @@ from accesslist.models import Project
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
 from alerting.selectors import threshold_suggestions
+from automation.models import Host
 from opsapi import clock
 from opsapi.clock import wire_time
 from opsapi.ids import new_id
@@ -27,7 +28,7 @@ from tests.factories.alerting import (
 from tests.factories.automation import host_report, ingest
 
 pytestmark = pytest.mark.django_db
-MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
 def lasted(config: AlertConfig, minutes: float, *, ago: timedelta = DAY, **changes: Any) -> Any:
@@ -188,6 +189,42 @@ def test_alerts_of_an_earlier_threshold_are_not_compared(owner: ApiClient, busy:
     assert suggested_threshold(owner, busy) == {
         "threshold": 400.0, "units": "RAW", "alerts": 2, "comparedAlerts": 4
     }  # fmt: skip
+
+
+def test_a_threshold_keeps_a_long_alert_that_a_new_configuration_started(
+    owner: ApiClient, project: Project
+) -> None:
+    begin = clock.now() - 2 * DAY
+    ingest(project, host_report("db1", CONNECTIONS=105.0), now=begin)
+    made = make_config(project, notifications=[EMAIL], **CONNECTIONS_ABOVE_100)
+    while evaluate_signals(now=begin + MINUTE):
+        pass
+    ingest(project, host_report("db1", CONNECTIONS=1.0), now=begin + 60 * MINUTE)
+    while evaluate_signals(now=begin + 60 * MINUTE):
+        pass
+    alerted(made, 110.0, 300.0, 120.0, 400.0)
+    assert suggested_threshold(owner, made) is None
+
+
+def test_a_threshold_keeps_an_open_alert_that_is_older_than_the_values(
+    owner: ApiClient, busy: AlertConfig, project: Project
+) -> None:
+    alerted(busy, 110.0, 300.0, 120.0, 400.0)
+    ingest(project, host_report("db2", CONNECTIONS=105.0), now=clock.now() - HOUR)
+    host = Host.objects.get(hostname="db2")
+    lasted(
+        busy, 0, ago=8 * DAY, resolved=None, status="OPEN",
+        metric_name="CONNECTIONS", facts={"hostId": host.id},
+    )  # fmt: skip
+    assert suggested_threshold(owner, busy) is None
+
+
+def test_a_threshold_beyond_64_bits_is_no_fault(owner: ApiClient, busy: AlertConfig) -> None:
+    alerted(busy, 110.0, 300.0, 120.0, 400.0)
+    large = {"metricName": "CONNECTIONS", "operator": "LESS_THAN", "threshold": 1e20}
+    path = f"/groups/{busy.group_id}/alertConfigs/{busy.id}"
+    assert owner.patch(path, {"metricThreshold": large}).status_code == 200
+    assert noise(owner, busy)["alerts"] == 4
 
 
 def test_too_many_values_are_not_compared(

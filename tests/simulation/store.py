@@ -351,7 +351,7 @@ class MemoryStore:
         urls = {notification.id: self.places[notification.destination].recipient for notification in begun}
         return [
             delivery.DeliveryAttempt(
-                row, {"url": urls[row.id]}, _MESSAGE, number=row.attempts, first=row.first_attempt
+                row, {"url": urls[row.id]}, _MESSAGE, number=row.attempts, first_attempt=row.first_attempt
             )
             for row in begun
         ]

@@ -8,7 +8,7 @@ import pytest
 
 from accesslist.models import Project
 from alerting.delivery import decide, record
-from alerting.models import Alert, Destination, Notification, NotificationAttempt
+from alerting.models import Alert, Destination, Notification, NotificationAttempt, NotificationSetting
 from alerting.rules.delivery_policy import NO_OUTCOME
 from alerting.selectors.overview import notifications_failing
 from alerting.services.claims import claim
@@ -264,15 +264,45 @@ def test_a_message_that_is_given_up_keeps_the_reason_of_its_last_failure(
     assert (opening.status, opening.reason) == ("FAILED", AWAY.reason)
 
 
-@pytest.mark.usefixtures("due")
-@pytest.mark.parametrize("unknown", [{"kind": "alert.later"}, {"channel": "LATER"}])
+@pytest.mark.parametrize(
+    "unknown", [{"kind": "alert.later"}, {"channel": "LATER"}, {"channel": "LATER", "type_name": "LATER"}]
+)
 def test_a_message_of_a_later_version_fails_within_the_hour_of_retries(
-    outside: Outside, unknown: dict[str, str]
+    project: Project, outside: Outside, unknown: dict[str, str]
 ) -> None:
+    open_alert(project, {**WEBHOOK, "intervalMin": 5})
     deliver_round(START)
+    if "type_name" in unknown:
+        NotificationSetting.objects.update(type_name="LATER")
     Notification.objects.update(**unknown)
     for minute in range(0, 70, 2):
         deliver_round(START + minute * MINUTE)
     row = Notification.objects.get(**unknown)
     assert (row.status, row.lease_token, row.perhaps_received) == ("FAILED", None, False)
     assert "cannot be processed" in str(row.reason)
+
+
+@pytest.mark.usefixtures("due")
+def test_a_message_that_failed_and_was_then_muted_fails_without_the_window(
+    project: Project, outside: Outside
+) -> None:
+    outside.outcome = replace(AWAY, perhaps_received=True)
+    deliver_all(START)
+    values = {"start": START, "end": START + HOUR, "alert_types": ["HOST"]}
+    window_create(group_id=project.id, values=values, actor=SYSTEM, now=START)
+    deliver_all(START + MINUTE)
+    assert Notification.objects.get().silenced_by
+    ingest(project, host_report(), now=START + 2 * MINUTE)
+    evaluate(START + 2 * MINUTE)
+    opening = Notification.objects.get(kind="alert.open")
+    assert (opening.status, opening.reason) == ("FAILED", NO_ANSWER)
+
+
+def test_a_message_about_a_threshold_beyond_64_bits_is_sent(project: Project, outside: Outside) -> None:
+    threshold = {"metricName": "CONNECTIONS", "operator": "LESS_THAN", "threshold": 1e20, "units": "RAW"}
+    make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=threshold)
+    evaluate(START)
+    ingest(project, host_report(CONNECTIONS=1.0), now=START)
+    evaluate(START)
+    deliver_all(START)
+    assert outside.kinds == [MessageKind.OPEN]

@@ -274,3 +274,20 @@ def test_ended_sessions_are_forgotten_and_an_emptied_epoch_begins_again() -> Non
     expired_rows_purge(now=now)
     assert Session.objects.get().session_key == "new"
     assert DigestEpoch.objects.get().started == now
+
+
+def test_alerts_open_while_the_evaluation_of_a_project_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*, now: datetime) -> int:
+        raise OperationalError("canceling statement due to statement timeout")
+
+    opened: list[datetime] = []
+
+    def open_tracked(*, now: datetime) -> int:
+        opened.append(now)
+        return 0
+
+    monkeypatch.setattr(worker_module, "evaluate_signals", fail)
+    monkeypatch.setattr(worker_module, "open_tracked", open_tracked)
+    with pytest.raises(OperationalError):
+        Worker("test")._evaluate()
+    assert len(opened) == 1
