@@ -172,7 +172,7 @@ class _Measured:
         for source, host in sources_of_hosts(group_id).items():
             state = host_state(host)
             observed = Observation(run.config.event_type, Condition.MEASURED, state)
-            if matches(run.config.matchers, observed.subject).matched:
+            if matches(run.config.matchers, observed.subject):
                 hosts[source], states[source], targets[source] = host, state, run.target(observed)
         return cls(run, threshold, hosts, states, targets)
 

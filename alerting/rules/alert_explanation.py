@@ -88,7 +88,7 @@ def recorded_matchers(matchers: Sequence[Matcher], subject: MatchSubject) -> lis
 def _recorded(matcher: Matcher, subject: MatchSubject) -> RecordedMatcher:
     if matcher.field in _NOT_KEPT:
         return RecordedMatcher(matcher, None, None)
-    return RecordedMatcher(matcher, fact_of(matcher.field, subject), matches([matcher], subject).matched)
+    return RecordedMatcher(matcher, fact_of(matcher.field, subject), matches([matcher], subject))
 
 
 def recorded_threshold(view: ConfigView, value: float | None) -> RecordedThreshold | None:

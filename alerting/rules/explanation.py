@@ -130,7 +130,7 @@ def explain(situation: Situation) -> Explanation:
 
 
 def _compare(matcher: Matcher, subject: MatchSubject) -> ComparedMatcher:
-    return ComparedMatcher(matcher, fact_of(matcher.field, subject), matches([matcher], subject).matched)
+    return ComparedMatcher(matcher, fact_of(matcher.field, subject), matches([matcher], subject))
 
 
 def _no(
