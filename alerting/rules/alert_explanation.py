@@ -14,7 +14,7 @@ from alerting.rules.transition import ConfigView
 from alerting.rules.wording import condition_words, limit_words, matcher_words
 from automation.metrics import base_unit
 from automation.quantities import readable_quantity
-from automation.units import Unit, convert
+from automation.units import convert
 
 NOT_RECORDED = "not recorded"
 HIDDEN_CONDITION = "The alert belongs to a global alert configuration; you need a global role to see it."
@@ -53,27 +53,22 @@ class RecordedMatcher:
 
 @dataclass(frozen=True, slots=True)
 class RecordedThreshold:
-    """The threshold, and the value that was compared with it, in `units`; None if it is not recorded."""
+    """The threshold, and the value that was compared with it, in its units; None if it is not recorded."""
 
     threshold: MetricThreshold | CountThreshold
     value: float | None
-
-    @property
-    def units(self) -> Unit:
-        """The units of the threshold and of the value."""
-        return self.threshold.units if isinstance(self.threshold, MetricThreshold) else Unit.RAW
 
     @property
     def required(self) -> str:
         """For example: CONNECTIONS above 900."""
         threshold = self.threshold
         measured = threshold.metric.value if isinstance(threshold, MetricThreshold) else "members"
-        return f"{measured} {limit_words(threshold.operator, threshold.threshold, self.units)}"
+        return f"{measured} {limit_words(threshold)}"
 
     @property
     def recorded(self) -> str:
         """For example: 1,650."""
-        return NOT_RECORDED if self.value is None else readable_quantity(self.value, self.units)
+        return NOT_RECORDED if self.value is None else readable_quantity(self.value, self.threshold.units)
 
 
 _NOT_KEPT = frozenset({MatcherField.TYPE_NAME})

@@ -22,7 +22,6 @@ from alerting.rules.transition import (
     threshold_verdict,
 )
 from alerting.rules.wording import condition_words, limit_words, matcher_words, value_words
-from automation.units import Unit
 from opsapi.clock import time_words
 
 
@@ -172,22 +171,14 @@ def _unmeasured(situation: Situation) -> str:
 
 def _false_condition(situation: Situation, value: float | None) -> tuple[NoAlertReason, str]:
     config = situation.config
-    if config.metric_threshold and value is not None:
-        metric = config.metric_threshold.metric
-        shown, limit = value_words(metric, value, config.metric_threshold), _limit(config)
-        return NoAlertReason.INSIDE_THRESHOLD, f"{metric.value} is {shown}, which is not {limit}."
+    if (threshold := config.metric_threshold) and value is not None:
+        shown = value_words(threshold.metric, value, threshold)
+        detail = f"{threshold.metric.value} is {shown}, which is not {limit_words(threshold)}."
+        return NoAlertReason.INSIDE_THRESHOLD, detail
     if config.threshold and value is not None:
-        detail = f"The number of members is {value:g}, which is not {_limit(config)}."
+        detail = f"The number of members is {value:g}, which is not {limit_words(config.threshold)}."
         return NoAlertReason.INSIDE_THRESHOLD, detail
     return NoAlertReason.CONDITION_FALSE, f"The condition {config.event_type.value} is false for the host."
-
-
-def _limit(config: ConfigView) -> str:
-    threshold = config.metric_threshold or config.threshold
-    if threshold is None:
-        raise ValueError(f"configuration {config.id} has no threshold")
-    units = config.metric_threshold.units if config.metric_threshold else Unit.RAW
-    return limit_words(threshold.operator, threshold.threshold, units)
 
 
 def _alerting(

@@ -48,9 +48,9 @@ def condition_words(
     return _threshold_words(event_type, metric_threshold, threshold) + where
 
 
-def limit_words(operator: ThresholdOperator, limit: float, units: Unit) -> str:
+def limit_words(threshold: MetricThreshold | CountThreshold) -> str:
     """On which side of a threshold a value is outside: `above 2 GB`."""
-    return f"{_SIDES[operator]} {readable_quantity(limit, units)}"
+    return f"{_SIDES[threshold.operator]} {_limit(threshold)}"
 
 
 def value_words(metric: Metric, value: float, threshold: MetricThreshold | None) -> str:
@@ -81,11 +81,10 @@ def _threshold_words(
     event_type: EventType, metric_threshold: MetricThreshold | None, threshold: CountThreshold | None
 ) -> str:
     if metric_threshold is not None:
-        operator, limit, units = metric_threshold.operator, metric_threshold.threshold, metric_threshold.units
-        return f"{metric_threshold.metric.value} {limit_words(operator, limit, units)}"
+        return f"{metric_threshold.metric.value} {limit_words(metric_threshold)}"
     if threshold is not None:
         counted = _COUNTED.get(event_type, event_type.value)
-        return f"{counted} {limit_words(threshold.operator, threshold.threshold, Unit.RAW)}"
+        return f"{counted} {limit_words(threshold)}"
     return event_type.value
 
 
@@ -231,10 +230,8 @@ def _measured_facts(document: Mapping[str, Any], config: ConfigView | None) -> F
         facts["Metric"] = with_wire_name(metric.spec.words, metric.value)
         if value is not None:
             facts["Value"] = value_words(metric, value, threshold)
-    if threshold:
-        facts["Threshold"] = limit_words(threshold.operator, threshold.threshold, threshold.units)
-    elif config and config.threshold:
-        facts["Threshold"] = limit_words(config.threshold.operator, config.threshold.threshold, Unit.RAW)
+    if limit := threshold or (config and config.threshold):
+        facts["Threshold"] = limit_words(limit)
     return facts
 
 
@@ -276,7 +273,7 @@ def _length(document: Mapping[str, Any], now: datetime) -> timedelta:
     return ended - parse_time(document["created"])
 
 
-def _limit(threshold: MetricThreshold) -> str:
+def _limit(threshold: MetricThreshold | CountThreshold) -> str:
     return readable_quantity(threshold.threshold, threshold.units)
 
 

@@ -96,9 +96,7 @@ def _value_words(alert: Alert, view: ConfigView | None) -> str:
     """`CONNECTIONS was 1,650: above 900`."""
     metric = Metric(str(alert.metric_name))
     threshold = view.metric_threshold if view else None
-    limit = "outside"
-    if threshold:
-        limit = limit_words(threshold.operator, threshold.threshold, threshold.units)
+    limit = limit_words(threshold) if threshold else "outside"
     first = first_value(alert)
     if first is None:
         return f"{metric.value} was {limit}; the value is no longer stored"

@@ -285,7 +285,7 @@ def _threshold(recorded: RecordedThreshold) -> JsonObject:
             "metricName": threshold.metric.value if isinstance(threshold, MetricThreshold) else None,
             "operator": threshold.operator.value,
             "threshold": threshold.threshold,
-            "units": recorded.units.value,
+            "units": threshold.units.value,
             "actualValue": recorded.value,
         }
     )

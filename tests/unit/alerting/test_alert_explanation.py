@@ -36,7 +36,7 @@ def test_a_value_is_shown_in_the_units_of_the_threshold() -> None:
     view = ConfigView("a" * 24, EventType.OUTSIDE_METRIC_THRESHOLD, metric_threshold=threshold)
     found = recorded_threshold(view, 2 * 1024**3)
     assert found is not None
-    assert (found.value, found.units) == (2, Unit.GIGABYTES)
+    assert (found.value, found.threshold.units) == (2, Unit.GIGABYTES)
     gone = recorded_threshold(view, None)
     assert gone is not None
     assert gone.value is None
@@ -47,7 +47,7 @@ def test_the_number_of_members_is_not_recorded() -> None:
     view = ConfigView("a" * 24, EventType.TOO_FEW_HEALTHY_MEMBERS, threshold=CountThreshold(ABOVE, 2))
     found = recorded_threshold(view, None)
     assert found is not None
-    assert (found.value, found.units) == (None, Unit.RAW)
+    assert (found.value, found.threshold.units) == (None, Unit.RAW)
     assert recorded_threshold(ConfigView("a" * 24, EventType.HOST_DOWN), None) is None
 
 

@@ -36,13 +36,13 @@ def test_every_operator_has_words(operator: MatcherOperator) -> None:
 
 
 def test_every_threshold_operator_has_words_of_its_own() -> None:
-    words = {limit_words(operator, 3, Unit.RAW) for operator in ThresholdOperator}
+    words = {limit_words(CountThreshold(operator, 3)) for operator in ThresholdOperator}
     assert len(words) == len(ThresholdOperator)
 
 
 def test_a_threshold_operator_without_words_is_an_error() -> None:
     with pytest.raises(KeyError):
-        limit_words(cast(ThresholdOperator, "EQUALS"), 3, Unit.RAW)
+        limit_words(CountThreshold(cast(ThresholdOperator, "EQUALS"), 3))
 
 
 def test_it_holds_a_metric_against_its_limit() -> None:
