@@ -103,12 +103,7 @@ def condition_detail(state: ConditionState, view: ConfigView | None) -> str:
         return HIDDEN_CONDITION
     if view is None or state is ConditionState.DELETED:
         return "The alert configuration was deleted, so its condition is not shown."
-    words = condition_words(
-        view.event_type,
-        matchers=view.matchers,
-        metric_threshold=view.metric_threshold,
-        threshold=view.threshold,
-    )
+    words = condition_words(view)
     if state is ConditionState.PERHAPS_CHANGED:
         changed = "The alert configuration was changed after the alert ended; this is its current condition."
         return f"{words}. {changed}"

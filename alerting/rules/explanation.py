@@ -185,7 +185,7 @@ def _alerting(
     situation: Situation, opens: datetime, compared: Sequence[ComparedMatcher], value: float | None
 ) -> Explanation:
     """The explanation of a condition that is true."""
-    true = f"The condition is true: {_condition(situation.config)}"
+    true = f"The condition is true: {condition_words(situation.config, with_matchers=False)}"
     is_open = situation.alert is not None and situation.alert.status is AlertStatus.OPEN
     if not is_open and opens > situation.now:
         detail = f"{true}. An alert opens at {time_words(opens)} if it stays true."
@@ -196,9 +196,3 @@ def _alerting(
     else:
         detail, reason = f"{true}, and nothing mutes the alert.", None
     return Explanation(reason=reason, detail=detail, matchers=compared, value=value, opens=opens)
-
-
-def _condition(config: ConfigView) -> str:
-    return condition_words(
-        config.event_type, metric_threshold=config.metric_threshold, threshold=config.threshold
-    )

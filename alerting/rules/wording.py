@@ -35,17 +35,11 @@ _COUNTED: Mapping[EventType, str] = {
 }
 
 
-def condition_words(
-    event_type: EventType,
-    *,
-    matchers: Sequence[Matcher] = (),
-    metric_threshold: MetricThreshold | None = None,
-    threshold: CountThreshold | None = None,
-) -> str:
+def condition_words(config: ConfigView, *, with_matchers: bool = True) -> str:
     """The condition of a configuration: `CONNECTIONS above 900, where HOSTNAME starts with “db”`."""
-    held = [matcher_words(matcher) for matcher in matchers]
-    where = f", where {' and '.join(held)}" if held else ""
-    return _threshold_words(event_type, metric_threshold, threshold) + where
+    required = [matcher_words(matcher) for matcher in config.matchers] if with_matchers else []
+    where = f", where {' and '.join(required)}" if required else ""
+    return _threshold_words(config) + where
 
 
 def limit_words(threshold: MetricThreshold | CountThreshold) -> str:
@@ -77,15 +71,13 @@ def target_words(facts: Mapping[str, Any]) -> str:
     return address
 
 
-def _threshold_words(
-    event_type: EventType, metric_threshold: MetricThreshold | None, threshold: CountThreshold | None
-) -> str:
-    if metric_threshold is not None:
-        return f"{metric_threshold.metric.value} {limit_words(metric_threshold)}"
-    if threshold is not None:
-        counted = _COUNTED.get(event_type, event_type.value)
-        return f"{counted} {limit_words(threshold)}"
-    return event_type.value
+def _threshold_words(config: ConfigView) -> str:
+    if config.metric_threshold:
+        return f"{config.metric_threshold.metric.value} {limit_words(config.metric_threshold)}"
+    if config.threshold:
+        counted = _COUNTED.get(config.event_type, config.event_type.value)
+        return f"{counted} {limit_words(config.threshold)}"
+    return config.event_type.value
 
 
 Facts = dict[str, str]
@@ -188,12 +180,7 @@ def config_facts(config: ConfigView | None) -> Facts:
     """
     if config is None:
         return {}
-    words = condition_words(
-        config.event_type,
-        matchers=() if config.is_global else config.matchers,
-        metric_threshold=config.metric_threshold,
-        threshold=config.threshold,
-    )
+    words = condition_words(config, with_matchers=not config.is_global)
     return {"Configuration": f"{words} (global)" if config.is_global else words}
 
 

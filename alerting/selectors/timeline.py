@@ -159,19 +159,10 @@ def _timeline_config(read: _Read, *, sees_config: bool) -> TimelineConfig:
     return TimelineConfig(
         id=config.id,
         is_global=alert.is_global,
-        words=_words(read.view),
+        words=condition_words(read.view),
         is_there=config.deleted is None,
         # A change of the condition ends the alerts of the configuration at the same moment.
         changed_since=alert.resolved is not None and config.updated >= alert.resolved,
-    )
-
-
-def _words(view: ConfigView) -> str:
-    return condition_words(
-        view.event_type,
-        matchers=view.matchers,
-        metric_threshold=view.metric_threshold,
-        threshold=view.threshold,
     )
 
 
