@@ -24,6 +24,8 @@ from alerting.rules.transition import (
 from alerting.rules.wording import condition_words, limit_words, matcher_words, value_words
 from opsapi.clock import time_words
 
+NOT_RECORDED = "not recorded"
+
 
 class NoAlertReason(StrEnum):
     """Why a configuration does not alert on a host."""
@@ -47,16 +49,21 @@ class NoAlertReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ComparedMatcher:
-    """A matcher, the value that it was compared with, and the result."""
+    """A matcher, the value that it was compared with, and the result; None if the value is not recorded."""
 
     matcher: Matcher
-    actual: str
-    matched: bool
+    actual: str | None
+    matched: bool | None
 
     @property
     def required(self) -> str:
         """For example: HOSTNAME starts with “db”."""
         return matcher_words(self.matcher)
+
+    @property
+    def found(self) -> str:
+        """For example: “db1.example.com”."""
+        return NOT_RECORDED if self.actual is None else f"“{self.actual}”"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +126,17 @@ def explain(situation: Situation) -> Explanation:
         return _no(NoAlertReason.OTHER_TARGET, f"{config.event_type.value} is not about this host.")
     if not situation.reported:
         return _no(NoAlertReason.NOT_REPORTED, "No agent has reported the host.")
-    compared = [_compare(matcher, observed.subject) for matcher in config.matchers]
+    compared = [compared_matcher(matcher, observed.subject) for matcher in config.matchers]
     # As in evaluation, matchers decide only where an alert can start.
     failed = None if situation.alert else next((each for each in compared if not each.matched), None)
     if failed is not None:
-        detail = f"The matcher requires: {matcher_words(failed.matcher)}. The host has “{failed.actual}”."
+        detail = f"The matcher requires: {matcher_words(failed.matcher)}. The host has {failed.found}."
         return _no(NoAlertReason.MATCHER, detail, compared)
     return _decided(situation, observed, compared)
 
 
-def _compare(matcher: Matcher, subject: MatchSubject) -> ComparedMatcher:
+def compared_matcher(matcher: Matcher, subject: MatchSubject) -> ComparedMatcher:
+    """Compare a matcher with the facts of a subject."""
     return ComparedMatcher(matcher, fact_of(matcher.field, subject), matches([matcher], subject))
 
 

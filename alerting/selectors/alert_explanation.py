@@ -9,12 +9,12 @@ from alerting.choices import AlertStatus
 from alerting.models import Alert, NotificationSetting
 from alerting.rules.alert_explanation import (
     ConditionState,
-    RecordedMatcher,
     RecordedThreshold,
     condition_detail,
     recorded_matchers,
     recorded_threshold,
 )
+from alerting.rules.explanation import ComparedMatcher
 from alerting.rules.matchers import subject_of
 from alerting.rules.notification_reasons import (
     NO_NOTIFICATION_WORDS,
@@ -45,7 +45,7 @@ class ExplainedCondition:
 
     state: ConditionState
     detail: str
-    matchers: tuple[RecordedMatcher, ...] = ()
+    matchers: tuple[ComparedMatcher, ...] = ()
     threshold: RecordedThreshold | None = None
 
     @property
