@@ -185,9 +185,7 @@ def _coming(read: _Read) -> Iterator[TimelineEntry]:
 def _pending_notifications(read: _Read) -> Iterator[TimelineEntry]:
     """Pending notifications, decided by the rule that decides when they are due."""
     for row, notification in read.notifications.pending:
-        entry = coming_entry(notification, read.verdicts[row.id], now=read.now)
-        if entry:
-            yield entry
+        yield coming_entry(notification, read.verdicts[row.id], now=read.now)
 
 
 _NOBODY = {
