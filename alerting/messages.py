@@ -55,11 +55,11 @@ def messages_of(
     projects. `settings` are the notification settings that still exist. `incidents` are what messages about
     incidents say, by notification id.
     """
-    shown = {
-        notification.id: _shown(alerts[notification.alert_id], incidents.get(notification.id))
-        for notification in notifications
-        if notification.alert_id in alerts
-    }
+    shown: dict[str, Alert] = {}
+    for notification in notifications:
+        if alert := alerts.get(notification.alert_id):
+            incident = incidents.get(notification.id)
+            shown[notification.id] = incident.alert(alert) if incident else alert
     alert_ids = {alert.id for alert in shown.values()}
     rows = alert_rows(alert_ids) if alert_ids else {}
     configs = {setting.config_id: setting.config for setting in settings}
@@ -81,10 +81,6 @@ def messages_of(
 def _times(incident: Incident) -> dict[str, str]:
     times = {"created": wire_time(incident.created)}
     return {**times, "resolved": wire_time(incident.ended)} if incident.ended else times
-
-
-def _shown(alert: Alert, incident: IncidentMessage | None) -> Alert:
-    return alert if incident is None else incident.alert(alert)
 
 
 def _of_incident(message: Message, incident: IncidentMessage) -> Message:
