@@ -155,6 +155,11 @@ class PlatformAnswer:
     date: datetime | None = None
 
     @property
+    def accepted(self) -> bool:
+        """Whether the platform has accepted the report, perhaps for later."""
+        return self.status in {200, 202}
+
+    @property
     def code(self) -> str:
         """The error code of a refusal, such as INVALID_ATTRIBUTE; otherwise empty."""
         return str(self.document.get("errorCode", ""))
