@@ -33,7 +33,7 @@ from integrations.choices import MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
 from opsapi.clock import wire_time
-from opsapi.hostnames import host_and_port
+from opsapi.own_url import own_url
 from opsapi.page_paths import CONSOLE_PATH
 from opsapi.wire_json import without_nulls
 
@@ -200,9 +200,7 @@ def _project_name(group_id: str | None) -> str | None:
 
 def _links() -> Links:
     """Links in messages: no request is involved, so the settings provide the base URL."""
-    scheme = "https" if django_settings.OPSAPI_TLS_CERT else "http"
-    address = host_and_port(*django_settings.OPSAPI_BIND)
-    return Links(django_settings.OPSAPI_PUBLIC_URL or f"{scheme}://{address}")
+    return Links(django_settings.OPSAPI_PUBLIC_URL or own_url())
 
 
 def _page(links: Links, model: str, row_id: str) -> str:
