@@ -17,13 +17,7 @@ from tests.each import each
 READING = [route for route in KEYED if route.method == "GET" and not route.needs_query]
 OPEN_READING = [route for route in ROUTES if route.method == "GET" and not route.needs_key]
 VERSION = re.compile(r"gitHash=[0-9a-f]{40}; versionString=\S+")
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="module", autouse=True)
-def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Created once for the module: each write is undone."""
-    return known_to_all
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("known")]
 
 
 def get(client: ApiClient, path: str, **options: Any) -> Any:
