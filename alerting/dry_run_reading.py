@@ -32,8 +32,7 @@ from automation.selectors.recorded_metrics import (
     has_old_measurements,
     last_values,
     parts_between,
-    sources_above,
-    sources_below,
+    sources_beyond,
     sources_of_hosts,
 )
 from events.types import Target
@@ -172,7 +171,7 @@ class _Measured:
         for source, host in sources_of_hosts(group_id).items():
             state = host_state(host)
             observed = Observation(run.config.event_type, Condition.MEASURED, state)
-            if matches(run.config.matchers, observed.subject).matched:
+            if matches(run.config.matchers, observed.subject):
                 hosts[source], states[source], targets[source] = host, state, run.target(observed)
         return cls(run, threshold, hosts, states, targets)
 
@@ -215,11 +214,9 @@ class _Measured:
         A mean of several samples is rounded, so values close to the threshold are on both sides.
         """
         metric, limit = self.threshold.metric, limit_of(self.threshold)
+        above = self.threshold.operator is ThresholdOperator.GREATER_THAN
+        margin = abs(limit) * (_MARGIN if above else -_MARGIN)
         active = self.active
         others = list(self.sources - set(active))
-        below, above = limit - abs(limit) * _MARGIN, limit + abs(limit) * _MARGIN
-        if self.threshold.operator is ThresholdOperator.GREATER_THAN:
-            starting = sources_above(others, metric, below, since, until)
-            return starting + sources_below(active, metric, above, since, until)
-        starting = sources_below(others, metric, above, since, until)
-        return starting + sources_above(active, metric, below, since, until)
+        starting = sources_beyond(others, metric, limit - margin, since, until, above=above)
+        return starting + sources_beyond(active, metric, limit + margin, since, until, above=not above)

@@ -33,7 +33,7 @@ from integrations.choices import MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
 from opsapi.clock import wire_time
-from opsapi.hostnames import host_and_port
+from opsapi.own_url import own_url
 from opsapi.page_paths import CONSOLE_PATH
 from opsapi.wire_json import without_nulls
 
@@ -55,11 +55,11 @@ def messages_of(
     projects. `settings` are the notification settings that still exist. `incidents` are what messages about
     incidents say, by notification id.
     """
-    shown = {
-        notification.id: _shown(alerts[notification.alert_id], incidents.get(notification.id))
-        for notification in notifications
-        if notification.alert_id in alerts
-    }
+    shown: dict[str, Alert] = {}
+    for notification in notifications:
+        if alert := alerts.get(notification.alert_id):
+            incident = incidents.get(notification.id)
+            shown[notification.id] = incident.alert(alert) if incident else alert
     alert_ids = {alert.id for alert in shown.values()}
     rows = alert_rows(alert_ids) if alert_ids else {}
     configs = {setting.config_id: setting.config for setting in settings}
@@ -81,10 +81,6 @@ def messages_of(
 def _times(incident: Incident) -> dict[str, str]:
     times = {"created": wire_time(incident.created)}
     return {**times, "resolved": wire_time(incident.ended)} if incident.ended else times
-
-
-def _shown(alert: Alert, incident: IncidentMessage | None) -> Alert:
-    return alert if incident is None else incident.alert(alert)
 
 
 def _of_incident(message: Message, incident: IncidentMessage) -> Message:
@@ -204,9 +200,7 @@ def _project_name(group_id: str | None) -> str | None:
 
 def _links() -> Links:
     """Links in messages: no request is involved, so the settings provide the base URL."""
-    scheme = "https" if django_settings.OPSAPI_TLS_CERT else "http"
-    address = host_and_port(*django_settings.OPSAPI_BIND)
-    return Links(django_settings.OPSAPI_PUBLIC_URL or f"{scheme}://{address}")
+    return Links(django_settings.OPSAPI_PUBLIC_URL or own_url())
 
 
 def _page(links: Links, model: str, row_id: str) -> str:

@@ -24,12 +24,12 @@ from django.db import DatabaseError, InterfaceError, connection
 from accesslist.services.purge import expired_rows_purge
 from alerting.courier import Courier
 from alerting.evaluation import evaluate_signals, open_tracked
-from alerting.services.clock_steps import notifications_bring_forward
 from alerting.services.config_coverage import second_factors_sweep
 from alerting.services.configs import deleted_config_secrets_purge
 from alerting.services.destinations import destinations_trim
 from alerting.services.leases import PRESENCE_CLASS, absent_workers, lapsed_leases_release, worker_seen
 from alerting.services.notification_settings import removed_settings_purge
+from alerting.services.notifications import notifications_bring_forward
 from alerting.services.purge import alerts_trim, deleted_project_purge, events_trim, failed_signals_trim
 from automation.services.agents import heartbeats_sweep
 from automation.services.days import days_prepare

@@ -14,7 +14,7 @@ from django.db.models import Min
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from opsapi.api.addresses import address_of
-from opsapi.hostnames import host_and_port
+from opsapi.own_url import own_url
 from opsapi.page_paths import SETUP_PATH
 from opsapi.program import COMMAND
 
@@ -32,11 +32,8 @@ def is_setup_token(text: str) -> bool:
 
 
 def _own_url() -> str:
-    host, port = settings.OPSAPI_BIND
-    address = address_of(host)
-    if address is not None and address.is_unspecified:
-        host = "localhost"
-    return f"{'https' if settings.OPSAPI_TLS_CERT else 'http'}://{host_and_port(host, port)}"
+    address = address_of(settings.OPSAPI_BIND[0])
+    return own_url("localhost" if address is not None and address.is_unspecified else None)
 
 
 def _token() -> str:

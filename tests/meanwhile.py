@@ -1,14 +1,13 @@
 """What happens between the moment a request is let in and what it writes."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from opsapi.api.permissions import DeclaredAccess
 from opsapi.console.action_pages import ActionPage
-from tests.racing import on_own_connection
+from tests.racing import in_other_session
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -> None:
@@ -17,9 +16,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -> No
 
     def do_once() -> None:
         if waiting:
-            once = waiting.pop()
-            with ThreadPoolExecutor(1) as pool:
-                pool.submit(on_own_connection, once).result()
+            in_other_session(waiting.pop())
 
     def has_permission(*arguments: Any) -> bool:
         let_in = check(*arguments)

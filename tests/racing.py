@@ -42,6 +42,12 @@ def while_it_waits(call: Callable[[], T], then: Callable[[], object]) -> T:
         return answer.result()
 
 
+def in_other_session(call: Callable[[], T]) -> T:
+    """What the call answers on another connection, in a thread, while this transaction stays as it is."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(on_own_connection, call).result()
+
+
 def on_own_connection(call: Callable[[], T]) -> T:
     """What the call answers in a thread, whose connection is closed after it."""
     try:

@@ -186,7 +186,7 @@ def _plot(measured: MeasurementWindow | None, alert: Alert) -> Plot | None:
         since=measured.span.since,
         until=measured.span.until,
         points=measured.points,
-        threshold=measured.threshold,
+        threshold=measured.threshold.threshold if measured.threshold else None,
         began=alert.created,
         ended=alert.resolved,
     )

@@ -362,13 +362,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     @admin.display(description="condition")
     def condition(self, config: AlertConfig) -> str:
         """The condition without the event type."""
-        view = config_view(config)
-        return condition_words(
-            view.event_type,
-            matchers=view.matchers,
-            metric_threshold=view.metric_threshold,
-            threshold=view.threshold,
-        )
+        return condition_words(config_view(config))
 
     @admin.display(description="open alerts")
     def alerts(self, config: AlertConfig) -> SafeString:

@@ -148,7 +148,7 @@ def _plot(found: DryRunResult, threshold: MetricThreshold | None) -> tuple[Plot 
         since=found.start,
         until=found.until,
         points=measured.points,
-        threshold=measured.threshold,
+        threshold=threshold.threshold,
         spans=[(alert.created, alert.ended_by(found.until) or found.until) for alert in alerts],
     )
     return plot, f"{name}, with {counted_words(len(alerts), 'alert')} shaded. {measured.words}"

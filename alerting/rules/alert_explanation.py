@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from alerting.rules.matchers import Matcher, MatcherField, MatchSubject, fact_of, matches
+from alerting.rules.explanation import NOT_RECORDED, ComparedMatcher, compared_matcher
+from alerting.rules.matchers import Matcher, MatcherField, MatchSubject
 from alerting.rules.thresholds import CountThreshold, MetricThreshold
 from alerting.rules.transition import ConfigView
-from alerting.rules.wording import condition_words, limit_words, matcher_words
+from alerting.rules.wording import condition_words, limit_words
 from automation.metrics import base_unit
 from automation.quantities import readable_quantity
-from automation.units import Unit, convert
+from automation.units import convert
 
-NOT_RECORDED = "not recorded"
 HIDDEN_CONDITION = "The alert belongs to a global alert configuration; you need a global role to see it."
 
 
@@ -33,62 +33,37 @@ class ConditionState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedMatcher:
-    """A matcher and the fact of the alert; `actual` and `matched` are None if the fact is not recorded."""
-
-    matcher: Matcher
-    actual: str | None
-    matched: bool | None
-
-    @property
-    def required(self) -> str:
-        """For example: HOSTNAME starts with “db”."""
-        return matcher_words(self.matcher)
-
-    @property
-    def recorded(self) -> str:
-        """For example: “db1.example.com”."""
-        return NOT_RECORDED if self.actual is None else f"“{self.actual}”"
-
-
-@dataclass(frozen=True, slots=True)
 class RecordedThreshold:
-    """The threshold, and the value that was compared with it, in `units`; None if it is not recorded."""
+    """The threshold, and the value that was compared with it, in its units; None if it is not recorded."""
 
     threshold: MetricThreshold | CountThreshold
     value: float | None
-
-    @property
-    def units(self) -> Unit:
-        """The units of the threshold and of the value."""
-        return self.threshold.units if isinstance(self.threshold, MetricThreshold) else Unit.RAW
 
     @property
     def required(self) -> str:
         """For example: CONNECTIONS above 900."""
         threshold = self.threshold
         measured = threshold.metric.value if isinstance(threshold, MetricThreshold) else "members"
-        return f"{measured} {limit_words(threshold.operator, threshold.threshold, self.units)}"
+        return f"{measured} {limit_words(threshold)}"
 
     @property
-    def recorded(self) -> str:
+    def found(self) -> str:
         """For example: 1,650."""
-        return NOT_RECORDED if self.value is None else readable_quantity(self.value, self.units)
+        return NOT_RECORDED if self.value is None else readable_quantity(self.value, self.threshold.units)
 
 
 _NOT_KEPT = frozenset({MatcherField.TYPE_NAME})
 """Fields of matchers whose fact an alert does not keep."""
 
 
-def recorded_matchers(matchers: Sequence[Matcher], subject: MatchSubject) -> list[RecordedMatcher]:
+def recorded_matchers(matchers: Sequence[Matcher], subject: MatchSubject) -> list[ComparedMatcher]:
     """Compare matchers with the facts of an alert, as evaluation did when the alert started."""
-    return [_recorded(matcher, subject) for matcher in matchers]
-
-
-def _recorded(matcher: Matcher, subject: MatchSubject) -> RecordedMatcher:
-    if matcher.field in _NOT_KEPT:
-        return RecordedMatcher(matcher, None, None)
-    return RecordedMatcher(matcher, fact_of(matcher.field, subject), matches([matcher], subject).matched)
+    return [
+        ComparedMatcher(matcher, None, None)
+        if matcher.field in _NOT_KEPT
+        else compared_matcher(matcher, subject)
+        for matcher in matchers
+    ]
 
 
 def recorded_threshold(view: ConfigView, value: float | None) -> RecordedThreshold | None:
@@ -108,12 +83,7 @@ def condition_detail(state: ConditionState, view: ConfigView | None) -> str:
         return HIDDEN_CONDITION
     if view is None or state is ConditionState.DELETED:
         return "The alert configuration was deleted, so its condition is not shown."
-    words = condition_words(
-        view.event_type,
-        matchers=view.matchers,
-        metric_threshold=view.metric_threshold,
-        threshold=view.threshold,
-    )
+    words = condition_words(view)
     if state is ConditionState.PERHAPS_CHANGED:
         changed = "The alert configuration was changed after the alert ended; this is its current condition."
         return f"{words}. {changed}"

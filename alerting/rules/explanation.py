@@ -22,8 +22,9 @@ from alerting.rules.transition import (
     threshold_verdict,
 )
 from alerting.rules.wording import condition_words, limit_words, matcher_words, value_words
-from automation.units import Unit
 from opsapi.clock import time_words
+
+NOT_RECORDED = "not recorded"
 
 
 class NoAlertReason(StrEnum):
@@ -48,16 +49,21 @@ class NoAlertReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ComparedMatcher:
-    """A matcher, the value that it was compared with, and the result."""
+    """A matcher, the value that it was compared with, and the result; None if the value is not recorded."""
 
     matcher: Matcher
-    actual: str
-    matched: bool
+    actual: str | None
+    matched: bool | None
 
     @property
     def required(self) -> str:
         """For example: HOSTNAME starts with “db”."""
         return matcher_words(self.matcher)
+
+    @property
+    def found(self) -> str:
+        """For example: “db1.example.com”."""
+        return NOT_RECORDED if self.actual is None else f"“{self.actual}”"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +126,18 @@ def explain(situation: Situation) -> Explanation:
         return _no(NoAlertReason.OTHER_TARGET, f"{config.event_type.value} is not about this host.")
     if not situation.reported:
         return _no(NoAlertReason.NOT_REPORTED, "No agent has reported the host.")
-    compared = [_compare(matcher, observed.subject) for matcher in config.matchers]
+    compared = [compared_matcher(matcher, observed.subject) for matcher in config.matchers]
     # As in evaluation, matchers decide only where an alert can start.
     failed = None if situation.alert else next((each for each in compared if not each.matched), None)
     if failed is not None:
-        detail = f"The matcher requires: {matcher_words(failed.matcher)}. The host has “{failed.actual}”."
+        detail = f"The matcher requires: {matcher_words(failed.matcher)}. The host has {failed.found}."
         return _no(NoAlertReason.MATCHER, detail, compared)
     return _decided(situation, observed, compared)
 
 
-def _compare(matcher: Matcher, subject: MatchSubject) -> ComparedMatcher:
-    return ComparedMatcher(matcher, fact_of(matcher.field, subject), matches([matcher], subject).matched)
+def compared_matcher(matcher: Matcher, subject: MatchSubject) -> ComparedMatcher:
+    """Compare a matcher with the facts of a subject."""
+    return ComparedMatcher(matcher, fact_of(matcher.field, subject), matches([matcher], subject))
 
 
 def _no(
@@ -172,29 +179,21 @@ def _unmeasured(situation: Situation) -> str:
 
 def _false_condition(situation: Situation, value: float | None) -> tuple[NoAlertReason, str]:
     config = situation.config
-    if config.metric_threshold and value is not None:
-        metric = config.metric_threshold.metric
-        shown, limit = value_words(metric, value, config.metric_threshold), _limit(config)
-        return NoAlertReason.INSIDE_THRESHOLD, f"{metric.value} is {shown}, which is not {limit}."
+    if (threshold := config.metric_threshold) and value is not None:
+        shown = value_words(threshold.metric, value, threshold)
+        detail = f"{threshold.metric.value} is {shown}, which is not {limit_words(threshold)}."
+        return NoAlertReason.INSIDE_THRESHOLD, detail
     if config.threshold and value is not None:
-        detail = f"The number of members is {value:g}, which is not {_limit(config)}."
+        detail = f"The number of members is {value:g}, which is not {limit_words(config.threshold)}."
         return NoAlertReason.INSIDE_THRESHOLD, detail
     return NoAlertReason.CONDITION_FALSE, f"The condition {config.event_type.value} is false for the host."
-
-
-def _limit(config: ConfigView) -> str:
-    threshold = config.metric_threshold or config.threshold
-    if threshold is None:
-        raise ValueError(f"configuration {config.id} has no threshold")
-    units = config.metric_threshold.units if config.metric_threshold else Unit.RAW
-    return limit_words(threshold.operator, threshold.threshold, units)
 
 
 def _alerting(
     situation: Situation, opens: datetime, compared: Sequence[ComparedMatcher], value: float | None
 ) -> Explanation:
     """The explanation of a condition that is true."""
-    true = f"The condition is true: {_condition(situation.config)}"
+    true = f"The condition is true: {condition_words(situation.config, with_matchers=False)}"
     is_open = situation.alert is not None and situation.alert.status is AlertStatus.OPEN
     if not is_open and opens > situation.now:
         detail = f"{true}. An alert opens at {time_words(opens)} if it stays true."
@@ -205,9 +204,3 @@ def _alerting(
     else:
         detail, reason = f"{true}, and nothing mutes the alert.", None
     return Explanation(reason=reason, detail=detail, matchers=compared, value=value, opens=opens)
-
-
-def _condition(config: ConfigView) -> str:
-    return condition_words(
-        config.event_type, metric_threshold=config.metric_threshold, threshold=config.threshold
-    )

@@ -132,18 +132,6 @@ _ESCAPED = re.compile(r"([^A-Za-z0-9:_-])")
 _ESCAPE = r"\\\1"
 
 
-@dataclass(frozen=True)
-class MatchVerdict:
-    """Whether a subject matches; otherwise `failed` is the first matcher that does not."""
-
-    failed: Matcher | None = None
-
-    @property
-    def matched(self) -> bool:
-        """Whether all matchers match."""
-        return self.failed is None
-
-
 class Regex(Protocol):
     """A compiled pattern."""
 
@@ -233,9 +221,9 @@ def window_fields_for(category: Category) -> tuple[MatcherField, ...]:
     return (*fields, MatcherField.LABEL) if fields else ()
 
 
-def matches(matchers: Iterable[Matcher], subject: MatchSubject) -> MatchVerdict:
-    """Whether all matchers match, with the first that does not; without matchers every subject matches."""
-    return MatchVerdict(failed=next((each for each in matchers if not _holds(each, subject)), None))
+def matches(matchers: Iterable[Matcher], subject: MatchSubject) -> bool:
+    """Whether all matchers match; without matchers every subject matches."""
+    return all(_holds(matcher, subject) for matcher in matchers)
 
 
 def can_hold(matcher: Matcher) -> bool:

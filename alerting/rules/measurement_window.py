@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
+from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.wording import limit_words
 from automation.metrics import Metric, base_unit
 from automation.quantities import best_unit, quantity_of, readable_quantity
@@ -36,15 +36,14 @@ class Span:
 class MeasurementWindow:
     """A metric of a host around an alert, with ordered points in `units`.
 
-    `threshold` and `operator` come from the configuration; None if it has none or cannot be shown.
+    `threshold` comes from the configuration; None if it has none or cannot be shown.
     """
 
     metric: Metric
     units: Unit
     span: Span
     points: tuple[tuple[datetime, float], ...]
-    threshold: float | None = None
-    operator: ThresholdOperator | None = None
+    threshold: MetricThreshold | None
 
     @property
     def words(self) -> str:
@@ -53,14 +52,12 @@ class MeasurementWindow:
             return f"{self.metric.value}: no measurements in this time."
         numbers = [number for _, number in self.points]
         lowest, highest, last = (self._said(number) for number in (min(numbers), max(numbers), numbers[-1]))
-        limit = ""
-        if self.threshold is not None and self.operator is not None:
-            limit = f" Threshold: {limit_words(self.operator, self.threshold, self.units)}."
+        limit = f" Threshold: {limit_words(self.threshold)}." if self.threshold else ""
         return f"{self.metric.value}: lowest {lowest}, highest {highest}, last {last}.{limit}"
 
     def _said(self, number: float) -> str:
         """In the units of the threshold; without a threshold, in the most readable unit."""
-        if self.threshold is not None:
+        if self.threshold:
             return readable_quantity(number, self.units)
         return quantity_of(self.metric, convert(number, self.units, base_unit(self.metric)))
 
@@ -98,6 +95,5 @@ def in_units(
         units=units,
         span=span,
         points=tuple((moment, convert(number, base, units)) for moment, number in points),
-        threshold=threshold.threshold if threshold else None,
-        operator=threshold.operator if threshold else None,
+        threshold=threshold,
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, mean
-from typing import assert_never
+from typing import ClassVar, assert_never
 
 from automation.metrics import Metric, base_unit
 from automation.units import Unit, convert
@@ -43,10 +43,11 @@ class MetricThreshold:
 
 @dataclass(frozen=True)
 class CountThreshold:
-    """A threshold on how many members of a replica set are healthy, or unhealthy; units are RAW."""
+    """A threshold on how many members of a replica set are healthy, or unhealthy."""
 
     operator: ThresholdOperator
     threshold: float
+    units: ClassVar[Unit] = Unit.RAW
 
 
 @dataclass(frozen=True)

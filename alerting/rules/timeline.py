@@ -250,13 +250,8 @@ def _is_given_up(notification: TimelineNotification) -> bool:
 
 def coming_entry(
     notification: TimelineNotification, verdict: DeliveryVerdict, *, now: datetime
-) -> TimelineEntry | None:
-    """The future of a pending notification; `verdict` is the decision at its due time.
-
-    None if it is not pending.
-    """
-    if notification.status is not NotificationStatus.PENDING:
-        return None
+) -> TimelineEntry:
+    """The future of a pending notification; `verdict` is the decision at its due time."""
     kind, text, reason = _to_come(notification, verdict, now)
     at = (
         verdict.until

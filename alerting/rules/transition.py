@@ -135,7 +135,7 @@ def step(config: ConfigView, observation: Observation, alert: AlertView | None) 
     """Decide what the observation changes; `alert` is the active alert of the configuration and target."""
     # Matchers decide where an alert may start. An active alert ends with its condition, whatever has changed
     # about its target in between: a primary that comes back as a secondary is up as well.
-    if alert is None and not matches(config.matchers, observation.subject).matched:
+    if alert is None and not matches(config.matchers, observation.subject):
         return Decision(AlertAction.NOTHING, Reason.NOT_MATCHED)
     match observation.condition:
         case Condition.HAPPENED:

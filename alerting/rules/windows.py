@@ -53,7 +53,7 @@ class WindowRule:
 
     def mutes(self, subject: MatchSubject) -> bool:
         """Whether the matchers match the subject of an alert or event of its categories."""
-        return matches(self.matchers, subject).matched
+        return matches(self.matchers, subject)
 
     def state(self, now: datetime) -> WindowState:
         """Whether an occurrence is in effect, the next is to come, or all are over."""

@@ -35,22 +35,16 @@ _COUNTED: Mapping[EventType, str] = {
 }
 
 
-def condition_words(
-    event_type: EventType,
-    *,
-    matchers: Sequence[Matcher] = (),
-    metric_threshold: MetricThreshold | None = None,
-    threshold: CountThreshold | None = None,
-) -> str:
+def condition_words(config: ConfigView, *, with_matchers: bool = True) -> str:
     """The condition of a configuration: `CONNECTIONS above 900, where HOSTNAME starts with “db”`."""
-    held = [matcher_words(matcher) for matcher in matchers]
-    where = f", where {' and '.join(held)}" if held else ""
-    return _threshold_words(event_type, metric_threshold, threshold) + where
+    required = [matcher_words(matcher) for matcher in config.matchers] if with_matchers else []
+    where = f", where {' and '.join(required)}" if required else ""
+    return _threshold_words(config) + where
 
 
-def limit_words(operator: ThresholdOperator, limit: float, units: Unit) -> str:
+def limit_words(threshold: MetricThreshold | CountThreshold) -> str:
     """On which side of a threshold a value is outside: `above 2 GB`."""
-    return f"{_SIDES[operator]} {readable_quantity(limit, units)}"
+    return f"{_SIDES[threshold.operator]} {_limit(threshold)}"
 
 
 def value_words(metric: Metric, value: float, threshold: MetricThreshold | None) -> str:
@@ -77,16 +71,13 @@ def target_words(facts: Mapping[str, Any]) -> str:
     return address
 
 
-def _threshold_words(
-    event_type: EventType, metric_threshold: MetricThreshold | None, threshold: CountThreshold | None
-) -> str:
-    if metric_threshold is not None:
-        operator, limit, units = metric_threshold.operator, metric_threshold.threshold, metric_threshold.units
-        return f"{metric_threshold.metric.value} {limit_words(operator, limit, units)}"
-    if threshold is not None:
-        counted = _COUNTED.get(event_type, event_type.value)
-        return f"{counted} {limit_words(threshold.operator, threshold.threshold, Unit.RAW)}"
-    return event_type.value
+def _threshold_words(config: ConfigView) -> str:
+    if config.metric_threshold:
+        return f"{config.metric_threshold.metric.value} {limit_words(config.metric_threshold)}"
+    if config.threshold:
+        counted = _COUNTED.get(config.event_type, config.event_type.value)
+        return f"{counted} {limit_words(config.threshold)}"
+    return config.event_type.value
 
 
 Facts = dict[str, str]
@@ -189,12 +180,7 @@ def config_facts(config: ConfigView | None) -> Facts:
     """
     if config is None:
         return {}
-    words = condition_words(
-        config.event_type,
-        matchers=() if config.is_global else config.matchers,
-        metric_threshold=config.metric_threshold,
-        threshold=config.threshold,
-    )
+    words = condition_words(config, with_matchers=not config.is_global)
     return {"Configuration": f"{words} (global)" if config.is_global else words}
 
 
@@ -231,10 +217,8 @@ def _measured_facts(document: Mapping[str, Any], config: ConfigView | None) -> F
         facts["Metric"] = with_wire_name(metric.spec.words, metric.value)
         if value is not None:
             facts["Value"] = value_words(metric, value, threshold)
-    if threshold:
-        facts["Threshold"] = limit_words(threshold.operator, threshold.threshold, threshold.units)
-    elif config and config.threshold:
-        facts["Threshold"] = limit_words(config.threshold.operator, config.threshold.threshold, Unit.RAW)
+    if limit := threshold or (config and config.threshold):
+        facts["Threshold"] = limit_words(limit)
     return facts
 
 
@@ -276,7 +260,7 @@ def _length(document: Mapping[str, Any], now: datetime) -> timedelta:
     return ended - parse_time(document["created"])
 
 
-def _limit(threshold: MetricThreshold) -> str:
+def _limit(threshold: MetricThreshold | CountThreshold) -> str:
     return readable_quantity(threshold.threshold, threshold.units)
 
 

@@ -5,23 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from accesslist.models import User
-from alerting.choices import AlertStatus
 from alerting.models import Alert, NotificationSetting
 from alerting.rules.alert_explanation import (
     ConditionState,
-    RecordedMatcher,
     RecordedThreshold,
     condition_detail,
     recorded_matchers,
     recorded_threshold,
 )
+from alerting.rules.explanation import ComparedMatcher
 from alerting.rules.matchers import subject_of
-from alerting.rules.notification_reasons import (
-    NO_NOTIFICATION_WORDS,
-    NotificationExplanation,
-    NotificationReason,
-    no_notification_reason,
-)
+from alerting.rules.notification_reasons import NO_NOTIFICATION_WORDS, NotificationExplanation
 from alerting.rules.recipient_reasons import UserExplanation
 from alerting.rules.timeline import TimelineEntry, TimelineNotification
 from alerting.rules.transition import ConfigView
@@ -45,7 +39,7 @@ class ExplainedCondition:
 
     state: ConditionState
     detail: str
-    matchers: tuple[RecordedMatcher, ...] = ()
+    matchers: tuple[ComparedMatcher, ...] = ()
     threshold: RecordedThreshold | None = None
 
     @property
@@ -94,7 +88,7 @@ def explain_alert(
     explained = explanations_of(found.shown, verdicts, facts, now=now)
     value = first_value(alert)
     return AlertExplanation(
-        signal=began(alert, view),
+        signal=began(alert, view, value),
         value=value,
         condition=explained_condition(facts, view, value=value, sees_config=sees_config),
         notifications=tuple((each, explained[each.id]) for each in found.shown),
@@ -128,31 +122,25 @@ def explained_condition(
 
 
 def _state(facts: DeliveryFacts, view: ConfigView | None, *, sees_config: bool) -> ConditionState:
-    alert, config = facts.alert, facts.config
+    config = facts.config
     if not sees_config:
         return ConditionState.HIDDEN
     if config is None or view is None or config.deleted is not None:
         return ConditionState.DELETED
-    # A change of the condition ends the alerts of the configuration at the same moment.
-    if alert.resolved is not None and config.updated >= alert.resolved:
-        return ConditionState.PERHAPS_CHANGED
-    return ConditionState.SAME
+    return ConditionState.PERHAPS_CHANGED if facts.config_changed else ConditionState.SAME
 
 
 def _without_messages(facts: DeliveryFacts, with_message: frozenset[str]) -> Iterator[SettingWithoutMessage]:
-    alert = facts.alert
-    reason = no_notification_reason(AlertStatus(alert.status), opens=alert.opens, resolved=alert.resolved)
     for setting in facts.kept:
         if setting.id not in with_message:
             yield SettingWithoutMessage(
                 setting_id=setting.id,
                 type_name=setting.type_name,
-                explanation=_without_message(setting, reason, alert.group_id),
+                explanation=_without_message(setting, facts),
             )
 
 
-def _without_message(
-    setting: NotificationSetting, reason: NotificationReason, group_id: str
-) -> NotificationExplanation:
-    detail = f"{setting_words(setting, group_id)} was not notified: {NO_NOTIFICATION_WORDS[reason]}."
+def _without_message(setting: NotificationSetting, facts: DeliveryFacts) -> NotificationExplanation:
+    reason, recipient = facts.no_message_reason, setting_words(setting, facts.alert.group_id)
+    detail = f"{recipient} was not notified: {NO_NOTIFICATION_WORDS[reason]}."
     return NotificationExplanation(reason=reason, detail=detail)

@@ -20,6 +20,7 @@ from alerting.models import Alert
 from alerting.models.alerts import TARGET_NAME
 from alerting.rules.state import Acknowledgement, in_force
 from automation.metrics import Metric, base_unit
+from automation.units import Unit
 from events.types import EventType
 from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import MOST_SHOWN, FirstRows, bounded_count
@@ -115,10 +116,14 @@ def alert_rows(ids: Collection[str]) -> dict[str, AlertRow]:
 
 
 def current_value(metric_name: str | None, number: float | None) -> JsonObject | None:
-    """The value of an alert as in documents and events, in the metric's base unit; None without a value."""
-    if metric_name is None or number is None:
+    """The value of an alert as in documents and events; None without a value.
+
+    In the base unit of the metric; without a metric it is the number of members.
+    """
+    if number is None:
         return None
-    return {"number": number, "units": base_unit(Metric(metric_name)).value}
+    units = base_unit(Metric(metric_name)) if metric_name else Unit.RAW
+    return {"number": number, "units": units.value}
 
 
 def _scope(group_id: str | None) -> str:

@@ -53,7 +53,7 @@ def with_waiting(rows: QuerySet[Destination]) -> QuerySet[Any]:
     return annotated.order_by(F("failing_since").desc(nulls_last=True), "-updated", "id")
 
 
-def waiting_for(destination: str | OuterRef) -> QuerySet[Notification]:
+def waiting_for(destination: str | F) -> QuerySet[Notification]:
     """The notifications that wait for a destination, in the order in which they go out."""
     pending = Q(status=NotificationStatus.PENDING.value, destination__gt="")
     return Notification.objects.filter(pending, destination=destination).order_by("due", "sequence")

@@ -4,10 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.rules.delivery_policy import DeliveryVerdict, Mute, decide_delivery
 from alerting.rules.matchers import MatchSubject
-from alerting.rules.notification_reasons import NotificationExplanation, explain_notification
+from alerting.rules.notification_reasons import (
+    NotificationExplanation,
+    NotificationReason,
+    explain_notification,
+    no_notification_reason,
+)
 from alerting.rules.timeline import TimelineNotification
 from alerting.rules.windows import WindowRule, active_windows, muting
 from alerting.selectors.due_notifications import due_notification
@@ -36,6 +42,19 @@ class DeliveryFacts:
     def kept(self) -> list[NotificationSetting]:
         """The settings that the configuration still has."""
         return [setting for setting in self.settings if not setting.removed]
+
+    @property
+    def config_changed(self) -> bool:
+        """Whether the configuration was changed after the alert ended."""
+        # A change of the condition ends the alerts of the configuration at the same moment.
+        ended = self.alert.resolved
+        return self.config is not None and ended is not None and self.config.updated >= ended
+
+    @property
+    def no_message_reason(self) -> NotificationReason:
+        """Why the log has no message of a notification of the configuration."""
+        alert = self.alert
+        return no_notification_reason(AlertStatus(alert.status), opens=alert.opens, resolved=alert.resolved)
 
 
 def delivery_facts(alert: Alert) -> DeliveryFacts:

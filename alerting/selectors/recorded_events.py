@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from accesslist.models import Project
 from alerting.rules.observations import Condition, Observation, of_event
@@ -13,6 +13,7 @@ from alerting.rules.transition import target_of
 from automation.models import Host
 from automation.selectors.hosts import host_state
 from events.models import Event
+from events.selectors import EventPosition
 from events.types import EVENT_TYPES, AlertEffect, EventType, Target, closing_type, openers_of
 from opsapi.clock import wire_time
 
@@ -66,15 +67,15 @@ class RecordedEvents:
     def between(self, start: datetime, end: datetime) -> Iterator[list[Recorded]]:
         """Yield the events of a time range in order, some at a time; both ends are inclusive."""
         types = [name.value for name in (self._type, self._closing, self._delete) if name]
-        rows = self._events.filter(event_type__in=types, created__gte=start, created__lte=end)
-        after: tuple[datetime, str] | None = None
+        in_range = self._events.filter(event_type__in=types, created__gte=start, created__lte=end)
+        following = in_range = in_range.order_by("created", "id")
         while True:
-            page = list(_after(rows, after).order_by("created", "id")[:AT_ONCE])
+            page = list(following[:AT_ONCE])
             if page:
                 yield [recorded for event in page for recorded in self._recorded(event)]
             if len(page) < AT_ONCE:
                 return
-            after = page[-1].created, page[-1].id
+            following = in_range.filter(EventPosition(page[-1].created, page[-1].id).newer)
 
     def at(self, moment: datetime) -> EarlierConditions:
         """The conditions that were true then: whose newest earlier event is their beginning."""
@@ -114,10 +115,3 @@ class RecordedEvents:
         for observation in of_event(payload):
             if observation.event_type is self._type:
                 yield Recorded(event.created, observation)
-
-
-def _after(rows: QuerySet[Event], after: tuple[datetime, str] | None) -> QuerySet[Event]:
-    if after is None:
-        return rows
-    created, event_id = after
-    return rows.filter(Q(created__gt=created) | Q(created=created, id__gt=event_id))

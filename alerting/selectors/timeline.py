@@ -9,11 +9,7 @@ from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
 from alerting.rules.delivery_policy import DeliveryVerdict
 from alerting.rules.measurement_window import MeasurementWindow
-from alerting.rules.notification_reasons import (
-    NotificationExplanation,
-    NotificationReason,
-    no_notification_reason,
-)
+from alerting.rules.notification_reasons import NotificationExplanation, NotificationReason
 from alerting.rules.recipient_reasons import UserExplanation
 from alerting.rules.state import Acknowledgement
 from alerting.rules.thresholds import MetricThreshold
@@ -95,6 +91,7 @@ class _Read:
 
     facts: DeliveryFacts
     view: ConfigView | None
+    value: tuple[float, datetime] | None
     events: EventsOfAlert
     notifications: TimelineNotifications
     verdicts: Mapping[str, DeliveryVerdict]
@@ -129,9 +126,7 @@ def alert_timeline(
         acknowledgement=alert_acknowledgement(alert, now),
         measured=measurement_window(alert, threshold, now=now),
         threshold=threshold,
-        condition=explained_condition(
-            read.facts, read.view, value=first_value(alert), sees_config=sees_config
-        ),
+        condition=explained_condition(read.facts, read.view, value=read.value, sees_config=sees_config),
         user=explain_user(read.facts, user, sees_config=sees_config, now=now) if user else None,
     )
 
@@ -142,6 +137,7 @@ def _read(alert: Alert, *, sees_config: bool, now: datetime) -> _Read:
     return _Read(
         facts=facts,
         view=config_view(facts.config) if facts.config and sees_config else None,
+        value=first_value(alert),
         events=events_of(alert, now=now),
         notifications=notifications,
         verdicts={row.id: verdict_of(row, facts, now=now) for row, _ in notifications.pending},
@@ -159,25 +155,15 @@ def _timeline_config(read: _Read, *, sees_config: bool) -> TimelineConfig:
     return TimelineConfig(
         id=config.id,
         is_global=alert.is_global,
-        words=_words(read.view),
+        words=condition_words(read.view),
         is_there=config.deleted is None,
-        # A change of the condition ends the alerts of the configuration at the same moment.
-        changed_since=alert.resolved is not None and config.updated >= alert.resolved,
-    )
-
-
-def _words(view: ConfigView) -> str:
-    return condition_words(
-        view.event_type,
-        matchers=view.matchers,
-        metric_threshold=view.metric_threshold,
-        threshold=view.threshold,
+        changed_since=read.facts.config_changed,
     )
 
 
 def _entries(read: _Read) -> Iterator[TimelineEntry]:
     alert = read.alert
-    yield began(alert, read.view)
+    yield began(alert, read.view, read.value)
     yield from read.events.entries
     yield from window_entries(read.facts.windows, since=alert.created, until=alert.resolved or read.now)
     for notification in read.notifications.shown:
@@ -199,9 +185,7 @@ def _coming(read: _Read) -> Iterator[TimelineEntry]:
 def _pending_notifications(read: _Read) -> Iterator[TimelineEntry]:
     """Pending notifications, decided by the rule that decides when they are due."""
     for row, notification in read.notifications.pending:
-        entry = coming_entry(notification, read.verdicts[row.id], now=read.now)
-        if entry:
-            yield entry
+        yield coming_entry(notification, read.verdicts[row.id], now=read.now)
 
 
 _NOBODY = {
@@ -215,9 +199,7 @@ _NO_LOG = "No notifications: the alert ended before it opened, or its notificati
 def _nobody(read: _Read) -> str | None:
     if read.notifications.shown:
         return None
-    alert = read.alert
-    reason = no_notification_reason(AlertStatus(alert.status), opens=alert.opens, resolved=alert.resolved)
-    return _NOBODY.get(reason, _NO_LOG)
+    return _NOBODY.get(read.facts.no_message_reason, _NO_LOG)
 
 
 def _not_notified(read: _Read) -> Iterator[str]:

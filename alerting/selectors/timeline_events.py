@@ -10,7 +10,6 @@ from alerting.models import Alert
 from alerting.rules.timeline import AcknowledgementChange, TimelineEntry, TimelineEntryKind, lapses
 from alerting.rules.transition import ConfigView, target_key
 from alerting.rules.wording import limit_words, target_words, value_words
-from alerting.selectors.measurement_window import first_value
 from automation.metrics import Metric
 from events.models import Event
 from events.types import EVENT_TYPES, EventType, closing_type
@@ -57,8 +56,11 @@ def events_of(alert: Alert, *, now: datetime) -> EventsOfAlert:
     return EventsOfAlert((*entries, *_unrecorded(alert, entries), *lapsed), more)
 
 
-def began(alert: Alert, view: ConfigView | None) -> TimelineEntry:
-    """The start of the alert and its reason; `view` is None if the configuration is not shown."""
+def began(alert: Alert, view: ConfigView | None, value: tuple[float, datetime] | None) -> TimelineEntry:
+    """The start of the alert and its reason.
+
+    `view` is None if the configuration is not shown. `value` is the alert's `first_value`.
+    """
     where = target_words(alert.facts)
     event = None if alert.metric_name else _opening_event(alert)
     text = (
@@ -68,7 +70,7 @@ def began(alert: Alert, view: ConfigView | None) -> TimelineEntry:
     )
     reason = None
     if alert.metric_name is not None:
-        text, reason = f"{where} crossed its threshold.", _value_words(alert, view)
+        text, reason = f"{where} crossed its threshold.", _value_words(alert, view, value)
     return TimelineEntry(
         at=alert.created,
         kind=TimelineEntryKind.BEGAN,
@@ -92,14 +94,11 @@ def _opening_event(alert: Alert) -> Event | None:
     return next((event for event in newest if target_key(target, event.details) == alert.target_key), None)
 
 
-def _value_words(alert: Alert, view: ConfigView | None) -> str:
+def _value_words(alert: Alert, view: ConfigView | None, first: tuple[float, datetime] | None) -> str:
     """`CONNECTIONS was 1,650: above 900`."""
     metric = Metric(str(alert.metric_name))
     threshold = view.metric_threshold if view else None
-    limit = "outside"
-    if threshold:
-        limit = limit_words(threshold.operator, threshold.threshold, threshold.units)
-    first = first_value(alert)
+    limit = limit_words(threshold) if threshold else "outside"
     if first is None:
         return f"{metric.value} was {limit}; the value is no longer stored"
     value, reported = first

@@ -7,10 +7,10 @@ from datetime import datetime
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
 from accesslist.models import User
-from alerting.choices import AlertStatus, NotificationStatus
+from alerting.choices import NotificationStatus
 from alerting.models import Notification, NotificationSetting
 from alerting.rules.alert_explanation import HIDDEN_CONDITION
-from alerting.rules.notification_reasons import NotificationExplanation, no_notification_reason
+from alerting.rules.notification_reasons import NotificationExplanation
 from alerting.rules.recipient_reasons import (
     UserExplanation,
     UserFacts,
@@ -66,9 +66,7 @@ def _explained(
             own=messages.own.get(setting.id),
             shared=messages.shared.get(setting.id),
             has_others=setting.id in messages.any,
-            no_message=no_notification_reason(
-                AlertStatus(alert.status), opens=alert.opens, resolved=alert.resolved
-            ),
+            no_message=facts.no_message_reason,
         )
     )
     return UserNotification(

@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
-from alerting.rules.alert_explanation import ConditionState, RecordedMatcher, RecordedThreshold
+from alerting.rules.alert_explanation import ConditionState, RecordedThreshold
 from alerting.rules.notification_reasons import (
     MESSAGE_REASONS,
     NO_NOTIFICATION_WORDS,
@@ -17,7 +17,7 @@ from alerting.selectors.alert_explanation import AlertExplanation, SettingWithou
 from alerting.selectors.alerts import AlertRow, current_value
 from alerting.selectors.timeline_events import FIRST, NEWEST
 from alerting.selectors.timeline_notifications import PENDING
-from alerting.serializers.explanations import ComparedMatcherDocument
+from alerting.serializers.explanations import ComparedMatcherDocument, present_matcher
 from alerting.serializers.notification_log import KINDS, STATUSES, TYPE_NAMES
 from automation.metrics import Metric
 from automation.units import Unit
@@ -233,7 +233,7 @@ def present_alert_explanation(found: AlertExplanation, *, alert: AlertRow) -> Js
     shown = {
         "state": condition.state.value,
         "detail": condition.detail,
-        "matchers": [_matcher(matcher) for matcher in condition.matchers],
+        "matchers": [present_matcher(matcher) for matcher in condition.matchers],
         "threshold": _threshold(condition.threshold) if condition.threshold else None,
     }
     return without_nulls(
@@ -265,19 +265,6 @@ def _signal(signal: TimelineEntry, found: AlertExplanation, alert: AlertRow) -> 
     )
 
 
-def _matcher(recorded: RecordedMatcher) -> JsonObject:
-    matcher = recorded.matcher
-    return without_nulls(
-        {
-            "fieldName": matcher.field.value,
-            "operator": matcher.operator.value,
-            "value": matcher.value,
-            "actualValue": recorded.actual,
-            "matched": recorded.matched,
-        }
-    )
-
-
 def _threshold(recorded: RecordedThreshold) -> JsonObject:
     threshold = recorded.threshold
     return without_nulls(
@@ -285,7 +272,7 @@ def _threshold(recorded: RecordedThreshold) -> JsonObject:
             "metricName": threshold.metric.value if isinstance(threshold, MetricThreshold) else None,
             "operator": threshold.operator.value,
             "threshold": threshold.threshold,
-            "units": recorded.units.value,
+            "units": threshold.units.value,
             "actualValue": recorded.value,
         }
     )

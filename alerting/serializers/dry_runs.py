@@ -19,13 +19,13 @@ from alerting.rules.dry_run import (
     DryRunMessage,
     DryRunReceiver,
 )
+from alerting.selectors.alerts import current_value
 from alerting.selectors.recipient_addresses import MOST_RECIPIENTS_OF_ONE
 from alerting.serializers.alerts import present_target
 from alerting.serializers.configs import AlertConfigDocument
 from alerting.serializers.noise import SUGGESTIONS_HELP, SuggestionDocument, present_suggestions
 from alerting.serializers.notification_log import KINDS, TYPE_NAMES
 from automation.measurement_query import read_duration
-from automation.metrics import Metric, base_unit
 from automation.selectors.measurements import measurement_retention
 from events.serializers import CurrentValueDocument
 from events.types import EventType, Needs
@@ -345,8 +345,8 @@ def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObjec
 
 
 def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObject]:
-    named = config.get("metric_threshold")
-    metric = Metric(named["metricName"]) if named else None
+    threshold = config.get("metric_threshold")
+    metric = threshold and threshold["metricName"]
     for place, alert in enumerate(found.alerts[:MOST_SHOWN]):
         yield without_nulls(
             {
@@ -354,17 +354,13 @@ def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObje
                 "created": wire_time(alert.created),
                 "opened": wire_time(alert.opens),
                 "resolved": wire_time(ended) if (ended := alert.ended_by(found.until)) else None,
-                "startValue": _value(metric, alert.start_value),
-                "currentValue": _value(metric, alert.value),
+                "startValue": current_value(metric, alert.start_value),
+                "currentValue": current_value(metric, alert.value),
                 "firstAlert": found.leads[place] if found.leads else None,
                 **present_target(config["event_type"], alert.facts),
                 **_notifications(found.messages[place]),
             }
         )
-
-
-def _value(metric: Metric | None, value: float | None) -> JsonObject | None:
-    return None if metric is None or value is None else {"number": value, "units": base_unit(metric).value}
 
 
 def _event(event: DryRunEvent, messages: Sequence[DryRunMessage], event_type: str) -> JsonObject:

@@ -6,8 +6,7 @@ from alerting.explanations import HostExplanation
 from alerting.models import AlertConfig
 from alerting.rules.explanation import ComparedMatcher, NoAlertReason
 from alerting.rules.matchers import CONFIG_FIELDS, MatcherField, MatcherOperator
-from automation.metrics import Metric, base_unit
-from automation.units import Unit
+from alerting.selectors.alerts import current_value
 from events.serializers import CurrentValueDocument
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document
 from opsapi.api.fields import Identifier
@@ -84,7 +83,7 @@ class ExplanationDocument(Document):
 
 def present_explanation(found: HostExplanation, *, config: AlertConfig, host_id: str) -> JsonObject:
     """The explanation of a configuration on a host."""
-    explanation = found.explanation
+    explanation, threshold = found.explanation, config.metric_threshold
     return without_nulls(
         {
             "alertConfigId": config.id,
@@ -92,8 +91,8 @@ def present_explanation(found: HostExplanation, *, config: AlertConfig, host_id:
             "wouldAlert": explanation.would_alert,
             "reason": explanation.reason.value if explanation.reason else None,
             "detail": explanation.detail,
-            "matchers": [_matcher(compared) for compared in explanation.matchers],
-            "currentValue": _value(explanation.value, config),
+            "matchers": [present_matcher(compared) for compared in explanation.matchers],
+            "currentValue": current_value(threshold and threshold["metricName"], explanation.value),
             "measured": wire_time(found.measured) if found.measured else None,
             "opens": wire_time(explanation.opens) if explanation.opens else None,
             "alertId": found.alert_id,
@@ -102,19 +101,15 @@ def present_explanation(found: HostExplanation, *, config: AlertConfig, host_id:
     )
 
 
-def _matcher(compared: ComparedMatcher) -> JsonObject:
+def present_matcher(compared: ComparedMatcher) -> JsonObject:
+    """A matcher, and the value that it was compared with."""
     matcher = compared.matcher
-    return {
-        "fieldName": matcher.field.value,
-        "operator": matcher.operator.value,
-        "value": matcher.value,
-        "actualValue": compared.actual,
-        "matched": compared.matched,
-    }
-
-
-def _value(value: float | None, config: AlertConfig) -> JsonObject | None:
-    if value is None:
-        return None
-    metric = config.metric_threshold and Metric(config.metric_threshold["metricName"])
-    return {"number": value, "units": (base_unit(metric) if metric else Unit.RAW).value}
+    return without_nulls(
+        {
+            "fieldName": matcher.field.value,
+            "operator": matcher.operator.value,
+            "value": matcher.value,
+            "actualValue": compared.actual,
+            "matched": compared.matched,
+        }
+    )

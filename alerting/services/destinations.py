@@ -23,6 +23,7 @@ from alerting.rules.destination_health import (
     last_connections,
     probe_gap,
 )
+from alerting.selectors.destinations import waiting_for
 from alerting.selectors.notification_settings import (
     ChannelCredentials,
     NoCredentialsError,
@@ -264,9 +265,9 @@ def destinations_trim(*, now: datetime) -> bool:
     unneeded = [row.id for row in rows if row.id not in needed]
     Destination.objects.filter(id__in=unneeded).update(config=None)
     unused = Destination.objects.filter(updated__lt=now - CACHED, config=None)
-    gone = delete_batch(unused.filter(~Exists(_waiting(OuterRef("id")))), _AT_ONCE, first=("updated",))
+    gone = delete_batch(unused.filter(~Exists(waiting_for(OuterRef("id")))), _AT_ONCE, first=("updated",))
     UnreachableHost.objects.filter(next_try__lt=now - CACHED).delete()
-    _waiting(F("destination")).filter(
+    waiting_for(F("destination")).filter(
         ~Exists(Destination.objects.filter(id=OuterRef("destination"))), lease_token=None
     ).update(destination="")
     return len(rows) == _AT_ONCE or gone == _AT_ONCE
@@ -281,11 +282,5 @@ def _is_needed(row: Destination) -> bool:
     return (
         active.filter(Exists(notified)).exists()
         or incidents.filter(Exists(of_lead)).exists()
-        or _waiting(row.id).exists()
-    )
-
-
-def _waiting(destination: Any) -> Any:
-    return Notification.objects.filter(
-        status=NotificationStatus.PENDING.value, destination__gt="", destination=destination
+        or waiting_for(row.id).exists()
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection, transaction
-from django.db.models import Case, Count, Expression, Q, QuerySet, Value, When
+from django.db.models import Case, Count, Expression, F, Q, QuerySet, Value, When
 from django.db.models.expressions import DatabaseDefault
 from django.db.models.functions import Coalesce
 
@@ -293,6 +293,22 @@ def notifications_retry_now(*, destination: str, now: datetime) -> None:
     """Make retries at this destination due now."""
     retries = Notification.objects.filter(destination=destination, first_attempt__isnull=False)
     _decide_again(retries.filter(destination__gt="", lease_token=None), now)
+
+
+def notifications_bring_forward(*, now: datetime) -> int:
+    """Make due what would otherwise wait until the clock is there again. Return the number of notifications.
+
+    Their due times were written before the clock stepped back, or by a machine whose clock is ahead. A
+    notification that was due at once when it was written is due now. So is the retry of a first attempt in
+    the future, whose hour of retries starts again. Reminders, delays and later retries keep their time.
+    """
+    at_once = Q(attempts=0, silenced_by=None, created__gt=now, due__lte=F("created"))
+    retried = Q(attempts__gt=0, first_attempt__gt=now)
+    waiting = Notification.objects.filter(status=_PENDING, lease_token=None, due__gt=now)
+    # Separate statements, because each has an index.
+    return waiting.filter(at_once).update(due=now) + waiting.filter(retried).update(
+        due=now, first_attempt=now
+    )
 
 
 def schedule_follow_ups(*, ended: Sequence[tuple[Notification, Alert]], now: datetime) -> None:

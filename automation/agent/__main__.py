@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from automation.agent.check import check
-from automation.agent.client import TIMEOUT_SECONDS, Client
+from automation.agent.client import client_of
 from automation.agent.engine import DatabaseEngine, ServerAddress
 from automation.agent.faults import log_unexpected
 from automation.agent.leases import Leases
@@ -74,10 +74,10 @@ class AgentProcess:
     def __init__(self, settings: Settings, engines: Sequence[DatabaseEngine], spool: Spool) -> None:
         self._settings, self._engines, self._spool = settings, engines, spool
         self._stop = threading.Event()
-        self._sender = Sender(_client(settings), spool)
+        self._sender = Sender(client_of(settings), spool)
         patience = max(SHORTEST_ASK, min(settings.interval / 2, LONGEST_ASK))
         self._leases = Leases(
-            _client(settings, patience),
+            client_of(settings, patience),
             settings.spool_dir,
             hostname=settings.hostname,
             version=VERSION,
@@ -176,16 +176,6 @@ def allow_most_files() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):  # The system allows less than it reports.
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def _client(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Client:
-    return Client(
-        url=settings.url,
-        group_id=settings.group_id,
-        public_key=settings.public_key,
-        private_key=settings.private_key,
-        timeout=timeout,
-    )
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from pymongo.errors import OperationFailure, PyMongoError
 
-from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreachable, clock_words
+from automation.agent.client import NoChallenge, PlatformAnswer, Unreachable, client_of, clock_words
 from automation.agent.engine import CONNECT_SECONDS, CheckStep, ServerAddress, connection_steps
 from automation.agent.mongodb.connection import (
     ANSWER_SECONDS,
@@ -132,14 +132,8 @@ def _tls_step(hostname: str, port: int) -> CheckStep:
 
 def _answer_steps(settings: Settings) -> Iterator[CheckStep]:
     """Checks key and role with an empty report, which the platform rejects after it has accepted both."""
-    client = Client(
-        url=settings.url,
-        group_id=settings.group_id,
-        public_key=settings.public_key,
-        private_key=settings.private_key,
-    )
     try:
-        answer = client.report(_NO_REPORT, uuid.uuid4().hex)
+        answer = client_of(settings).report(_NO_REPORT, uuid.uuid4().hex)
     except (Unreachable, NoChallenge) as error:
         todo = f"check that {PREFIX}URL is the address of the platform, and check the proxies"
         yield CheckStep("platform: answers", f"{error}: {todo}")

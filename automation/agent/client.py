@@ -25,6 +25,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 from urllib.parse import urlsplit
 
+from automation.agent.settings import Settings
+
 _ALGORITHMS = {"SHA-256": hashlib.sha256, "MD5": hashlib.md5}
 """In order of preference, the strongest first."""
 
@@ -153,6 +155,11 @@ class PlatformAnswer:
     document: Mapping[str, Any]
     retry_after: float | None
     date: datetime | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the platform has accepted the report, perhaps for later."""
+        return self.status in {200, 202}
 
     @property
     def code(self) -> str:
@@ -290,6 +297,17 @@ class Client:
             _retry_after(reply.headers.get("Retry-After")),
             _date(reply.headers.get("Date", "")),
         )
+
+
+def client_of(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Client:
+    """The client that the settings describe."""
+    return Client(
+        url=settings.url,
+        group_id=settings.group_id,
+        public_key=settings.public_key,
+        private_key=settings.private_key,
+        timeout=timeout,
+    )
 
 
 def _read(reply: http.client.HTTPResponse | urllib.error.HTTPError, end: float) -> bytes:

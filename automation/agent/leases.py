@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
-import os
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +14,7 @@ from typing import Any, Callable
 from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreachable
 from automation.agent.engine import ServerAddress, address_of
 from automation.agent.faults import printable
+from automation.agent.files import write_whole
 from automation.agent.rates import Why
 
 log = logging.getLogger("opsapi.agent")
@@ -30,7 +29,6 @@ SOONEST = 0.2
 
 MOST_HOSTS = 10_000
 MOST_METRIC_SETS = 100
-_ACCEPTED = frozenset({200, 202})
 _LONGEST_LEASE = 64
 _STATES = {
     # Values appear after two samples, once something has happened.
@@ -136,7 +134,7 @@ class Leases:
             self._is_alone, self._alone_until = True, self._clock() + ASK_ANEW
             return
         given = answer.document.get("leases")
-        if answer.status not in _ACCEPTED or not isinstance(given, dict):
+        if not answer.accepted or not isinstance(given, dict):
             self._fails(f"the platform did not assign hosts: {answer.detail}")
             return
         self._is_alone, self._failure, self.has_answer = False, "", True
@@ -152,18 +150,10 @@ class Leases:
 
     def _write(self) -> None:
         held = None if self._held is None else [[*host, lease] for host, lease in self._held.items()]
-        unfinished = self._path.with_suffix(".tmp")
         try:
-            descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "w") as file:
-                json.dump({"instance": self._instance, "held": held}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.rename(self._path)
+            write_whole(self._path, json.dumps({"instance": self._instance, "held": held}).encode())
         except OSError as error:
             log.error("%s: the assigned hosts cannot be saved: %s", FILE, error.strerror)
-            with contextlib.suppress(OSError):
-                unfinished.unlink()
 
     def _fails(self, why: str) -> None:
         if why != self._failure:

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreachable, clock_words
 from automation.agent.faults import log_unexpected
+from automation.agent.files import UNFINISHED, write_whole
 from automation.agent.report import without, without_measurements
 
 log = logging.getLogger("opsapi.agent")
@@ -36,7 +37,6 @@ MOST_IN_MEMORY = 20
 """Maximum number of reports in memory while the disk cannot be written."""
 
 _NAME = re.compile(r"([0-9]{15})-([0-9a-f]{32})\.json")
-_UNFINISHED = ".tmp"
 
 
 class SpoolInUse(Exception):  # noqa: N818 - what the directory is
@@ -77,7 +77,7 @@ class Spool:
         self._guard = threading.Lock()
         self._lock = _locked(directory / "lock")
         for left in directory.iterdir():
-            if left.name.endswith(_UNFINISHED) and _NAME.fullmatch(left.name[: -len(_UNFINISHED)]):
+            if left.name.endswith(UNFINISHED) and _NAME.fullmatch(left.name[: -len(UNFINISHED)]):
                 left.unlink()
         found = {path.name: path.stat() for path in directory.iterdir() if _NAME.fullmatch(path.name)}
         self._sizes = {name: status.st_size for name, status in found.items()}
@@ -170,28 +170,8 @@ class Spool:
                 (self._directory / name).unlink()
 
     def _write(self, name: str, body: bytes) -> None:
-        unfinished = self._directory / (name + _UNFINISHED)
-        try:
-            descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(body)
-                file.flush()
-                # The modification time is the age: numbers also increase while the clock is wrong.
-                os.utime(file.fileno(), (self._since[name], self._since[name]))
-                os.fsync(file.fileno())
-            unfinished.rename(self._directory / name)
-            self._sync()
-        except OSError:
-            with contextlib.suppress(OSError):
-                unfinished.unlink()
-            raise
-
-    def _sync(self) -> None:
-        descriptor = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        # The modification time is the age: numbers also increase while the clock is wrong.
+        write_whole(self._directory / name, body, modified=self._since[name])
 
 
 def check_owner(directory: Path) -> None:
@@ -216,7 +196,6 @@ def _locked(path: Path) -> int:
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 _MOST_REDUCTIONS = 50
-_ACCEPTED = frozenset({200, 202})
 _REFUSED = frozenset({400, 413, 415, 422})
 """The platform would reject a repeat again."""
 _SETTINGS = frozenset({401, 403, 404, 405})
@@ -298,7 +277,7 @@ class Sender:
         except (Unreachable, NoChallenge) as error:
             self._fails(f"the platform does not answer: {error}")
             return 0.0
-        if answer.status in _ACCEPTED:
+        if answer.accepted:
             self._works()
             self.sent += 1
             self._done(waiting)

@@ -61,14 +61,13 @@ def host_at(address: Address | None, *, group_id: str) -> QuerySet[Host]:
 
 def known_addresses(group_id: str, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:
     """Return the addresses, as (lower-case hostname, port), at which the project has a host."""
-    named = _hosts_named(group_id, keys) if keys else Host.objects.none()
+    named = _hosts_named(group_id, keys)
     return set(named.values_list(Lower("hostname"), "port")).intersection(keys)
 
 
 def hosts_locked(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], Host]:
     """Return the hosts of a project by address, locked for update in the order of their ids."""
-    named = _hosts_named(group_id, keys) if keys else Host.objects.none()
-    hosts = named.order_by("id").select_for_update(of=("self",))
+    hosts = _hosts_named(group_id, keys).order_by("id").select_for_update(of=("self",))
     return {host.address.key: host for host in hosts if host.address.key in keys}
 
 
@@ -104,11 +103,13 @@ def _host_of(row: Sequence[Any]) -> Host:
 
 def hosts_at(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], Host]:
     """Return the hosts of a project by address."""
-    named = _hosts_named(group_id, keys) if keys else Host.objects.none()
+    named = _hosts_named(group_id, keys)
     return {host.address.key: host for host in named if host.address.key in keys}
 
 
 def _hosts_named(group_id: str, keys: Collection[tuple[str, int]]) -> QuerySet[Host]:
+    if not keys:
+        return Host.objects.none()
     hosts = Host.objects.filter(group_id=group_id).alias(key=Lower("hostname"))
     return hosts.filter(Among("key", {name for name, _ in keys}))
 

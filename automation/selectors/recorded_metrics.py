@@ -118,18 +118,15 @@ def parts_between(start: datetime, end: datetime, hosts: int) -> Iterator[tuple[
         start = until
 
 
-def sources_above(
-    sources: Collection[int], metric: Metric, level: float, since: datetime, until: datetime
+def sources_beyond(
+    sources: Collection[int], metric: Metric, level: float, since: datetime, until: datetime, *, above: bool
 ) -> list[int]:
-    """The sources with a value at or above a level, from `since` to before `until` on one UTC day."""
-    return _sources(_ABOVE, {**_parameters(sources, metric, since, until), "level": level})
+    """The sources with a value at or above a level, or else at or below it.
 
-
-def sources_below(
-    sources: Collection[int], metric: Metric, level: float, since: datetime, until: datetime
-) -> list[int]:
-    """The sources with a value at or below a level; as `sources_above`."""
-    return _sources(_BELOW, {**_parameters(sources, metric, since, until), "level": level})
+    From `since` to before `until` on one UTC day.
+    """
+    parameters = {**_parameters(sources, metric, since, until), "level": level}
+    return _sources(_ABOVE if above else _BELOW, parameters)
 
 
 def _sources(statement: str, parameters: JsonObject) -> list[int]:

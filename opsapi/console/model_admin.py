@@ -332,23 +332,6 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         """Never: only services write."""
         raise PermissionDenied
 
-    def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        """As `save_model`."""
-        raise PermissionDenied
-
-    def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
-        """As `save_model`."""
-        raise PermissionDenied
-
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
-        """The service has recorded an event; there is no second log."""
-
-    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> None:
-        """As `log_addition`."""
-
-    def log_deletions(self, request: HttpRequest, queryset: Any) -> None:
-        """As `log_addition`."""
-
 
 class ConsoleInline(TabularInline):  # type: ignore[misc]  # the theme is not typed
     """Read-only rows below another row."""

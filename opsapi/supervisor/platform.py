@@ -19,7 +19,7 @@ from opsapi import metric_files, program
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
-from opsapi.hostnames import host_and_port
+from opsapi.own_url import own_url
 from opsapi.secret_files import make_private_directory
 from opsapi.supervisor import StartError
 from opsapi.supervisor.keeper import LONGEST_DELAY, Child, Keeper, exit_words, restart_delay
@@ -251,10 +251,7 @@ class Platform:
         return min((keeper.look(now) for keeper in self._keepers), default=LONGEST_DELAY)
 
     def _announce(self, advice: str) -> None:
-        address = (
-            f"{'https' if settings.OPSAPI_TLS_CERT else 'http'}://{host_and_port(*settings.OPSAPI_BIND)}/"
-        )
-        self._output.write(f"Ops API is ready: {address}\n{advice}")
+        self._output.write(f"Ops API is ready: {own_url()}/\n{advice}")
         self._output.flush()
 
 

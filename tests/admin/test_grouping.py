@@ -15,8 +15,10 @@ from tests.admin.typed import typed_in
 from tests.each import each
 from tests.factories.alerting import EMAIL, make_alert, make_config
 from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.conftest import outside
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
 
+__all__ = ["outside"]
 pytestmark = pytest.mark.django_db
 WAIT = timedelta(seconds=15)
 
@@ -47,13 +49,6 @@ def test_a_wait_without_grouping_is_refused_next_to_it(
     answer = send(console, ADD, typed_config(project.id, groupWaitSec="15"))
     assert "Is only allowed if grouping is TOPOLOGY." in answer.content.decode()
     assert not AlertConfig.objects.exists()
-
-
-@pytest.fixture
-def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
-    stand_in = Outside()
-    monkeypatch.setattr("alerting.delivery.deliver", stand_in.deliver)
-    return stand_in
 
 
 def test_the_page_of_each_alert_shows_its_incident(

@@ -13,11 +13,6 @@ ON, OFF = "192.0.2.7", "203.0.113.9"
 NOON = "2099-01-01T12:00:00Z"
 
 
-def refusal(answer: Any) -> tuple[int, str]:
-    """Status and code."""
-    return answer.status_code, answer.json()["errorCode"]
-
-
 def blocks(key: KeyPair | None = None) -> list[str]:
     """The ranges of a list, in the order they were added."""
     entries = AccessListEntry.objects.filter(api_key_id=key.id if key else None)

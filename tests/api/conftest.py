@@ -33,19 +33,22 @@ def admin(project: Project) -> ApiClient:
     return ApiClient(make_key(Grant(Role.GROUP_OWNER, group_id=project.id)))
 
 
-@pytest.fixture
-def known(project: Project, owner: ApiClient) -> Mapping[str, str]:
-    """For every parameter of a path the id of something in the project."""
-    return one_of_everything(project, owner)
-
-
 @pytest.fixture(scope="module")
-def known_to_all(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Mapping[str, str]]:
-    """The same objects, created once for a module in an outer transaction: each test undoes its changes."""
+def known(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Mapping[str, str]]:
+    """For every parameter of a path the id of something in one project.
+
+    Created once for a module in an outer transaction: each test undoes its changes.
+    """
     with django_db_blocker.unblock(), transaction.atomic():
         project: Project = ProjectFactory.create()
         yield one_of_everything(project, ApiClient(make_key(Role.GLOBAL_OWNER)))
         transaction.set_rollback(True)
+
+
+@pytest.fixture
+def known_anew(project: Project, owner: ApiClient) -> Mapping[str, str]:
+    """As `known`, in the project of the test and created by the test."""
+    return one_of_everything(project, owner)
 
 
 def one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:

@@ -9,7 +9,8 @@ from accesslist.models import AccessListEntry
 from events.models import Event
 from opsapi.api.links import PUBLIC
 from tests.api import bodies
-from tests.api.access_lists import NOON, PATH, blocks, recorded, refusal
+from tests.api.access_lists import NOON, PATH, blocks, recorded
+from tests.api.recipients import refusal
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import make_entry, make_key

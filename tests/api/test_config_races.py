@@ -28,21 +28,15 @@ from tests.factories.alerting import (
     make_failed_notification,
     make_global_config,
 )
-from tests.racing import THREADS, at_once, on_own_connection, while_it_waits
+from tests.racing import THREADS, at_once, in_other_session, on_own_connection, while_it_waits
 
 T = TypeVar("T")
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def neighbour(call: Callable[[], T]) -> T:
-    """What a call answers, in a thread, that waits for nobody."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(on_own_connection, call).result()
-
-
 def evaluated_meanwhile() -> bool:
     """Whether another evaluates a project now."""
-    return neighbour(lambda: evaluate_signals(now=clock.now()) > 0)
+    return in_other_session(lambda: evaluate_signals(now=clock.now()) > 0)
 
 
 def down(owner: ApiClient, project: Project) -> None:
@@ -219,7 +213,7 @@ def test_a_configuration_that_comes_to_name_a_project_while_it_is_deleted_raises
     down(owner, project)
     with transaction.atomic():
         project_delete(group_id=project.id, actor=SYSTEM, now=clock.now())
-        assert neighbour(lambda: owner.post("/globalAlertConfigs", body).status_code) == 201
+        assert in_other_session(lambda: owner.post("/globalAlertConfigs", body).status_code) == 201
     evaluated()
     assert (Signal.objects.count(), Alert.objects.count()) == (0, 0)
     assert AlertConfig.objects.get().group_ids == [project.id]

@@ -18,12 +18,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Created once for the module: each test undoes the deletion."""
-    return known_to_all
-
-
-@pytest.fixture
 def project(known: Mapping[str, str], db: None) -> Project:
     """The project of these objects."""
     return Project.objects.get(id=known["group_id"])

@@ -614,13 +614,13 @@ def test_what_it_found_until_the_cut_is_complete(record: Rehearsal) -> None:
 
 
 def test_a_slow_statement_is_cancelled(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
-    def sleep(*_: Any) -> list[int]:
+    def sleep(*_: Any, **__: Any) -> list[int]:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_sleep(60)")
         return []
 
     record.report(30, CONNECTIONS=200.0)
-    monkeypatch.setattr(dry_run_reading, "sources_above", sleep)
+    monkeypatch.setattr(dry_run_reading, "sources_beyond", sleep)
     monkeypatch.setattr(dry_runs, "_READING_SECONDS", 0.3)
     found = record.run(bodies.metric_config())
     assert found["truncated"]["reason"] == "TIME"

@@ -12,13 +12,7 @@ from tests.each import each
 
 PAGED = [route for route in KEYED if PAGE_NUM in route.viewset.parameters.get(route.action, ())]
 LISTS = [route for route in PAGED if isinstance(route.viewset.answers.get(route.action), list)]
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="module", autouse=True)
-def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Created once for the module: nothing is written here."""
-    return known_to_all
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("known")]
 
 
 def assert_refused(answer: Any, *names: str) -> None:

@@ -1,7 +1,6 @@
 """Readiness: 200 says that a report can be stored, 503 says what keeps it from that (product, "health")."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -19,7 +18,7 @@ from opsapi.postgresql.faults import DatabaseFault, database_fault
 from tests.client import ApiClient
 from tests.each import each
 from tests.integration.embedded.sql import run_sql
-from tests.racing import on_own_connection
+from tests.racing import in_other_session
 from tests.shared import run_directory
 
 SERVER = Layout(run_directory())
@@ -126,10 +125,9 @@ def test_a_worker_that_is_missing_is_named_with_the_rest_well() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_database_that_does_not_answer_is_reported_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(root, "_LONGEST_STATEMENT", "50ms")
-    with transaction.atomic(), connection.cursor() as cursor, ThreadPoolExecutor(1) as pool:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("LOCK TABLE django_migrations IN EXCLUSIVE MODE")
-        answer = pool.submit(on_own_connection, ready)
-        assert answer.result() == not_ready("no answer in time")
+        assert in_other_session(ready) == not_ready("no answer in time")
 
 
 def test_too_many_connections_differ_from_an_absent_server() -> None:

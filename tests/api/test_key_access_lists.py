@@ -17,8 +17,8 @@ from tests.api.access_lists import (
     group_path,
     org_path,
     recorded,
-    refusal,
 )
+from tests.api.recipients import refusal
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import KeyPair, ProjectFactory, make_entry, make_key

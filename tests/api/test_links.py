@@ -70,7 +70,9 @@ def template_at(path: str) -> str:
     return min(found, key=lambda template: template.count("<"))
 
 
-def test_following_links_from_the_root_reaches_everything(owner: ApiClient, known: Mapping[str, str]) -> None:
+def test_following_links_from_the_root_reaches_everything(
+    owner: ApiClient, known_anew: Mapping[str, str]
+) -> None:
     waiting, reached = [""], set()
     seen = set(waiting)
     while waiting:
@@ -86,15 +88,15 @@ def test_following_links_from_the_root_reaches_everything(owner: ApiClient, know
 
 @each("template", COLLECTIONS)
 def test_a_collection_is_linked_from_its_parent(
-    owner: ApiClient, known: Mapping[str, str], template: str
+    owner: ApiClient, known_anew: Mapping[str, str], template: str
 ) -> None:
-    values = {**known, "agent_type": "MONITORING"}
+    values = {**known_anew, "agent_type": "MONITORING"}
     parent = parent_of(template)
     path, place = (re.sub(r"<(\w+)>", lambda name: values[name[1]], path) for path in (template, parent))
     linked = {link.partition("?")[0] for link in links_in(owner.get(place).json())}
     assert path in linked, f"{parent} does not link {template}"
 
 
-def test_a_project_links_its_organization(reader: ApiClient, known: Mapping[str, str]) -> None:
-    links = reader.get(f"/groups/{known['group_id']}").json()["links"]
-    assert f"{SERVER}{PUBLIC}/orgs/{known['org_id']}" in [link["href"] for link in links]
+def test_a_project_links_its_organization(reader: ApiClient, known_anew: Mapping[str, str]) -> None:
+    links = reader.get(f"/groups/{known_anew['group_id']}").json()["links"]
+    assert f"{SERVER}{PUBLIC}/orgs/{known_anew['org_id']}" in [link["href"] for link in links]

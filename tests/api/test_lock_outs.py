@@ -10,7 +10,8 @@ from accesslist.models import Project
 from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
-from tests.api.access_lists import OFF, ON, PATH, PLACES, blocks, org_path, recorded, refusal
+from tests.api.access_lists import OFF, ON, PATH, PLACES, blocks, org_path, recorded
+from tests.api.recipients import refusal
 from tests.client import ApiClient
 from tests.factories.accesslist import make_entry, make_key
 from tests.racing import THREADS, at_once

@@ -1,7 +1,6 @@
 """People are who they look like: names that look alike, names that hide something, and who registered."""
 
 from collections import Counter
-from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -10,6 +9,7 @@ from pytest_django import Settings
 from accesslist.models import User
 from opsapi.roles import Role
 from tests.api import bodies
+from tests.api.recipients import refusal
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import UserFactory, make_key
@@ -18,11 +18,6 @@ from tests.racing import THREADS, at_once
 PATHS = ["/unauth/users", "/users"]
 LOOK_ALIKE = "\u0430da"  # its first letter is Cyrillic
 pytestmark = pytest.mark.django_db
-
-
-def refusal(answer: Any) -> tuple[int, str]:
-    """Status and code."""
-    return answer.status_code, answer.json()["errorCode"]
 
 
 @each("path", PATHS)

@@ -196,10 +196,12 @@ def test_its_revisions_are_listed_as_before(publisher: ApiClient, path: str) -> 
     assert publisher.get(f"{path}/revisions").json()["totalCount"] == 1
 
 
-def test_no_read_breaks(owner: ApiClient, known: Mapping[str, str]) -> None:
+def test_no_read_breaks(owner: ApiClient, known_anew: Mapping[str, str]) -> None:
     lose_key(Integration, NotificationSetting, AutomationRevision)
     reading = [route for route in KEYED if route.method == "GET" and not route.needs_query]
-    answers = {str(route): owner.request("GET", route.path(known), base="").status_code for route in reading}
+    answers = {
+        str(route): owner.request("GET", route.path(known_anew), base="").status_code for route in reading
+    }
     without = {name for name, status in answers.items() if status == 503}
     assert {name.rpartition("<group_id>")[2] for name in without} == {
         "/automationConfig",

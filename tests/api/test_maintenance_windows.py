@@ -13,6 +13,7 @@ from opsapi import clock
 from opsapi.clock import wire_time
 from opsapi.roles import Grant, Role
 from tests.api import bodies
+from tests.api.recipients import refusal
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
@@ -35,11 +36,6 @@ def made(client: ApiClient, project: Project, **changes: Any) -> dict[str, Any]:
     assert answer.status_code == 200, answer.json()
     document: dict[str, Any] = answer.json()
     return document
-
-
-def refusal(answer: Any) -> tuple[int, str]:
-    """Status and code."""
-    return answer.status_code, answer.json()["errorCode"]
 
 
 def wrong_fields(answer: Any) -> list[str]:

@@ -75,8 +75,8 @@ class TestEveryRoute:
     """What each route makes of them."""
 
     @pytest.fixture(autouse=True)
-    def _place(self, owner: ApiClient, known_to_all: Mapping[str, str]) -> None:
-        self.caller, self.known = owner, known_to_all
+    def _place(self, owner: ApiClient, known: Mapping[str, str]) -> None:
+        self.caller, self.known = owner, known
 
     def answer(self, route: Route, body: Any) -> Any:
         """What the route answers to the body; it may change nothing."""

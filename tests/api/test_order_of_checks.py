@@ -18,6 +18,7 @@ from opsapi.api.links import AGENTS, DISCOVERY, PUBLIC
 from opsapi.api.permissions import Where
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
+from tests.api.recipients import refusal
 from tests.api.routes import KEYED, ROUTES, Route
 from tests.client import ApiClient
 from tests.each import each
@@ -62,7 +63,7 @@ NAME_CODES = {
 IN_GROUP = [route for route in KEYED if route.access.where is Where.GROUP]
 WITH_ROLES = [route for route in KEYED if route.access.roles]
 WITH_BODY = [route for route in ROUTES if route.takes_body]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("known")]
 
 
 def call(client: ApiClient, route: Route, path: str | None = None, **options: Any) -> Any:
@@ -70,20 +71,9 @@ def call(client: ApiClient, route: Route, path: str | None = None, **options: An
     return client.request(route.method, path or route.path(), base="", **options)
 
 
-def refusal(answer: Any) -> tuple[int, str]:
-    """Status and code."""
-    return answer.status_code, answer.json()["errorCode"]
-
-
 def malformed(route: Route, name: str) -> str:
     """The code for a malformed value of a path parameter."""
     return {"group_id": "INVALID_GROUP_ID", "org_id": "INVALID_ORG_ID", **route.viewset.identifiers}[name]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Created once for the module: every call here is refused."""
-    return known_to_all
 
 
 @pytest.fixture

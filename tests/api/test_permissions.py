@@ -23,13 +23,7 @@ IN_GROUP = [route for route in KEYED if route.access.where is Where.GROUP]
 # Every project has every type of integration, configured or not, and of agents.
 OF_TYPES = (["integration_type"], ["agent_type"])
 NESTED = [route for route in IN_GROUP if route.parameters[1:] and route.parameters[1:] not in OF_TYPES]
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="module", autouse=True)
-def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Created once for the module: the writes of admitted callers are undone."""
-    return known_to_all
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("known")]
 
 
 @pytest.fixture

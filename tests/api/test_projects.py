@@ -241,7 +241,7 @@ def test_a_key_may_delete_the_only_project_it_has(project: Project) -> None:
 
 
 def test_its_configurations_and_alerts_end_with_it(
-    owner: ApiClient, known: Mapping[str, str], project: Project
+    owner: ApiClient, known_anew: Mapping[str, str], project: Project
 ) -> None:
     assert owner.delete(f"/groups/{project.id}").status_code == 204
     assert not AlertConfig.objects.filter(group=project, deleted=None).exists()
@@ -251,15 +251,15 @@ def test_its_configurations_and_alerts_end_with_it(
     assert (event.alert_id, event.details["publicKey"]) == (alert.id, owner.key and owner.key.public_key)
 
 
-def test_another_project_is_left_alone(owner: ApiClient, known: Mapping[str, str]) -> None:
+def test_another_project_is_left_alone(owner: ApiClient, known_anew: Mapping[str, str]) -> None:
     org: Organization = OrganizationFactory.create()
     other: Project = ProjectFactory.create(org=org)
     key = make_key(Grant(Role.GROUP_OWNER, group_id=other.id))
     assert owner.delete(f"/groups/{other.id}").status_code == 204
     assert ApiClient(key).get("/groups").status_code == 401
-    assert owner.get(f"/groups/{known['group_id']}").status_code == 200
-    assert Alert.objects.get(group=known["group_id"]).status == "OPEN"
-    assert AlertConfig.objects.get(group=known["group_id"]).deleted is None
+    assert owner.get(f"/groups/{known_anew['group_id']}").status_code == 200
+    assert Alert.objects.get(group=known_anew["group_id"]).status == "OPEN"
+    assert AlertConfig.objects.get(group=known_anew["group_id"]).deleted is None
 
 
 def test_whoever_makes_a_project_is_locked_before_its_organization(db: None) -> None:

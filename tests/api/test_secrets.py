@@ -52,7 +52,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def witness(owner: ApiClient, known: Mapping[str, str], caplog: pytest.LogCaptureFixture) -> Witness:
+def witness(owner: ApiClient, known_anew: Mapping[str, str], caplog: pytest.LogCaptureFixture) -> Witness:
     """A Global Owner who sees everything, including the log."""
     caplog.set_level(logging.DEBUG)
     assert owner.key
@@ -67,16 +67,16 @@ def nowhere(settings: Settings) -> None:
 
 
 @pytest.fixture
-def places(witness: Witness, known: Mapping[str, str], nowhere: None) -> Mapping[str, str]:
+def places(witness: Witness, known_anew: Mapping[str, str], nowhere: None) -> Mapping[str, str]:
     """The parameters of paths; the configuration has secrets, and its alerts are notified."""
-    path = f"/groups/{known['group_id']}"
+    path = f"/groups/{known_anew['group_id']}"
     config = witness.post(f"{path}/alertConfigs", body_of(f"POST /api/public/v1.0{_CONFIGS}")).json()
     witness.report(
-        known["group_id"], bodies.report(bodies.host(hostname="other.example.com", reachable=False))
+        known_anew["group_id"], bodies.report(bodies.host(hostname="other.example.com", reachable=False))
     )
     while evaluate_signals(now=clock.now()) or deliver_one():
         pass
-    return {**known, "config_id": config["id"]}
+    return {**known_anew, "config_id": config["id"]}
 
 
 _CONFIGS = "/groups/<group_id>/alertConfigs"

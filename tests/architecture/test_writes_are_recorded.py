@@ -298,7 +298,7 @@ READS: Mapping[str, Any] = {
 """Routes with a body that write nothing → a body that is answered."""
 
 _WITH_BODIES = [route for route in ROUTES if route.method != "GET"]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("known")]
 
 
 def row_of(route: Route) -> str:
@@ -315,12 +315,6 @@ BODIES: Mapping[str, Any] = {
 
 ANOTHER = {f"POST {PUBLIC}{INTEGRATION}": {"integration_type": "WEBHOOK"}}
 """Where what is known is there already → the parameters of what is not."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Created once for the module: each write is undone."""
-    return known_to_all
 
 
 def path_of(route: Route, known: Mapping[str, str]) -> str:

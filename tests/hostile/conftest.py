@@ -13,13 +13,13 @@ from hypothesis import configuration
 from alerting.services.leases import worker_seen
 from opsapi import clock
 from opsapi.wsgi import Request
-from tests.api.conftest import known_to_all
+from tests.api.conftest import known
 from tests.client import ApiClient
 from tests.hostile.assailant import Assailant
 from tests.hostile.budget import COUNTED
 from tests.hostile.pairs import LINES
 
-__all__ = ["known_to_all"]
+__all__ = ["known"]
 
 TALLIES = {COUNTED: "hostile requests were answered", **LINES}
 """The name under which a test records its number of attempts → the words of the summary."""
@@ -30,12 +30,6 @@ def _hypothesis_home(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What Hypothesis keeps for itself goes where the run's other files go."""
     home: Path = tmp_path_factory.mktemp("hypothesis")
     configuration.set_hypothesis_home_dir(home)
-
-
-@pytest.fixture
-def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Created once for the module: each test restores it."""
-    return known_to_all
 
 
 @pytest.fixture

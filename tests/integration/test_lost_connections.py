@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 import time_machine
@@ -33,11 +33,10 @@ from tests.factories.accesslist import PASSWORD, ProjectFactory, make_key
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import evaluate, statuses
-from tests.racing import on_own_connection
+from tests.racing import in_other_session, on_own_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-T = TypeVar("T")
 ADD = "/admin/accesslist/organization/add/"
 _WAITING = "SELECT pid FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
 _DEADLOCK = "DO $$ BEGIN RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01'; END $$"
@@ -130,7 +129,7 @@ def test_a_request_that_has_written_is_not_repeated(site: LostSite) -> None:
     form = {"name": "once", "confirmed": "yes", "once": token(site.browser, ADD)}
 
     def end(execute: Any, sql: str, *arguments: Any) -> Any:
-        if "django_session" in sql and on_another_connection(Organization.objects.filter(name="once").exists):
+        if "django_session" in sql and in_other_session(Organization.objects.filter(name="once").exists):
             end_connection()
         return execute(sql, *arguments)
 
@@ -181,7 +180,7 @@ def test_a_signal_whose_evaluation_lost_its_connection_is_evaluated_again(site: 
     def end_under_cursor(execute: Any, sql: str, *arguments: Any) -> Any:
         done = execute(sql, *arguments)
         if sql.startswith("SELECT DISTINCT"):
-            on_another_connection(lambda: _end(connected))
+            in_other_session(lambda: _end(connected))
         return done
 
     connected = backend()
@@ -203,14 +202,8 @@ def backend() -> int:
 def end_connection() -> int:
     """The server ends this thread's connection, which learns of it when it is used."""
     pid = backend()
-    on_another_connection(lambda: _end(pid))
+    in_other_session(lambda: _end(pid))
     return pid
-
-
-def on_another_connection(call: Callable[[], T]) -> T:
-    """What the call answers on a connection of its own."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(on_own_connection, call).result()
 
 
 def _end(pid: int) -> None:

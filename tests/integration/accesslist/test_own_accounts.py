@@ -17,13 +17,6 @@ OTHER = "quite another passphrase"
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def ada(db: None) -> User:
-    """A user with PASSWORD."""
-    user: User = UserFactory.create(username="ada")
-    return user
-
-
 def _stored(user: User) -> User:
     return User.objects.get(id=user.id)
 

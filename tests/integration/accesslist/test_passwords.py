@@ -14,20 +14,13 @@ from opsapi.api.principal import SYSTEM
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.each import each
-from tests.factories.accesslist import PASSWORD, UserFactory
+from tests.factories.accesslist import PASSWORD
 from tests.factories.second_factors import acting, make_second_factor
 
 NOW = datetime(2099, 11, 21, 12, tzinfo=UTC)
 OTHER = "quite another passphrase"
 OWNER = [Grant(Role.GLOBAL_OWNER)]
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ada(db: None) -> User:
-    """A user with PASSWORD."""
-    user: User = UserFactory.create(username="ada")
-    return user
 
 
 def _reset(user: User, **changes: Any) -> None:

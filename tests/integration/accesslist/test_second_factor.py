@@ -32,13 +32,6 @@ LATER = NOW + 2 * STEP
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def ada(db: None) -> User:
-    """A user without a second factor."""
-    user: User = UserFactory.create(username="ada")
-    return user
-
-
 def _use(user: User, code: str, now: datetime = LATER) -> None:
     second_factor_use(user_id=user.id, code=code, actor=acting(user), now=now)
 

@@ -6,7 +6,7 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import Notification
-from alerting.services.clock_steps import notifications_bring_forward
+from alerting.services.notifications import notifications_bring_forward
 from alerting.worker import Worker
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome

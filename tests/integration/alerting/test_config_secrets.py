@@ -19,14 +19,6 @@ from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
-    """The seam replaced."""
-    stand_in = Outside()
-    monkeypatch.setattr("alerting.delivery.deliver", stand_in.deliver)
-    return stand_in
-
-
 def delete(config: AlertConfig) -> None:
     """Delete it now."""
     alert_config_delete(config=config, actor=SYSTEM, now=clock.now())

@@ -22,14 +22,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
-    """The seam replaced."""
-    stand_in = Outside()
-    monkeypatch.setattr("alerting.delivery.deliver", stand_in.deliver)
-    return stand_in
-
-
-@pytest.fixture
 def config(project: Project, outside: Outside) -> AlertConfig:
     """Two hosts are down, and the webhook was notified of both."""
     made = make_config(project)

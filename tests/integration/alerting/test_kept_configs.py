@@ -1,7 +1,6 @@
 """A worker that keeps configurations in memory sees every change of them in its next evaluation."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from random import Random
 from typing import Any
@@ -33,7 +32,7 @@ from tests.factories.alerting import by_column, make_config, make_global_config
 from tests.factories.automation import host_report, ingest
 from tests.hostile.budget import LONG
 from tests.integration.alerting.pipeline import evaluate, statuses
-from tests.racing import on_own_connection
+from tests.racing import in_other_session
 
 pytestmark = pytest.mark.django_db
 
@@ -227,9 +226,9 @@ def test_a_change_by_another_process_is_seen_after_its_commit_and_not_before(pro
     config = make_config(project)
     evaluate()
     before = kept(project)
-    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+    with transaction.atomic():
         write_unnoticed(config, project)
-        assert pool.submit(on_own_connection, partial(kept, project)).result() == before
+        assert in_other_session(lambda: kept(project)) == before
     assert kept(project) == stored(project) != before
 
 
@@ -239,10 +238,9 @@ def test_nothing_is_evaluated_while_a_configuration_is_written(project: Project)
     evaluate()
     assert kept(project).keys() == {config.id}
     ingest(project, host_report(reachable=False))
-    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+    with transaction.atomic():
         delete(config, project)
-        evaluation = partial(evaluate_signals, now=clock.now())
-        assert pool.submit(on_own_connection, evaluation).result() == 0
+        assert in_other_session(lambda: evaluate_signals(now=clock.now())) == 0
     evaluate()
     assert statuses(config) == []
     assert not Signal.objects.exists()

@@ -45,14 +45,6 @@ ROLLBACK = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=
 MOST_STEPS = 1000
 
 
-@pytest.fixture
-def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
-    """The seam replaced."""
-    stand_in = Outside()
-    monkeypatch.setattr("alerting.delivery.deliver", stand_in.deliver)
-    return stand_in
-
-
 def delete(project: Project) -> None:
     """Delete it, as the system."""
     project_delete(group_id=project.id, actor=SYSTEM, now=clock.now())

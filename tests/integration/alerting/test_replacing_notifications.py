@@ -25,14 +25,6 @@ REMOVED = "the notification was removed from the alert configuration"
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
-    """The seam replaced."""
-    stand_in = Outside()
-    monkeypatch.setattr("alerting.delivery.deliver", stand_in.deliver)
-    return stand_in
-
-
 def ids(config: AlertConfig) -> list[str]:
     """Ids of its notifications, in their order."""
     return list(config.settings.order_by("position").values_list("id", flat=True))

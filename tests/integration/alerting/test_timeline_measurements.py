@@ -32,7 +32,8 @@ def test_measurements_begin_before_the_alert_and_end_after_it(project: Project) 
     measured = timeline(alert, now=NOW + HOUR).measured
     assert measured is not None
     assert [entry for entry, _ in measured.points] == inside
-    assert measured.threshold == 900
+    assert measured.threshold is not None
+    assert measured.threshold.threshold == 900
 
 
 def test_however_much_was_measured_few_points_with_all_extremes_are_shown(project: Project) -> None:

@@ -1,9 +1,7 @@
 """The partitions of days: created ahead or when a report needs them, and dropped without blocking others."""
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
 
 import pytest
 from django.db import connection, transaction
@@ -18,12 +16,11 @@ from automation.selectors.measurements import measured_series, newest_measuremen
 from automation.services.days import day_drop, days_create, days_prepare
 from events.models import Event
 from tests.factories.automation import host_report, ingest, make_host, measure
-from tests.racing import at_once, on_own_connection
+from tests.racing import at_once, in_other_session
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
 TODAY = NOW.date()
 MINUTE = timedelta(minutes=1)
-T = TypeVar("T")
 pytestmark = pytest.mark.django_db
 
 
@@ -32,12 +29,6 @@ def tables() -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT DISTINCT tableoid::regclass::text FROM automation_reading ORDER BY 1")
         return [name for (name,) in cursor]
-
-
-def in_thread(call: Callable[[], T]) -> T:
-    """What it answers on a connection of its own, while this transaction stays open."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(on_own_connection, call).result()
 
 
 def read(host: Host) -> int:
@@ -132,7 +123,7 @@ class TestDaysWithOthers:
         with transaction.atomic():
             assert newest_measurements([host.id])
             measure(host, NOW + MINUTE, CONNECTIONS=2.0)
-            in_thread(make)
+            in_other_session(make)
         assert TODAY + DAY in existing_days()
 
     def test_a_day_that_is_being_read_is_dropped_later(self, project: Project) -> None:
@@ -140,7 +131,7 @@ class TestDaysWithOthers:
         old = [day for day in existing_days() if day < TODAY]
         with transaction.atomic():
             assert Reading.objects.count() == 1
-            assert in_thread(lambda: day_drop(before=NOW + 2 * DAY)) is False
+            assert in_other_session(lambda: day_drop(before=NOW + 2 * DAY)) is False
             assert Reading.objects.count() == 1
         while day_drop(before=NOW + 2 * DAY):
             """The days of other tests are older."""
@@ -165,5 +156,5 @@ class TestDaysWithOthers:
 
         with transaction.atomic():
             assert drop()
-            assert in_thread(drop) is False
+            assert in_other_session(drop) is False
         assert drop() is False

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from random import Random
 from types import TracebackType
@@ -29,7 +28,7 @@ from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
 from opsapi.metric_series import exposition
 from tests.factories.automation import make_host, measure
-from tests.racing import on_own_connection, while_it_waits
+from tests.racing import in_other_session, while_it_waits
 
 NOW = datetime(2099, 11, 21, 0, 40, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -292,12 +291,6 @@ def test_a_command_moves_them_at_once(
     assert capsys.readouterr().out.splitlines()[-4:] == ["2 moved", "4 moved", "5 moved", "none left"]
 
 
-def on_other(call: Callable[[], int]) -> int:
-    """What it answers on a connection of its own."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(on_own_connection, call).result()
-
-
 @pytest.mark.django_db(transaction=True)
 class TestMovesWithOthers:
     """Who moves, who reports and who takes away."""
@@ -306,7 +299,7 @@ class TestMovesWithOthers:
         old(make_host(project), NOW, CONNECTIONS=1.0)
         with transaction.atomic():
             assert old_measurements_move() == 1
-            assert on_other(old_measurements_move) == 0
+            assert in_other_session(old_measurements_move) == 0
         assert Reading.objects.count() == 1
 
     def test_what_went_meanwhile_is_not_moved(self, project: Project) -> None:

@@ -24,6 +24,10 @@ OPENED, REPEATED, ACKNOWLEDGED, CLOSED, CANCELLED, ONE_SHOT = KINDS = (
 )
 
 
+SECRET = "very-secret"
+"""The credentials of every channel that has any."""
+
+
 def _of(*words: str | None) -> Mapping[str, str | None]:
     return dict(zip(KINDS, words, strict=True))
 
@@ -80,14 +84,14 @@ class Service:
         fields: Mapping[str, dict[str, str]] = {
             "EMAIL": {"emailAddress": "oncall@example.com"},
             "SMS": {"mobileNumber": "+12025550100"},
-            "CHAT_SERVICE": {"apiToken": "a token", "channelName": "oncall"},
-            "GROUP_CHAT_SERVICE": {"notificationToken": "a token", "roomName": "oncall"},
-            "TEAM_CHAT_SERVICE": {"teamChatWebhookUrl": self._http.url()},
-            "METRICS_SERVICE": {"metricsServiceApiKey": "a key"},
-            "PAGER_SERVICE": {"serviceKey": "a key"},
-            "OPS_ALERT_SERVICE": {"opsAlertApiKey": "a key"},
-            "ON_CALL_SERVICE": {"onCallApiKey": "a key"},
-            "WEBHOOK": {"webhookUrl": self._http.url()},
+            "CHAT_SERVICE": {"apiToken": SECRET, "channelName": "oncall"},
+            "GROUP_CHAT_SERVICE": {"notificationToken": SECRET, "roomName": "oncall"},
+            "TEAM_CHAT_SERVICE": {"teamChatWebhookUrl": self._http.url(f"/{SECRET}")},
+            "METRICS_SERVICE": {"metricsServiceApiKey": SECRET},
+            "PAGER_SERVICE": {"serviceKey": SECRET},
+            "OPS_ALERT_SERVICE": {"opsAlertApiKey": SECRET},
+            "ON_CALL_SERVICE": {"onCallApiKey": SECRET},
+            "WEBHOOK": {"webhookUrl": self._http.url(f"/{SECRET}")},
         }
         return {"typeName": self.name, "delayMin": 0, "intervalMin": 5, **fields[self.name]}
 
@@ -132,5 +136,5 @@ def lead_here(settings: Settings, receiver: HttpReceiver) -> None:
     """Every service of the settings is the receiver."""
     for name in (name for channel in CHANNELS.values() for name in channel.base_url_settings):
         setattr(settings, name, receiver.url(""))
-    settings.OPSAPI_SMS_ACCOUNT = settings.OPSAPI_SMS_TOKEN = "account"
+    settings.OPSAPI_SMS_ACCOUNT, settings.OPSAPI_SMS_TOKEN = "account", SECRET
     settings.OPSAPI_SMS_FROM = "+12025550199"

@@ -87,13 +87,3 @@ def test_it_posts_to_the_region_of_the_account(
 def test_a_wrong_key_fails_for_good() -> None:
     failure = failure_of(apiKey="wrong")
     assert (failure.reason, failure.retryable) == ("the receiver answered 403", False)
-
-
-def test_neither_reason_nor_log_shows_the_key(
-    service: HttpReceiver, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG")
-    service.behave(lambda handler: None)
-    failure = failure_of()
-    assert (failure.reason, failure.retryable) == ("sent, no answer", True)
-    assert KEY not in caplog.text

@@ -105,13 +105,3 @@ def test_a_wrong_token_fails_for_good() -> None:
 def test_an_unknown_room_fails_for_good() -> None:
     failure = failure_of(roomName="nobody")
     assert (failure.reason, failure.retryable) == ("the receiver answered 404", False)
-
-
-def test_neither_reason_nor_log_shows_the_token(
-    service: HttpReceiver, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG")
-    service.behave(lambda handler: None)
-    failure = failure_of()
-    assert (failure.reason, failure.retryable) == ("sent, no answer", True)
-    assert TOKEN not in caplog.text

@@ -100,15 +100,3 @@ def test_the_service_takes_whatever_names_there_are(service: HttpReceiver, name:
 def test_a_wrong_url_fails_for_good(service: HttpReceiver, path: str, status: int) -> None:
     failure = failure_of(service, path)
     assert (failure.reason, failure.retryable) == (f"the receiver answered {status}", False)
-
-
-def test_neither_reason_nor_log_shows_the_url(
-    service: HttpReceiver, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG")
-    service.behave(lambda handler: None)
-    failure = failure_of(service)
-    assert (failure.reason, failure.retryable) == ("sent, no answer", True)
-    assert "127.0.0.1" in caplog.text
-    assert "very-secret" not in caplog.text
-    assert "workflows" not in caplog.text

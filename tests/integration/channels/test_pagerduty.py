@@ -181,9 +181,3 @@ def test_a_test_that_cannot_be_closed_says_that_it_is_open(pager: Pager, http_re
     )
     assert failure.retryable
     assert list(pager.alerts.values()) == ["triggered"]
-
-
-def test_a_service_that_hangs_up_is_tried_again(pager: Pager, http_receiver: HttpReceiver) -> None:
-    http_receiver.behave(lambda handler: None)
-    failure = failure_of(make_message())
-    assert (failure.reason, failure.retryable) == ("sent, no answer", True)

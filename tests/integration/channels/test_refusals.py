@@ -9,7 +9,7 @@ from alerting.notification_types import NOTIFICATION_TYPES
 from integrations.channels import CHANNELS
 from integrations.channels.base import DeliveryError
 from integrations.choices import ChannelType
-from tests.integration.channels.gists import Service, lead_here
+from tests.integration.channels.gists import SECRET, Service, lead_here
 from tests.receivers import HttpReceiver, MailReceiver
 from tests.unit.integrations.messages import NOW, make_message
 
@@ -70,3 +70,15 @@ def test_it_says_why_it_was_not_delivered(
     failure = failure_of()
     assert (failure.reason, failure.retryable, failure.retry_after) == expected
     assert len(http_receiver.requests) == 1
+
+
+def test_a_service_that_hangs_up_is_tried_again_and_no_secret_is_shown(
+    http_receiver: HttpReceiver, failure_of: Callable[[], DeliveryError], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    http_receiver.behave(lambda handler: None)
+    failure = failure_of()
+    assert (failure.reason, failure.retryable) == ("sent, no answer", True)
+    assert len(http_receiver.requests) == 1
+    assert "no answer from http://127.0.0.1" in caplog.text
+    assert SECRET not in caplog.text

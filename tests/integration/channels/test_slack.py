@@ -179,13 +179,3 @@ def test_an_answer_that_is_none_of_the_services_is_tried_again(service: HttpRece
     assert failure.reason == "the receiver did not answer as Slack does"
     assert failure.retryable
     assert (failure.fault, failure.perhaps_received) == (DeliveryFault.DESTINATION, True)
-
-
-def test_neither_reason_nor_log_shows_the_token(
-    service: HttpReceiver, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG")
-    service.behave(lambda handler: None)
-    failure = failure_of()
-    assert (failure.reason, failure.retryable) == ("sent, no answer", True)
-    assert TOKEN not in caplog.text

@@ -117,17 +117,6 @@ def test_long_and_odd_names_are_taken(service: OnCall, kind: MessageKind) -> Non
     assert len(service.timeline) == 1
 
 
-def test_a_service_that_hangs_up_is_tried_again_and_the_path_is_nowhere(
-    service: OnCall, http_receiver: HttpReceiver, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG")
-    http_receiver.behave(lambda handler: None)
-    failure = failure_of(make_message())
-    assert (failure.reason, failure.retryable) == ("sent, no answer", True)
-    assert "no answer from http://127.0.0.1" in caplog.text
-    assert "very-secret" not in caplog.text
-
-
 def test_an_answer_that_is_no_http_says_nothing_of_the_path(
     service: OnCall, http_receiver: HttpReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -78,12 +78,6 @@ def test_it_is_delivered_once_though_the_answer_drips(http_receiver: HttpReceive
     assert len(http_receiver.requests) == 1
 
 
-def test_a_receiver_that_hangs_up_is_tried_again(http_receiver: HttpReceiver) -> None:
-    http_receiver.behave(lambda handler: None)
-    failure = failure_of(http_receiver)
-    assert (failure.reason, failure.retryable) == ("sent, no answer", True)
-
-
 def test_a_url_with_credentials_fails_for_good() -> None:
     with pytest.raises(DeliveryError) as caught:
         send({"url": "https://user:hunter2@hook.example/"}, make_message(), now=NOW)

@@ -1,12 +1,12 @@
 """The condition of an alert with the values that are recorded of its start."""
 
 from alerting.rules.alert_explanation import (
-    NOT_RECORDED,
     ConditionState,
     condition_detail,
     recorded_matchers,
     recorded_threshold,
 )
+from alerting.rules.explanation import NOT_RECORDED
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator, MatchSubject
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
@@ -28,26 +28,26 @@ def test_facts_of_the_alert_are_compared_and_the_type_of_its_host_is_not_recorde
         ("27017", False),
         (None, None),
     ]
-    assert [each.recorded for each in found] == ["“db1.example.com”", "“27017”", NOT_RECORDED]
+    assert [each.found for each in found] == ["“db1.example.com”", "“27017”", NOT_RECORDED]
 
 
 def test_a_value_is_shown_in_the_units_of_the_threshold() -> None:
     threshold = MetricThreshold(Metric.MEMORY_RESIDENT, ABOVE, 1, Unit.GIGABYTES)
     view = ConfigView("a" * 24, EventType.OUTSIDE_METRIC_THRESHOLD, metric_threshold=threshold)
-    found = recorded_threshold(view, 2 * 1024**3)
-    assert found is not None
-    assert (found.value, found.units) == (2, Unit.GIGABYTES)
+    kept = recorded_threshold(view, 2 * 1024**3)
+    assert kept is not None
+    assert (kept.value, kept.threshold.units) == (2, Unit.GIGABYTES)
     gone = recorded_threshold(view, None)
     assert gone is not None
     assert gone.value is None
-    assert (found.recorded, gone.recorded) == ("2 GB", NOT_RECORDED)
+    assert (kept.found, gone.found) == ("2 GB", NOT_RECORDED)
 
 
 def test_the_number_of_members_is_not_recorded() -> None:
     view = ConfigView("a" * 24, EventType.TOO_FEW_HEALTHY_MEMBERS, threshold=CountThreshold(ABOVE, 2))
     found = recorded_threshold(view, None)
     assert found is not None
-    assert (found.value, found.units) == (None, Unit.RAW)
+    assert (found.value, found.threshold.units) == (None, Unit.RAW)
     assert recorded_threshold(ConfigView("a" * 24, EventType.HOST_DOWN), None) is None
 
 

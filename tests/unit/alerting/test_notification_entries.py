@@ -174,13 +174,7 @@ def test_it_says_what_is_to_come_and_when(
     reason: str | None,
 ) -> None:
     entry = coming_entry(notification(**changes), verdict, now=NOW)
-    assert entry is not None
     assert (entry.kind, entry.at, entry.reason) == (kind, at, reason)
-
-
-@pytest.mark.parametrize("status", [status for status in NotificationStatus if status != "PENDING"])
-def test_nothing_is_to_come_of_what_is_settled(status: NotificationStatus) -> None:
-    assert coming_entry(notification(status=status), SEND, now=NOW) is None
 
 
 @pytest.mark.parametrize("kind", list(MessageKind))

@@ -6,6 +6,7 @@ import pytest
 
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
+from alerting.rules.transition import ConfigView
 from alerting.rules.wording import condition_words, limit_words, target_words, value_words
 from automation.metrics import Metric
 from automation.units import Unit
@@ -16,7 +17,7 @@ _ABOVE, _BELOW = ThresholdOperator.GREATER_THAN, ThresholdOperator.LESS_THAN
 
 
 def test_a_condition_without_more_is_its_event_type() -> None:
-    assert condition_words(EventType.HOST_DOWN) == "HOST_DOWN"
+    assert condition_words(ConfigView("c", EventType.HOST_DOWN)) == "HOST_DOWN"
 
 
 def test_it_names_every_matcher() -> None:
@@ -24,31 +25,31 @@ def test_it_names_every_matcher() -> None:
         Matcher(MatcherField.HOSTNAME, MatcherOperator.STARTS_WITH, "pay-"),
         Matcher(MatcherField.PORT, MatcherOperator.NOT_EQUALS, "27018"),
     ]
-    assert condition_words(EventType.HOST_DOWN, matchers=matchers) == (
-        "HOST_DOWN, where HOSTNAME starts with “pay-” and PORT is not “27018”"
-    )
+    config = ConfigView("c", EventType.HOST_DOWN, matchers)
+    assert condition_words(config) == "HOST_DOWN, where HOSTNAME starts with “pay-” and PORT is not “27018”"
+    assert condition_words(config, with_matchers=False) == "HOST_DOWN"
 
 
 @each("operator", list(MatcherOperator))
 def test_every_operator_has_words(operator: MatcherOperator) -> None:
-    words = condition_words(EventType.HOST_DOWN, matchers=[Matcher(MatcherField.HOSTNAME, operator, "<b>")])
-    assert words.endswith(" “<b>”")
+    config = ConfigView("c", EventType.HOST_DOWN, [Matcher(MatcherField.HOSTNAME, operator, "<b>")])
+    assert condition_words(config).endswith(" “<b>”")
 
 
 def test_every_threshold_operator_has_words_of_its_own() -> None:
-    words = {limit_words(operator, 3, Unit.RAW) for operator in ThresholdOperator}
+    words = {limit_words(CountThreshold(operator, 3)) for operator in ThresholdOperator}
     assert len(words) == len(ThresholdOperator)
 
 
 def test_a_threshold_operator_without_words_is_an_error() -> None:
     with pytest.raises(KeyError):
-        limit_words(cast(ThresholdOperator, "EQUALS"), 3, Unit.RAW)
+        limit_words(CountThreshold(cast(ThresholdOperator, "EQUALS"), 3))
 
 
 def test_it_holds_a_metric_against_its_limit() -> None:
     threshold = MetricThreshold(Metric.MEMORY_RESIDENT, _ABOVE, 2.5, Unit.GIGABYTES)
-    words = condition_words(EventType.OUTSIDE_METRIC_THRESHOLD, metric_threshold=threshold)
-    assert words == "MEMORY_RESIDENT above 2.5 GB"
+    config = ConfigView("c", EventType.OUTSIDE_METRIC_THRESHOLD, metric_threshold=threshold)
+    assert condition_words(config) == "MEMORY_RESIDENT above 2.5 GB"
 
 
 @each(
@@ -59,7 +60,7 @@ def test_it_holds_a_metric_against_its_limit() -> None:
     ],
 )
 def test_it_counts_members(event_type: EventType, words: str) -> None:
-    assert condition_words(event_type, threshold=CountThreshold(_BELOW, 3)) == words
+    assert condition_words(ConfigView("c", event_type, threshold=CountThreshold(_BELOW, 3))) == words
 
 
 def test_a_value_is_in_the_units_of_its_threshold_or_as_it_reads_best() -> None:

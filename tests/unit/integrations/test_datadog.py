@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.datadog import DATADOG, build_request
+from integrations.channels.datadog import build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message, printable
 from tests.each import each
@@ -44,12 +44,6 @@ def test_it_posts_an_event(changes: dict[str, Any], label: str, alert_type: str,
         "date_happened": 1795245974,
         "tags": ["event_type:HOST_DOWN", "project:payments", "target:db1.example.com:27017"],
     }
-
-
-def test_it_is_notified_of_openings_repeats_ends_and_events_only() -> None:
-    sent_kinds = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert DATADOG.kinds == sent_kinds
-    assert not DATADOG.keeps_state
 
 
 def test_it_shows_the_key_to_the_service_in_a_header_only() -> None:

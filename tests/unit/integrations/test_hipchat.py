@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.hipchat import HIPCHAT, build_request
+from integrations.channels.hipchat import build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from tests.each import each
@@ -54,12 +54,6 @@ def test_it_notifies_of_title_and_facts(
         "color": colour,
         "notify": notify,
     }
-
-
-def test_it_is_notified_of_openings_repeats_ends_and_events_only() -> None:
-    sent_kinds = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert HIPCHAT.kinds == sent_kinds
-    assert not HIPCHAT.keeps_state
 
 
 def test_it_shows_the_token_to_the_service_in_a_header_only() -> None:

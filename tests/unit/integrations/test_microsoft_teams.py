@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from integrations.channels.microsoft_teams import MICROSOFT_TEAMS, build_request
+from integrations.channels.microsoft_teams import build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from tests.each import each
@@ -61,12 +61,6 @@ def test_it_is_a_message_with_one_card() -> None:
     card = attachment["content"]
     assert (card["type"], card["version"]) == ("AdaptiveCard", "1.4")
     assert "actions" not in card
-
-
-def test_it_is_notified_of_openings_repeats_ends_and_events_only() -> None:
-    sent_kinds = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert MICROSOFT_TEAMS.kinds == sent_kinds
-    assert not MICROSOFT_TEAMS.keeps_state
 
 
 def test_it_links_to_the_alert() -> None:

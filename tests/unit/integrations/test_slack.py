@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.slack import SLACK, build_request, read_error
+from integrations.channels.slack import build_request, read_error
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from tests.each import each
@@ -61,12 +61,6 @@ def test_it_posts_title_and_facts_to_the_channel(changes: dict[str, Any], label:
         "unfurl_links": False,
         "unfurl_media": False,
     }
-
-
-def test_it_is_notified_of_openings_repeats_ends_and_events_only() -> None:
-    sent_kinds = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert SLACK.kinds == sent_kinds
-    assert not SLACK.keeps_state
 
 
 def test_it_shows_the_token_to_the_service_in_a_header_only() -> None:

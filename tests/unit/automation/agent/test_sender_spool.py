@@ -234,11 +234,11 @@ def test_the_age_of_a_report_holds_through_a_restart(spool: Spool, tmp_path: Pat
 def test_a_report_whose_name_is_not_synced_is_kept_once(
     spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails() -> None:
+    def fails(_: Path) -> None:
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as broken:
-        broken.setattr(spool, "_sync", fails)
+        broken.setattr("automation.agent.files._sync", fails)
         spool.put(body(1))
     assert files(tmp_path) == []
     assert drained(spool) == [1]

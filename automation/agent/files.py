@@ -1,0 +1,40 @@
+"""Writes files that are there as a whole or not at all, whenever the machine stops."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+UNFINISHED = ".tmp"
+"""The suffix of a file that is not written to the end."""
+
+
+def write_whole(path: Path, octets: bytes, modified: float | None = None) -> None:
+    """Write a file that only this user may read; `modified` is its modification time in seconds since 1970.
+
+    Raises: OSError: it could not be written to the disk; the file may be the old one, the new one or none.
+    """
+    unfinished = path.with_name(path.name + UNFINISHED)
+    try:
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(octets)
+            file.flush()
+            if modified is not None:
+                os.utime(file.fileno(), (modified, modified))
+            os.fsync(file.fileno())
+        unfinished.rename(path)
+        _sync(path.parent)
+    except OSError:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        raise
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
