@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from django.db import connection
 from django.db.models import Q
 from django.db.models.functions import Lower
 
@@ -27,6 +26,7 @@ from alerting.rules.topology import (
 )
 from automation.models import Cluster, Host
 from opsapi.fields import Among
+from opsapi.sql import rows
 
 # How the hosts of a unit are found. `first` and `second` are the parts of its name, with the id of a cluster
 # instead of the cluster's name; `host` is its hosts.
@@ -123,9 +123,7 @@ def labels_of_a_part(group_id: str, labels: Collection[FleetUnit]) -> frozenset[
         "values": [value for _, value in parts],
         "share": LARGEST_SHARE,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_OF_A_PART, parameters)
-        return frozenset(parts[part] for part in cursor.fetchall())
+    return frozenset(parts[part] for part in rows(_OF_A_PART, parameters))
 
 
 def fleet_around(
@@ -189,10 +187,8 @@ def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str,
         "second": [second for _, _, second, _ in searched],
         "most": [most for _, _, _, most in searched],
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_FACTS.format(found=found), parameters)
-        rows = cursor.fetchall()
-    return {host_id: _units_of_row(facts) for host_id, *facts in rows}
+    facts_of_hosts = rows(_FACTS.format(found=found), parameters)
+    return {host_id: _units_of_row(facts) for host_id, *facts in facts_of_hosts}
 
 
 def _clusters_of(group_id: str, units: Iterable[FleetUnit]) -> dict[str, list[str]]:
