@@ -14,7 +14,7 @@ from accesslist.rules.second_factor import NEVER
 from accesslist.rules.usernames import LONGEST_SKELETON, skeleton, username_key
 from opsapi.clock import time_words
 from opsapi.fields import CidrField, EncryptedField, PrimaryIdField
-from opsapi.roles import IMPLIED, READING, Grant, Role, Scope
+from opsapi.roles import READING, Grant, Role, Scope, holds_somewhere
 
 
 class Organization(models.Model):
@@ -148,7 +148,7 @@ class User(AbstractBaseUser):
     @cached_property
     def is_staff(self) -> bool:
         """Whether the user may enter the console: users with any role that can read may."""
-        return any(not IMPLIED[grant.role].isdisjoint(READING) for grant in self.grants_held)
+        return holds_somewhere(self.grants_held, READING)
 
     def has_perm(self, perm: str, obj: object | None = None) -> bool:
         """Django permissions are not used: the console asks the principal."""

@@ -11,7 +11,7 @@ from accesslist.rules.administration import writers_of
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.api.principal import Actor, ActorKind
-from opsapi.roles import INSTALLATION, Grant, Scope, satisfies
+from opsapi.roles import INSTALLATION, Grant, Scope, satisfies_any
 
 MAX_LENGTH = 50
 """The maximum number of characters of a range."""
@@ -151,7 +151,7 @@ def refuse_keys_beyond(held: Iterable[tuple[Grant, Scope]], *, by: Iterable[Gran
     caller = tuple(by)
     for grant, scope in held:
         writers = writers_of(grant.role)
-        if not any(satisfies(caller, role, scope) for role in writers):
+        if not satisfies_any(caller, writers, scope):
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in writers))
 
 

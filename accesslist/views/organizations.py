@@ -30,7 +30,7 @@ from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, NAME
 from opsapi.api.resources import Facts
 from opsapi.api.views import answers_of
-from opsapi.roles import IMPLIED, Role
+from opsapi.roles import Role
 
 
 class OrganizationViewSet(KeyViewSet):
@@ -177,7 +177,7 @@ class ProjectViewSet(KeyViewSet):
     @property
     def _makes_some(self) -> bool:
         """Whether the caller can create projects in any scope."""
-        return any(IMPLIED[grant.role] & PROJECT_CREATORS for grant in self.caller.grants)
+        return self.caller.holds_somewhere(PROJECT_CREATORS)
 
     def _stored(self, group_id: str) -> Facts:
         return ProjectDocument.found(with_id(projects(), group_id), ErrorCode.GROUP_NOT_FOUND, group_id)

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from accesslist.access import READ_ORG, READ_PROJECT, WRITE_USERS
 from accesslist.models import User
 from accesslist.rules.access_lists import read_asked_range
-from accesslist.rules.administration import ADMINISTRATORS, administers_somewhere
+from accesslist.rules.administration import ADMINISTRATORS
 from accesslist.rules.role_requests import RoleRequest, asked_roles
 from accesslist.selectors.organizations import with_id
 from accesslist.selectors.users import (
@@ -96,7 +96,7 @@ class UserViewSet(UserPresentingViewSet):
 
     def _load_changed(self, user: Facts | None, user_id: str) -> None:
         """Load the user to change, without revealing whether an invisible ID exists."""
-        if not administers_somewhere(self.caller.grants):
+        if not self.caller.holds_somewhere(ADMINISTRATORS):
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(ADMINISTRATORS))
         seen_all = self.seen_in.everything
         self.changed = get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id) if seen_all else user
