@@ -126,14 +126,9 @@ def labels_of_a_part(group_id: str, labels: Collection[FleetUnit]) -> frozenset[
     return frozenset(parts[part] for part in rows(_OF_A_PART, parameters))
 
 
-def fleet_around(
-    group_id: str, covered: Collection[FleetUnit], roots: Collection[FleetUnit] = ()
-) -> FleetUnits:
-    """The fleet of a project, as far as it decides what the picture of alerts on `covered` units shows.
-
-    `roots` are the roots of earlier messages.
-    """
-    return fleets_around(group_id, {"": covered}, {"": roots})[""]
+def fleet_around(group_id: str, covered: Collection[FleetUnit]) -> FleetUnits:
+    """The fleet of a project, as far as it decides what the picture of alerts on `covered` units shows."""
+    return fleets_around(group_id, {"": covered}, {})[""]
 
 
 def fleets_around(
@@ -141,7 +136,10 @@ def fleets_around(
     covered: Mapping[str, Collection[FleetUnit]],
     roots: Mapping[str, Collection[FleetUnit]],
 ) -> dict[str, FleetUnits]:
-    """`fleet_around` of several incidents, by id; the fleet is read once for all."""
+    """`fleet_around` of several incidents, by id; the fleet is read once for all.
+
+    `roots` are the roots of earlier messages.
+    """
     affected = _hosts_of(group_id, dict.fromkeys(unit for units in covered.values() for unit in units))
     rows = list(affected.values())
     affected_fleet = FleetUnits.of(rows)

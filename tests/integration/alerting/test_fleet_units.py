@@ -188,7 +188,7 @@ def test_a_few_alerts_read_a_few_hosts_of_large_units(large_project: Project) ->
     covered = {FleetUnit(UnitKind.HOST, f"h{number}:27017") for number in (300, 301, 302)}
     roots = [FleetUnit(UnitKind.AGENT, "MONITORING agent1"), FleetUnit(UnitKind.CLUSTER, "c")]
     with hosts_read() as read:
-        fleet = fleet_around(large_project.id, covered, roots)
+        fleet = fleets_around(large_project.id, {"": covered}, {"": roots})[""]
     assert len(read) == 3
     assert sum(read) <= ROWS_READ
     shown = picture(list(covered), fleet, said=None, first_is_open=True)
