@@ -9,7 +9,7 @@ from accesslist.credentials import CallerRecord
 from accesslist.models import Organization, Project, User
 from accesslist.selectors.organizations import visible_projects
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, needs_role
 from opsapi.api.principal import Actor, ActorKind, Group, VisibleScope
 from opsapi.fields import Among
 from opsapi.ids import is_id
@@ -115,7 +115,7 @@ class GrantsPrincipal(ABC):
 
     def _require(self, roles: Sequence[Role], scope: Scope) -> None:
         if not satisfies_any(self.grants, roles, scope):
-            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in roles))
+            raise needs_role(roles)
 
     @abstractmethod
     def _group(self, group_id: str) -> Group | None:

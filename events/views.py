@@ -18,7 +18,7 @@ from events.serializers import (
 )
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField, get_or_404
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY, in_group, in_installation, in_org
 from opsapi.api.query import (
@@ -165,4 +165,4 @@ class EventTypeViewSet(ApiViewSet):
 
 
 def _wrong(parameter: str, message: str) -> ApiError:
-    return ApiError.of_fields([BadField(parameter, ErrorCode.INVALID_QUERY_PARAMETER, message)])
+    return ApiError.of_field(parameter, ErrorCode.INVALID_QUERY_PARAMETER, message)

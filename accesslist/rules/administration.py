@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from accesslist.rules.role_requests import scope_of
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, needs_role
 from opsapi.roles import IMPLIED, INSTALLATION, Grant, Role, Scope, satisfies_any
 
 ADMINISTRATORS = (
@@ -72,7 +72,7 @@ def refuse_elsewhere(
             continue
         if grant.role.is_global:
             raise ApiError(ErrorCode.CANNOT_ADD_GLOBAL_ROLE, grant.role.value)
-        raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(administrators_of(grant)))
+        raise needs_role(administrators_of(grant))
 
 
 def manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequence[Grant]) -> list[Scope]:
@@ -102,8 +102,7 @@ def require_manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequen
     """
     found = manageable_scopes(held, by=by)
     if not found:
-        roles = (*GLOBAL_WRITERS, *ORG_WRITERS, *GROUP_WRITERS)
-        raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in roles))
+        raise needs_role((*GLOBAL_WRITERS, *ORG_WRITERS, *GROUP_WRITERS))
     return found
 
 

@@ -39,7 +39,7 @@ from events.choices import DiffType
 from events.diffs import diff
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, needs_role
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.roles import INSTALLATION, Grant, Role, satisfies
 
@@ -139,7 +139,7 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
     grants, facts = grants_of(user), user_facts(user)
     is_global = any(grant.role.is_global for grant in grants)
     if is_global and not satisfies(by, Role.GLOBAL_OWNER, INSTALLATION):
-        raise ApiError(ErrorCode.USER_UNAUTHORIZED, Role.GLOBAL_OWNER.value)
+        raise needs_role([Role.GLOBAL_OWNER])
     user_deleting.send(sender=User, user=user, actor=actor, now=now)
     grants_replace(holder=user, current=grants, wanted=(), actor=actor, now=now)
     role_changes_record(user=user, old=grants, new=(), actor=actor, now=now)
