@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q, Value
@@ -86,14 +86,6 @@ def username_forms(username: str) -> dict[str, str]:
     }
 
 
-class UserManager(BaseUserManager["User"]):
-    """Finds users at log-in."""
-
-    def get_by_natural_key(self, username: str | None) -> "User":
-        """The user with this name, case-insensitive."""
-        return self.get(username_key=username_key(username or ""))
-
-
 class User(AbstractBaseUser):
     """A person who logs in to the console. Scripts use API keys."""
 
@@ -123,7 +115,6 @@ class User(AbstractBaseUser):
 
     USERNAME_FIELD = "username"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
-    objects = UserManager()
 
     def __str__(self) -> str:
         return self.username
