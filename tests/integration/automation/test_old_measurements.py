@@ -28,6 +28,7 @@ from automation.services.old_measurements import old_measurements_left, old_meas
 from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
 from opsapi.metric_series import exposition
+from opsapi.sql import rows
 from tests.factories.automation import make_host, measure
 from tests.racing import on_own_connection, while_it_waits
 
@@ -127,9 +128,7 @@ class MovedFleet:
                 "end": query.end,
                 "metrics": [metric.value for metric in Metric],
             }
-            with connection.cursor() as cursor:
-                cursor.execute(READ_BEFORE.format(samples=samples), parameters)
-                found[host.id, database, grain] = sorted(cursor)
+            found[host.id, database, grain] = sorted(rows(READ_BEFORE.format(samples=samples), parameters))
         return found
 
     def _queries(self) -> Iterator[tuple[Host, str | None, Granularity, SeriesQuery]]:
