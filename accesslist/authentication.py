@@ -28,7 +28,7 @@ from accesslist.principal import KeyPrincipal
 from accesslist.rules.access_lists import verdict
 from accesslist.throttles import throttle
 from opsapi import clock
-from opsapi.api.addresses import client_address, counted_range, is_exempt, is_forwarded
+from opsapi.api.addresses import client_address, counted_range, is_exempt, is_forwarded, remote_address
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.encryption import CannotDecryptError, decrypt, encrypt, newest_key
@@ -64,7 +64,7 @@ class DigestAuthentication(BaseAuthentication):
         """
         http_request: HttpRequest = request._request
         now = clock.now()
-        address = client_address(http_request)
+        address = remote_address(http_request)
         try:
             credentials = digest.parse(http_request.headers.get("Authorization", ""))
         except digest.MalformedCredentials:
@@ -72,7 +72,7 @@ class DigestAuthentication(BaseAuthentication):
         group_id = request.parser_context["kwargs"].get("group_id")
         record = read_caller(
             public_key=_storable(credentials.username),
-            address=str(address) if address else None,
+            address=address,
             group_id=_storable(group_id) if group_id else None,
             now=now,
         )
@@ -81,12 +81,8 @@ class DigestAuthentication(BaseAuthentication):
         if not hasattr(http_request, _USED_NONCE):
             _refuse_invalid_nonce(credentials, record, now)
             setattr(http_request, _USED_NONCE, True)
-        principal = KeyPrincipal(
-            record,
-            credentials.username,
-            str(address) if address else None,
-            is_exempt=is_exempt(address) and not is_forwarded(http_request),
-        )
+        is_exempt_caller = is_exempt(address) and not is_forwarded(http_request)
+        principal = KeyPrincipal(record, credentials.username, address, is_exempt=is_exempt_caller)
         http_request.actor_name = credentials.username  # type: ignore[attr-defined]  # read by the request log
         _check_access_lists(principal, record)
         _note_use(principal, record, now)

@@ -17,7 +17,14 @@ from accesslist.selectors.users import has_second_factor
 from accesslist.services.accounts import second_factor_use
 from accesslist.throttles import throttle
 from opsapi import clock
-from opsapi.api.addresses import address_of, client_address, counted_range, is_forwarded, peer_address
+from opsapi.api.addresses import (
+    address_of,
+    client_address,
+    counted_range,
+    is_forwarded,
+    peer_address,
+    remote_address,
+)
 from opsapi.api.errors import ApiError
 from opsapi.console.login_policy import Attempt, LoginPolicy, LoginRefusedError, RefusalCode
 from opsapi.setup_link import is_setup_token
@@ -66,8 +73,7 @@ class OperatorBackend(LoginPolicy):
     def take_code(self, request: HttpRequest, user: User, code: str) -> None:
         """See `opsapi.console.login_policy.LoginPolicy`. A wrong code counts like a wrong password."""
         attempt = attempt_take(request, user.username, after_password=True)
-        address = client_address(request)
-        actor = UserPrincipal(user, str(address) if address else None).actor()
+        actor = UserPrincipal(user, remote_address(request)).actor()
         try:
             second_factor_use(user_id=user.id, code=code, actor=actor, now=clock.now())
         except ApiError as refusal:

@@ -12,7 +12,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -50,8 +50,6 @@ class DigestCredentials:
     nonce: str
     uri: str
     response: str
-    algorithm: str
-    qop: str
     nc: str
     cnonce: str
 
@@ -69,7 +67,8 @@ def parse(header: str) -> DigestCredentials:
         raise MalformedCredentials("the scheme is not Digest")
     parameters = _parameters(rest.rstrip(" \t,"))
     _check(parameters)
-    return _credentials(parameters)
+    given = {field.name: parameters[field.name] for field in fields(DigestCredentials)}
+    return DigestCredentials(**{**given, "response": given["response"].lower()})
 
 
 def ha1(username: str, realm: str, password: str) -> str:
@@ -135,20 +134,6 @@ def _check(parameters: Mapping[str, str]) -> None:
         raise MalformedCredentials("response is not 32 hexadecimal characters")
 
 
-def _credentials(parameters: Mapping[str, str]) -> DigestCredentials:
-    return DigestCredentials(
-        username=parameters["username"],
-        realm=parameters["realm"],
-        nonce=parameters["nonce"],
-        uri=parameters["uri"],
-        response=parameters["response"].lower(),
-        algorithm="MD5",
-        qop="auth",
-        nc=parameters["nc"],
-        cnonce=parameters["cnonce"],
-    )
-
-
 def _md5(data: bytes) -> str:
     # The protocol requires MD5. The password is protected by the encryption of HA1 at rest.
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
@@ -168,12 +153,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{32}")
 
 
-def mint_nonce(key: bytes, now: datetime, random: bytes | None = None) -> str:
-    """Create a nonce for `now`, which has a time zone; `random` is 6 octets, drawn if left out."""
-    drawn = secrets.token_bytes(_RANDOM_LENGTH) if random is None else random
-    if len(drawn) != _RANDOM_LENGTH:
-        raise ValueError(f"random must be {_RANDOM_LENGTH} octets")
-    body = _milliseconds(now).to_bytes(_TIME_LENGTH, "big") + drawn
+def mint_nonce(key: bytes, now: datetime) -> str:
+    """Create a nonce for `now`, which has a time zone."""
+    body = _milliseconds(now).to_bytes(_TIME_LENGTH, "big") + secrets.token_bytes(_RANDOM_LENGTH)
     return base64.urlsafe_b64encode(body + _mac(key, body)).decode("ascii")
 
 

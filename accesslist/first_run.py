@@ -14,7 +14,7 @@ from accesslist.forms.account import FirstRunForm, SetupTokenForm
 from accesslist.selectors.users import any_user_exists
 from accesslist.services.projects import installation_set_up
 from opsapi import clock
-from opsapi.api.addresses import client_address
+from opsapi.api.addresses import remote_address
 from opsapi.api.errors import ApiError
 from opsapi.console.forms import OpenForm
 from opsapi.console.login_policy import login_policy
@@ -61,12 +61,11 @@ def token_page(request: HttpRequest) -> HttpResponse:
 
 
 def _set_up(request: HttpRequest, form: FirstRunForm) -> HttpResponse:
-    address = client_address(request)
     try:
         user = installation_set_up(
             new=form.new_user,
             project=form.new_project,
-            remote_address=str(address) if address else None,
+            remote_address=remote_address(request),
             now=clock.now(),
         )
     except ApiError as refusal:

@@ -11,7 +11,7 @@ from django.utils.functional import SimpleLazyObject
 from accesslist.models import User
 from accesslist.principal import UserPrincipal
 from accesslist.selectors.users import has_second_factor
-from opsapi.api.addresses import client_address
+from opsapi.api.addresses import remote_address
 from opsapi.page_paths import CONSOLE_PATH
 
 Respond = Callable[[HttpRequest], HttpResponse]
@@ -34,8 +34,7 @@ def _principal(request: HttpRequest) -> UserPrincipal | None:
     user = request.user
     if not isinstance(user, User):
         return None
-    address = client_address(request)
-    return UserPrincipal(user, str(address) if address else None)
+    return UserPrincipal(user, remote_address(request))
 
 
 def second_factor_required(get_response: Respond) -> Respond:

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q, Value
@@ -14,7 +14,7 @@ from accesslist.rules.second_factor import NEVER
 from accesslist.rules.usernames import LONGEST_SKELETON, skeleton, username_key
 from opsapi.clock import time_words
 from opsapi.fields import CidrField, EncryptedField, PrimaryIdField
-from opsapi.roles import IMPLIED, READING, Grant, Role, Scope
+from opsapi.roles import READING, Grant, Role, Scope, holds_somewhere
 
 
 class Organization(models.Model):
@@ -86,14 +86,6 @@ def username_forms(username: str) -> dict[str, str]:
     }
 
 
-class UserManager(BaseUserManager["User"]):
-    """Finds users at log-in."""
-
-    def get_by_natural_key(self, username: str | None) -> "User":
-        """The user with this name, case-insensitive."""
-        return self.get(username_key=username_key(username or ""))
-
-
 class User(AbstractBaseUser):
     """A person who logs in to the console. Scripts use API keys."""
 
@@ -123,7 +115,6 @@ class User(AbstractBaseUser):
 
     USERNAME_FIELD = "username"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
-    objects = UserManager()
 
     def __str__(self) -> str:
         return self.username
@@ -148,7 +139,7 @@ class User(AbstractBaseUser):
     @cached_property
     def is_staff(self) -> bool:
         """Whether the user may enter the console: users with any role that can read may."""
-        return any(not IMPLIED[grant.role].isdisjoint(READING) for grant in self.grants_held)
+        return holds_somewhere(self.grants_held, READING)
 
     def has_perm(self, perm: str, obj: object | None = None) -> bool:
         """Django permissions are not used: the console asks the principal."""

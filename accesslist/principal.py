@@ -9,11 +9,20 @@ from accesslist.credentials import CallerRecord
 from accesslist.models import Organization, Project, User
 from accesslist.selectors.organizations import visible_projects
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, needs_role
 from opsapi.api.principal import Actor, ActorKind, Group, VisibleScope
 from opsapi.fields import Among
 from opsapi.ids import is_id
-from opsapi.roles import IMPLIED, INSTALLATION, Grant, Role, Scope, reaches_group, satisfies
+from opsapi.roles import (
+    INSTALLATION,
+    Grant,
+    Role,
+    Scope,
+    holds_somewhere,
+    reaches_group,
+    satisfies,
+    satisfies_any,
+)
 
 _FIRST_GROUPS = 200
 
@@ -49,9 +58,9 @@ class GrantsPrincipal(ABC):
         """Whether the caller has the role in the scope, directly or implied."""
         return satisfies(self.grants, role, scope)
 
-    def holds_somewhere(self, roles: Sequence[Role]) -> bool:
+    def holds_somewhere(self, roles: Collection[Role]) -> bool:
         """See `opsapi.api.principal.Operator`."""
-        return any(not IMPLIED[grant.role].isdisjoint(roles) for grant in self.grants)
+        return holds_somewhere(self.grants, roles)
 
     @property
     def is_global(self) -> bool:
@@ -105,8 +114,8 @@ class GrantsPrincipal(ABC):
             self.authorise(roles)
 
     def _require(self, roles: Sequence[Role], scope: Scope) -> None:
-        if not any(self.holds(role, scope) for role in roles):
-            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in roles))
+        if not satisfies_any(self.grants, roles, scope):
+            raise needs_role(roles)
 
     @abstractmethod
     def _group(self, group_id: str) -> Group | None:

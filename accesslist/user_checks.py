@@ -11,7 +11,7 @@ from accesslist.models import User
 from accesslist.rules.administration import resetter_of
 from accesslist.rules.usernames import character_fault, username_key
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.errors import ApiError, BadField, needs_role
 from opsapi.roles import INSTALLATION, Grant, satisfies
 
 _LONGEST_KEY = 600
@@ -79,7 +79,7 @@ def check_resets(user: User, by: Sequence[Grant]) -> None:
     """
     needed = resetter_of(user.grants_held)
     if not satisfies(by, needed, INSTALLATION):
-        raise ApiError(ErrorCode.USER_UNAUTHORIZED, needed.value)
+        raise needs_role([needed])
 
 
 def _bad_username(reason: str) -> BadField:

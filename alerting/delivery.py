@@ -34,7 +34,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from alerting.choices import DropReason, NotificationStatus, WaitReason
 from alerting.messages import messages_of
@@ -103,6 +103,7 @@ from opsapi.encryption import CannotDecryptError
 from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER
 from opsapi.postgresql.faults import passes
+from opsapi.sql import rows_of
 
 logger = logging.getLogger("opsapi.delivery")
 
@@ -381,9 +382,7 @@ def _mark_begun(attempts: Sequence[DeliveryAttempt], now: datetime) -> list[Deli
         "acknowledged": WaitReason.ACKNOWLEDGED.value,
         "now": now,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_MARK_BEGUN, parameters)
-        held = {row_id: (number, first) for row_id, number, first in cursor.fetchall()}
+    held = {row_id: (number, first) for row_id, number, first in rows_of(_MARK_BEGUN, parameters)}
     begun = []
     for attempt in attempts:
         if attempt.notification.id in held:

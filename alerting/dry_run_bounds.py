@@ -11,6 +11,7 @@ from django.db import OperationalError, connection, transaction
 
 from opsapi.api.errors import rate_limited
 from opsapi.postgresql.faults import DatabaseFault, database_fault
+from opsapi.sql import execute, rows_of
 
 AT_ONCE_IN_PROJECT: Final = 2
 _AT_ONCE_IN_PROCESS = max(1, settings.OPSAPI_THREADS // 4)
@@ -73,23 +74,20 @@ def slot_of(group_id: str) -> Iterator[None]:
         note = f"At most {_AT_ONCE_IN_PROCESS} dry runs run in a web process at the same time."
         raise rate_limited(_RETRY_SECONDS, note=note)
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SELECT current_setting('statement_timeout')")
-            (before,) = cursor.fetchone()
-            cursor.execute("SET TRANSACTION READ ONLY")
+        with transaction.atomic():
+            [(before,)] = rows_of("SELECT current_setting('statement_timeout')")
+            execute("SET TRANSACTION READ ONLY")
             if not any(_reserves(group_id, slot) for slot in range(AT_ONCE_IN_PROJECT)):
                 note = f"At most {AT_ONCE_IN_PROJECT} dry runs of a project run at the same time."
                 raise rate_limited(_RETRY_SECONDS, note=note)
             yield
-            cursor.execute(_SET_TIMEOUT, [before])
+            execute(_SET_TIMEOUT, [before])
     finally:
         _slots.release()
 
 
 def _reserves(group_id: str, slot: int) -> bool:
     """Whether the slot of the project was free; it is held until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_try_advisory_xact_lock(%s, hashtext(%s))", [LOCK_CLASS, f"{group_id} {slot}"]
-        )
-        return bool(cursor.fetchone()[0])
+    statement = "SELECT pg_try_advisory_xact_lock(%s, hashtext(%s))"
+    [(is_free,)] = rows_of(statement, [LOCK_CLASS, f"{group_id} {slot}"])
+    return bool(is_free)

@@ -25,7 +25,7 @@ from enum import Enum, auto
 from itertools import chain, groupby
 from typing import NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from alerting.choices import AlertStatus
 from alerting.fan_out import comes_from_organization, fan_out
@@ -54,6 +54,7 @@ from events.models import Signal
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
 from opsapi.postgresql.faults import passes
+from opsapi.sql import rows_of
 
 logger = logging.getLogger("opsapi.evaluation")
 
@@ -285,10 +286,9 @@ def _read_active(group_id: str, all_seen: Iterable[_Observed], configs: _Configs
         for metric in _configs_for(seen, configs).alert_metrics(seen.observation)
     }
     if targets:
-        with connection.cursor() as cursor:
-            cursor.execute(_ACTIVE, {"group_id": group_id, "targets": list(targets)})
-            for alert_id, config_id, target, value, created in cursor.fetchall():
-                active.setdefault(target, {})[config_id] = _ActiveAlert(value, created, alert_id)
+        found = rows_of(_ACTIVE, {"group_id": group_id, "targets": list(targets)})
+        for alert_id, config_id, target, value, created in found:
+            active.setdefault(target, {})[config_id] = _ActiveAlert(value, created, alert_id)
     return active
 
 
@@ -482,9 +482,7 @@ def open_tracked(*, now: datetime) -> int:
 
     Projects that another worker evaluates, and alerts that another worker has locked, are skipped.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})
-        ids = [alert_id for (alert_id,) in cursor.fetchall()]
+    ids = [alert_id for (alert_id,) in rows_of(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})]
     if not ids:
         return 0
     # Filtered again: meanwhile another worker may have opened or ended them.

@@ -134,7 +134,6 @@ class EventAdmin(ConsoleAdmin):
     in_any_scope = True
     fields = ["id", "created", "event_type", "details_json", "diffs_json", "raw_json"]
     empty_text = "No events yet. Every change leaves an event here."
-    change_form_template = "admin/events/event/change_form.html"
     list_template = "admin/events/event/list.html"
     no_file_template = "admin/events/event/no_file.html"
 

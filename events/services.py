@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from events.choices import SignalKind, Work
 from events.facts import EventFacts
@@ -13,7 +13,7 @@ from events.models import Event, Signal
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.batches import ROWS_AT_ONCE, batches
-from opsapi.sql import insert_from_arrays
+from opsapi.sql import execute, insert_from_arrays, rows_of
 from opsapi.wire_json import JsonObject, write_json
 
 WAKE_CHANNEL = "opsapi_work"
@@ -140,9 +140,7 @@ def event_counts_merge() -> bool:
 
     Return whether there may be more.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_MERGE_COUNTS, {"lock": _MERGE_LOCK, "limit": ROWS_AT_ONCE})
-        (merged,) = cursor.fetchone()
+    [(merged,)] = rows_of(_MERGE_COUNTS, {"lock": _MERGE_LOCK, "limit": ROWS_AT_ONCE})
     return bool(merged >= ROWS_AT_ONCE)
 
 
@@ -176,8 +174,7 @@ def _insert_events(events: Iterable[Event]) -> None:
         }
         for name in ("details", "diffs", "raw"):
             columns[name] = [write_json(getattr(event, name)).decode() for event in batch]
-        with connection.cursor() as cursor:
-            cursor.execute(_INSERT_EVENTS, columns)
+        execute(_INSERT_EVENTS, columns)
 
 
 def _insert_signals(signals: Iterable[Signal]) -> None:
@@ -188,14 +185,12 @@ def _insert_signals(signals: Iterable[Signal]) -> None:
             name: [getattr(signal, name) for signal in batch] for name in ("created", "group_id", "kind")
         }
         columns["payload"] = [write_json(signal.payload).decode() for signal in batch]
-        with connection.cursor() as cursor:
-            cursor.execute(_INSERT_SIGNALS, columns)
+        execute(_INSERT_SIGNALS, columns)
 
 
 def wake_workers(work: Work) -> None:
     """Notify listening workers of new work. PostgreSQL sends it on commit, once per transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"NOTIFY {WAKE_CHANNEL}, '{work.value}'")
+    execute(f"NOTIFY {WAKE_CHANNEL}, '{work.value}'")
 
 
 def _event(

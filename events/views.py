@@ -18,7 +18,7 @@ from events.serializers import (
 )
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField, get_or_404
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY, in_group, in_installation, in_org
 from opsapi.api.query import (
@@ -26,12 +26,11 @@ from opsapi.api.query import (
     MAX_DATE,
     MIN_DATE,
     Parameter,
+    flag_parameter,
+    identifier_parameter,
     read_choice,
-    read_flag,
-    read_identifier,
 )
 from opsapi.api.views import ApiViewSet
-from opsapi.ids import ID_PATTERN
 from opsapi.roles import Role
 from opsapi.wire_json import JsonObject
 
@@ -45,20 +44,9 @@ EVENT_TYPE = Parameter(
     code=ErrorCode.INVALID_ENUM_VALUE,
     allowed=_TYPES,
 )
-INCLUDE_RAW = Parameter(
-    "includeRaw",
-    read_flag,
-    False,
-    {"type": "boolean", "default": False},
-    "Whether to include the raw field.",
-    allowed=("true", "false"),
-)
-BEFORE = Parameter(
-    "before",
-    read_identifier,
-    None,
-    {"type": "string", "pattern": f"^{ID_PATTERN}$"},
-    "ID of an event of this list: returns the events after it. Use it to page without page numbers.",
+INCLUDE_RAW = flag_parameter("includeRaw", "Whether to include the raw field.")
+BEFORE = identifier_parameter(
+    "before", "ID of an event of this list: returns the events after it. Use it to page without page numbers."
 )
 _FILTERS = (*LISTING, EVENT_TYPE, MIN_DATE, MAX_DATE, BEFORE)
 
@@ -177,4 +165,4 @@ class EventTypeViewSet(ApiViewSet):
 
 
 def _wrong(parameter: str, message: str) -> ApiError:
-    return ApiError.of_fields([BadField(parameter, ErrorCode.INVALID_QUERY_PARAMETER, message)])
+    return ApiError.of_field(parameter, ErrorCode.INVALID_QUERY_PARAMETER, message)

@@ -17,9 +17,9 @@ from integrations.models import Integration
 from integrations.selectors import integration_values, live_integration
 from integrations.types import SCRAPER
 from opsapi import clock
-from opsapi.api.addresses import client_address
+from opsapi.api.addresses import remote_address
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, needs_role
 from opsapi.api.principal import Actor, ActorKind, Group, Principal
 from opsapi.encryption import CannotDecryptError
 from opsapi.ids import is_id
@@ -39,21 +39,17 @@ class ScraperPrincipal:
         return self._actor
 
     def authorise(self, roles: Sequence[Role]) -> None:
-        raise _unauthorized(roles)
+        raise needs_role(roles)
 
     def authorise_group(self, roles: Sequence[Role], group_id: str) -> Group:
         if group_id != self._group.id:
             raise ApiError(ErrorCode.NOT_IN_GROUP, group_id)
         if not IMPLIED[Role.GROUP_READ_ONLY] & frozenset(roles):
-            raise _unauthorized(roles)
+            raise needs_role(roles)
         return self._group
 
     def authorise_org(self, roles: Sequence[Role], org_id: str) -> None:
-        raise _unauthorized(roles)
-
-
-def _unauthorized(roles: Sequence[Role]) -> ApiError:
-    return ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in roles))
+        raise needs_role(roles)
 
 
 logger = logging.getLogger("opsapi.authentication")
@@ -82,8 +78,7 @@ class DiscoveryAuthentication(BaseAuthentication):
         if not _known(scraper, username, password) or scraper is None:
             raise refused(http_request, clock.now(), FailedAuthentication.SCRAPER_CREDENTIALS)
         http_request.actor_name = username  # type: ignore[attr-defined]  # read by the request log
-        address = client_address(http_request)
-        principal = ScraperPrincipal(scraper, username, str(address) if address else None)
+        principal = ScraperPrincipal(scraper, username, remote_address(http_request))
         return principal.actor(), principal
 
 

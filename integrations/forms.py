@@ -17,7 +17,6 @@ from integrations.redaction import Secrets
 from integrations.serializers import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
 from opsapi.console.forms import CLEAR, ConsoleForm, SecretInput, themed
-from opsapi.roles import Scope
 
 _ASKED_FOR = "asked_for"
 _TYPES = [(name, kind.label) for name, kind in INTEGRATION_TYPES.items()]
@@ -65,9 +64,6 @@ class NewIntegrationForm(_TypedForm, InProjectForm):
             self.fields[_ASKED_FOR] = asked_for
             self.initial[_ASKED_FOR] = self.kind.type
             self.add_fields(self.kind, {})
-
-    def scope(self) -> Scope:
-        return Scope(group_id=self.cleaned_data["group"].id)
 
     @property
     def values(self) -> Mapping[str, Any]:

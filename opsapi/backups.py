@@ -28,6 +28,7 @@ from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.cluster import client_failure, find_binaries
 from opsapi.encrypted_columns import used_key_ids
 from opsapi.encryption import known_key_ids
+from opsapi.sql import rows_of
 
 DUMP = "database.dump"
 MANIFEST = "manifest.json"
@@ -160,9 +161,8 @@ def _refuse_pooler() -> None:
 
 
 def _server_version() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW server_version_num")
-        return int(cursor.fetchone()[0]) // 10_000
+    [(version,)] = rows_of("SHOW server_version_num")
+    return int(version) // 10_000
 
 
 def _database_described() -> Mapping[str, Any]:

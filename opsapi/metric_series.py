@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from django.db import Error, connection, transaction
+from django.db import Error, transaction
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 
 from opsapi.apps import metrics
 from opsapi.metric_files import VARIABLE
+from opsapi.sql import execute
 
 COUNTED = CollectorRegistry()
 """The counters of this process. Under gunicorn they are in files that all processes of the machine share."""
@@ -150,6 +151,5 @@ class _FromDatabase(Collector):
 
 @transaction.atomic
 def _of_apps() -> list[Metric]:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL statement_timeout = '{_LONGEST_STATEMENT}'")
+    execute(f"SET LOCAL statement_timeout = '{_LONGEST_STATEMENT}'")
     return [metric for collect in metrics() for metric in collect()]

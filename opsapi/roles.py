@@ -121,7 +121,19 @@ def _reaches(grant: Grant, scope: Scope) -> bool:
 
 def satisfies(grants: Iterable[Grant], wanted: Role, scope: Scope) -> bool:
     """Whether a grant is, or implies, the wanted role in the scope."""
-    return any(wanted in IMPLIED[grant.role] and _reaches(grant, scope) for grant in grants)
+    return satisfies_any(grants, [wanted], scope)
+
+
+def satisfies_any(grants: Iterable[Grant], wanted: Iterable[Role], scope: Scope) -> bool:
+    """Whether a grant is, or implies, any of the wanted roles in the scope."""
+    roles = frozenset(wanted)
+    return any(_reaches(grant, scope) and not roles.isdisjoint(IMPLIED[grant.role]) for grant in grants)
+
+
+def holds_somewhere(grants: Iterable[Grant], wanted: Iterable[Role]) -> bool:
+    """Whether a grant is, or implies, any of the wanted roles, whatever its scope is."""
+    roles = frozenset(wanted)
+    return any(not roles.isdisjoint(IMPLIED[grant.role]) for grant in grants)
 
 
 def reaches_group(grants: Iterable[Grant], scope: Scope) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 from opsapi.postgresql.base import this_connection
@@ -33,6 +34,21 @@ def update_from_arrays(table: str, columns: Mapping[str, str]) -> str:
         f"UPDATE {table} AS stored SET {', '.join(f'{name} = changed.{name}' for name in columns)}"  # noqa: S608 - the names are our own
         f" FROM ({given}) AS changed (id, {', '.join(columns)}) WHERE stored.id = changed.id"
     )
+
+
+def execute(sql: str, params: Any = None) -> int:
+    """Execute a statement. Return the number of rows that it wrote or found."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return int(cursor.rowcount)
+
+
+def rows_of(sql: str, params: Any = None) -> list[tuple[Any, ...]]:
+    """Return all rows of a statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
 
 
 def first_row(statement: str, parameters: Any) -> tuple[Any, ...]:

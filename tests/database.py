@@ -14,6 +14,7 @@ from django.test import TransactionTestCase
 from accesslist.credentials import begin_remembering
 from opsapi import clock
 from opsapi.embedded.layout import Layout
+from opsapi.sql import execute
 from tests.integration.embedded.sql import run_sql
 from tests.shared import made_once, run_directory
 
@@ -53,8 +54,7 @@ def emptied_quickly() -> Iterator[None]:
     deletes = " ".join(f'DELETE FROM "{name}";' for name in sorted(names - KEPT))  # noqa: S608 - our own tables
 
     def empty(_: TransactionTestCase) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(f"DO $$ BEGIN {deletes} END $$")
+        execute(f"DO $$ BEGIN {deletes} END $$")
         begin_remembering(clock.now())
 
     with pytest.MonkeyPatch.context() as patch:

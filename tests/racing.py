@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from django.db import connection, transaction
 
+from opsapi.sql import rows_of
 from tests.eventually import eventually
 
 T = TypeVar("T")
@@ -58,6 +59,5 @@ def on_own_connection(call: Callable[[], T]) -> T:
 
 def somebody_waits() -> bool:
     """Whether another session waits for a lock that this one holds."""
-    with connection.cursor() as cursor:
-        cursor.execute(_WAITING_FOR_US)
-        return bool(cursor.fetchone()[0])
+    [(found,)] = rows_of(_WAITING_FOR_US)
+    return bool(found)

@@ -9,9 +9,9 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface, ip_net
 
 from accesslist.rules.administration import writers_of
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.errors import ApiError, BadField, needs_role
 from opsapi.api.principal import Actor, ActorKind
-from opsapi.roles import INSTALLATION, Grant, Scope, satisfies
+from opsapi.roles import INSTALLATION, Grant, Scope, satisfies_any
 
 MAX_LENGTH = 50
 """The maximum number of characters of a range."""
@@ -151,8 +151,8 @@ def refuse_keys_beyond(held: Iterable[tuple[Grant, Scope]], *, by: Iterable[Gran
     caller = tuple(by)
     for grant, scope in held:
         writers = writers_of(grant.role)
-        if not any(satisfies(caller, role, scope) for role in writers):
-            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in writers))
+        if not satisfies_any(caller, writers, scope):
+            raise needs_role(writers)
 
 
 class ListVerdict(StrEnum):

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from accesslist.rules.role_requests import scope_of
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
-from opsapi.roles import IMPLIED, INSTALLATION, Grant, Role, Scope, satisfies
+from opsapi.api.errors import ApiError, needs_role
+from opsapi.roles import IMPLIED, INSTALLATION, Grant, Role, Scope, satisfies_any
 
 ADMINISTRATORS = (
     Role.GLOBAL_OWNER,
@@ -50,15 +50,9 @@ def resetter_of(held: Iterable[Grant]) -> Role:
     return Role.GLOBAL_USER_ADMIN if is_within else Role.GLOBAL_OWNER
 
 
-def administers_somewhere(by: Iterable[Grant]) -> bool:
-    """Whether the grants allow changing roles in any scope."""
-    return any(IMPLIED[grant.role] & frozenset(ADMINISTRATORS) for grant in by)
-
-
 def administers(by: Sequence[Grant], grant: Grant, orgs_of_groups: Mapping[str, str]) -> bool:
     """Whether the grants `by` allow granting and revoking roles in the scope of `grant`."""
-    scope = scope_of(grant, orgs_of_groups)
-    return any(satisfies(by, role, scope) for role in administrators_of(grant))
+    return satisfies_any(by, administrators_of(grant), scope_of(grant, orgs_of_groups))
 
 
 def refuse_elsewhere(
@@ -78,7 +72,7 @@ def refuse_elsewhere(
             continue
         if grant.role.is_global:
             raise ApiError(ErrorCode.CANNOT_ADD_GLOBAL_ROLE, grant.role.value)
-        raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(administrators_of(grant)))
+        raise needs_role(administrators_of(grant))
 
 
 def manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequence[Grant]) -> list[Scope]:
@@ -87,15 +81,16 @@ def manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequence[Grant
     `held`: the key's grants, each with its scope; the scope of a project names its organization too. `by`:
     the caller's grants.
     """
-    if _may_write(by, GLOBAL_WRITERS, INSTALLATION):
+    if satisfies_any(by, GLOBAL_WRITERS, INSTALLATION):
         return [INSTALLATION]
     scopes = list(dict.fromkeys(scope for _, scope in held))
     orgs = dict.fromkeys(scope.org_id for scope in scopes if scope.org_id)
-    owned = [org_id for org_id in orgs if _may_write(by, ORG_WRITERS, Scope(org_id=org_id))]
+    owned = [org_id for org_id in orgs if satisfies_any(by, ORG_WRITERS, Scope(org_id=org_id))]
     projects = [scope for scope in scopes if scope.group_id and scope.org_id not in owned]
+    managed = [project for project in projects if satisfies_any(by, GROUP_WRITERS, project)]
     return [
         *[Scope(org_id=org_id) for org_id in owned],
-        *[Scope(group_id=project.group_id) for project in projects if _may_write(by, GROUP_WRITERS, project)],
+        *[Scope(group_id=project.group_id) for project in managed],
     ]
 
 
@@ -107,8 +102,7 @@ def require_manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequen
     """
     found = manageable_scopes(held, by=by)
     if not found:
-        roles = (*GLOBAL_WRITERS, *ORG_WRITERS, *GROUP_WRITERS)
-        raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in roles))
+        raise needs_role((*GLOBAL_WRITERS, *ORG_WRITERS, *GROUP_WRITERS))
     return found
 
 
@@ -117,7 +111,3 @@ def is_within_scope(scope: Scope, managed: Scope) -> bool:
     if managed.group_id is not None:
         return scope.group_id == managed.group_id
     return managed.org_id is None or scope.org_id == managed.org_id
-
-
-def _may_write(by: Sequence[Grant], writers: Iterable[Role], scope: Scope) -> bool:
-    return any(satisfies(by, role, scope) for role in writers)

@@ -40,10 +40,10 @@ class ExistingScopes:
     orgs: Collection[str]
 
 
-def asked_roles(values: Sequence[Mapping[str, Any]], field: str = "roles") -> list[AskedRole]:
-    """Return the roles of a checked `[{roleName, groupId?, orgId?}]`; `field` is its name in the body."""
+def asked_roles(values: Sequence[Mapping[str, Any]]) -> list[AskedRole]:
+    """Return the roles of a checked `roles` of a body: `[{roleName, groupId?, orgId?}]`."""
     return [
-        AskedRole(f"{field}[{position}]", Role(value["roleName"]), value.get("orgId"), value.get("groupId"))
+        AskedRole(f"roles[{position}]", Role(value["roleName"]), value.get("orgId"), value.get("groupId"))
         for position, value in enumerate(values)
     ]
 

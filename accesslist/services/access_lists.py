@@ -24,7 +24,6 @@ from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor
-from opsapi.wire_json import JsonObject
 
 Blocks = dict[str, str]
 """Range → ID of its entry, for all entries of a list."""
@@ -53,8 +52,10 @@ def access_list_entries_create(
     entries = AccessListEntry.objects.bulk_create(
         AccessListEntry(api_key_id=of.key_id, created=now, updated=now, **values) for values in new
     )
+    added = EventType.ACCESS_LIST_ENTRY_ADDED_AUDIT
     for position, entry in enumerate(entries):
-        _record_added(of, entry, is_first=not blocks and position == 0, actor=by.actor, now=now)
+        is_only = not blocks and position == 0
+        _record(added, of, entry, new=_facts(entry), is_only=is_only, actor=by.actor, now=now)
     return entries
 
 
@@ -81,7 +82,8 @@ def access_list_entry_update(
     if _facts(entry) != old:
         # Not last_used: authentication may have written it in the meantime.
         entry.save(update_fields=[*changes, "updated"])
-        _record_changed(of, entry, old=old, actor=by.actor, now=now)
+        changed = EventType.ACCESS_LIST_ENTRY_CHANGED_AUDIT
+        _record(changed, of, entry, old=old, new=_facts(entry), actor=by.actor, now=now)
 
 
 @transaction.atomic
@@ -101,7 +103,8 @@ def access_list_entry_delete(*, of: AccessList, entry_id: str, by: ListWriter, n
     _keep_caller(of, by, blocks)
     if blocks:
         _revoke(of, by)
-    _record_removed(of, entry, is_last=not blocks, actor=by.actor, now=now)
+    removed = EventType.ACCESS_LIST_ENTRY_REMOVED_AUDIT
+    _record(removed, of, entry, old=_facts(entry), is_only=not blocks, actor=by.actor, now=now)
     entry.delete()
 
 
@@ -116,8 +119,10 @@ def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
     _lock(of)
     entries = AccessListEntry.objects.filter(api_key_id=of.key_id).order_by("created", "id")
     gone = list(entries)
+    removed = EventType.ACCESS_LIST_ENTRY_REMOVED_AUDIT
     for position, entry in enumerate(gone, start=1):
-        _record_removed(of, entry, is_last=position == len(gone), actor=by.actor, now=now)
+        is_only = position == len(gone)
+        _record(removed, of, entry, old=_facts(entry), is_only=is_only, actor=by.actor, now=now)
     entries.delete()
     return len(gone)
 
@@ -179,47 +184,26 @@ def _facts(entry: AccessListEntry) -> Mapping[str, Any]:
     return {name: getattr(entry, column) for name, column in AccessListEntryDocument.written().items()}
 
 
-def _record_added(
-    of: AccessList, entry: AccessListEntry, *, is_first: bool, actor: Actor, now: datetime
-) -> None:
-    """Record a new entry; with its first entry, the list starts to apply."""
-    changes = diff(DiffType.ACCESS_LIST, entry.id, new=_facts(entry))
-    if is_first:
-        changes += _enforcement(entry, begins=True)
-    _record(EventType.ACCESS_LIST_ENTRY_ADDED_AUDIT, of, entry, changes=changes, actor=actor, now=now)
-
-
-def _record_changed(
-    of: AccessList, entry: AccessListEntry, *, old: Mapping[str, Any], actor: Actor, now: datetime
-) -> None:
-    """Record the change of an entry that was `old`."""
-    changes = diff(DiffType.ACCESS_LIST, entry.id, old=old, new=_facts(entry))
-    _record(EventType.ACCESS_LIST_ENTRY_CHANGED_AUDIT, of, entry, changes=changes, actor=actor, now=now)
-
-
-def _record_removed(
-    of: AccessList, entry: AccessListEntry, *, is_last: bool, actor: Actor, now: datetime
-) -> None:
-    """Record the removal of an entry; without entries, the list no longer applies."""
-    changes = diff(DiffType.ACCESS_LIST, entry.id, old=_facts(entry))
-    if is_last:
-        changes += _enforcement(entry, begins=False)
-    _record(EventType.ACCESS_LIST_ENTRY_REMOVED_AUDIT, of, entry, changes=changes, actor=actor, now=now)
-
-
-def _enforcement(entry: AccessListEntry, *, begins: bool) -> list[JsonObject]:
-    return diff(DiffType.ACCESS_LIST, entry.id, old={"enforced": not begins}, new={"enforced": begins})
-
-
 def _record(
     event_type: EventType,
     of: AccessList,
     entry: AccessListEntry,
     *,
-    changes: Sequence[Mapping[str, Any]],
+    old: Mapping[str, Any] | None = None,
+    new: Mapping[str, Any] | None = None,
+    is_only: bool = False,
     actor: Actor,
     now: datetime,
 ) -> None:
+    """Record that an entry was added, changed or removed.
+
+    `is_only`: the list has no other entry, so it starts to apply with a new entry, or no longer applies
+    without a removed one.
+    """
+    changes = diff(DiffType.ACCESS_LIST, entry.id, old=old, new=new)
+    if is_only:
+        before, after = {"enforced": old is not None}, {"enforced": new is not None}
+        changes += diff(DiffType.ACCESS_LIST, entry.id, old=before, new=after)
     event_record(
         event_type=event_type,
         actor=actor,

@@ -27,7 +27,7 @@ from events.facts import EventFacts
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.encryption import CannotDecryptError, encrypt
 from opsapi.ids import new_id
@@ -130,7 +130,7 @@ def user_event_record(
 
 def refused(field: str, message: str) -> ApiError:
     """Return the error for a refused field."""
-    return ApiError.of_fields([BadField(field, ErrorCode.INVALID_ATTRIBUTE, message)])
+    return ApiError.of_field(field, ErrorCode.INVALID_ATTRIBUTE, message)
 
 
 logger = logging.getLogger("opsapi.authentication")

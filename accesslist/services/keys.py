@@ -78,7 +78,7 @@ def api_key_create(
     key = _insert(values, private_key, now)
     grants_create(grants, holder=key)
     created = EventType.API_KEY_CREATED_AUDIT
-    _record_in_scopes(created, key, before=None, after=grants_of(key), actor=actor, now=now)
+    key_event_record(created, key, before=None, after=grants_of(key), actor=actor, now=now)
     return NewKey(key, private_key)
 
 
@@ -131,7 +131,8 @@ def api_key_update(
         setattr(key, column, value)
     key.save(update_fields=list(changes))
     described = diff(DiffType.AUTH, key.id, old=old, new=_described(key))
-    key_changed(key=key, before=before, after=grants_of(key), described=described, actor=actor, now=now)
+    changed, after = EventType.API_KEY_CHANGED_AUDIT, grants_of(key)
+    key_event_record(changed, key, before=before, after=after, described=described, actor=actor, now=now)
 
 
 @transaction.atomic
@@ -156,10 +157,11 @@ def api_key_roles_revoked(*, key: ApiKey, before: Sequence[Grant], actor: Actor,
     """
     left = grants_of(key)
     if left:
-        key_changed(key=key, before=before, after=left, actor=actor, now=now)
+        changed = EventType.API_KEY_CHANGED_AUDIT
+        key_event_record(changed, key, before=before, after=left, actor=actor, now=now)
     else:
         deleted = EventType.API_KEY_DELETED_AUDIT
-        _record_in_scopes(deleted, key, before=before, after=None, actor=actor, now=now)
+        key_event_record(deleted, key, before=before, after=None, actor=actor, now=now)
         key.delete()
 
 
@@ -226,21 +228,7 @@ def _insert(values: Mapping[str, Any], private_key: str, now: datetime) -> ApiKe
             return key
 
 
-def key_changed(
-    *,
-    key: ApiKey,
-    before: Sequence[Grant],
-    after: Sequence[Grant],
-    described: Sequence[Mapping[str, Any]] = (),
-    actor: Actor,
-    now: datetime,
-) -> None:
-    """Record changed roles in their scopes, and a change of the other fields in every scope of the key."""
-    changed = EventType.API_KEY_CHANGED_AUDIT
-    _record_in_scopes(changed, key, before=before, after=after, described=described, actor=actor, now=now)
-
-
-def _record_in_scopes(
+def key_event_record(
     event_type: EventType,
     key: ApiKey,
     *,
@@ -250,9 +238,10 @@ def _record_in_scopes(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Record in each scope its own roles, or in the installation without roles.
+    """Record in each scope of the key its own roles, or in the installation without roles.
 
-    `before` is None for a new key, `after` for a deleted key.
+    `before` is None for a new key, `after` for a deleted key. `described`: changes of the other fields, which
+    are recorded in every scope.
     """
     had, has = _by_scope(before), _by_scope(after)
     for scope in dict.fromkeys([*had, *has]) or [INSTALLATION]:

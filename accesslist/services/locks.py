@@ -13,13 +13,12 @@ only for the deletion, and the deletion waits for them.
 
 from collections.abc import Collection, Iterable, Mapping
 
-from django.db import connection
-
 from accesslist.rules.role_requests import ExistingScopes
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.postgresql.base import this_connection
+from opsapi.sql import execute, rows_of
 
 # One advisory lock each for the whole installation.
 FIRST_USER_LOCK = 0x6F70736669727374  # "opsfirst"
@@ -55,8 +54,7 @@ SELECT id, id FROM accesslist_organization WHERE id = ANY(%s) ORDER BY id FOR KE
 
 def advisory_lock(key: int) -> None:
     """Wait for the lock, and hold it until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
+    execute("SELECT pg_advisory_xact_lock(%s)", [key])
 
 
 def actor_lock_shared(actor: Actor) -> None:
@@ -71,11 +69,9 @@ def actor_lock_shared(actor: Actor) -> None:
     statement = _ACTORS.get(actor.kind)
     if statement is None or actor.id is None or actor.revocations is None:
         return
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK_IDENTITY_SHARED, [_IDENTITIES_CLASS, _lock_of(actor.id)])
-        cursor.execute(statement, [actor.id, actor.revocations])
-        if cursor.rowcount:
-            return
+    execute(_LOCK_IDENTITY_SHARED, [_IDENTITIES_CLASS, _lock_of(actor.id)])
+    if execute(statement, [actor.id, actor.revocations]):
+        return
     this_connection().repeats = _MOST_REPEATS
     raise unavailable("your permissions have just changed: send the request again")
 
@@ -97,10 +93,7 @@ def identities_lock_exclusive(ids: Iterable[str]) -> None:
 
     Call it after `actor_lock_in_turn`, and before any lock that these transactions could wait for.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _LOCK_IDENTITIES_EXCLUSIVE, [_IDENTITIES_CLASS, sorted({_lock_of(holder) for holder in ids})]
-        )
+    execute(_LOCK_IDENTITIES_EXCLUSIVE, [_IDENTITIES_CLASS, sorted({_lock_of(holder) for holder in ids})])
 
 
 def _lock_of(holder_id: str) -> int:
@@ -132,10 +125,8 @@ def project_lock_exclusive(*, group_id: str) -> None:
     Raises:
         ApiError: GROUP_NOT_FOUND, if it was deleted in the meantime.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK_PROJECT_EXCLUSIVE, [group_id])
-        if not cursor.rowcount:
-            raise ApiError(ErrorCode.GROUP_NOT_FOUND, group_id)
+    if not execute(_LOCK_PROJECT_EXCLUSIVE, [group_id]):
+        raise ApiError(ErrorCode.GROUP_NOT_FOUND, group_id)
 
 
 def organization_lock_shared(*, org_id: str) -> None:
@@ -151,6 +142,4 @@ def organization_lock_shared(*, org_id: str) -> None:
 def _lock_shared(statement: str, ids: Collection[str]) -> dict[str, str]:
     if not ids:
         return {}
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [sorted(ids)])
-        return dict(cursor.fetchall())
+    return dict(rows_of(statement, [sorted(ids)]))

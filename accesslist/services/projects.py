@@ -20,7 +20,7 @@ from accesslist.services.grants import (
     role_changes_record,
     users_revoke,
 )
-from accesslist.services.keys import api_key_roles_revoked, key_changed
+from accesslist.services.keys import api_key_roles_revoked, key_event_record
 from accesslist.services.locks import (
     actor_lock_in_turn,
     actor_lock_shared,
@@ -214,7 +214,8 @@ def _give_to(creator: ApiKey | User, project: Project, actor: Actor, now: dateti
     if isinstance(creator, User):
         role_changes_record(user=creator, old=(), new=[owner], actor=actor, now=now)
     else:
-        key_changed(key=creator, before=(), after=[owner], actor=actor, now=now)
+        changed = EventType.API_KEY_CHANGED_AUDIT
+        key_event_record(changed, creator, before=(), after=[owner], actor=actor, now=now)
 
 
 def _record(

@@ -15,6 +15,7 @@ from accesslist.rules.role_requests import RoleRequest, asked_roles, grants_aske
 from accesslist.selectors.users import any_user_exists, name_is_taken
 from accesslist.serializers.users import user_facts
 from accesslist.services.access_lists import access_list_entries_create
+from accesslist.services.accounts import user_event_record
 from accesslist.services.grants import (
     grants_admit,
     grants_create,
@@ -36,11 +37,9 @@ from accesslist.services.teams import members_left
 from accesslist.user_checks import as_email, check_new_user
 from events.choices import DiffType
 from events.diffs import diff
-from events.facts import EventFacts
-from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, needs_role
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.roles import INSTALLATION, Grant, Role, satisfies
 
@@ -140,19 +139,14 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
     grants, facts = grants_of(user), user_facts(user)
     is_global = any(grant.role.is_global for grant in grants)
     if is_global and not satisfies(by, Role.GLOBAL_OWNER, INSTALLATION):
-        raise ApiError(ErrorCode.USER_UNAUTHORIZED, Role.GLOBAL_OWNER.value)
+        raise needs_role([Role.GLOBAL_OWNER])
     user_deleting.send(sender=User, user=user, actor=actor, now=now)
     grants_replace(holder=user, current=grants, wanted=(), actor=actor, now=now)
     role_changes_record(user=user, old=grants, new=(), actor=actor, now=now)
     for team in user.teams.order_by("created", "id"):
         members_left(team, [user], actor, now)
-    event_record(
-        event_type=EventType.USER_DELETED_AUDIT,
-        actor=actor,
-        now=now,
-        facts=EventFacts(target_username=user.username),
-        diffs=diff(DiffType.USERS, user.id, old=facts),
-    )
+    gone = diff(DiffType.USERS, user.id, old=facts)
+    user_event_record(event_type=EventType.USER_DELETED_AUDIT, user=user, actor=actor, now=now, diffs=gone)
     user.delete()
 
 
@@ -193,13 +187,8 @@ def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, *, self_regist
 
 
 def _record_created(user: User, actor: Actor, now: datetime) -> None:
-    event_record(
-        event_type=EventType.USER_CREATED_AUDIT,
-        actor=actor,
-        now=now,
-        facts=EventFacts(target_username=user.username),
-        diffs=diff(DiffType.USERS, user.id, new=user_facts(user)),
-    )
+    new = diff(DiffType.USERS, user.id, new=user_facts(user))
+    user_event_record(event_type=EventType.USER_CREATED_AUDIT, user=user, actor=actor, now=now, diffs=new)
 
 
 def _grants_of_a_stranger(roles: Sequence[Mapping[str, Any]]) -> list[Grant]:

@@ -1,6 +1,5 @@
 """Base classes of views: the calling key, its sight of users, and the scopes of paths."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import cast
 
@@ -10,7 +9,7 @@ from accesslist.principal import KeyPrincipal
 from accesslist.selectors.users import Sight, sight_of
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.views import ApiViewSet
-from opsapi.roles import INSTALLATION, Scope
+from opsapi.roles import Scope
 
 ROLE_SCOPE_REFUSALS = (
     ErrorCode.ROLE_NEEDS_GROUP_ID,
@@ -52,62 +51,20 @@ class UserPresentingViewSet(KeyViewSet):
         return sight_of(self.caller.grants)
 
 
-class PlaceViewSet(KeyViewSet, ABC):
-    """A view below a project, an organization or the installation. Add one of the classes below."""
+class PlaceViewSet(KeyViewSet):
+    """A view below `/groups/{id}`, `/orgs/{id}` or `/admin`."""
 
     @property
-    @abstractmethod
     def here(self) -> Scope:
-        """The scope of the path."""
-
-    @property
-    @abstractmethod
-    def base_path(self) -> str:
-        """The path of the scope."""
+        """The project, the organization or the installation of the path."""
+        return Scope(org_id=self.kwargs.get("org_id"), group_id=self.kwargs.get("group_id"))
 
     @property
     def place(self) -> Mapping[str, str]:
-        """The parameters of the path, and its `base`."""
-        return {**super().place, "base": self.base_path}
-
-
-class InGroup(PlaceViewSet):
-    """Below `/groups/{id}`."""
-
-    @property
-    def here(self) -> Scope:
-        """The project of the path."""
-        return Scope(group_id=self.group.id)
-
-    @property
-    def base_path(self) -> str:
-        """The path of the scope."""
-        return f"/groups/{self.group.id}"
-
-
-class InOrg(PlaceViewSet):
-    """Below `/orgs/{id}`."""
-
-    @property
-    def here(self) -> Scope:
-        """The organization of the path."""
-        return Scope(org_id=self.kwargs["org_id"])
-
-    @property
-    def base_path(self) -> str:
-        """The path of the scope."""
-        return f"/orgs/{self.kwargs['org_id']}"
-
-
-class InInstallation(PlaceViewSet):
-    """Below `/admin`."""
-
-    @property
-    def here(self) -> Scope:
-        """The installation."""
-        return INSTALLATION
-
-    @property
-    def base_path(self) -> str:
-        """The path of the scope."""
-        return "/admin"
+        """The parameters of the path, and the path of the scope as `base`."""
+        base = "/admin"
+        if self.here.group_id is not None:
+            base = f"/groups/{self.here.group_id}"
+        elif self.here.org_id is not None:
+            base = f"/orgs/{self.here.org_id}"
+        return {**super().place, "base": base}

@@ -30,15 +30,7 @@ from accesslist.services.access_lists import (
     access_list_entry_update,
 )
 from accesslist.services.keys import api_key_delete, api_key_issue, api_key_update, key_facts
-from accesslist.views.base import (
-    ROLE_CHANGE_REFUSALS,
-    ROLE_SCOPE_REFUSALS,
-    InGroup,
-    InInstallation,
-    InOrg,
-    KeyViewSet,
-    PlaceViewSet,
-)
+from accesslist.views.base import ROLE_CHANGE_REFUSALS, ROLE_SCOPE_REFUSALS, KeyViewSet, PlaceViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.query import LISTING
@@ -170,19 +162,19 @@ class ApiKeyViewSet(PlaceViewSet):
         return Response()
 
 
-class GroupKeyViewSet(InGroup, ApiKeyViewSet):
+class GroupKeyViewSet(ApiKeyViewSet):
     """`/groups/{id}/apiKeys`: keys with a role in the project."""
 
     access = read_write(READ_PROJECT, WRITE_PROJECT_ACCESS)
 
 
-class OrgKeyViewSet(InOrg, ApiKeyViewSet):
+class OrgKeyViewSet(ApiKeyViewSet):
     """`/orgs/{id}/apiKeys`: keys with a role in the organization or in one of its projects."""
 
     access = read_write(READ_ORG, WRITE_ORG)
 
 
-class InstallationKeyViewSet(InInstallation, ApiKeyViewSet):
+class InstallationKeyViewSet(ApiKeyViewSet):
     """`/admin/apiKeys`: all keys of the installation."""
 
     access = read_write(READ_GLOBAL, WRITE_GLOBAL)
@@ -243,19 +235,19 @@ class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
         return Response()
 
 
-class GroupKeyAccessListViewSet(InGroup, KeyAccessListViewSet):
+class GroupKeyAccessListViewSet(KeyAccessListViewSet):
     """`/groups/{id}/apiKeys/{id}/accessList`."""
 
     access = read_write(READ_PROJECT, WRITE_PROJECT_ACCESS)
 
 
-class OrgKeyAccessListViewSet(InOrg, KeyAccessListViewSet):
+class OrgKeyAccessListViewSet(KeyAccessListViewSet):
     """`/orgs/{id}/apiKeys/{id}/accessList`."""
 
     access = read_write(READ_ORG, WRITE_ORG)
 
 
-class InstallationKeyAccessListViewSet(InInstallation, KeyAccessListViewSet):
+class InstallationKeyAccessListViewSet(KeyAccessListViewSet):
     """`/admin/apiKeys/{id}/accessList`."""
 
     access = read_write(READ_GLOBAL, WRITE_GLOBAL)

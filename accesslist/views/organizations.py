@@ -25,12 +25,12 @@ from accesslist.services.projects import (
 )
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import needs_role
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, NAME
 from opsapi.api.resources import Facts
 from opsapi.api.views import answers_of
-from opsapi.roles import IMPLIED, Role
+from opsapi.roles import Role
 
 
 class OrganizationViewSet(KeyViewSet):
@@ -136,7 +136,7 @@ class ProjectViewSet(KeyViewSet):
             rows = named(visible_projects(self.caller.grants), name=name)
             self.project = ProjectDocument.found(rows, ErrorCode.GROUP_NAME_NOT_FOUND, name)
         elif self.action == "create" and not self._makes_some:
-            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(PROJECT_CREATORS)))
+            raise needs_role(sorted(PROJECT_CREATORS))
 
     def index(self, request: Request) -> Response:
         """List the projects that the caller can read."""
@@ -177,7 +177,7 @@ class ProjectViewSet(KeyViewSet):
     @property
     def _makes_some(self) -> bool:
         """Whether the caller can create projects in any scope."""
-        return any(IMPLIED[grant.role] & PROJECT_CREATORS for grant in self.caller.grants)
+        return self.caller.holds_somewhere(PROJECT_CREATORS)
 
     def _stored(self, group_id: str) -> Facts:
         return ProjectDocument.found(with_id(projects(), group_id), ErrorCode.GROUP_NOT_FOUND, group_id)

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from accesslist.access import READ_ORG, READ_PROJECT, WRITE_USERS
 from accesslist.models import User
 from accesslist.rules.access_lists import read_asked_range
-from accesslist.rules.administration import ADMINISTRATORS, administers_somewhere
+from accesslist.rules.administration import ADMINISTRATORS
 from accesslist.rules.role_requests import RoleRequest, asked_roles
 from accesslist.selectors.organizations import with_id
 from accesslist.selectors.users import (
@@ -38,9 +38,9 @@ from accesslist.views.base import (
     ROLE_SCOPE_REFUSALS,
     UserPresentingViewSet,
 )
-from opsapi.api.addresses import client_address, counted_range
+from opsapi.api.addresses import client_address, counted_range, remote_address
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, get_or_404
+from opsapi.api.errors import ApiError, get_or_404, needs_role
 from opsapi.api.permissions import ANY_KEY, OPEN
 from opsapi.api.query import LISTING, Parameter
 from opsapi.api.resources import Facts
@@ -96,8 +96,8 @@ class UserViewSet(UserPresentingViewSet):
 
     def _load_changed(self, user: Facts | None, user_id: str) -> None:
         """Load the user to change, without revealing whether an invisible ID exists."""
-        if not administers_somewhere(self.caller.grants):
-            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(ADMINISTRATORS))
+        if not self.caller.holds_somewhere(ADMINISTRATORS):
+            raise needs_role(ADMINISTRATORS)
         seen_all = self.seen_in.everything
         self.changed = get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id) if seen_all else user
 
@@ -215,13 +215,12 @@ class FirstUserViewSet(ApiViewSet):
     def create(self, request: Request) -> Response:
         """Create a user without a key. The first user becomes Global Owner and gets an API key."""
         body = self.body()
-        address = client_address(self.http_request)
         # Absent if a user existed already (`looked_at`).
         access_list = [block for name in _ACCESS_LISTS for block in self.query.get(name, ())]
         user, key = unauth_user_create(
             new=NewUser(**body),
             access_list=access_list,
-            remote_address=str(address) if address else None,
+            remote_address=remote_address(self.http_request),
             now=self.now,
         )
         new = UserDocument.found(with_id(users_seen(), user.id), ErrorCode.USER_NOT_FOUND, user.id)

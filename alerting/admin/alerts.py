@@ -188,7 +188,6 @@ class AlertAdmin(ConsoleAdmin):
     rank = 10
     group_path = "group_id"
     actions_of_row = OF_ALERT
-    change_form_template = "admin/alerting/alert/change_form.html"
 
     list_display = ["event", "state", "target", project, "age", "acknowledged"]
     list_filter = [

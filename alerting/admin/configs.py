@@ -270,8 +270,6 @@ class AlertConfigAdmin(ConsoleAdmin):
         "starts with three."
     )
 
-    change_form_template = "admin/alerting/alertconfig/change_form.html"
-
     class Media:
         css = {"all": ["console/config-form.css"]}
 

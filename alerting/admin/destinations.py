@@ -77,7 +77,6 @@ class DestinationAdmin(ConsoleAdmin):
     rank = 45
     group_path = "group_id"
     actions_of_row = {"send_now": SEND_NOW}
-    change_form_template = "admin/alerting/destination/change_form.html"
 
     list_display = [
         "named",

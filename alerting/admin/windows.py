@@ -135,7 +135,6 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     empty_text = (
         "No maintenance windows. A window mutes alerts of its types in one project, once or regularly."
     )
-    change_form_template = "admin/alerting/maintenancewindow/change_form.html"
 
     class Media:
         css = {"all": ["console/windows.css"]}

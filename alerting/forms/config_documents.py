@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from django.utils.text import capfirst
+
 from alerting.forms.config_inputs import (
     FLAGS,
     MATCHER_INPUTS,
@@ -246,4 +248,4 @@ def _nearest(field: str, names: Collection[str]) -> str | None:
 
 def _sentence(bad: BadField) -> str:
     allowed = f" Allowed: {', '.join(bad.allowed)}." if bad.allowed else ""
-    return f"{bad.message[:1].upper()}{bad.message[1:]}.{allowed}"
+    return f"{capfirst(bad.message)}.{allowed}"

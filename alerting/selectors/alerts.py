@@ -25,6 +25,7 @@ from events.types import EventType
 from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import MOST_SHOWN, FirstRows, bounded_count
 from opsapi.ids import is_id
+from opsapi.sql import rows_of
 from opsapi.wire_json import JsonObject
 
 AlertRow = JsonObject
@@ -80,9 +81,8 @@ class AlertRows:
         return _fetch(_ROWS + self._where + _PAGE, {**self._filters, **bounds})
 
     def count(self) -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(_COUNT + self._where, self._filters)
-            return int(cursor.fetchone()[0])
+        [(count,)] = rows_of(_COUNT + self._where, self._filters)
+        return int(count)
 
     @property
     def _where(self) -> str:

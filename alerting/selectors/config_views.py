@@ -14,7 +14,6 @@ from threading import Lock
 from typing import Any
 
 import orjson
-from django.db import connection
 
 from alerting.models import AlertConfig
 from alerting.rules.config_index import NO_CONFIGS, ConfigIndex
@@ -26,6 +25,7 @@ from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType
 from opsapi.fields import Among
+from opsapi.sql import rows_of
 
 logger = logging.getLogger("opsapi.evaluation")
 
@@ -46,10 +46,7 @@ def concerned_configs(group_id: str, event_types: Iterable[EventType]) -> list[C
 
 
 def _concerned_rows(group_id: str, event_types: Iterable[EventType]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(_VIEWS, concerned_parameters(group_id, event_types))
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return rows
+    return rows_of(_VIEWS, concerned_parameters(group_id, event_types))
 
 
 def configs_with_ids(config_ids: Collection[str], *, group_id: str) -> list[ConfigView]:
@@ -211,6 +208,5 @@ def indexes_of(configs: Iterable[ConfigView]) -> Mapping[EventType, ConfigIndex]
 
 
 def _versions(group_id: str, event_types: Iterable[EventType]) -> Mapping[EventType, bytes]:
-    with connection.cursor() as cursor:
-        cursor.execute(_VERSIONS, concerned_parameters(group_id, event_types))
-        return {EventType(event_type): version for event_type, version in cursor.fetchall()}
+    found = rows_of(_VERSIONS, concerned_parameters(group_id, event_types))
+    return {EventType(event_type): version for event_type, version in found}

@@ -21,7 +21,7 @@ from opsapi.api.errors import get_or_404
 from opsapi.api.principal import Operator
 from opsapi.fields import JsonRows
 from opsapi.first_rows import FirstRows
-from opsapi.roles import INSTALLATION, Scope, satisfies
+from opsapi.roles import INSTALLATION, Scope, satisfies_any
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ Offer = tuple[str, str]
 
 
 def may_write_global(operator: Operator) -> bool:
-    return any(satisfies(operator.grants, role, INSTALLATION) for role in WRITE_GLOBAL.roles)
+    return satisfies_any(operator.grants, WRITE_GLOBAL.roles, INSTALLATION)
 
 
 def writable_projects(operator: Operator, named: str = "") -> list[Offer]:
@@ -103,7 +103,7 @@ def writable_projects(operator: Operator, named: str = "") -> list[Offer]:
     return [
         (group_id, name)
         for group_id, name, org_id in rows
-        if any(satisfies(operator.grants, role, Scope(org_id, group_id)) for role in WRITE.roles)
+        if satisfies_any(operator.grants, WRITE.roles, Scope(org_id, group_id))
     ]
 
 

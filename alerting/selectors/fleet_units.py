@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from django.db import connection
 from django.db.models import Q
 from django.db.models.functions import Lower
 
@@ -27,6 +26,7 @@ from alerting.rules.topology import (
 )
 from automation.models import Cluster, Host
 from opsapi.fields import Among
+from opsapi.sql import rows_of
 
 # How the hosts of a unit are found. `first` and `second` are the parts of its name, with the id of a cluster
 # instead of the cluster's name; `host` is its hosts.
@@ -123,19 +123,12 @@ def labels_of_a_part(group_id: str, labels: Collection[FleetUnit]) -> frozenset[
         "values": [value for _, value in parts],
         "share": LARGEST_SHARE,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_OF_A_PART, parameters)
-        return frozenset(parts[part] for part in cursor.fetchall())
+    return frozenset(parts[part] for part in rows_of(_OF_A_PART, parameters))
 
 
-def fleet_around(
-    group_id: str, covered: Collection[FleetUnit], roots: Collection[FleetUnit] = ()
-) -> FleetUnits:
-    """The fleet of a project, as far as it decides what the picture of alerts on `covered` units shows.
-
-    `roots` are the roots of earlier messages.
-    """
-    return fleets_around(group_id, {"": covered}, {"": roots})[""]
+def fleet_around(group_id: str, covered: Collection[FleetUnit]) -> FleetUnits:
+    """The fleet of a project, as far as it decides what the picture of alerts on `covered` units shows."""
+    return fleets_around(group_id, {"": covered}, {})[""]
 
 
 def fleets_around(
@@ -143,7 +136,10 @@ def fleets_around(
     covered: Mapping[str, Collection[FleetUnit]],
     roots: Mapping[str, Collection[FleetUnit]],
 ) -> dict[str, FleetUnits]:
-    """`fleet_around` of several incidents, by id; the fleet is read once for all."""
+    """`fleet_around` of several incidents, by id; the fleet is read once for all.
+
+    `roots` are the roots of earlier messages.
+    """
     affected = _hosts_of(group_id, dict.fromkeys(unit for units in covered.values() for unit in units))
     rows = list(affected.values())
     affected_fleet = FleetUnits.of(rows)
@@ -189,10 +185,8 @@ def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str,
         "second": [second for _, _, second, _ in searched],
         "most": [most for _, _, _, most in searched],
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_FACTS.format(found=found), parameters)
-        rows = cursor.fetchall()
-    return {host_id: _units_of_row(facts) for host_id, *facts in rows}
+    facts_of_hosts = rows_of(_FACTS.format(found=found), parameters)
+    return {host_id: _units_of_row(facts) for host_id, *facts in facts_of_hosts}
 
 
 def _clusters_of(group_id: str, units: Iterable[FleetUnit]) -> dict[str, list[str]]:

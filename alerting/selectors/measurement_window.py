@@ -4,13 +4,12 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from statistics import fmean
 
-from django.db import connection
-
 from alerting.models import Alert
 from alerting.rules.measurement_window import MeasurementWindow, Span, in_units, metric_shown, window_span
 from alerting.rules.thresholds import MetricThreshold
 from automation.metrics import Metric
 from automation.selectors.measurements import SAMPLES_OF_HOST, newest_measurements, sample_parameters
+from opsapi.sql import rows_of
 
 # The lowest and the highest sample of each bucket: a mean would hide the samples outside the threshold.
 _EXTREMES = f"""
@@ -73,7 +72,6 @@ def _points(host_id: str, metric: Metric, span: Span) -> list[tuple[datetime, fl
         "last": span.until,
         "bucket": span.bucket,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_EXTREMES, parameters)
-        found = {point for low, lowest, high, highest in cursor for point in ((low, lowest), (high, highest))}
+    extremes = rows_of(_EXTREMES, parameters)
+    found = {point for low, lowest, high, highest in extremes for point in ((low, lowest), (high, highest))}
     return sorted(found)

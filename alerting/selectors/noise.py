@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, FloatField
 from django.db.models.sql.compiler import SQLCompiler
@@ -20,6 +19,7 @@ from alerting.rules.noise import (
 from alerting.rules.suggestions import LONGEST_DELAY_MIN, suggest_delay
 from alerting.selectors.notification_settings import shortest_delays
 from opsapi import clock
+from opsapi.sql import rows_of
 
 # The alerts that opened. A pending alert that ended is no noise. The index alert_config_noise has all columns
 # of this statement.
@@ -62,11 +62,8 @@ def noise_of(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, No
     """The noise of each configuration, by its ID."""
     ids = [config.id for config in configs]
     parameters: Mapping[str, Any] = {"ids": ids, "since": noise_since(now), "flap": FLAP_WITHIN}
-    with connection.cursor() as cursor:
-        cursor.execute(_NOISE, parameters)
-        counted = {config_id: row for config_id, *row in cursor.fetchall()}
-        cursor.execute(_MESSAGES, parameters)
-        messages = dict(cursor.fetchall())
+    counted = {config_id: row for config_id, *row in rows_of(_NOISE, parameters)}
+    messages = dict(rows_of(_MESSAGES, parameters))
     delays = shortest_delays(ids)
     return {
         config.id: _noise(config, counted.get(config.id), messages.get(config.id, 0), delays=delays, now=now)

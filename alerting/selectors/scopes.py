@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db import connection
 from django.db.models import Q, QuerySet, Subquery
 
 from accesslist.models import Project
 from alerting.models import AlertConfig
 from events.types import EventType
+from opsapi.sql import rows_of
 
 
 def covered_projects(config: AlertConfig) -> QuerySet[Project]:
@@ -59,9 +59,8 @@ def concerned_parameters(group_id: str, event_types: Iterable[EventType]) -> Map
 
 def is_concerned(group_id: str, event_type: EventType) -> bool:
     """Whether an enabled configuration for the event type covers the project."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT EXISTS ({CONCERNED})", concerned_parameters(group_id, [event_type]))
-        return bool(cursor.fetchone()[0])
+    [(is_covered,)] = rows_of(f"SELECT EXISTS ({CONCERNED})", concerned_parameters(group_id, [event_type]))
+    return bool(is_covered)
 
 
 def projects_asking(event_type: EventType, org_id: str, *, after: str) -> QuerySet[AlertConfig, str]:
@@ -92,6 +91,5 @@ def configs_asking_without_project(event_type: EventType, org_id: str | None) ->
     Configurations for an organization cover one of its projects. Configurations for all projects without tags
     also cover organizations without projects, and are the only ones for the installation.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_ASKING_WITHOUT_PROJECT, {"event_type": event_type.value, "org_id": org_id})
-        return [config_id for (config_id,) in cursor.fetchall()]
+    asking = rows_of(_ASKING_WITHOUT_PROJECT, {"event_type": event_type.value, "org_id": org_id})
+    return [config_id for (config_id,) in asking]

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from django.db import connection
 from django.db.models import Q, QuerySet
 
 from accesslist.models import Project
@@ -25,6 +24,7 @@ from events.models import Event
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.resources import Facts
 from opsapi.fields import Among
+from opsapi.sql import rows_of
 
 
 def windows_of(group_id: str, *, not_over_at: datetime | None = None) -> QuerySet[MaintenanceWindow]:
@@ -124,13 +124,11 @@ def mutes_of(notifications: Collection[Notification], *, now: datetime) -> dict[
     }
     if not groups:
         return {}
-    with connection.cursor() as cursor:
-        types = sorted(set(categories.values()))
-        cursor.execute(_LOCK_BEGUN, {"groups": sorted(groups), "types": types, "now": now})
-        rows = cursor.fetchall()
+    types = sorted(set(categories.values()))
+    begun = rows_of(_LOCK_BEGUN, {"groups": sorted(groups), "types": types, "now": now})
     # Read last, and without a lock: deleting a project locks its windows first.
-    live = set(Project.objects.filter(id__in={row[1] for row in rows}).values_list("id", flat=True))
-    active = _active_by_category(((row[1], row[2], _rule_of(row)) for row in rows if row[1] in live), now)
+    live = set(Project.objects.filter(id__in={row[1] for row in begun}).values_list("id", flat=True))
+    active = _active_by_category(((row[1], row[2], _rule_of(row)) for row in begun if row[1] in live), now)
     by_matchers = any(found.window.matchers for windows in active.values() for found in windows)
     facts = _facts(notifications) if by_matchers else {}
     subjects = _subjects(

@@ -126,7 +126,7 @@ def kept_for(event_type: EventType) -> tuple[timedelta, str]:
 
 
 def _wrong(name: str, message: str) -> ApiError:
-    return ApiError.of_fields([BadField(name, ErrorCode.INVALID_ATTRIBUTE, message)])
+    return ApiError.of_field(name, ErrorCode.INVALID_ATTRIBUTE, message)
 
 
 class DryRunLimitDocument(Document):

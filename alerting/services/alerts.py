@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, QuerySet
 
 from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
@@ -32,6 +32,7 @@ from opsapi.batches import batches
 from opsapi.clock import wire_time
 from opsapi.fields import Among
 from opsapi.ids import derived_id, first_id
+from opsapi.sql import execute
 
 ALERT_FACTS = (
     "clusterId",
@@ -188,8 +189,7 @@ def _row(new_alert: NewAlert, group_id: str, delay: timedelta) -> Alert:
 def _keep_values(values: Mapping[str, tuple[float | None, datetime]]) -> None:
     if values:
         numbers, moments = zip(*values.values(), strict=True)
-        with connection.cursor() as cursor:
-            cursor.execute(_KEEP_VALUES, {"ids": list(values), "values": list(numbers), "at": list(moments)})
+        execute(_KEEP_VALUES, {"ids": list(values), "values": list(numbers), "at": list(moments)})
 
 
 def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_SignalEvent]:
@@ -211,8 +211,7 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Signa
         "values": [end.value for end in ended],
         "at": [end.at for end in ended],
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_CLOSE, values)
+    execute(_CLOSE, values)
     at = {alert.id: ends[alert.id].at for alert in alerts}
     ends_schedule(alerts=alerts, at=at, kind=MessageKind.CLOSE)
     return events

@@ -4,16 +4,16 @@
 limits of destinations, hosts and projects apply to all workers together.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection, transaction
-from django.db.backends.utils import CursorWrapper
+from django.db import transaction
 
 from alerting.models import Notification
 from alerting.rules.claim_order import AT_ONE_DESTINATION, Candidate, RunningRequest, choose
 from alerting.services.leases import LEASE, is_lapsed, lapsed_leases_release, leases_take
+from opsapi.sql import execute, rows_of
 
 UNDECIDED_AT_ONCE = 200
 AT_ONCE = 64
@@ -98,16 +98,15 @@ def claim(
     Return the notifications to send, the most urgent first, and then due notifications without a destination:
     addressing them needs no slot.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_BEGIN_CLAIM, [_CLAIM_LOCK])
-        now = clock()  # not before: leases begin now, however long this worker has waited for the lock
-        leased = _release_lapsed_and_read(cursor, now)
-        cursor.execute(_UNDECIDED, {"now": now, "limit": min(UNDECIDED_AT_ONCE, limit * 4)})
-        undecided = [row[0] for row in cursor.fetchall()]
-        cursor.execute(
-            _CANDIDATES, {"now": now, "most": AT_ONE_DESTINATION, "clock_stepped_back": now + LONGEST_PAUSE}
-        )
-        candidates = [Candidate(*row) for row in cursor.fetchall()]
+    execute(_BEGIN_CLAIM, [_CLAIM_LOCK])
+    now = clock()  # not before: leases begin now, however long this worker has waited for the lock
+    leased = _release_lapsed_and_read(now)
+    waiting = rows_of(_UNDECIDED, {"now": now, "limit": min(UNDECIDED_AT_ONCE, limit * 4)})
+    undecided = [notification_id for (notification_id,) in waiting]
+    found = rows_of(
+        _CANDIDATES, {"now": now, "most": AT_ONE_DESTINATION, "clock_stepped_back": now + LONGEST_PAUSE}
+    )
+    candidates = [Candidate(*row) for row in found]
     running = [
         RunningRequest(
             destination=destination,
@@ -124,12 +123,10 @@ def claim(
     return leases_take(ids=[*chosen, *undecided], worker=worker, now=now) if chosen or undecided else []
 
 
-def _release_lapsed_and_read(cursor: CursorWrapper, now: datetime) -> list[Sequence[Any]]:
+def _release_lapsed_and_read(now: datetime) -> list[tuple[Any, ...]]:
     """Release the leases that have ended, and read the leased notifications."""
-    cursor.execute(_LEASED)
-    rows: list[Sequence[Any]] = cursor.fetchall()
-    if any(is_lapsed(row[3], now) for row in rows):
+    leased = rows_of(_LEASED)
+    if any(is_lapsed(row[3], now) for row in leased):
         lapsed_leases_release(now=now)
-        cursor.execute(_LEASED)
-        rows = cursor.fetchall()
-    return rows
+        return rows_of(_LEASED)
+    return leased

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils.crypto import salted_hmac
 
@@ -37,6 +37,7 @@ from opsapi.batches import delete_batch
 from opsapi.encryption import CannotDecryptError, decrypt, encrypt
 from opsapi.fields import Among
 from opsapi.ids import ID_LENGTH
+from opsapi.sql import execute, rows_of
 
 logger = logging.getLogger("opsapi.delivery")
 
@@ -133,8 +134,7 @@ def destinations_keep(places: Iterable[NamedDestination], *, now: datetime) -> N
         "config": [encrypt(json.dumps(dict(place.credentials.config)), owner=place.id) for place in kept],
         "now": now,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_KEEP, values)
+    execute(_KEEP, values)
 
 
 def _host(place: NamedDestination) -> str:
@@ -165,15 +165,8 @@ def destination_configs(ids: Collection[str]) -> dict[str, dict[str, str] | Cann
 
 def destinations_tried(*, ids: Sequence[str], now: datetime) -> None:
     """Record that attempts begin, so that probed and paced destinations are not tried again too early."""
-    with connection.cursor() as cursor:
-        values: Mapping[str, Any] = {
-            "ids": sorted(ids),
-            "now": now,
-            "limit": PROBED_AFTER,
-            "probe": PROBE_EVERY,
-        }
-        cursor.execute(_TRIED, values)
-        unreachable = {host for (host,) in cursor.fetchall() if host is not None}
+    values = {"ids": sorted(ids), "now": now, "limit": PROBED_AFTER, "probe": PROBE_EVERY}
+    unreachable = {host for (host,) in rows_of(_TRIED, values) if host is not None}
     if not unreachable:
         return
     hosts = UnreachableHost.objects.filter(Among("host", unreachable)).order_by("host")
@@ -227,9 +220,7 @@ def _named(row: Destination) -> dict[str, str]:
 
 def _record_host(host: str, reached: bool, now: datetime) -> None:
     if not reached:
-        with connection.cursor() as cursor:
-            cursor.execute(_UNREACHABLE, {"host": host, "now": now})
-            (failures,) = cursor.fetchone()
+        [(failures,)] = rows_of(_UNREACHABLE, {"host": host, "now": now})
         UnreachableHost.objects.filter(host=host).update(next_try=now + probe_gap(failures))
     elif UnreachableHost.objects.filter(host=host).delete()[0]:
         _due_at_once(Q(destination__in=Destination.objects.filter(host=host).values("id")), now)

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from alerting.choices import AlertStatus, DropReason, Grouping, IncidentPart, NotificationStatus
@@ -33,6 +32,7 @@ from alerting.services.notifications import (
 from integrations.choices import MessageKind
 from opsapi.fields import Among
 from opsapi.ids import derived_id
+from opsapi.sql import execute
 
 Settings = Mapping[str, Sequence[NotificationSetting]]
 
@@ -122,9 +122,8 @@ def _begin(members: Sequence[Alert]) -> Incident:
 
 
 def _keep(alerts: Sequence[Alert]) -> None:
-    with connection.cursor() as cursor:
-        ids, incidents = [alert.id for alert in alerts], [alert.incident_id for alert in alerts]
-        cursor.execute(_JOIN, {"ids": ids, "incidents": incidents})
+    ids, incidents = [alert.id for alert in alerts], [alert.incident_id for alert in alerts]
+    execute(_JOIN, {"ids": ids, "incidents": incidents})
 
 
 def _schedule_first_messages(
@@ -285,5 +284,4 @@ def pictures_keep(pictures: Mapping[str, Picture]) -> None:
         "members": [picture.members for picture in said],
         "roots": [picture.root for picture in said],
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_SAID, values)
+    execute(_SAID, values)

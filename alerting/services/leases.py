@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Required, TypedDict
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, QuerySet
 
 from alerting.choices import NotificationStatus
@@ -14,6 +14,7 @@ from alerting.rules.delivery_policy import NO_OUTCOME
 from integrations.choices import DeliveryStatus
 from integrations.outcome import RETRIES_LAST
 from opsapi.fields import Among
+from opsapi.sql import rows_of
 
 LEASE = timedelta(seconds=30)
 _LONGEST_LEASE = 2 * LEASE
@@ -115,9 +116,7 @@ def attempts_record(results: Sequence[tuple[Notification, AttemptResult]]) -> li
         "tokens": [notification.lease_token for notification, _ in results],
         **{name: [dict(result).get(name) for _, result in results] for name in _CHANGED},
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_RECORD, columns)
-        recorded = set(cursor.fetchall())
+    recorded = set(rows_of(_RECORD, columns))
     return [(notification.id, notification.lease_token) in recorded for notification, _ in results]
 
 
@@ -149,13 +148,8 @@ def lapsed_leases_release(*, now: datetime, absent: Collection[int] = ()) -> int
 
 def absent_workers() -> set[int]:
     """Return the workers that have leases and no presence lock: they died."""
-    with connection.cursor() as cursor:
-        cursor.execute(_HELD)
-        held = {worker for (worker,) in cursor.fetchall() if worker is not None}
-        if not held:
-            return held
-        cursor.execute(_PRESENT, [PRESENCE_CLASS])
-        return held - {worker for (worker,) in cursor.fetchall()}
+    held = {worker for (worker,) in rows_of(_HELD) if worker is not None}
+    return held - {worker for (worker,) in rows_of(_PRESENT, [PRESENCE_CLASS])} if held else held
 
 
 def lapses_of(notifications: Sequence[Notification]) -> dict[str, int]:

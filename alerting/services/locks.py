@@ -9,7 +9,7 @@ Code that needs both locks takes the project's lock first. Advisory locks end wi
 crash leaves none behind.
 """
 
-from django.db import connection
+from opsapi.sql import execute
 
 _LOCK_CLASS = 0x6F70  # "op": keeps these apart from other advisory locks
 _KEY = "%s, hashtext(%s)"
@@ -30,8 +30,7 @@ CASE WHEN pg_try_advisory_xact_lock_shared({_GLOBAL_LOCK})
 
 def project_lock(group_id: str) -> None:
     """Wait for the project's lock and hold it until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT pg_advisory_xact_lock({_KEY})", [_LOCK_CLASS, group_id])
+    execute(f"SELECT pg_advisory_xact_lock({_KEY})", [_LOCK_CLASS, group_id])
 
 
 def global_configs_lock() -> None:
@@ -39,8 +38,7 @@ def global_configs_lock() -> None:
 
     The lock ends with the transaction.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_GLOBAL_LOCK])
+    execute("SELECT pg_advisory_xact_lock(%s)", [_GLOBAL_LOCK])
 
 
 def global_configs_share() -> None:
@@ -48,8 +46,7 @@ def global_configs_share() -> None:
 
     The lock ends with the transaction.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [_GLOBAL_LOCK])
+    execute("SELECT pg_advisory_xact_lock_shared(%s)", [_GLOBAL_LOCK])
 
 
 def config_lock_shared(group_id: str | None) -> None:

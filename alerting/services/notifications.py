@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Case, Count, Expression, F, Q, QuerySet, Value, When
 from django.db.models.expressions import DatabaseDefault
 from django.db.models.functions import Coalesce
@@ -34,6 +34,7 @@ from opsapi.batches import batches
 from opsapi.fields import Among
 from opsapi.ids import derived_id
 from opsapi.outbound.errors import NO_ANSWER
+from opsapi.sql import rows_of
 
 _ROWS_AT_ONCE = 1_000
 _NEXT_NUMBERS = "SELECT nextval('alerting_notification_sequence') FROM generate_series(1, %s)"
@@ -122,18 +123,16 @@ def notifications_insert(rows: Iterable[Notification]) -> None:
         wake_workers(Work.MESSAGES)
 
 
-def _number(rows: Sequence[Notification]) -> None:
+def _number(notifications: Sequence[Notification]) -> None:
     """Give notifications without a number the next numbers of the order of creation.
 
     If every value is known, Django inserts one array for each column instead of one parameter for each value,
     which takes half of the processor time.
     """
-    values: list[tuple[Notification, object]] = [(row, row.sequence) for row in rows]
+    values: list[tuple[Notification, object]] = [(row, row.sequence) for row in notifications]
     fresh = [row for row, number in values if isinstance(number, DatabaseDefault)]
-    with connection.cursor() as cursor:
-        cursor.execute(_NEXT_NUMBERS, [len(fresh)])
-        for row, (number,) in zip(fresh, cursor.fetchall(), strict=True):
-            row.sequence = number
+    for row, (number,) in zip(fresh, rows_of(_NEXT_NUMBERS, [len(fresh)]), strict=True):
+        row.sequence = number
 
 
 def _row(

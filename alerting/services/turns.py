@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from alerting.services.locks import try_lock
 from events.models import Signal
 from opsapi.batches import delete_batch
+from opsapi.sql import execute, rows_of
 
 SIGNALS_AT_ONCE = 200
 HOSTS_AT_ONCE = 200
@@ -91,8 +90,7 @@ class Turn:
 
 def turn_skip(group_id: str | None, *, now: datetime) -> None:
     """Let other projects be first, after the transaction of a turn was rolled back."""
-    with connection.cursor() as cursor:
-        cursor.execute(_SERVE, {"group_id": group_id or "", "now": now})
+    execute(_SERVE, {"group_id": group_id or "", "now": now})
 
 
 def turn_take(*, now: datetime) -> Turn | None:
@@ -101,16 +99,13 @@ def turn_take(*, now: datetime) -> Turn | None:
     None if no signal waits, or while a global configuration is written, because it may apply to every
     project.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKE, {"limit": _GROUPS_TRIED})
-        row = cursor.fetchone()
-        if row is None:
-            return None
-        cursor.execute(_SERVE, {"group_id": row[0], "now": now})
-        (project_is_deleted,) = cursor.fetchone()
-    return Turn(row[0] or None, project_is_deleted)
+    taken = rows_of(_TAKE, {"limit": _GROUPS_TRIED})
+    if not taken:
+        return None
+    [(group_id,)] = taken
+    [(project_is_deleted,)] = rows_of(_SERVE, {"group_id": group_id, "now": now})
+    return Turn(group_id or None, project_is_deleted)
 
 
 def signals_delete(ids: Sequence[int]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM events_signal WHERE id = ANY(%s)", [list(ids)])
+    execute("DELETE FROM events_signal WHERE id = ANY(%s)", [list(ids)])

@@ -36,8 +36,7 @@ from alerting.services.resend import notification_resend
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.paging import DeferredRows
-from opsapi.api.query import LISTING, Parameter, read_choice, read_identifier
-from opsapi.ids import ID_PATTERN
+from opsapi.api.query import LISTING, Parameter, identifier_parameter, read_choice
 from opsapi.roles import INSTALLATION, Role
 
 
@@ -120,13 +119,7 @@ STATUS = Parameter(
 )
 
 
-_USER_ID = Parameter(
-    "userId",
-    read_identifier,
-    None,
-    {"type": "string", "pattern": f"^{ID_PATTERN}$"},
-    "Also explain why this user was, or was not, notified.",
-)
+_USER_ID = identifier_parameter("userId", "Also explain why this user was, or was not, notified.")
 _READING = ("index", "retrieve", "configs", "notifications", "explanation")
 
 

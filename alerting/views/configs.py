@@ -67,18 +67,11 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY
-from opsapi.api.query import LISTING, PAGING, Parameter, read_identifier
+from opsapi.api.query import LISTING, PAGING, identifier_parameter
 from opsapi.api.resources import Facts
 from opsapi.api.views import ApiViewSet
-from opsapi.ids import ID_PATTERN
 
-_NOTIFICATION_ID = Parameter(
-    "notificationId",
-    read_identifier,
-    None,
-    {"type": "string", "pattern": f"^{ID_PATTERN}$"},
-    "Test only this notification of the configuration.",
-)
+_NOTIFICATION_ID = identifier_parameter("notificationId", "Test only this notification of the configuration.")
 
 
 _READING = ("index", "retrieve", "alerts", "noise")

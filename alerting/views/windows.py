@@ -14,18 +14,11 @@ from alerting.serializers.windows import (
 )
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.query import LISTING, Parameter, read_flag
+from opsapi.api.query import LISTING, flag_parameter
 from opsapi.api.resources import Facts
 from opsapi.api.views import ApiViewSet, answers_of, read_write
 
-INCLUDE_EXPIRED = Parameter(
-    "includeExpired",
-    read_flag,
-    False,
-    {"type": "boolean", "default": False},
-    "Whether windows that have ended are included.",
-    allowed=("true", "false"),
-)
+INCLUDE_EXPIRED = flag_parameter("includeExpired", "Whether windows that have ended are included.")
 
 
 class WindowViewSet(ApiViewSet):

@@ -250,7 +250,6 @@ class AgentAdmin(ConsoleAdmin):
     icon = "smart_toy"
     rank = 40
     group_path = "group_id"
-    change_form_template = "admin/automation/agent/change_form.html"
     add_action = Action(
         label="Add agent",
         done="Created",

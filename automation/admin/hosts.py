@@ -262,7 +262,6 @@ class HostAdmin(HostColumns, ConsoleAdmin):
     icon = "dns"
     rank = 10
     group_path = "group_id"
-    change_form_template = "admin/automation/host/change_form.html"
     add_action = Action(
         label="New host",
         done="Created",

@@ -133,7 +133,6 @@ class AutomationRevisionAdmin(ConsoleAdmin):
     icon = "history"
     rank = 60
     group_path = "group_id"
-    change_form_template = "admin/automation/automationrevision/change_form.html"
     actions_of_row: ClassVar[Mapping[str, Action]] = {"restore": RESTORE}
     list_display = ["__str__", project, "created", "actor_name", "what_changed", "restored_from"]
     list_filter = [("group", RelatedFilter)]

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
 from automation.days import READINGS, spans_back
 from automation.measurement_query import SeriesQuery, span_of
@@ -19,6 +18,7 @@ from automation.old_measurements import (
 )
 from automation.readings import NUMBERS, MeasuredAt, samples_of
 from automation.reports import NEWEST, OLDEST, Samples
+from opsapi.sql import rows_of
 from opsapi.wire_json import JsonObject
 
 # One index lookup for each host. DISTINCT ON would read all measurements of the span.
@@ -112,12 +112,10 @@ def measurements_of_reports(named: Collection[Named]) -> dict[Named, Samples]:
 
 
 def _read(statement: str, parameters: Mapping[str, Any]) -> dict[tuple[str, MeasuredAt], Samples]:
-    rows: dict[tuple[str, MeasuredAt], list[tuple[int, list[float | None]]]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        for host_id, reported, report, age, numbers in cursor:
-            rows.setdefault((host_id, MeasuredAt(reported, report)), []).append((age, numbers))
-    return {(host_id, at): samples_of(at.reported, some) for (host_id, at), some in rows.items()}
+    found: dict[tuple[str, MeasuredAt], list[tuple[int, list[float | None]]]] = {}
+    for host_id, reported, report, age, numbers in rows_of(statement, parameters):
+        found.setdefault((host_id, MeasuredAt(reported, report)), []).append((age, numbers))
+    return {(host_id, at): samples_of(at.reported, some) for (host_id, at), some in found.items()}
 
 
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
@@ -178,10 +176,8 @@ def measured_series(
         "end": query.end,
     }
     series = {metric.value: MetricSeries(metric) for metric in wanted}
-    with connection.cursor() as cursor:
-        cursor.execute(_OF_HOST if database is None else _OF_DATABASE, parameters)
-        for metric, bucket, mean in cursor.fetchall():
-            series[metric].points.append((bucket, mean))
+    for metric, bucket, mean in rows_of(_OF_HOST if database is None else _OF_DATABASE, parameters):
+        series[metric].points.append((bucket, mean))
     return [found for found in series.values() if found.points or query.metrics]
 
 

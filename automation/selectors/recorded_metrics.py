@@ -6,12 +6,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Final
 
-from django.db import connection
-
 from automation.days import DAY, READINGS, begin_of
 from automation.metrics import Metric
 from automation.models import Host, Measurement, Source
 from automation.readings import NUMBERS
+from opsapi.sql import rows_of
 from opsapi.wire_json import JsonObject
 
 HOUR = timedelta(hours=1)
@@ -132,9 +131,7 @@ def sources_beyond(
 def _sources(statement: str, parameters: JsonObject) -> list[int]:
     if not parameters["sources"]:
         return []
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return [source for (source,) in cursor.fetchall()]
+    return [source for (source,) in rows_of(statement, parameters)]
 
 
 def crossing_values(
@@ -171,22 +168,18 @@ def values_within(
         "number": NUMBERS[metric],
         "most": most + 1,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_WITHIN, parameters)
-        rows = sorted(cursor.fetchall(), key=lambda row: row[:3])
-    if len(rows) > most:
+    within = sorted(rows_of(_WITHIN, parameters), key=lambda row: row[:3])
+    if len(within) > most:
         return None
     found: list[list[ReportedValues]] = [[] for _ in spans]
-    for (place, reported, _), same in groupby(rows, key=lambda row: row[:3]):
+    for (place, reported, _), same in groupby(within, key=lambda row: row[:3]):
         values = ReportedValues(spans[place - 1].source, reported, [value for *_, value in same])
         found[place - 1].append(values)
     return found
 
 
 def _read(statement: str, parameters: JsonObject) -> list[ReportedValues]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return _by_report(cursor.fetchall())
+    return _by_report(rows_of(statement, parameters))
 
 
 def _parameters(sources: Collection[int], metric: Metric, since: datetime, until: datetime) -> JsonObject:

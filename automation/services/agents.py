@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 
 from accesslist.services.locks import actor_lock_shared, project_lock_exclusive, scopes_lock_shared
@@ -36,6 +36,7 @@ from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.principal import SYSTEM, Actor
+from opsapi.sql import rows_of
 
 PROJECTS_AT_ONCE = 500
 """Maximum number of projects in a sweep; the next sweep continues."""
@@ -246,10 +247,7 @@ def _beat_steadily(group_id: str, report: Report, now: datetime) -> str | None:
         "young": now - HEARTBEAT,
         "ahead": now + HEARTBEAT,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_BEAT, values)
-        row = cursor.fetchone()
-        return row[0] if row else None
+    return next((agent_id for (agent_id,) in rows_of(_BEAT, values)), None)
 
 
 def _known(group_id: str, report: Report) -> Agent | None:

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
 
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 
 from accesslist.services.locks import advisory_lock
 from automation.days import DAY, READINGS, begin_of, existing_days, partition_name
+from opsapi.sql import execute
 
 _LOCK = 0x6F70736461797331  # "opsdays1": one process at a time creates or drops partitions
 _AHEAD = 3
@@ -32,12 +33,9 @@ def days_create(days: Iterable[date]) -> None:
     if wanted <= set(existing_days()):
         return
     advisory_lock(_LOCK)
-    with connection.cursor() as cursor:
-        for day in sorted(wanted - set(existing_days())):
-            for statement in _CREATE:
-                cursor.execute(
-                    statement.format(name=partition_name(day), begin=begin_of(day), end=begin_of(day) + DAY)
-                )
+    for day in sorted(wanted - set(existing_days())):
+        for statement in _CREATE:
+            execute(statement.format(name=partition_name(day), begin=begin_of(day), end=begin_of(day) + DAY))
 
 
 def days_prepare(*, now: datetime) -> None:
@@ -55,10 +53,10 @@ def day_drop(*, before: datetime) -> bool:
     if not over:
         return False
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(_BE_BRIEF)
+        with transaction.atomic():
+            execute(_BE_BRIEF)
             advisory_lock(_LOCK)
-            cursor.execute(f"DROP TABLE IF EXISTS {partition_name(over[-1])}")
+            execute(f"DROP TABLE IF EXISTS {partition_name(over[-1])}")
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", None) != _GAVE_UP:
             raise

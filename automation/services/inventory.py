@@ -6,9 +6,7 @@ The number of statements does not depend on the number of hosts.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
-
-from django.db import connection
+from typing import NamedTuple
 
 from accesslist.services.projects import project_hosts_counted
 from automation.addresses import Address
@@ -19,7 +17,7 @@ from automation.rules.hosts import has_left
 from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
 from automation.services.replica_sets import SetKey, replica_sets_named
 from opsapi.fields import Among
-from opsapi.sql import update_from_arrays
+from opsapi.sql import execute, rows_of, update_from_arrays
 
 HostsByKey = Mapping[tuple[str, int], Host]
 ClustersByName = Mapping[str, Cluster]
@@ -102,9 +100,7 @@ def known_clusters(*, group_id: str, names: Collection[str]) -> ClustersByName:
     """Return the known clusters with these names."""
     if not names:
         return {}
-    with connection.cursor() as cursor:
-        cursor.execute(_NAMED_CLUSTERS, {"group": group_id, "names": list(names)})
-        ids = dict(cursor.fetchall())
+    ids = dict(rows_of(_NAMED_CLUSTERS, {"group": group_id, "names": list(names)}))
     clusters = Cluster.objects.in_bulk(list(ids.values()))
     return {name: clusters[cluster_id] for name, cluster_id in ids.items()}
 
@@ -154,7 +150,7 @@ def hosts_update(
     ]
     _assign_replica_sets(moved, now)
     columns = {name: [getattr(host, name) for host in updated] for name in ("id", *_REPORTED_COLUMNS)}
-    _execute(_UPDATE_HOSTS, columns)
+    execute(_UPDATE_HOSTS, columns)
     sides = list(zip(before, map(_membership, updated), strict=True))
     return Moves(
         replica_sets=_set_ids(sides),
@@ -180,9 +176,9 @@ def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> No
         return
     pairs = [(host_id, name) for host_id, databases in wanted.items() for name in sorted(databases)]
     given = {"of": [host_id for host_id, _ in pairs], "names": [name for _, name in pairs]}
-    _execute(_DELETE_DATABASES, {"hosts": list(wanted), **given})
+    execute(_DELETE_DATABASES, {"hosts": list(wanted), **given})
     if pairs:
-        _execute(_INSERT_DATABASES, given)
+        execute(_INSERT_DATABASES, given)
 
 
 def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> set[str]:
@@ -242,8 +238,3 @@ def _assign_replica_sets(hosts: Sequence[Host], now: datetime) -> None:
     for host in hosts:
         if host.id in keys:
             host.replica_set_id = sets[keys[host.id]]
-
-
-def _execute(statement: str, parameters: Mapping[str, Any]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)

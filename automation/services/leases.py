@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 
 from django.conf import settings
-from django.db import connection
 
 from automation.models import HostLease, Watcher
 from automation.reports import HostReport, LeaseRequest, Report, Samples
@@ -20,7 +19,7 @@ from opsapi.api.errors import ApiError
 from opsapi.batches import ROWS_AT_ONCE
 from opsapi.clock import wire_time
 from opsapi.ids import new_id
-from opsapi.sql import update_from_arrays
+from opsapi.sql import execute, update_from_arrays
 from opsapi.wire_json import JsonObject
 
 EARLIER_KEPT = timedelta(hours=2)
@@ -49,8 +48,7 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
 
     Raises: ApiError: LIMIT_REACHED, if the project would have too many leases.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK_CLASS, group_id])
+    execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK_CLASS, group_id])
     watchers = {watcher.id: watcher for watcher in Watcher.objects.filter(group_id=group_id).defer("metrics")}
     rows = {(row.hostname, row.port): row for row in HostLease.objects.filter(group_id=group_id)}
     known = {key: Lease(row.held_by, row.free_from, row.wanted_by, row.together) for key, row in rows.items()}
@@ -153,8 +151,7 @@ def _write(
     if updated:
         columns = {name: [getattr(row, name) for row in updated] for name in ("id", *_COLUMNS)}
         columns["earlier"] = [json.dumps(row.earlier) for row in updated]
-        with connection.cursor() as cursor:
-            cursor.execute(_UPDATE, columns)
+        execute(_UPDATE, columns)
     return dict.fromkeys(gained, token)
 
 

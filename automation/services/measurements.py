@@ -11,6 +11,7 @@ from automation.reports import HostReport
 from automation.selectors.measurements import measurement_retention
 from automation.services.days import day_drop
 from automation.services.old_measurements import old_measurements_trim
+from opsapi.sql import execute, rows_of
 
 MEASUREMENTS_AT_ONCE = 5_000
 """Maximum number of rows deleted in a transaction, so that transactions stay short."""
@@ -128,12 +129,10 @@ def measurements_trim(*, now: datetime) -> bool:
 def readings_delete(*, sources: Collection[int], limit: int) -> int:
     """Delete at most `limit` readings of these sources. Return the number of deleted readings."""
     deleted = 0
-    with connection.cursor() as cursor:
-        for day in existing_days() if sources else ():
-            if deleted < limit:
-                statement = _DELETE.format(partition=partition_name(day))
-                cursor.execute(statement, [list(sources), limit - deleted])
-                deleted += cursor.rowcount
+    for day in existing_days() if sources else ():
+        if deleted < limit:
+            statement = _DELETE.format(partition=partition_name(day))
+            deleted += execute(statement, [list(sources), limit - deleted])
     return deleted
 
 
@@ -141,8 +140,7 @@ def _sources_trim() -> None:
     """Delete the sources of former databases that have no readings left."""
     found = MEASUREMENTS_AT_ONCE
     while found == MEASUREMENTS_AT_ONCE:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(_LOCK_UNUSED, [MEASUREMENTS_AT_ONCE])
-            unused = [source for (source,) in cursor]
-            cursor.execute(_DELETE_UNUSED, [unused])
+        with transaction.atomic():
+            unused = [source for (source,) in rows_of(_LOCK_UNUSED, [MEASUREMENTS_AT_ONCE])]
+            execute(_DELETE_UNUSED, [unused])
             found = len(unused)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from prometheus_client.metrics_core import Metric
 
 from automation.days import READINGS
@@ -16,6 +16,7 @@ from automation.services.days import days_create
 from opsapi.batches import delete_batch
 from opsapi.fields import Among
 from opsapi.metric_series import gauge
+from opsapi.sql import execute, rows_of
 
 logger = logging.getLogger("opsapi.worker")
 
@@ -43,10 +44,7 @@ _Row = tuple[str, str, datetime, int, int, str]
 
 def old_measurements_left() -> int:
     """Return PostgreSQL's estimate of the number of rows that are not moved yet; 0 if there are none."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LEFT)
-        row = cursor.fetchone()
-    return row[0] if row else 0
+    return next((number for (number,) in rows_of(_LEFT)), 0)
 
 
 @transaction.atomic
@@ -73,14 +71,13 @@ def old_measurements_move() -> int:
     )
     there = Measurement.objects.filter(id__in=[measurement.id for measurement in chosen])
     locked = set(there.select_for_update().values_list("id", flat=True))
-    rows = list(_rows(measurement for measurement in chosen if measurement.id in locked))
+    readings = list(_rows(measurement for measurement in chosen if measurement.id in locked))
     columns: dict[str, list[Any]] = {
-        name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)
+        name: [row[place] for row in readings] for place, name in enumerate(_COLUMNS)
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_MOVE, columns)
-        if cursor.rowcount != len(rows):
-            raise RuntimeError(f"of {len(rows)} readings {cursor.rowcount} could be written")
+    written = execute(_MOVE, columns)
+    if written != len(readings):
+        raise RuntimeError(f"of {len(readings)} readings {written} could be written")
     there.delete()
     if locked and not Measurement.objects.exists():
         logger.info("all measurements of earlier versions are moved")
@@ -93,9 +90,7 @@ def old_measurements_trim(*, before: datetime, limit: int) -> bool:
 
 
 def _lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(_TRY_LOCK, [_LOCK_KEY])
-        (got,) = cursor.fetchone()
+    [(got,)] = rows_of(_TRY_LOCK, [_LOCK_KEY])
     return bool(got)
 
 

@@ -9,13 +9,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from automation.models import ReportAnswer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.query import Parameter
 from opsapi.batches import ROWS_AT_ONCE, delete_batch
+from opsapi.sql import execute, rows_of
 
 REPEATED_WITHIN = timedelta(days=1)
 """How long the first answer is repeated."""
@@ -70,12 +69,10 @@ def first_answer(report: RepeatableReport, now: datetime) -> Mapping[str, Any] |
 
     Raises: ApiError: IDEMPOTENCY_KEY_REUSED, if the key was sent with another body.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_ANSWER, [report.id, now - REPEATED_WITHIN])
-        row = cursor.fetchone()
-    if row is None:
+    found = rows_of(_ANSWER, [report.id, now - REPEATED_WITHIN])
+    if not found:
         return None
-    body, text = row
+    [(body, text)] = found
     if body != report.body:
         raise ApiError(ErrorCode.IDEMPOTENCY_KEY_REUSED, report.key)
     answer: Mapping[str, Any] = json.loads(text)
@@ -88,9 +85,7 @@ def report_answer_keep(*, report: RepeatableReport, answer: Mapping[str, Any], n
     Return False if the key already has an answer; then the report must not be stored.
     """
     text, too_old = json.dumps(answer), now - REPEATED_WITHIN
-    with connection.cursor() as cursor:
-        cursor.execute(_KEEP, [report.id, report.body, text, now, too_old])
-        return bool(cursor.rowcount)
+    return bool(execute(_KEEP, [report.id, report.body, text, now, too_old]))
 
 
 def report_answers_trim(*, now: datetime) -> bool:

@@ -6,7 +6,7 @@ other hosts. An agent that is down may be out of service: it is not compared, an
 
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 
 from accesslist.services.locks import scopes_lock_shared
@@ -20,6 +20,7 @@ from automation.services.signals import host_signal_state, hosts_signal, version
 from events.services import NewEvent, events_record
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
+from opsapi.sql import rows_of
 
 ROWS_AT_ONCE = 1_000
 """Maximum number of hosts and of agents in a transaction; another signal continues."""
@@ -81,9 +82,7 @@ def _remark_hosts(group_id: str) -> list[Host]:
 
 
 def _locked(statement: str, **parameters: str | list[str]) -> list[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {**parameters, "limit": ROWS_AT_ONCE})
-        return [row_id for (row_id,) in cursor.fetchall()]
+    return [row_id for (row_id,) in rows_of(statement, {**parameters, "limit": ROWS_AT_ONCE})]
 
 
 def _agent_event(agent: Agent) -> NewEvent:

@@ -38,18 +38,11 @@ from opsapi.api.documents import AN_ID
 from opsapi.api.errors import ApiError, T, get_or_404
 from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY
-from opsapi.api.query import LISTING, Parameter, read_identifier
+from opsapi.api.query import LISTING, identifier_parameter
 from opsapi.api.resources import Facts
 from opsapi.api.views import ApiViewSet, answers_of, read_write
-from opsapi.ids import ID_PATTERN
 
-CLUSTER_ID = Parameter(
-    "clusterId",
-    read_identifier,
-    None,
-    {"type": "string", "pattern": f"^{ID_PATTERN}$", "examples": [AN_ID]},
-    "Only hosts of this cluster.",
-)
+CLUSTER_ID = identifier_parameter("clusterId", "Only hosts of this cluster.", examples=[AN_ID])
 
 
 class OfHost(ApiViewSet):

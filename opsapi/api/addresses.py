@@ -29,6 +29,12 @@ def client_address(request: HttpRequest) -> Address | None:
     return _way_back(request)[-1]
 
 
+def remote_address(request: HttpRequest) -> str | None:
+    """Return the text of `client_address`."""
+    address = client_address(request)
+    return str(address) if address else None
+
+
 def forwarded_address(peer: Address | None, forwarded_for: str) -> Address | None:
     """Return what `client_address` returns, from the peer and the value of X-Forwarded-For."""
     return _hops(peer, forwarded_for)[-1]

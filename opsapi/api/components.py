@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.errors import ApiError
 from opsapi.api.permissions import Access, Where
 from opsapi.api.query import EVERYWHERE
 from opsapi.api.views import ApiViewSet
@@ -62,9 +62,7 @@ _REFUSALS: dict[int, tuple[str, str, ApiError]] = {
     400: (
         "BadRequest",
         "The request is invalid. `badFields` lists every wrong field or query parameter.",
-        ApiError.of_fields(
-            [BadField("pageNum", ErrorCode.INVALID_QUERY_PARAMETER, "must be a whole number from 1")]
-        ),
+        ApiError.of_field("pageNum", ErrorCode.INVALID_QUERY_PARAMETER, "must be a whole number from 1"),
     ),
     401: ("Unauthorized", "Missing or invalid credentials.", ApiError(ErrorCode.UNAUTHORIZED)),
     403: (

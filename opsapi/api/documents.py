@@ -291,12 +291,10 @@ def read_array(document: Document, items: Sequence[Any]) -> list[Values]:
     or the wrong fields of all documents in `badFields`.
     """
     if not items:
-        raise ApiError.of_fields([BadField("[0]", ErrorCode.MISSING_ATTRIBUTE, "is required")])
+        raise ApiError.of_field("[0]", ErrorCode.MISSING_ATTRIBUTE, "is required")
     if len(items) > MOST_ITEMS:
-        fault = BadField(
-            f"[{MOST_ITEMS}]", ErrorCode.INVALID_ATTRIBUTE, f"must have at most {MOST_ITEMS} items"
-        )
-        raise ApiError.of_fields([fault])
+        message = f"must have at most {MOST_ITEMS} items"
+        raise ApiError.of_field(f"[{MOST_ITEMS}]", ErrorCode.INVALID_ATTRIBUTE, message)
     values: list[Values] = []
     bad: list[BadField] = []
     for place, item in enumerate(items):

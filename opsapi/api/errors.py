@@ -1,6 +1,6 @@
 """The exception that refuses a request, and its error document."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeVar
@@ -85,6 +85,11 @@ class ApiError(Exception):
         first = bad_fields[0]
         return cls(first.code, first.field, first.message, bad_fields=bad_fields[:MOST_FAULTS])
 
+    @classmethod
+    def of_field(cls, field: str, code: ErrorCode, message: str) -> "ApiError":
+        """Return a validation error of one field."""
+        return cls.of_fields([BadField(field, code, message)])
+
     @property
     def status(self) -> int:
         return self.code.status
@@ -106,6 +111,11 @@ def must_be_one_of(allowed: Sequence[str]) -> str:
     """Return the message for a value outside a closed set. Only `allowed` of the fault lists a large set."""
     names = ", ".join(map(str, allowed)) if len(allowed) <= _MOST_NAMED else "the allowed values"
     return f"must be one of {names}"
+
+
+def needs_role(roles: Iterable[str]) -> ApiError:
+    """Return the 403 for a caller who has none of the roles."""
+    return ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(roles))
 
 
 def unavailable(reason: str) -> ApiError:

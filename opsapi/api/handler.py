@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from opsapi.api.bodies import render
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField, unavailable
+from opsapi.api.errors import ApiError, unavailable
 from opsapi.logs import first_line
 from opsapi.postgresql.faults import database_fault
 
@@ -34,8 +34,7 @@ def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
         return ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path)
     if isinstance(error, SuspiciousOperation):
         message = f"must have at most {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS} parameters"
-        fault = BadField("query", ErrorCode.INVALID_QUERY_PARAMETER, message)
-        return ApiError.of_fields([fault])
+        return ApiError.of_field("query", ErrorCode.INVALID_QUERY_PARAMETER, message)
     if failure := database_fault(error):
         logger.error("the database failed: %s", first_line(error))
         return unavailable(failure.sentence)
@@ -75,8 +74,7 @@ def bad_request(
     field, message = "request", "was refused before it was processed"
     if isinstance(exception, DisallowedHost):
         field, message = "Host", "is not an allowed host of this installation (OPSAPI_ALLOWED_HOSTS)"
-    fault = BadField(field, ErrorCode.INVALID_ATTRIBUTE, message)
-    return plain_answer(ApiError.of_fields([fault]))
+    return plain_answer(ApiError.of_field(field, ErrorCode.INVALID_ATTRIBUTE, message))
 
 
 def not_found(

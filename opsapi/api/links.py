@@ -13,7 +13,7 @@ from django.http.request import split_domain_port, validate_host
 
 from opsapi.api.addresses import forwarded_value
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.errors import ApiError
 
 PUBLIC = "/api/public/v1.0"
 DISCOVERY = "/prometheus/v1.0"
@@ -60,7 +60,7 @@ def base_url(request: HttpRequest) -> str:
     host = (forwarded_host or request.headers.get("Host") or _bound_to(request)).strip()
     if not validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
         message = "is not an allowed host of this installation (OPSAPI_ALLOWED_HOSTS)"
-        raise ApiError.of_fields([BadField("Host", ErrorCode.INVALID_ATTRIBUTE, message)])
+        raise ApiError.of_field("Host", ErrorCode.INVALID_ATTRIBUTE, message)
     return f"{request.scheme}://{host}"
 
 

@@ -11,7 +11,7 @@ from django.http import HttpRequest, QueryDict
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField, must_be_one_of
 from opsapi.clock import parse_filter_time
-from opsapi.ids import is_id
+from opsapi.ids import ID_PATTERN, is_id
 
 MAX_PAGE = 2_147_483_647
 MAX_ITEMS_PER_PAGE = 500
@@ -84,6 +84,12 @@ def flag_parameter(name: str, description: str, *, default: bool = False) -> Par
     """Return a parameter that is `true` or `false`."""
     schema = {"type": "boolean", "default": default}
     return Parameter(name, read_flag, default, schema, description, allowed=("true", "false"))
+
+
+def identifier_parameter(name: str, description: str, **schema: Any) -> Parameter:
+    """Return a parameter that is an id. `schema`: parts of its schema besides type and pattern."""
+    schema = {"type": "string", "pattern": f"^{ID_PATTERN}$", **schema}
+    return Parameter(name, read_identifier, None, schema, description)
 
 
 PRETTY = flag_parameter("pretty", "Pretty-print the response.")

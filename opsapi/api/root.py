@@ -17,7 +17,7 @@ from pathlib import Path
 
 from csp.decorators import csp
 from django.conf import settings
-from django.db import Error, connection, transaction
+from django.db import Error, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import condition
@@ -43,6 +43,7 @@ from opsapi.metric_series import exposition
 from opsapi.postgresql.base import this_connection
 from opsapi.postgresql.faults import database_fault
 from opsapi.postgresql.migrations import unapplied_migrations
+from opsapi.sql import execute
 
 APP_NAME = "Ops API"
 
@@ -173,9 +174,9 @@ class WriteTrial:
         """
         if time.monotonic() - self._succeeded < _WRITES_COUNT_FOR:
             return
-        with _in_time(), connection.cursor() as cursor:
+        with _in_time():
             for statement in (_WRITE, _MEMORY, _FILL):
-                cursor.execute(statement)
+                execute(statement)
         self._succeeded = time.monotonic()
 
 
@@ -199,8 +200,7 @@ def _missing() -> dict[str, str]:
 def _in_time() -> Iterator[None]:
     """Run the block in a transaction that can be repeated, with a time limit for each statement."""
     with this_connection().written_twice_without_harm(), transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(f"SET LOCAL statement_timeout = '{_LONGEST_STATEMENT}'")
+        execute(f"SET LOCAL statement_timeout = '{_LONGEST_STATEMENT}'")
         yield
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.http import HttpRequest
 
-from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, needs_role
 from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import Actor, Operator
 from opsapi.roles import INSTALLATION, Scope
@@ -101,7 +100,7 @@ class Action:
         access = self.access_of(row)
         if access.where is Where.SOMEWHERE:
             if not operator.holds_somewhere(access.roles):
-                raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in access.roles))
+                raise needs_role(access.roles)
             return
         wanted = INSTALLATION if access.where is Where.INSTALLATION else scope
         if access.where is Where.ORG:

@@ -11,7 +11,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
-from django.utils.text import smart_split
+from django.utils.text import capfirst, smart_split
 from unfold.views import ChangeList
 
 MOST_ROWS = 5_000
@@ -41,8 +41,7 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        plural = str(self.opts.verbose_name_plural)
-        self.title = plural[0].upper() + plural[1:]
+        self.title = capfirst(self.opts.verbose_name_plural)
 
     def get_results(self, request: HttpRequest) -> None:
         """Without search and filters, the result is the whole list."""
@@ -64,9 +63,8 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
             own = [name for name in spec.expected_parameters() if any(self.filter_params.get(name, ()))]
             if own:
                 others = [(name, texts) for name, texts in self.filter_params.items() if name not in own]
-                title = str(spec.title)
                 url = f"?{urlencode(others, doseq=True)}"
-                yield Chip(title[0].upper() + title[1:], self._chosen(spec, own[0]), url)
+                yield Chip(capfirst(str(spec.title)), self._chosen(spec, own[0]), url)
 
     def _chosen(self, spec: ListFilter, name: str) -> str:
         """The selected value of a filter, as shown in its choices."""

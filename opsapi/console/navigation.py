@@ -1,11 +1,11 @@
 """The navigation: every list that the operator can see, by section, and the document of each page."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from opsapi.console.actions import operator_of
 from opsapi.console.display import Context
@@ -14,20 +14,6 @@ from opsapi.page_paths import DOCUMENTS_PATH
 from opsapi.roles import INSTALLATION, Role, satisfies
 
 _OVERVIEW = "Overview"
-
-
-@dataclass(frozen=True, slots=True)
-class _OwnPage:
-    """A page that is not the list of a model: its place, its URL by name, and the global role it needs."""
-
-    section: Section
-    title: str
-    icon: str
-    url_name: str
-    role: Role
-
-
-_OWN_PAGES = (_OwnPage(Section.PLATFORM, "Mail server", "mail", "mail_server", Role.GLOBAL_OWNER),)
 
 
 def navigation(request: HttpRequest, admins: Iterable[Any]) -> list[Context]:
@@ -44,21 +30,20 @@ def navigation(request: HttpRequest, admins: Iterable[Any]) -> list[Context]:
 
 def _section(section: Section, admins: Iterable[ConsoleAdmin], request: HttpRequest) -> Context:
     items = [
-        _item(_title(admin), admin.icon, admin.list_url(), request.path.startswith(admin.list_url()))
+        _item(
+            capfirst(str(admin.opts.verbose_name_plural)),
+            admin.icon,
+            admin.list_url(),
+            request.path.startswith(admin.list_url()),
+        )
         for admin in admins
         if admin.section is section
     ]
     grants = operator_of(request).grants
-    for page in _OWN_PAGES:
-        if page.section is section and satisfies(grants, page.role, INSTALLATION):
-            url = reverse(page.url_name)
-            items.append(_item(page.title, page.icon, url, request.path == url))
+    if section is Section.PLATFORM and satisfies(grants, Role.GLOBAL_OWNER, INSTALLATION):
+        url = reverse("mail_server")
+        items.append(_item("Mail server", "mail", url, request.path == url))
     return {"title": section.value, "items": items}
-
-
-def _title(admin: ConsoleAdmin) -> str:
-    plural = str(admin.opts.verbose_name_plural)
-    return plural[0].upper() + plural[1:]
 
 
 def _item(title: str, icon: str, link: str, active: bool) -> Context:

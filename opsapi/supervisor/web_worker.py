@@ -29,7 +29,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.content_security import STRICT, header_line
-from opsapi.api.errors import ApiError, BadField, reason_phrase
+from opsapi.api.errors import ApiError, reason_phrase
 from opsapi.supervisor.arrival import HEAD_SECONDS, LONGEST_REQUEST, ArrivalState
 from opsapi.supervisor.callers import Callers, Turns, largest, most_connections, requester_of
 from opsapi.supervisor.web_connection import CheckedReader, ConnectionPhase, GoneError, WebConnection
@@ -84,7 +84,7 @@ def _error(status: HTTPStatus, request_id: str) -> ApiError:
     if status is HTTPStatus.INTERNAL_SERVER_ERROR:
         return ApiError(ErrorCode.UNEXPECTED_ERROR, request_id)
     message = f"was refused before it was processed ({reason_phrase(status)})"
-    return ApiError.of_fields([BadField("request", ErrorCode.INVALID_ATTRIBUTE, message)])
+    return ApiError.of_field("request", ErrorCode.INVALID_ATTRIBUTE, message)
 
 
 LINGER_SECONDS = 3.0

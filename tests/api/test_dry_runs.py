@@ -25,6 +25,7 @@ from events.models import Event, Signal
 from opsapi import clock
 from opsapi.clock import wire_time
 from opsapi.roles import Role
+from opsapi.sql import execute, rows_of
 from tests.api import bodies
 from tests.api.recipients import client, group, refusal
 from tests.client import ApiClient
@@ -615,8 +616,7 @@ def test_what_it_found_until_the_cut_is_complete(record: Rehearsal) -> None:
 
 def test_a_slow_statement_is_cancelled(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
     def sleep(*_: Any, **__: Any) -> list[int]:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_sleep(60)")
+        execute("SELECT pg_sleep(60)")
         return []
 
     record.report(30, CONNECTIONS=200.0)
@@ -624,9 +624,7 @@ def test_a_slow_statement_is_cancelled(record: Rehearsal, monkeypatch: pytest.Mo
     monkeypatch.setattr(dry_runs, "_READING_SECONDS", 0.3)
     found = record.run(bodies.metric_config())
     assert found["truncated"]["reason"] == "TIME"
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW statement_timeout")
-        assert cursor.fetchone() == ("0",)
+    assert rows_of("SHOW statement_timeout") == [("0",)]
 
 
 def test_two_at_a_time_run_in_a_project(record: Rehearsal) -> None:
@@ -749,10 +747,9 @@ def test_each_statement_has_the_time_that_is_left() -> None:
     with budget.statement():
         left = []
         for _ in range(2):
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout'")
-                left += cursor.fetchone()
-    assert 0 < left[1] < left[0] < 50_000
+            left += rows_of("SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout'")
+    [(first,), (second,)] = left
+    assert 0 < second < first < 50_000
 
 
 def three_reminders(record: Rehearsal) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from opsapi.api import root
 from opsapi.api.root import write_trial
 from opsapi.embedded.layout import Layout
 from opsapi.postgresql.faults import DatabaseFault, database_fault
+from opsapi.sql import execute
 from tests.client import ApiClient
 from tests.each import each
 from tests.integration.embedded.sql import run_sql
@@ -74,11 +75,9 @@ def test_it_is_ready_when_a_write_succeeds() -> None:
 @pytest.fixture
 def _read_only(owner: ApiClient) -> Iterator[None]:
     """The connection, from now on, as all of a server that follows another."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET default_transaction_read_only = on")
+    execute("SET default_transaction_read_only = on")
     yield
-    with connection.cursor() as cursor:
-        cursor.execute("RESET default_transaction_read_only")
+    execute("RESET default_transaction_read_only")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 from pytest_django import Settings
 
 from accesslist.models import Project
@@ -14,6 +13,7 @@ from events.models import Event
 from integrations.models import Integration
 from integrations.selectors import integration_secrets, integration_values
 from integrations.types import INTEGRATION_TYPES
+from opsapi.sql import rows_of
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory
@@ -191,11 +191,8 @@ def test_no_secret_of_any_type_is_shown_kept_in_plain_or_logged(
 
 
 def _rows() -> list[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT t::text FROM integrations_integration t UNION ALL SELECT t::text FROM events_event t"
-        )
-        return [row for (row,) in cursor.fetchall()]
+    stored = "SELECT t::text FROM integrations_integration t UNION ALL SELECT t::text FROM events_event t"
+    return [row for (row,) in rows_of(stored)]
 
 
 def test_secrets_are_encrypted_and_encrypted_again(project: Project, settings: Settings) -> None:

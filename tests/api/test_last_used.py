@@ -15,6 +15,7 @@ from accesslist.credentials import note_use
 from accesslist.models import AccessListEntry, Project
 from opsapi import clock
 from opsapi.roles import Grant, Role
+from opsapi.sql import execute
 from tests.api.access_lists import NOON, OFF, ON
 from tests.client import ApiClient
 from tests.each import each
@@ -155,6 +156,5 @@ def test_calls_do_not_wait_for_a_write_of_last_used(transactional_db: None) -> N
 
 
 def _without_waiting(key: KeyPair) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("SET lock_timeout = '2s'")
+    execute("SET lock_timeout = '2s'")
     return rows_written(key, clock.now())

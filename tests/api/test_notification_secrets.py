@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from accesslist.models import Project
 from alerting.models import AlertConfig, NotificationSetting
 from alerting.selectors.notification_settings import setting_values
 from events.models import Event
+from opsapi.sql import rows_of
 from tests.api.canary import SECRET_FIELDS
 from tests.api.notifications import (
     SECRETS,
@@ -63,11 +63,8 @@ def test_a_secret_is_shown_redacted_and_kept_encrypted(place: ConfigPath, field:
     assert made["notifications"][0][field] == shown
     assert place.get(made)["notifications"][0][field] == shown
     assert stored(made)[field] == longest(name)[field]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT t::text FROM alerting_notificationsetting t UNION ALL SELECT t::text FROM events_event t"
-        )
-        assert not [row for (row,) in cursor.fetchall() if longest(name)[field] in row]
+    kept = "SELECT t::text FROM alerting_notificationsetting t UNION ALL SELECT t::text FROM events_event t"
+    assert not [row for (row,) in rows_of(kept) if longest(name)[field] in row]
 
 
 @each("field", SECRETS)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from accesslist.models import ApiKey, Project, Team, User
 from accesslist.services.grants import keys_revoke
@@ -14,6 +14,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from opsapi.roles import Grant, Role
+from opsapi.sql import rows_of
 from tests.admin.operators import action_url, operator_with
 from tests.admin.writing import confirm
 from tests.api import bodies
@@ -240,9 +241,8 @@ def test_an_operator_does_nothing_after_the_answer_to_a_revocation(
 
 def _waiting() -> int:
     """How many sessions wait for a lock of this database."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_locks WHERE NOT granted"
-            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-        )
-        return int(cursor.fetchone()[0])
+    [(count,)] = rows_of(
+        "SELECT count(*) FROM pg_locks WHERE NOT granted"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+    return int(count)

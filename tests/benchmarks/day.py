@@ -7,10 +7,9 @@ import json
 import sys
 from datetime import date
 
-from django.db import connection
-
 from automation.days import begin_of, partition_name
 from automation.services.days import days_create
+from opsapi.sql import execute, rows_of
 
 _DAY = date(2098, 1, 1)
 _MINUTES = 1440
@@ -32,12 +31,8 @@ def main() -> None:
 def day_bytes(hosts: int, metrics: int) -> list[float]:
     """Fills a day that is long after today, measures it and drops it."""
     days_create([_DAY])
-    with connection.cursor() as cursor:
-        for minute in range(_MINUTES):
-            cursor.execute(
-                _FILL, {"begin": begin_of(_DAY), "hosts": hosts, "metrics": metrics, "minute": minute}
-            )
-        cursor.execute(_SIZES, {"day": partition_name(_DAY)})
-        sizes = cursor.fetchone()
-        cursor.execute(f"DROP TABLE {partition_name(_DAY)}")
+    for minute in range(_MINUTES):
+        execute(_FILL, {"begin": begin_of(_DAY), "hosts": hosts, "metrics": metrics, "minute": minute})
+    [sizes] = rows_of(_SIZES, {"day": partition_name(_DAY)})
+    execute(f"DROP TABLE {partition_name(_DAY)}")
     return [size / (hosts * metrics * _MINUTES) for size in sizes]

@@ -8,8 +8,6 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
-
 from accesslist.models import Project
 from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig
@@ -20,6 +18,7 @@ from events.models import Event
 from opsapi import clock
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
+from opsapi.sql import execute
 from tests.benchmarks.size import Filled, Size
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.factories.alerting import make_config
@@ -58,8 +57,7 @@ def fill(size: Size, receiver: str, secure_receiver: str, now: datetime) -> Fill
     labelled = ProjectFactory.create()
     _fill_labelled(labelled, size.labelled_hosts, now)
     labelled_admin = make_key(Grant(Role.GROUP_MONITORING_ADMIN, group_id=labelled.id))
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE")
+    execute("VACUUM ANALYZE")
     return Filled(
         group_id=measured.id,
         reader=(reader.public_key, reader.private_key),

@@ -7,6 +7,7 @@ from django.db import connection
 
 from accesslist.models import Project
 from opsapi.roles import Role
+from opsapi.sql import execute
 from tests.benchmarks.fill import make_configs
 from tests.factories.accesslist import ProjectFactory, make_key
 
@@ -28,10 +29,9 @@ def main() -> None:
     projects, configs = (int(argument) for argument in sys.argv[1:])
     made = [ProjectFactory.create() for _ in range(projects)]
     make_configs(made[0], configs, "http://127.0.0.1:9/")
-    with connection.cursor() as cursor:
-        for project in made[1:]:
-            _copy_configs(made[0], project)
-        cursor.execute("VACUUM ANALYZE")
+    for project in made[1:]:
+        _copy_configs(made[0], project)
+    execute("VACUUM ANALYZE")
     key = make_key(Role.GLOBAL_OWNER)
     groups = [project.id for project in made]
     sys.stdout.write(json.dumps({"groups": groups, "key": [key.public_key, key.private_key]}))

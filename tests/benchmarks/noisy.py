@@ -3,19 +3,18 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from statistics import median
-from typing import Any
 
-from django.db import connection
 from django.db.models import OrderBy
 
 from alerting.models import AlertConfig
 from alerting.rules.noise import PERIOD
 from alerting.selectors.noise import FIGURES, NoiseFigure, noise_of
 from opsapi import clock
+from opsapi.sql import execute
 from tests.benchmarks.fill import make_configs
 from tests.factories.accesslist import ProjectFactory
 
@@ -55,7 +54,7 @@ def main() -> None:
     start = clock.now() - PERIOD + timedelta(hours=1)
     _fill(alerts, start)
     figures = {
-        "bare": _milliseconds(lambda: _run(_BARE, {"start": start})),
+        "bare": _milliseconds(lambda: execute(_BARE, {"start": start})),
         "single": _milliseconds(lambda: noise_of(AlertConfig.objects.all()[:1], now=clock.now())),
         "page": _milliseconds(lambda: _page("id")),
         "sorted": {
@@ -79,18 +78,13 @@ def _fill(alerts: int, start: datetime) -> None:
         "step": (PERIOD - timedelta(hours=4)) / alerts,
     }
     for statement in (_ALERTS, _MESSAGES, "VACUUM ANALYZE alerting_alert, alerting_notification"):
-        _run(statement, values)
+        execute(statement, values)
 
 
 def _page(*order: str | OrderBy) -> None:
     """The rows of a page of the list of configurations, with their noise."""
     rows = AlertConfig.objects.filter(deleted=None).order_by(*order, "id")[:_SHOWN]
     noise_of(list(rows), now=clock.now())
-
-
-def _run(statement: str, values: Mapping[str, Any]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
 
 
 def _milliseconds(measured: Callable[[], object]) -> float:

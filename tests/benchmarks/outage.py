@@ -9,7 +9,7 @@ import time
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from accesslist.models import Project
 from alerting.delivery import decide
@@ -19,6 +19,7 @@ from alerting.services.claims import claim
 from automation.choices import AgentType
 from automation.models import Agent
 from opsapi import clock
+from opsapi.sql import execute, rows_of
 from tests.benchmarks.process_times import process_seconds
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_config
@@ -60,8 +61,7 @@ def main() -> None:
     """Writes {hosts of the project: milliseconds of processor} to stdout, as JSON."""
     now = clock.now()
     projects = {hosts: _project(hosts, now) for hosts in HOSTS}
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE")
+    execute("VACUUM ANALYZE")
     for project in projects.values():
         _let_fail(project, now)
     sys.stdout.write(json.dumps({hosts: _milliseconds(project) for hosts, project in projects.items()}))
@@ -77,9 +77,8 @@ def _project(hosts: int, now: datetime) -> Project:
         "type": AgentType.MONITORING.value,
         "now": now,
     }
-    with connection.cursor() as cursor:
-        for statement in (_AGENTS, _SETS, _HOSTS):
-            cursor.execute(statement, values)
+    for statement in (_AGENTS, _SETS, _HOSTS):
+        execute(statement, values)
     make_config(project, grouping="TOPOLOGY", groupWaitSec=int(_WAIT.total_seconds()))
     return project
 
@@ -118,7 +117,5 @@ def _build_message(now: datetime) -> None:
 
 def _processor() -> float:
     """Seconds of this process and of its process of PostgreSQL."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_backend_pid()")
-        (server,) = cursor.fetchone()
+    [(server,)] = rows_of("SELECT pg_backend_pid()")
     return time.process_time() + process_seconds(server)

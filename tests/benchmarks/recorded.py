@@ -15,6 +15,7 @@ from automation.models import Host, Source
 from automation.readings import NUMBERS
 from automation.services.days import days_create
 from opsapi import clock
+from opsapi.sql import execute
 from tests.factories.accesslist import ProjectFactory
 
 HOSTS = 1_000
@@ -81,11 +82,10 @@ def _fill(start: datetime, days: int) -> tuple[Project, list[int]]:
     )
     sources = [source.id for source in Source.objects.bulk_create(Source(host=host) for host in hosts)]
     days_create([(start + timedelta(days=day)).date() for day in range(days + 1)])
-    with connection.cursor() as cursor:
-        for day in range(days):
-            begin = start + timedelta(days=day)
-            cursor.execute(_FILL, {"sources": sources, "start": begin, "minutes": 24 * 60})
-        cursor.execute("VACUUM ANALYZE automation_reading")
+    for day in range(days):
+        begin = start + timedelta(days=day)
+        execute(_FILL, {"sources": sources, "start": begin, "minutes": 24 * 60})
+    execute("VACUUM ANALYZE automation_reading")
     return project, sources
 
 

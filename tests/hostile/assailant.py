@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.apps import apps
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils.functional import cached_property
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS
+from opsapi.sql import rows_of
 from tests.client import ApiClient
 
 OURS = ("accesslist", "alerting", "automation", "events", "integrations")
@@ -63,10 +64,8 @@ def counts() -> dict[str, int]:
         if model.__module__.partition(".")[0] in OURS and model._meta.db_table not in IGNORED
     ]
     columns = ", ".join(f'(SELECT count(*) FROM "{table}")' for table in tables)  # noqa: S608 - our own names
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {columns}")
-        row = cursor.fetchone()
-    return dict(zip(tables, row or (), strict=True))
+    [counts] = rows_of(f"SELECT {columns}")
+    return dict(zip(tables, counts, strict=True))
 
 
 def check_refusal(answer: Any, method: str, described: str) -> None:

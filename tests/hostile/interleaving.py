@@ -17,6 +17,8 @@ from typing import Any, Generic, TypeVar
 from django.apps import apps
 from django.db import connection, models
 
+from opsapi.sql import rows_of
+
 T = TypeVar("T")
 LOOK_EVERY = 0.002
 LONGEST = 30.0
@@ -226,9 +228,8 @@ def _ended(call: Future[Any], give_up: Callable[[], bool]) -> bool:
 
 
 def _waits(waiting: Caller, holding: Caller) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(_WAITS_FOR, [holding.backend, waiting.backend])
-        return bool(cursor.fetchone()[0])
+    [(waits,)] = rows_of(_WAITS_FOR, [holding.backend, waiting.backend])
+    return bool(waits)
 
 
 def _disconnect() -> None:

@@ -10,6 +10,7 @@ from django.db import connection
 
 from opsapi.encryption import CannotDecryptError, decrypt
 from opsapi.fields import EncryptedField
+from opsapi.sql import execute, rows_of
 from tests.hostile.assailant import COUNTS, IGNORED, OURS
 
 State = Mapping[str, list[str]]
@@ -76,10 +77,8 @@ class HostileScene:
     def _rows(self) -> dict[str, list[dict[str, Any]]]:
         tables = self._encrypted
         columns = ", ".join(f'\'{name}\', (SELECT json_agg("{name}") FROM "{name}")' for name in tables)  # noqa: S608 - our own names
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT json_build_object({columns})::text")
-            rows = json.loads(cursor.fetchone()[0])
-        return {table: rows[table] or [] for table in rows}
+        [(text,)] = rows_of(f"SELECT json_build_object({columns})::text")
+        return {table: found or [] for table, found in json.loads(text).items()}
 
     def _comparable(self, table: str, row: Mapping[str, Any]) -> str:
         left_out = {"sequence"} if row.get("id") in self._known else {"sequence", *_DRAWN}
@@ -104,6 +103,5 @@ def _opened(value: str | None, owner: str) -> str | None:
 
 
 def _execute(*statements: str) -> None:
-    with connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
+    for statement in statements:
+        execute(statement)

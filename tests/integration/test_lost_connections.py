@@ -23,6 +23,7 @@ from opsapi import clock
 from opsapi.api.principal import Actor
 from opsapi.postgresql.base import this_connection
 from opsapi.roles import Role
+from opsapi.sql import execute, rows_of
 from tests.admin.logging_in import LOGIN
 from tests.admin.rows import make_operator
 from tests.admin.writing import confirm, token
@@ -111,8 +112,7 @@ def test_a_request_is_repeated_once_after_a_deadlock(
     def fails_first(actor: Actor) -> None:
         if waiting:
             waiting.pop()
-            with connection.cursor() as cursor:
-                cursor.execute(_DEADLOCK)
+            execute(_DEADLOCK)
         actor_lock_shared(actor)
 
     monkeypatch.setattr("accesslist.services.projects.actor_lock_shared", fails_first)
@@ -194,9 +194,8 @@ def test_a_signal_whose_evaluation_lost_its_connection_is_evaluated_again(site: 
 
 def backend() -> int:
     """The process of the server that serves this thread."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_backend_pid()")
-        return int(cursor.fetchone()[0])
+    [(found,)] = rows_of("SELECT pg_backend_pid()")
+    return int(found)
 
 
 def end_connection() -> int:
@@ -207,14 +206,8 @@ def end_connection() -> int:
 
 
 def _end(pid: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
-
-        def has_ended() -> bool:
-            cursor.execute("SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = %s)", [pid])
-            return bool(cursor.fetchone()[0])
-
-        eventually(has_ended)
+    execute("SELECT pg_terminate_backend(%s)", [pid])
+    eventually(lambda: not rows_of("SELECT FROM pg_stat_activity WHERE pid = %s", [pid]))
 
 
 def ended_while_it_waits(call: Callable[[], Any], take_lock: Callable[[], object]) -> Any:
@@ -224,23 +217,19 @@ def ended_while_it_waits(call: Callable[[], Any], take_lock: Callable[[], object
             take_lock()
             answer = pool.submit(on_own_connection, call)
             first = eventually(waiting)
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s) AS pid", [list(first)])
+            execute("SELECT pg_terminate_backend(pid) FROM unnest(%s) AS pid", [list(first)])
             eventually(lambda: answer.done() or waiting() - first)
         return answer.result()
 
 
 def waiting() -> set[int]:
     """Who waits for a lock of this session."""
-    with connection.cursor() as cursor:
-        cursor.execute(_WAITING)
-        return {pid for (pid,) in cursor.fetchall()}
+    return {pid for (pid,) in rows_of(_WAITING)}
 
 
 def lock(table: str) -> None:
     """Keep everybody from the table until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+    execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
 
 
 def lock_sessions() -> None:

@@ -27,6 +27,7 @@ from events.models import Signal
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi.roles import Role
+from opsapi.sql import execute
 from tools.demo.fleet import (
     AGENTS,
     DAY,
@@ -337,8 +338,7 @@ def demo_fill(*, now: datetime) -> FilledDemo:
 def _exclude_worker(now: datetime) -> None:
     """Lock out the worker until the transaction ends, because the demonstration acts at times in the past."""
     tables = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in (Signal, Notification))
-    with connection.cursor() as cursor:
-        cursor.execute(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")
+    execute(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")
     waiting = (
         Signal.objects.filter(failed=None),
         Alert.objects.filter(status=AlertStatus.TRACKING.value, opens__lte=now),

@@ -20,6 +20,7 @@ from opsapi.postgresql.faults import database_fault
 from opsapi.postgresql.migrations import unapplied_migrations
 from opsapi.secret_files import secret_from_file
 from opsapi.setup_link import setup_link
+from opsapi.sql import rows_of
 from opsapi.supervisor.keeper import restart_delay
 
 log = logging.getLogger("opsapi.prepare")
@@ -140,9 +141,7 @@ def _report_missing_keys() -> None:
 
 def _report_few_connections() -> None:
     """The platform starts anyway: it opens connections when requests need them."""
-    with connection.cursor() as cursor:
-        cursor.execute(_CONNECTIONS)
-        (accepted,) = cursor.fetchone()
+    [(accepted,)] = rows_of(_CONNECTIONS)
     needed = settings.OPSAPI_WORKERS * settings.OPSAPI_THREADS + WORKER_CONNECTIONS
     if needed > accepted:
         log.warning(

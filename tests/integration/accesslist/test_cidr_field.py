@@ -1,10 +1,10 @@
 """Ranges in the database (opsapi.fields.CidrField)."""
 
 import pytest
-from django.db import connection
 
 from accesslist.models import AccessListEntry
 from accesslist.rules.access_lists import read_range
+from opsapi.sql import rows_of
 from tests.each import each
 from tests.factories.accesslist import make_entry
 
@@ -21,9 +21,7 @@ from tests.factories.accesslist import make_entry
 )
 def test_a_range_comes_back_as_it_went_in(cidr_block: str, of_postgresql: str) -> None:
     make_entry(cidr_block)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT cidr_block::text FROM accesslist_accesslistentry")
-        assert cursor.fetchone() == (of_postgresql,)
+    assert rows_of("SELECT cidr_block::text FROM accesslist_accesslistentry") == [(of_postgresql,)]
     stored = AccessListEntry.objects.get().cidr_block
     assert stored == cidr_block == read_range(of_postgresql)
     assert AccessListEntry.objects.filter(cidr_block=cidr_block).exists()

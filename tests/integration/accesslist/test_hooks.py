@@ -44,7 +44,7 @@ def fail(**_: object) -> None:
 
 def test_a_failed_user_deletion_undoes_the_signal_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     user = make_user()
-    monkeypatch.setattr("accesslist.services.users.event_record", fail)
+    monkeypatch.setattr("accesslist.services.users.user_event_record", fail)
     with (
         written_on(user_deleting, User.objects.filter(id=user.id).exists) as heard,
         pytest.raises(RuntimeError),

@@ -13,6 +13,7 @@ from accesslist.models import Project
 from alerting.models import Alert
 from alerting.selectors.alerts import active_first_rows, urgent_first
 from opsapi.ids import new_id
+from opsapi.sql import execute, rows_of
 from tests.each import each
 from tests.factories.alerting import make_alert
 from tests.integration.alerting.overviews import DAY, HOUR, NOW, SECOND, aged
@@ -79,8 +80,7 @@ def many(project: Project) -> None:
         Alert(**{**like, "id": new_id(), "target_key": str(number), "created": NOW - timedelta(hours=number)})
         for number in range(MANY)
     )
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE alerting_alert")
+    execute("ANALYZE alerting_alert")
 
 
 @pytest.mark.usefixtures("many")
@@ -101,9 +101,7 @@ def _read(statement: str) -> int:
 
     It does not count the entries of a bitmap index scan, which include rows that other tests rolled back.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
-        ((plans,),) = cursor.fetchall()
+    ((plans,),) = rows_of(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
     return sum(_of_plan(plan["Plan"]) for plan in plans)
 
 

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from accesslist.models import Project
 from alerting.models import Alert
 from alerting.selectors.alerts import Age, acknowledged, alerts_matching, of_age
 from opsapi.api.principal import VisibleScope
+from opsapi.sql import execute
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
@@ -131,10 +131,9 @@ def test_what_is_over_is_neither_acknowledged_nor_not(project: Project) -> None:
 def test_the_beginning_of_a_name_is_looked_up_in_the_index(project: Project) -> None:
     for number in range(50):
         make_alert(project, facts={"hostname": f"db{number}"})
-    with connection.cursor() as cursor:
-        # Else the plan follows what autovacuum last saw of the table.
-        cursor.execute("ANALYZE alerting_alert")
-        cursor.execute("SET LOCAL enable_seqscan = off")
+    # Else the plan follows what autovacuum last saw of the table.
+    execute("ANALYZE alerting_alert")
+    execute("SET LOCAL enable_seqscan = off")
     plan = alerts_matching(Alert.objects.order_by(), "db7.example", visible_scope=EVERYTHING).explain()
     assert "alert_target_name" in plan
 

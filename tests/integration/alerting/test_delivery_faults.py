@@ -6,7 +6,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from django.db import InternalError, OperationalError, connection
+from django.db import InternalError, OperationalError
 
 from accesslist.models import Project
 from alerting import delivery
@@ -27,6 +27,7 @@ from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from opsapi.outbound.errors import UNREACHABLE
+from opsapi.sql import execute, rows_of
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_config
@@ -222,8 +223,7 @@ def test_outcomes_are_kept_and_logged_once_after_a_database_that_was_read_only(
 
     def refuse(**_: Any) -> None:
         """In the savepoint of the transaction, which the error undoes."""
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL transaction_read_only = on")
+        execute("SET LOCAL transaction_read_only = on")
         Destination.objects.update(failures=1)
 
     with monkeypatch.context() as patch:
@@ -255,9 +255,7 @@ def test_a_lease_begins_when_the_claim_has_the_lock(project: Project, outside: O
     read: list[int] = []
 
     def clock() -> datetime:
-        with connection.cursor() as cursor:
-            cursor.execute(_HELD, [claims._CLAIM_LOCK])
-            read.extend(cursor.fetchone())
+        read.extend(count for (count,) in rows_of(_HELD, [claims._CLAIM_LOCK]))
         return START
 
     [notification] = claim(worker=1, slots=4, clock=clock)

@@ -31,6 +31,7 @@ from integrations.services import integration_delete, integration_put
 from opsapi.api.principal import SYSTEM
 from opsapi.logs import LineFormatter
 from opsapi.outbound.errors import NO_ANSWER as SENT_NO_ANSWER
+from opsapi.sql import execute, rows_of
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_config, make_destination
 from tests.factories.automation import host_report, ingest
@@ -589,7 +590,7 @@ def test_the_log_of_notifications_says_sent_no_answer(project: Project, outside:
 
 def test_a_scrape_and_a_page_read_what_waits_and_not_the_log(project: Project) -> None:
     destination = make_destination(project)
-    rows = [
+    logged = [
         Notification(
             group=project,
             setting_id=destination.id,
@@ -603,29 +604,25 @@ def test_a_scrape_and_a_page_read_what_waits_and_not_the_log(project: Project) -
         )
         for number in range(5_000)
     ]
-    Notification.objects.bulk_create(rows, batch_size=1_000)
-    with connection.cursor() as cursor, CaptureQueriesContext(connection) as statements:
-        cursor.execute("ANALYZE alerting_notification")
+    Notification.objects.bulk_create(logged, batch_size=1_000)
+    execute("ANALYZE alerting_notification")
+    with CaptureQueriesContext(connection) as statements:
         list(alerting_metrics())
         assert with_waiting(Destination.objects.all()).get().waiting_count == 50
     for statement in [statement["sql"] for statement in statements if "'PENDING'" in statement["sql"]]:
-        with connection.cursor() as cursor:
-            cursor.execute("EXPLAIN " + statement.replace("%", "%%"), [])
-            plan = "\n".join(line for (line,) in cursor.fetchall())
+        plan = "\n".join(line for (line,) in rows_of("EXPLAIN " + statement.replace("%", "%%"), []))
         assert "Seq Scan on alerting_notification" not in plan, plan
 
 
 def test_a_claim_finds_its_messages_by_index_however_cheap_a_scan_seems(project: Project) -> None:
     def scans() -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT seq_scan FROM pg_stat_xact_user_tables WHERE relname = 'alerting_notification'"
-            )
-            row = cursor.fetchone()
-        return int(row[0]) if row else 0
+        found = rows_of(
+            "SELECT seq_scan FROM pg_stat_xact_user_tables WHERE relname = 'alerting_notification'"
+        )
+        return sum(count for (count,) in found)
 
     destination = make_destination(project)
-    rows = [
+    waiting = [
         Notification(
             group=project,
             setting_id=destination.id,
@@ -640,12 +637,11 @@ def test_a_claim_finds_its_messages_by_index_however_cheap_a_scan_seems(project:
         )
         for number in range(60)
     ]
-    Notification.objects.bulk_create(rows)
-    with connection.cursor() as cursor:
-        # As if the statistics were of a time when the table was almost empty.
-        cursor.execute("SET LOCAL seq_page_cost = 0")
-        cursor.execute("SET LOCAL cpu_tuple_cost = 0")
-        cursor.execute("SET LOCAL cpu_operator_cost = 0.000001")
+    Notification.objects.bulk_create(waiting)
+    # As if the statistics were of a time when the table was almost empty.
+    execute("SET LOCAL seq_page_cost = 0")
+    execute("SET LOCAL cpu_tuple_cost = 0")
+    execute("SET LOCAL cpu_operator_cost = 0.000001")
     before = scans()
     assert len(claim(worker=1, slots=8, clock=lambda: START)) == 1
     assert scans() - before < 10
@@ -653,9 +649,7 @@ def test_a_claim_finds_its_messages_by_index_however_cheap_a_scan_seems(project:
 
 def test_postgresql_ends_a_claim_that_is_still_because_all_workers_wait_for_it(project: Project) -> None:
     claim(worker=1, slots=4, clock=lambda: START)
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW idle_in_transaction_session_timeout")
-        assert cursor.fetchone() == ("10s",)
+    assert rows_of("SHOW idle_in_transaction_session_timeout") == [("10s",)]
 
 
 def test_a_round_claims_no_more_than_asked(project: Project, outside: Outside) -> None:

@@ -27,6 +27,7 @@ from alerting.selectors.fleet_units import fleet_around, fleets_around
 from automation.models import Host
 from automation.services.hosts import host_delete
 from opsapi.api.principal import SYSTEM
+from opsapi.sql import execute, rows_of
 from tests.each import each
 from tests.factories.automation import host_report, ingest, make_host
 
@@ -151,9 +152,8 @@ def large_project(project: Project) -> Project:
     """A project with many hosts: of one agent, in one replica set and one cluster with many shards."""
     host = host_report("h0", replica_set_name="rs", cluster_name="c", shard_name="s")
     ingest(project, host, labels={"env": "production"}, now=NOW)
-    with connection.cursor() as cursor:
-        cursor.execute(_LARGE_FLEET, {"group": project.id, "many": MANY})
-        cursor.execute("ANALYZE automation_host")
+    execute(_LARGE_FLEET, {"group": project.id, "many": MANY})
+    execute("ANALYZE automation_host")
     return project
 
 
@@ -169,11 +169,9 @@ def hosts_read() -> Iterator[list[int]]:
     found: list[int] = []
     with connection.execute_wrapper(note):
         yield found
-    with connection.cursor() as cursor:
-        for sql, params in statements:
-            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
-            (plan,) = cursor.fetchone()
-            found.append(_rows(plan[0]["Plan"] if not isinstance(plan, str) else json.loads(plan)[0]["Plan"]))
+    for sql, params in statements:
+        [(plan,)] = rows_of(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
+        found.append(_rows(plan[0]["Plan"] if not isinstance(plan, str) else json.loads(plan)[0]["Plan"]))
 
 
 def _rows(node: Any) -> int:
@@ -188,7 +186,7 @@ def test_a_few_alerts_read_a_few_hosts_of_large_units(large_project: Project) ->
     covered = {FleetUnit(UnitKind.HOST, f"h{number}:27017") for number in (300, 301, 302)}
     roots = [FleetUnit(UnitKind.AGENT, "MONITORING agent1"), FleetUnit(UnitKind.CLUSTER, "c")]
     with hosts_read() as read:
-        fleet = fleet_around(large_project.id, covered, roots)
+        fleet = fleets_around(large_project.id, {"": covered}, {"": roots})[""]
     assert len(read) == 3
     assert sum(read) <= ROWS_READ
     shown = picture(list(covered), fleet, said=None, first_is_open=True)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from accesslist.models import Project
@@ -16,6 +16,7 @@ from alerting.services.windows import window_change, window_create, window_delet
 from automation.models import Host
 from automation.services.hosts import host_delete
 from opsapi.api.principal import SYSTEM
+from opsapi.sql import execute, rows_of
 from tests.eventually import eventually
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
@@ -102,7 +103,6 @@ def in_turn(rows: QuerySet[Alert] | QuerySet[Notification], *calls: Callable[[],
 
 def _wait(count: int) -> bool:
     """Whether so many sessions of this database wait for a lock."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_stat_clear_snapshot()")
-        cursor.execute(_WAITING)
-        return int(cursor.fetchone()[0]) >= count
+    execute("SELECT pg_stat_clear_snapshot()")
+    [(waiting,)] = rows_of(_WAITING)
+    return int(waiting) >= count

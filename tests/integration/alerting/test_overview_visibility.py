@@ -23,6 +23,7 @@ from automation.selectors.hosts import hosts_down
 from opsapi.api.principal import SYSTEM, VisibleScope
 from opsapi.first_rows import MOST_SHOWN
 from opsapi.ids import new_id
+from opsapi.sql import execute, rows_of
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_notification
@@ -108,14 +109,13 @@ def test_what_is_not_shown_is_not_read(project: Project, name: str) -> None:
     fill(project)
     model, differing = OTHERS[name]
     (like,) = model._base_manager.values()
-    rows = (model(**{**like, "id": new_id(), **differing(number)}) for number in range(MANY))
-    model._base_manager.bulk_create(rows)
+    model._base_manager.bulk_create(
+        model(**{**like, "id": new_id(), **differing(number)}) for number in range(MANY)
+    )
     for _ in range(MOST_SHOWN):
         fill(ProjectFactory.create())
-    with connection.cursor() as cursor:
-        cursor.execute(f"ANALYZE {model._meta.db_table}")
-        for statement in statements(name):
-            cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF) {statement}")
-            plan = "\n".join(line for (line,) in cursor.fetchall())
-            passed_over = sum(map(int, re.findall(r"Rows Removed by Filter: (\d+)", plan)))
-            assert passed_over <= MOST_SHOWN, plan
+    execute(f"ANALYZE {model._meta.db_table}")
+    for statement in statements(name):
+        plan = "\n".join(line for (line,) in rows_of(f"EXPLAIN (ANALYZE, COSTS OFF) {statement}"))
+        passed_over = sum(map(int, re.findall(r"Rows Removed by Filter: (\d+)", plan)))
+        assert passed_over <= MOST_SHOWN, plan

@@ -18,6 +18,7 @@ from events.facts import EventFacts
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
+from opsapi.sql import execute, rows_of
 from tests.each import each
 from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_notification
 from tests.factories.automation import host_report, ingest
@@ -217,14 +218,11 @@ def test_a_claim_reads_windows_that_may_be_active_through_their_indexes(project:
     )
     make_window(project)
     notification = make_notification(project, alert=make_alert(project), due=SUNDAY)
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE alerting_maintenancewindow")
+    execute("ANALYZE alerting_maintenancewindow")
     with CaptureQueriesContext(connection) as queries:
         assert mutes_of([notification], now=SUNDAY)
     (statement,) = [query["sql"] for query in queries if "FOR SHARE" in query["sql"]]
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}")
-        (plan,) = cursor.fetchone()
+    [(plan,)] = rows_of(f"EXPLAIN (FORMAT JSON) {statement}")
     shown = plan if isinstance(plan, str) else json.dumps(plan)
     assert "Seq Scan" not in shown
     assert {"window_end", "window_group_end"} & set(re.findall(r"\w+", shown))

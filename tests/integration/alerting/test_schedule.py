@@ -20,6 +20,7 @@ from events.services import WAKE_CHANNEL
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from opsapi.sql import execute
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.each import each
@@ -153,9 +154,8 @@ def test_taking_a_config_away_waits_for_the_evaluation_of_its_project(
 
 def _without_indexes() -> None:
     """Until the test's transaction ends no index hands rows out in an order nobody asked for."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_indexscan = off")
-        cursor.execute("SET LOCAL enable_bitmapscan = off")
+    execute("SET LOCAL enable_indexscan = off")
+    execute("SET LOCAL enable_bitmapscan = off")
 
 
 def _other_connection() -> BaseDatabaseWrapper:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from accesslist.models import Project
 from alerting.models import AlertConfig
@@ -19,6 +18,7 @@ from alerting.selectors.scopes import (
 )
 from events.types import EventType
 from opsapi import clock
+from opsapi.sql import execute, rows_of
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_config, make_global_config
@@ -107,18 +107,16 @@ def test_configurations_that_cannot_match_are_not_read(prod: Project, dev: Proje
         {"for_all_groups": True, "event_type": "NEW_HOST"},
         {"group": prod, "event_type": "NEW_HOST"},
     ]
-    rows = (
+    configs = (
         AlertConfig(**{"event_type": "HOST_DOWN", "created": now, "updated": now, **values})
         for values in others
         for _ in range(1000)
     )
-    AlertConfig.objects.bulk_create(rows, batch_size=1000)
+    AlertConfig.objects.bulk_create(configs, batch_size=1000)
     config = make_global_config()
     parameters = concerned_parameters(prod.id, [EventType.HOST_DOWN])
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE alerting_alertconfig")
-        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {CONCERNED}", parameters)
-        (said,) = cursor.fetchone()
+    execute("ANALYZE alerting_alertconfig")
+    [(said,)] = rows_of(f"EXPLAIN (ANALYZE, FORMAT JSON) {CONCERNED}", parameters)
     (plan,) = json.loads(said) if isinstance(said, str) else said
     reading = [node for node in nodes(plan["Plan"]) if node.get("Relation Name") == "alerting_alertconfig"]
     assert reading

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from accesslist.models import Project
 from automation.choices import Granularity
@@ -15,6 +15,7 @@ from automation.models import Host, Reading
 from automation.selectors.measurements import measured_series, newest_measurements
 from automation.services.days import day_drop, days_create, days_prepare
 from events.models import Event
+from opsapi.sql import execute, rows_of
 from tests.factories.automation import host_report, ingest, make_host, measure
 from tests.racing import at_once, in_other_session
 
@@ -26,9 +27,10 @@ pytestmark = pytest.mark.django_db
 
 def tables() -> list[str]:
     """The partitions that hold readings."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT DISTINCT tableoid::regclass::text FROM automation_reading ORDER BY 1")
-        return [name for (name,) in cursor]
+    return [
+        name
+        for (name,) in rows_of("SELECT DISTINCT tableoid::regclass::text FROM automation_reading ORDER BY 1")
+    ]
 
 
 def read(host: Host) -> int:
@@ -51,17 +53,15 @@ class TestMade:
 
     def test_a_new_day_has_one_index_whose_pages_are_filled(self) -> None:
         days_create([TODAY])
-        with connection.cursor() as cursor:
-            cursor.execute(
-                """
-                SELECT parent.inhparent::regclass::text, index.reloptions
-                  FROM pg_index JOIN pg_class AS index ON index.oid = indexrelid
-                  LEFT JOIN pg_inherits AS parent ON parent.inhrelid = indexrelid
-                 WHERE indrelid = %s::regclass
-                """,
-                [partition_name(TODAY)],
-            )
-            assert cursor.fetchall() == [("reading_newest", ["fillfactor=100"])]
+        assert rows_of(
+            """
+                        SELECT parent.inhparent::regclass::text, index.reloptions
+                          FROM pg_index JOIN pg_class AS index ON index.oid = indexrelid
+                          LEFT JOIN pg_inherits AS parent ON parent.inhrelid = indexrelid
+                         WHERE indrelid = %s::regclass
+                        """,
+            [partition_name(TODAY)],
+        ) == [("reading_newest", ["fillfactor=100"])]
 
     def test_each_row_lies_in_the_partition_of_its_day(self, project: Project) -> None:
         midnight = begin_of(TODAY)
@@ -100,8 +100,7 @@ class TestDaysWithOthers:
         yield
         days_create(before)
         for day in set(existing_days()) - set(before):
-            with connection.cursor() as cursor:
-                cursor.execute(f"DROP TABLE {partition_name(day)}")
+            execute(f"DROP TABLE {partition_name(day)}")
 
     def test_of_reports_that_race_for_a_missing_day_each_is_stored(self, project: Project) -> None:
         def report(number: int) -> None:
@@ -116,8 +115,7 @@ class TestDaysWithOthers:
         measure(host, NOW, CONNECTIONS=1.0)
 
         def make() -> None:
-            with connection.cursor() as cursor:
-                cursor.execute("SET lock_timeout = '10s'")
+            execute("SET lock_timeout = '10s'")
             days_create([TODAY + DAY])
 
         with transaction.atomic():

@@ -19,6 +19,7 @@ from automation.services.ingest import report_ingest
 from events.models import Event, Signal
 from events.types import EventType
 from opsapi import clock
+from opsapi.sql import execute, rows_of
 from tests.each import each
 from tests.factories.automation import AGENT, host_report, ingest, process_report
 
@@ -253,8 +254,7 @@ class TestCost:
     def test_the_pages_of_hosts_have_room_for_heartbeats(self, project: Project) -> None:
         now = clock.now()
         ingest(project, now=now)
-        with connection.cursor() as cursor:
-            cursor.execute("TRUNCATE automation_host CASCADE")  # no old rows of other tests are in the pages
+        execute("TRUNCATE automation_host CASCADE")  # no old rows of other tests are in the pages
         # A first report would write each row twice.
         Host.objects.bulk_create(
             Host(
@@ -274,14 +274,11 @@ class TestCost:
 
     def updates(self, table: str) -> tuple[int, int, int]:
         """The updates of a table's rows: all, to another page, and without a change of an index."""
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_stat_force_next_flush()")
-            cursor.execute(
-                "SELECT n_tup_upd, n_tup_newpage_upd, n_tup_hot_upd FROM pg_stat_user_tables"
-                " WHERE relname = %s",
-                [table],
-            )
-            changed, moved, without_index = cursor.fetchone()
+        execute("SELECT pg_stat_force_next_flush()")
+        [(changed, moved, without_index)] = rows_of(
+            "SELECT n_tup_upd, n_tup_newpage_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = %s",
+            [table],
+        )
         return changed, moved, without_index
 
 

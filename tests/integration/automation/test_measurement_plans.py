@@ -21,6 +21,7 @@ from automation.models import Host, Reading, Source
 from automation.readings import MeasuredAt
 from automation.selectors.measurements import measured_series, measurements_of_reports, newest_measurements
 from automation.services.days import days_create
+from opsapi.sql import execute, rows_of
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.automation import make_host
 
@@ -47,9 +48,8 @@ def hosts(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
         made = [make_host(project, f"db{number}") for number in range(HOSTS)]
         Source.objects.bulk_create(Source(host=host) for host in made)
         days_create(TODAY - ago * DAY for ago in range(-3, DAYS))
-        with connection.cursor() as cursor:
-            cursor.execute(_FILL, [begin_of(TODAY - (DAYS - 1) * DAY), NOW])
-            cursor.execute("ANALYZE automation_reading")
+        execute(_FILL, [begin_of(TODAY - (DAYS - 1) * DAY), NOW])
+        execute("ANALYZE automation_reading")
         yield made
         transaction.set_rollback(True)
 
@@ -66,14 +66,12 @@ def opened() -> Iterator[set[int]]:
     found: set[int] = set()
     with connection.execute_wrapper(note):
         yield found
-    with connection.cursor() as cursor:
-        for sql, params in statements:
-            if "automation_reading" in sql:
-                cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
-                (plan,) = cursor.fetchone()
-                found.update(
-                    _days_of(plan[0]["Plan"] if not isinstance(plan, str) else json.loads(plan)[0]["Plan"])
-                )
+    for sql, params in statements:
+        if "automation_reading" in sql:
+            [(plan,)] = rows_of(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
+            found.update(
+                _days_of(plan[0]["Plan"] if not isinstance(plan, str) else json.loads(plan)[0]["Plan"])
+            )
 
 
 def _days_of(node: Any) -> Iterator[int]:

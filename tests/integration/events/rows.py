@@ -2,9 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from django.db import connection
-
 from events.models import Event
+from opsapi.sql import execute
 
 NOW = datetime(2099, 3, 1, 12, 0, 0, tzinfo=UTC)
 STEP = timedelta(seconds=10)
@@ -39,9 +38,8 @@ ORG = "1".rjust(24, "b")
 
 def fill(count: int) -> None:
     """So many events, the newest first, one every STEP back from NOW."""
-    with connection.cursor() as cursor:
-        cursor.execute(_FILL, {"now": NOW, "step": f"{STEP.total_seconds()} seconds", "count": count})
-        cursor.execute("ANALYZE events_event")
+    execute(_FILL, {"now": NOW, "step": f"{STEP.total_seconds()} seconds", "count": count})
+    execute("ANALYZE events_event")
 
 
 def all_events() -> list[Event]:

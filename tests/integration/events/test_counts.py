@@ -5,12 +5,13 @@ from importlib import import_module
 from random import Random
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Sum
 
 from events.models import Event, EventCount
 from events.selectors import EventFilter, EventPosition, event_count
 from events.services import event_counts_merge
+from opsapi.sql import execute
 from tests.racing import THREADS, at_once
 
 FIRST_DAY = datetime(2099, 3, 4, tzinfo=UTC)
@@ -105,14 +106,13 @@ def test_workers_that_merge_at_the_same_time_keep_the_sum() -> None:
 def test_events_from_before_the_counts_are_counted_once() -> None:
     migration = import_module("events.migrations.0008_count_events")
     make_events(Random(4), 30)
-    with connection.cursor() as cursor:
-        cursor.execute(migration._COUNT)
-        assert event_count(EventFilter()) == 30
-        EventCount.objects.all().delete()
-        make_events(Random(5), 3)
-        for _ in range(2):
-            cursor.execute(migration._COUNT)
-            assert event_count(EventFilter()) == 33
+    execute(migration._COUNT)
+    assert event_count(EventFilter()) == 30
+    EventCount.objects.all().delete()
+    make_events(Random(5), 3)
+    for _ in range(2):
+        execute(migration._COUNT)
+        assert event_count(EventFilter()) == 33
 
 
 @pytest.mark.django_db

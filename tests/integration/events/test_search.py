@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -14,6 +13,7 @@ from events.models import Event
 from events.search import Direction, EventSearch, SearchPage, search_page
 from events.selectors import EventPosition
 from opsapi.api.principal import VisibleScope
+from opsapi.sql import rows_of
 from tests.integration.events.rows import NOW, ORG, STEP, all_events, fill, group
 
 pytestmark = pytest.mark.django_db
@@ -240,10 +240,7 @@ def _plans(search: EventSearch, place: EventPosition | None, direction: Directio
 
 
 def _plan(statement: str) -> str:
-    with connection.cursor() as cursor:
-        cursor.execute("EXPLAIN " + statement.replace("%", "%%"), [])
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return "\n".join(row[0] for row in rows)
+    return "\n".join(line for (line,) in rows_of("EXPLAIN " + statement.replace("%", "%%"), []))
 
 
 def _indexes(plan: str) -> set[str]:

@@ -79,8 +79,6 @@ def test_it_reads_every_parameter() -> None:
         nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093",
         uri="/dir/index.html",
         response="6629fae49393a05397450978507c4ef1",
-        algorithm="MD5",
-        qop="auth",
         nc="00000001",
         cnonce="0a4f113b",
     )

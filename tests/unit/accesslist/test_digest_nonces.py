@@ -3,7 +3,6 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,21 +14,14 @@ NOW = datetime(2026, 11, 21, 7, 26, 14, 123456, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 
 
-@given(st.binary(min_size=6, max_size=6))
-def test_it_mints_32_url_safe_characters_that_are_valid_at_once(random: bytes) -> None:
-    nonce = mint_nonce(KEY, NOW, random)
-    assert re.fullmatch(r"[A-Za-z0-9_-]{32}", nonce)
-    assert is_valid_nonce(nonce, KEY, NOW)
+def test_it_mints_32_url_safe_characters_that_are_valid_at_once() -> None:
+    for nonce in (mint_nonce(KEY, NOW) for _ in range(100)):
+        assert re.fullmatch(r"[A-Za-z0-9_-]{32}", nonce)
+        assert is_valid_nonce(nonce, KEY, NOW)
 
 
 def test_it_mints_another_nonce_every_time() -> None:
     assert len({mint_nonce(KEY, NOW) for _ in range(100)}) == 100
-
-
-@each("random", [b"", b"12345", b"1234567"])
-def test_it_refuses_random_of_another_length(random: bytes) -> None:
-    with pytest.raises(ValueError, match="6 octets"):
-        mint_nonce(KEY, NOW, random)
 
 
 @each(
@@ -68,7 +60,7 @@ def test_a_nonce_of_another_key_is_not_valid() -> None:
 
 @each("position", range(32))
 def test_a_nonce_changed_anywhere_is_not_valid(position: int) -> None:
-    nonce = mint_nonce(KEY, NOW, b"random")
+    nonce = mint_nonce(KEY, NOW)
     other = "A" if nonce[position] != "A" else "B"
     assert not is_valid_nonce(nonce[:position] + other + nonce[position + 1 :], KEY, NOW)
 

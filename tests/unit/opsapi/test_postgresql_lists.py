@@ -9,6 +9,7 @@ from psycopg.types.array import ListDumper
 
 from opsapi.postgresql import base
 from opsapi.postgresql.base import QuickListDumper
+from opsapi.sql import rows_of
 
 _TEXT = st.text(alphabet='"\\,{} aé\n', max_size=10)
 
@@ -37,6 +38,4 @@ def test_connections_use_the_quick_dumper() -> None:
     connection.ensure_connection()
     assert connection.connection.adapters.get_dumper(list, PyFormat.TEXT) is QuickListDumper
     value = ['{"a": "\\\\ \\" é"}', None, "", "NULL", "null", "\\"]
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT %s::text[]", [value])
-        assert cursor.fetchone() == (value,)
+    assert rows_of("SELECT %s::text[]", [value]) == [(value,)]

@@ -8,15 +8,14 @@ from psycopg.pq import Format
 from psycopg.types.datetime import TimestamptzLoader
 
 from opsapi.postgresql.base import QuickTimeLoader
+from opsapi.sql import rows_of
 
 pytestmark = pytest.mark.django_db
 TIMESTAMPTZ = 1184
 
 
 def read(text: str) -> object:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT %s::timestamptz", [text])
-        (found,) = cursor.fetchone()
+    [(found,)] = rows_of("SELECT %s::timestamptz", [text])
     return found
 
 

@@ -1,6 +1,16 @@
 """Roles: what each implies, written by hand, and the scopes in which a grant counts."""
 
-from opsapi.roles import IMPLIED, INSTALLATION, Grant, Role, Scope, reaches_group, satisfies
+from opsapi.roles import (
+    IMPLIED,
+    INSTALLATION,
+    Grant,
+    Role,
+    Scope,
+    holds_somewhere,
+    reaches_group,
+    satisfies,
+    satisfies_any,
+)
 from tests.each import each
 
 GROUP_WORK = frozenset(
@@ -85,12 +95,23 @@ def test_a_grant_satisfies_a_role_in_its_scope(
 
 def test_no_grants_satisfy_no_role() -> None:
     assert not satisfies([], Role.GROUP_READ_ONLY, IN_GROUP)
+    assert not holds_somewhere([], [Role.GROUP_READ_ONLY])
     assert not reaches_group([], IN_GROUP)
 
 
 def test_one_of_several_grants_is_enough() -> None:
     grants = [Grant(Role.GROUP_AGENT, group_id=OTHER_GROUP), Grant(Role.GROUP_READ_ONLY, group_id=GROUP)]
     assert satisfies(grants, Role.GROUP_READ_ONLY, IN_GROUP)
+
+
+def test_one_of_several_roles_is_enough() -> None:
+    grants = [Grant(Role.GROUP_OWNER, group_id=GROUP)]
+    wanted = [Role.ORG_OWNER, Role.GROUP_USER_ADMIN]
+    assert satisfies_any(grants, wanted, IN_GROUP)
+    assert not satisfies_any(grants, wanted, IN_ORG)
+    assert not satisfies_any(grants, [], IN_GROUP)
+    assert holds_somewhere(grants, wanted)
+    assert not holds_somewhere(grants, [Role.ORG_OWNER, Role.GLOBAL_READ_ONLY])
 
 
 @each(

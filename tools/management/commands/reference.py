@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.utils.text import capfirst
 from drf_spectacular.drainage import GENERATOR_STATS
 
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
@@ -92,7 +93,7 @@ def settings_page(example: Path) -> str:
     _compare([name for entry in found for name in entry.defaults])
     columns = ("setting", "default", "allowed", "meaning")
     sections = [
-        f"\n## {title[:1].upper()}{title[1:]}\n\n{table(columns, map(_setting_row, group))}"
+        f"\n## {capfirst(title)}\n\n{table(columns, map(_setting_row, group))}"
         for title, group in groupby(found, lambda entry: entry.section)
     ]
     return _SETTINGS + "".join(sections)
