@@ -103,7 +103,7 @@ from opsapi.encryption import CannotDecryptError
 from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER
 from opsapi.postgresql.faults import passes
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 logger = logging.getLogger("opsapi.delivery")
 
@@ -382,7 +382,7 @@ def _mark_begun(attempts: Sequence[DeliveryAttempt], now: datetime) -> list[Deli
         "acknowledged": WaitReason.ACKNOWLEDGED.value,
         "now": now,
     }
-    held = {row_id: (number, first) for row_id, number, first in rows_of(_MARK_BEGUN, parameters)}
+    held = {row_id: (number, first) for row_id, number, first in fetch_rows(_MARK_BEGUN, parameters)}
     begun = []
     for attempt in attempts:
         if attempt.notification.id in held:

@@ -11,7 +11,7 @@ from django.db import OperationalError, connection, transaction
 
 from opsapi.api.errors import rate_limited
 from opsapi.postgresql.faults import DatabaseFault, database_fault
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 
 AT_ONCE_IN_PROJECT: Final = 2
 _AT_ONCE_IN_PROCESS = max(1, settings.OPSAPI_THREADS // 4)
@@ -75,7 +75,7 @@ def slot_of(group_id: str) -> Iterator[None]:
         raise rate_limited(_RETRY_SECONDS, note=note)
     try:
         with transaction.atomic():
-            [(before,)] = rows_of("SELECT current_setting('statement_timeout')")
+            [(before,)] = fetch_rows("SELECT current_setting('statement_timeout')")
             execute("SET TRANSACTION READ ONLY")
             if not any(_reserves(group_id, slot) for slot in range(AT_ONCE_IN_PROJECT)):
                 note = f"At most {AT_ONCE_IN_PROJECT} dry runs of a project run at the same time."
@@ -89,5 +89,5 @@ def slot_of(group_id: str) -> Iterator[None]:
 def _reserves(group_id: str, slot: int) -> bool:
     """Whether the slot of the project was free; it is held until the transaction ends."""
     statement = "SELECT pg_try_advisory_xact_lock(%s, hashtext(%s))"
-    [(is_free,)] = rows_of(statement, [LOCK_CLASS, f"{group_id} {slot}"])
+    [(is_free,)] = fetch_rows(statement, [LOCK_CLASS, f"{group_id} {slot}"])
     return bool(is_free)

@@ -54,7 +54,7 @@ from events.models import Signal
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
 from opsapi.postgresql.faults import passes
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 logger = logging.getLogger("opsapi.evaluation")
 
@@ -286,7 +286,7 @@ def _read_active(group_id: str, all_seen: Iterable[_Observed], configs: _Configs
         for metric in _configs_for(seen, configs).alert_metrics(seen.observation)
     }
     if targets:
-        found = rows_of(_ACTIVE, {"group_id": group_id, "targets": list(targets)})
+        found = fetch_rows(_ACTIVE, {"group_id": group_id, "targets": list(targets)})
         for alert_id, config_id, target, value, created in found:
             active.setdefault(target, {})[config_id] = _ActiveAlert(value, created, alert_id)
     return active
@@ -482,7 +482,7 @@ def open_tracked(*, now: datetime) -> int:
 
     Projects that another worker evaluates, and alerts that another worker has locked, are skipped.
     """
-    ids = [alert_id for (alert_id,) in rows_of(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})]
+    ids = [alert_id for (alert_id,) in fetch_rows(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})]
     if not ids:
         return 0
     # Filtered again: meanwhile another worker may have opened or ended them.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import accumulate, repeat
 
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 DAY = timedelta(days=1)
 READINGS = "automation_reading"
@@ -30,7 +30,7 @@ def begin_of(day: date) -> datetime:
 
 def existing_days() -> list[date]:
     """The days with a partition, the latest first."""
-    return [day for (day,) in rows_of(_EXISTING, [READINGS])]
+    return [day for (day,) in fetch_rows(_EXISTING, [READINGS])]
 
 
 def spans_back(since: datetime | None, until: datetime | None) -> Iterator[tuple[datetime, datetime]]:

@@ -13,7 +13,7 @@ from events.models import Event, Signal
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.batches import ROWS_AT_ONCE, batches
-from opsapi.sql import execute, insert_from_arrays, rows_of
+from opsapi.sql import execute, fetch_rows, insert_from_arrays
 from opsapi.wire_json import JsonObject, write_json
 
 WAKE_CHANNEL = "opsapi_work"
@@ -140,7 +140,7 @@ def event_counts_merge() -> bool:
 
     Return whether there may be more.
     """
-    [(merged,)] = rows_of(_MERGE_COUNTS, {"lock": _MERGE_LOCK, "limit": ROWS_AT_ONCE})
+    [(merged,)] = fetch_rows(_MERGE_COUNTS, {"lock": _MERGE_LOCK, "limit": ROWS_AT_ONCE})
     return bool(merged >= ROWS_AT_ONCE)
 
 

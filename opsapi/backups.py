@@ -28,7 +28,7 @@ from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.cluster import client_failure, find_binaries
 from opsapi.encrypted_columns import used_key_ids
 from opsapi.encryption import known_key_ids
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 DUMP = "database.dump"
 MANIFEST = "manifest.json"
@@ -161,7 +161,7 @@ def _refuse_pooler() -> None:
 
 
 def _server_version() -> int:
-    [(version,)] = rows_of("SHOW server_version_num")
+    [(version,)] = fetch_rows("SHOW server_version_num")
     return int(version) // 10_000
 
 

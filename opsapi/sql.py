@@ -43,7 +43,7 @@ def execute(sql: str, params: Any = None) -> int:
         return int(cursor.rowcount)
 
 
-def rows_of(sql: str, params: Any = None) -> list[tuple[Any, ...]]:
+def fetch_rows(sql: str, params: Any = None) -> list[tuple[Any, ...]]:
     """Return all rows of a statement."""
     with connection.cursor() as cursor:
         cursor.execute(sql, params)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from django.db import connection, transaction
 
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from tests.eventually import eventually
 
 T = TypeVar("T")
@@ -59,5 +59,5 @@ def on_own_connection(call: Callable[[], T]) -> T:
 
 def somebody_waits() -> bool:
     """Whether another session waits for a lock that this one holds."""
-    [(found,)] = rows_of(_WAITING_FOR_US)
+    [(found,)] = fetch_rows(_WAITING_FOR_US)
     return bool(found)

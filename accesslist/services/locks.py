@@ -18,7 +18,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.postgresql.base import this_connection
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 
 # One advisory lock each for the whole installation.
 FIRST_USER_LOCK = 0x6F70736669727374  # "opsfirst"
@@ -142,4 +142,4 @@ def organization_lock_shared(*, org_id: str) -> None:
 def _lock_shared(statement: str, ids: Collection[str]) -> dict[str, str]:
     if not ids:
         return {}
-    return dict(rows_of(statement, [sorted(ids)]))
+    return dict(fetch_rows(statement, [sorted(ids)]))

@@ -25,7 +25,7 @@ from events.types import EventType
 from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import MOST_SHOWN, FirstRows, bounded_count
 from opsapi.ids import is_id
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from opsapi.wire_json import JsonObject
 
 AlertRow = JsonObject
@@ -81,7 +81,7 @@ class AlertRows:
         return _fetch(_ROWS + self._where + _PAGE, {**self._filters, **bounds})
 
     def count(self) -> int:
-        [(count,)] = rows_of(_COUNT + self._where, self._filters)
+        [(count,)] = fetch_rows(_COUNT + self._where, self._filters)
         return int(count)
 
     @property

@@ -25,7 +25,7 @@ from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType
 from opsapi.fields import Among
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 logger = logging.getLogger("opsapi.evaluation")
 
@@ -46,7 +46,7 @@ def concerned_configs(group_id: str, event_types: Iterable[EventType]) -> list[C
 
 
 def _concerned_rows(group_id: str, event_types: Iterable[EventType]) -> list[tuple[Any, ...]]:
-    return rows_of(_VIEWS, concerned_parameters(group_id, event_types))
+    return fetch_rows(_VIEWS, concerned_parameters(group_id, event_types))
 
 
 def configs_with_ids(config_ids: Collection[str], *, group_id: str) -> list[ConfigView]:
@@ -208,5 +208,5 @@ def indexes_of(configs: Iterable[ConfigView]) -> Mapping[EventType, ConfigIndex]
 
 
 def _versions(group_id: str, event_types: Iterable[EventType]) -> Mapping[EventType, bytes]:
-    found = rows_of(_VERSIONS, concerned_parameters(group_id, event_types))
+    found = fetch_rows(_VERSIONS, concerned_parameters(group_id, event_types))
     return {EventType(event_type): version for event_type, version in found}

@@ -26,7 +26,7 @@ from alerting.rules.topology import (
 )
 from automation.models import Cluster, Host
 from opsapi.fields import Among
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 # How the hosts of a unit are found. `first` and `second` are the parts of its name, with the id of a cluster
 # instead of the cluster's name; `host` is its hosts.
@@ -123,7 +123,7 @@ def labels_of_a_part(group_id: str, labels: Collection[FleetUnit]) -> frozenset[
         "values": [value for _, value in parts],
         "share": LARGEST_SHARE,
     }
-    return frozenset(parts[part] for part in rows_of(_OF_A_PART, parameters))
+    return frozenset(parts[part] for part in fetch_rows(_OF_A_PART, parameters))
 
 
 def fleet_around(group_id: str, covered: Collection[FleetUnit]) -> FleetUnits:
@@ -185,7 +185,7 @@ def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str,
         "second": [second for _, _, second, _ in searched],
         "most": [most for _, _, _, most in searched],
     }
-    facts_of_hosts = rows_of(_FACTS.format(found=found), parameters)
+    facts_of_hosts = fetch_rows(_FACTS.format(found=found), parameters)
     return {host_id: _units_of_row(facts) for host_id, *facts in facts_of_hosts}
 
 

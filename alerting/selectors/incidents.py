@@ -26,7 +26,7 @@ from alerting.selectors.windows import mutes_of
 from events.types import EVENT_TYPES, EventType
 from opsapi.fields import Among
 from opsapi.first_rows import FirstRows, first_rows
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def last_pictures(notifications: Collection[Notification]) -> dict[str, Picture 
     due = {key for key in keys.values() if key[0] in leads}
     alerts, settings, sequences = zip(*due, strict=True)
     parameters = {"alerts": list(alerts), "settings": list(settings), "sequences": list(sequences)}
-    said = {row[:3]: Picture(*row[3:]) for row in rows_of(_LAST_SAID, parameters)}
+    said = {row[:3]: Picture(*row[3:]) for row in fetch_rows(_LAST_SAID, parameters)}
     return {name: said.get(key) for name, key in keys.items()}
 
 

@@ -9,7 +9,7 @@ from alerting.rules.measurement_window import MeasurementWindow, Span, in_units,
 from alerting.rules.thresholds import MetricThreshold
 from automation.metrics import Metric
 from automation.selectors.measurements import SAMPLES_OF_HOST, newest_measurements, sample_parameters
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 # The lowest and the highest sample of each bucket: a mean would hide the samples outside the threshold.
 _EXTREMES = f"""
@@ -72,6 +72,6 @@ def _points(host_id: str, metric: Metric, span: Span) -> list[tuple[datetime, fl
         "last": span.until,
         "bucket": span.bucket,
     }
-    extremes = rows_of(_EXTREMES, parameters)
+    extremes = fetch_rows(_EXTREMES, parameters)
     found = {point for low, lowest, high, highest in extremes for point in ((low, lowest), (high, highest))}
     return sorted(found)

@@ -19,7 +19,7 @@ from alerting.rules.noise import (
 from alerting.rules.suggestions import LONGEST_DELAY_MIN, suggest_delay
 from alerting.selectors.notification_settings import shortest_delays
 from opsapi import clock
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 # The alerts that opened. A pending alert that ended is no noise. The index alert_config_noise has all columns
 # of this statement.
@@ -62,8 +62,8 @@ def noise_of(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, No
     """The noise of each configuration, by its ID."""
     ids = [config.id for config in configs]
     parameters: Mapping[str, Any] = {"ids": ids, "since": noise_since(now), "flap": FLAP_WITHIN}
-    counted = {config_id: row for config_id, *row in rows_of(_NOISE, parameters)}
-    messages = dict(rows_of(_MESSAGES, parameters))
+    counted = {config_id: row for config_id, *row in fetch_rows(_NOISE, parameters)}
+    messages = dict(fetch_rows(_MESSAGES, parameters))
     delays = shortest_delays(ids)
     return {
         config.id: _noise(config, counted.get(config.id), messages.get(config.id, 0), delays=delays, now=now)

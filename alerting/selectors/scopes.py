@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet, Subquery
 from accesslist.models import Project
 from alerting.models import AlertConfig
 from events.types import EventType
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 
 def covered_projects(config: AlertConfig) -> QuerySet[Project]:
@@ -59,7 +59,7 @@ def concerned_parameters(group_id: str, event_types: Iterable[EventType]) -> Map
 
 def is_concerned(group_id: str, event_type: EventType) -> bool:
     """Whether an enabled configuration for the event type covers the project."""
-    [(is_covered,)] = rows_of(f"SELECT EXISTS ({CONCERNED})", concerned_parameters(group_id, [event_type]))
+    [(is_covered,)] = fetch_rows(f"SELECT EXISTS ({CONCERNED})", concerned_parameters(group_id, [event_type]))
     return bool(is_covered)
 
 
@@ -91,5 +91,5 @@ def configs_asking_without_project(event_type: EventType, org_id: str | None) ->
     Configurations for an organization cover one of its projects. Configurations for all projects without tags
     also cover organizations without projects, and are the only ones for the installation.
     """
-    asking = rows_of(_ASKING_WITHOUT_PROJECT, {"event_type": event_type.value, "org_id": org_id})
+    asking = fetch_rows(_ASKING_WITHOUT_PROJECT, {"event_type": event_type.value, "org_id": org_id})
     return [config_id for (config_id,) in asking]

@@ -24,7 +24,7 @@ from events.models import Event
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.resources import Facts
 from opsapi.fields import Among
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 
 def windows_of(group_id: str, *, not_over_at: datetime | None = None) -> QuerySet[MaintenanceWindow]:
@@ -125,7 +125,7 @@ def mutes_of(notifications: Collection[Notification], *, now: datetime) -> dict[
     if not groups:
         return {}
     types = sorted(set(categories.values()))
-    begun = rows_of(_LOCK_BEGUN, {"groups": sorted(groups), "types": types, "now": now})
+    begun = fetch_rows(_LOCK_BEGUN, {"groups": sorted(groups), "types": types, "now": now})
     # Read last, and without a lock: deleting a project locks its windows first.
     live = set(Project.objects.filter(id__in={row[1] for row in begun}).values_list("id", flat=True))
     active = _active_by_category(((row[1], row[2], _rule_of(row)) for row in begun if row[1] in live), now)

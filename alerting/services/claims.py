@@ -13,7 +13,7 @@ from django.db import transaction
 from alerting.models import Notification
 from alerting.rules.claim_order import AT_ONE_DESTINATION, Candidate, RunningRequest, choose
 from alerting.services.leases import LEASE, is_lapsed, lapsed_leases_release, leases_take
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 
 UNDECIDED_AT_ONCE = 200
 AT_ONCE = 64
@@ -101,9 +101,9 @@ def claim(
     execute(_BEGIN_CLAIM, [_CLAIM_LOCK])
     now = clock()  # not before: leases begin now, however long this worker has waited for the lock
     leased = _release_lapsed_and_read(now)
-    waiting = rows_of(_UNDECIDED, {"now": now, "limit": min(UNDECIDED_AT_ONCE, limit * 4)})
+    waiting = fetch_rows(_UNDECIDED, {"now": now, "limit": min(UNDECIDED_AT_ONCE, limit * 4)})
     undecided = [notification_id for (notification_id,) in waiting]
-    found = rows_of(
+    found = fetch_rows(
         _CANDIDATES, {"now": now, "most": AT_ONE_DESTINATION, "clock_stepped_back": now + LONGEST_PAUSE}
     )
     candidates = [Candidate(*row) for row in found]
@@ -125,8 +125,8 @@ def claim(
 
 def _release_lapsed_and_read(now: datetime) -> list[tuple[Any, ...]]:
     """Release the leases that have ended, and read the leased notifications."""
-    leased = rows_of(_LEASED)
+    leased = fetch_rows(_LEASED)
     if any(is_lapsed(row[3], now) for row in leased):
         lapsed_leases_release(now=now)
-        return rows_of(_LEASED)
+        return fetch_rows(_LEASED)
     return leased

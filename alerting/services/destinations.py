@@ -37,7 +37,7 @@ from opsapi.batches import delete_batch
 from opsapi.encryption import CannotDecryptError, decrypt, encrypt
 from opsapi.fields import Among
 from opsapi.ids import ID_LENGTH
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 
 logger = logging.getLogger("opsapi.delivery")
 
@@ -166,7 +166,7 @@ def destination_configs(ids: Collection[str]) -> dict[str, dict[str, str] | Cann
 def destinations_tried(*, ids: Sequence[str], now: datetime) -> None:
     """Record that attempts begin, so that probed and paced destinations are not tried again too early."""
     values = {"ids": sorted(ids), "now": now, "limit": PROBED_AFTER, "probe": PROBE_EVERY}
-    unreachable = {host for (host,) in rows_of(_TRIED, values) if host is not None}
+    unreachable = {host for (host,) in fetch_rows(_TRIED, values) if host is not None}
     if not unreachable:
         return
     hosts = UnreachableHost.objects.filter(Among("host", unreachable)).order_by("host")
@@ -220,7 +220,7 @@ def _named(row: Destination) -> dict[str, str]:
 
 def _record_host(host: str, reached: bool, now: datetime) -> None:
     if not reached:
-        [(failures,)] = rows_of(_UNREACHABLE, {"host": host, "now": now})
+        [(failures,)] = fetch_rows(_UNREACHABLE, {"host": host, "now": now})
         UnreachableHost.objects.filter(host=host).update(next_try=now + probe_gap(failures))
     elif UnreachableHost.objects.filter(host=host).delete()[0]:
         _due_at_once(Q(destination__in=Destination.objects.filter(host=host).values("id")), now)

@@ -14,7 +14,7 @@ from alerting.rules.delivery_policy import NO_OUTCOME
 from integrations.choices import DeliveryStatus
 from integrations.outcome import RETRIES_LAST
 from opsapi.fields import Among
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 LEASE = timedelta(seconds=30)
 _LONGEST_LEASE = 2 * LEASE
@@ -116,7 +116,7 @@ def attempts_record(results: Sequence[tuple[Notification, AttemptResult]]) -> li
         "tokens": [notification.lease_token for notification, _ in results],
         **{name: [dict(result).get(name) for _, result in results] for name in _CHANGED},
     }
-    recorded = set(rows_of(_RECORD, columns))
+    recorded = set(fetch_rows(_RECORD, columns))
     return [(notification.id, notification.lease_token) in recorded for notification, _ in results]
 
 
@@ -148,8 +148,8 @@ def lapsed_leases_release(*, now: datetime, absent: Collection[int] = ()) -> int
 
 def absent_workers() -> set[int]:
     """Return the workers that have leases and no presence lock: they died."""
-    held = {worker for (worker,) in rows_of(_HELD) if worker is not None}
-    return held - {worker for (worker,) in rows_of(_PRESENT, [PRESENCE_CLASS])} if held else held
+    held = {worker for (worker,) in fetch_rows(_HELD) if worker is not None}
+    return held - {worker for (worker,) in fetch_rows(_PRESENT, [PRESENCE_CLASS])} if held else held
 
 
 def lapses_of(notifications: Sequence[Notification]) -> dict[str, int]:

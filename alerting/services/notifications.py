@@ -34,7 +34,7 @@ from opsapi.batches import batches
 from opsapi.fields import Among
 from opsapi.ids import derived_id
 from opsapi.outbound.errors import NO_ANSWER
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 _ROWS_AT_ONCE = 1_000
 _NEXT_NUMBERS = "SELECT nextval('alerting_notification_sequence') FROM generate_series(1, %s)"
@@ -131,7 +131,7 @@ def _number(notifications: Sequence[Notification]) -> None:
     """
     values: list[tuple[Notification, object]] = [(row, row.sequence) for row in notifications]
     fresh = [row for row, number in values if isinstance(number, DatabaseDefault)]
-    for row, (number,) in zip(fresh, rows_of(_NEXT_NUMBERS, [len(fresh)]), strict=True):
+    for row, (number,) in zip(fresh, fetch_rows(_NEXT_NUMBERS, [len(fresh)]), strict=True):
         row.sequence = number
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from alerting.services.locks import try_lock
 from events.models import Signal
 from opsapi.batches import delete_batch
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 
 SIGNALS_AT_ONCE = 200
 HOSTS_AT_ONCE = 200
@@ -99,11 +99,11 @@ def turn_take(*, now: datetime) -> Turn | None:
     None if no signal waits, or while a global configuration is written, because it may apply to every
     project.
     """
-    taken = rows_of(_TAKE, {"limit": _GROUPS_TRIED})
+    taken = fetch_rows(_TAKE, {"limit": _GROUPS_TRIED})
     if not taken:
         return None
     [(group_id,)] = taken
-    [(project_is_deleted,)] = rows_of(_SERVE, {"group_id": group_id, "now": now})
+    [(project_is_deleted,)] = fetch_rows(_SERVE, {"group_id": group_id, "now": now})
     return Turn(group_id or None, project_is_deleted)
 
 

@@ -20,7 +20,7 @@ from events.facts import EventFacts
 from opsapi.api.principal import VisibleScope
 from opsapi.fields import Among
 from opsapi.first_rows import FirstRows, first_rows, in_visible_scope
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from opsapi.wire_json import JsonObject
 
 _COLUMNS = [field.attname for field in Host._meta.concrete_fields]
@@ -89,7 +89,7 @@ def hosts_locked_if_known(
         "needed": [key in needed for key in keys],
         "count": len(needed),
     }
-    hosts = [_host_of(row) for row in rows_of(_LOCKED_IF_KNOWN, values)]
+    hosts = [_host_of(row) for row in fetch_rows(_LOCKED_IF_KNOWN, values)]
     return {host.address.key: host for host in hosts if host.address.key in keys}
 
 

@@ -18,7 +18,7 @@ from automation.old_measurements import (
 )
 from automation.readings import NUMBERS, MeasuredAt, samples_of
 from automation.reports import NEWEST, OLDEST, Samples
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from opsapi.wire_json import JsonObject
 
 # One index lookup for each host. DISTINCT ON would read all measurements of the span.
@@ -113,7 +113,7 @@ def measurements_of_reports(named: Collection[Named]) -> dict[Named, Samples]:
 
 def _read(statement: str, parameters: Mapping[str, Any]) -> dict[tuple[str, MeasuredAt], Samples]:
     found: dict[tuple[str, MeasuredAt], list[tuple[int, list[float | None]]]] = {}
-    for host_id, reported, report, age, numbers in rows_of(statement, parameters):
+    for host_id, reported, report, age, numbers in fetch_rows(statement, parameters):
         found.setdefault((host_id, MeasuredAt(reported, report)), []).append((age, numbers))
     return {(host_id, at): samples_of(at.reported, some) for (host_id, at), some in found.items()}
 
@@ -176,7 +176,7 @@ def measured_series(
         "end": query.end,
     }
     series = {metric.value: MetricSeries(metric) for metric in wanted}
-    for metric, bucket, mean in rows_of(_OF_HOST if database is None else _OF_DATABASE, parameters):
+    for metric, bucket, mean in fetch_rows(_OF_HOST if database is None else _OF_DATABASE, parameters):
         series[metric].points.append((bucket, mean))
     return [found for found in series.values() if found.points or query.metrics]
 

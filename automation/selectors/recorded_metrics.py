@@ -10,7 +10,7 @@ from automation.days import DAY, READINGS, begin_of
 from automation.metrics import Metric
 from automation.models import Host, Measurement, Source
 from automation.readings import NUMBERS
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from opsapi.wire_json import JsonObject
 
 HOUR = timedelta(hours=1)
@@ -131,7 +131,7 @@ def sources_beyond(
 def _sources(statement: str, parameters: JsonObject) -> list[int]:
     if not parameters["sources"]:
         return []
-    return [source for (source,) in rows_of(statement, parameters)]
+    return [source for (source,) in fetch_rows(statement, parameters)]
 
 
 def crossing_values(
@@ -168,7 +168,7 @@ def values_within(
         "number": NUMBERS[metric],
         "most": most + 1,
     }
-    within = sorted(rows_of(_WITHIN, parameters), key=lambda row: row[:3])
+    within = sorted(fetch_rows(_WITHIN, parameters), key=lambda row: row[:3])
     if len(within) > most:
         return None
     found: list[list[ReportedValues]] = [[] for _ in spans]
@@ -179,7 +179,7 @@ def values_within(
 
 
 def _read(statement: str, parameters: JsonObject) -> list[ReportedValues]:
-    return _by_report(rows_of(statement, parameters))
+    return _by_report(fetch_rows(statement, parameters))
 
 
 def _parameters(sources: Collection[int], metric: Metric, since: datetime, until: datetime) -> JsonObject:

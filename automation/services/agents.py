@@ -36,7 +36,7 @@ from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.principal import SYSTEM, Actor
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 PROJECTS_AT_ONCE = 500
 """Maximum number of projects in a sweep; the next sweep continues."""
@@ -247,7 +247,7 @@ def _beat_steadily(group_id: str, report: Report, now: datetime) -> str | None:
         "young": now - HEARTBEAT,
         "ahead": now + HEARTBEAT,
     }
-    return next((agent_id for (agent_id,) in rows_of(_BEAT, values)), None)
+    return next((agent_id for (agent_id,) in fetch_rows(_BEAT, values)), None)
 
 
 def _known(group_id: str, report: Report) -> Agent | None:

@@ -17,7 +17,7 @@ from automation.rules.hosts import has_left
 from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
 from automation.services.replica_sets import SetKey, replica_sets_named
 from opsapi.fields import Among
-from opsapi.sql import execute, rows_of, update_from_arrays
+from opsapi.sql import execute, fetch_rows, update_from_arrays
 
 HostsByKey = Mapping[tuple[str, int], Host]
 ClustersByName = Mapping[str, Cluster]
@@ -100,7 +100,7 @@ def known_clusters(*, group_id: str, names: Collection[str]) -> ClustersByName:
     """Return the known clusters with these names."""
     if not names:
         return {}
-    ids = dict(rows_of(_NAMED_CLUSTERS, {"group": group_id, "names": list(names)}))
+    ids = dict(fetch_rows(_NAMED_CLUSTERS, {"group": group_id, "names": list(names)}))
     clusters = Cluster.objects.in_bulk(list(ids.values()))
     return {name: clusters[cluster_id] for name, cluster_id in ids.items()}
 

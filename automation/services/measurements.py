@@ -11,7 +11,7 @@ from automation.reports import HostReport
 from automation.selectors.measurements import measurement_retention
 from automation.services.days import day_drop
 from automation.services.old_measurements import old_measurements_trim
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 
 MEASUREMENTS_AT_ONCE = 5_000
 """Maximum number of rows deleted in a transaction, so that transactions stay short."""
@@ -141,6 +141,6 @@ def _sources_trim() -> None:
     found = MEASUREMENTS_AT_ONCE
     while found == MEASUREMENTS_AT_ONCE:
         with transaction.atomic():
-            unused = [source for (source,) in rows_of(_LOCK_UNUSED, [MEASUREMENTS_AT_ONCE])]
+            unused = [source for (source,) in fetch_rows(_LOCK_UNUSED, [MEASUREMENTS_AT_ONCE])]
             execute(_DELETE_UNUSED, [unused])
             found = len(unused)

@@ -16,7 +16,7 @@ from automation.services.days import days_create
 from opsapi.batches import delete_batch
 from opsapi.fields import Among
 from opsapi.metric_series import gauge
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 
 logger = logging.getLogger("opsapi.worker")
 
@@ -44,7 +44,7 @@ _Row = tuple[str, str, datetime, int, int, str]
 
 def old_measurements_left() -> int:
     """Return PostgreSQL's estimate of the number of rows that are not moved yet; 0 if there are none."""
-    return next((number for (number,) in rows_of(_LEFT)), 0)
+    return next((number for (number,) in fetch_rows(_LEFT)), 0)
 
 
 @transaction.atomic
@@ -90,7 +90,7 @@ def old_measurements_trim(*, before: datetime, limit: int) -> bool:
 
 
 def _lock() -> bool:
-    [(got,)] = rows_of(_TRY_LOCK, [_LOCK_KEY])
+    [(got,)] = fetch_rows(_TRY_LOCK, [_LOCK_KEY])
     return bool(got)
 
 

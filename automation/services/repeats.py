@@ -14,7 +14,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.query import Parameter
 from opsapi.batches import ROWS_AT_ONCE, delete_batch
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 
 REPEATED_WITHIN = timedelta(days=1)
 """How long the first answer is repeated."""
@@ -69,7 +69,7 @@ def first_answer(report: RepeatableReport, now: datetime) -> Mapping[str, Any] |
 
     Raises: ApiError: IDEMPOTENCY_KEY_REUSED, if the key was sent with another body.
     """
-    found = rows_of(_ANSWER, [report.id, now - REPEATED_WITHIN])
+    found = fetch_rows(_ANSWER, [report.id, now - REPEATED_WITHIN])
     if not found:
         return None
     [(body, text)] = found

@@ -17,7 +17,7 @@ from automation.models import Cluster, Host, ReplicaSet
 from automation.rules.hosts import Members, MemberTally, primary_event, tally
 from automation.selectors.hosts import facts_of_replica_set, replica_set_state
 from events.services import NewEvent
-from opsapi.sql import execute, rows_of, update_from_arrays
+from opsapi.sql import execute, fetch_rows, update_from_arrays
 
 SetKey = tuple[str, str | None]
 """The identity of a replica set in a project: its name, and the id of its cluster if it has one."""
@@ -99,7 +99,7 @@ def replica_sets_count(
 def _locked(set_ids: Collection[str]) -> list[ReplicaSet]:
     """The sets with the names of their clusters, locked by id."""
     sets = []
-    for *values, cluster_name in rows_of(_LOCKED, {"ids": list(set_ids)}):
+    for *values, cluster_name in fetch_rows(_LOCKED, {"ids": list(set_ids)}):
         replica_set = ReplicaSet.from_db(connection.alias, _COLUMNS, values)
         if replica_set.cluster_id is not None:
             replica_set.cluster = Cluster(
@@ -114,7 +114,7 @@ def _known(group_id: str, keys: Iterable[SetKey]) -> dict[SetKey, str]:
     if not given:
         return {}
     names, clusters = [name for name, _ in given], [cluster or "" for _, cluster in given]
-    found = rows_of(_NAMED, {"group": group_id, "names": names, "clusters": clusters})
+    found = fetch_rows(_NAMED, {"group": group_id, "names": names, "clusters": clusters})
     return {(name, cluster): set_id for name, cluster, set_id in found}
 
 

@@ -20,7 +20,7 @@ from automation.services.signals import host_signal_state, hosts_signal, version
 from events.services import NewEvent, events_record
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 ROWS_AT_ONCE = 1_000
 """Maximum number of hosts and of agents in a transaction; another signal continues."""
@@ -82,7 +82,7 @@ def _remark_hosts(group_id: str) -> list[Host]:
 
 
 def _locked(statement: str, **parameters: str | list[str]) -> list[str]:
-    return [row_id for (row_id,) in rows_of(statement, {**parameters, "limit": ROWS_AT_ONCE})]
+    return [row_id for (row_id,) in fetch_rows(statement, {**parameters, "limit": ROWS_AT_ONCE})]
 
 
 def _agent_event(agent: Agent) -> NewEvent:

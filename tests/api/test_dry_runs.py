@@ -25,7 +25,7 @@ from events.models import Event, Signal
 from opsapi import clock
 from opsapi.clock import wire_time
 from opsapi.roles import Role
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.api import bodies
 from tests.api.recipients import client, group, refusal
 from tests.client import ApiClient
@@ -624,7 +624,7 @@ def test_a_slow_statement_is_cancelled(record: Rehearsal, monkeypatch: pytest.Mo
     monkeypatch.setattr(dry_runs, "_READING_SECONDS", 0.3)
     found = record.run(bodies.metric_config())
     assert found["truncated"]["reason"] == "TIME"
-    assert rows_of("SHOW statement_timeout") == [("0",)]
+    assert fetch_rows("SHOW statement_timeout") == [("0",)]
 
 
 def test_two_at_a_time_run_in_a_project(record: Rehearsal) -> None:
@@ -747,7 +747,7 @@ def test_each_statement_has_the_time_that_is_left() -> None:
     with budget.statement():
         left = []
         for _ in range(2):
-            left += rows_of("SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout'")
+            left += fetch_rows("SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout'")
     [(first,), (second,)] = left
     assert 0 < second < first < 50_000
 

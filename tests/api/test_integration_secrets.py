@@ -13,7 +13,7 @@ from events.models import Event
 from integrations.models import Integration
 from integrations.selectors import integration_secrets, integration_values
 from integrations.types import INTEGRATION_TYPES
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory
@@ -192,7 +192,7 @@ def test_no_secret_of_any_type_is_shown_kept_in_plain_or_logged(
 
 def _rows() -> list[str]:
     stored = "SELECT t::text FROM integrations_integration t UNION ALL SELECT t::text FROM events_event t"
-    return [row for (row,) in rows_of(stored)]
+    return [row for (row,) in fetch_rows(stored)]
 
 
 def test_secrets_are_encrypted_and_encrypted_again(project: Project, settings: Settings) -> None:

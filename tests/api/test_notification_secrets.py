@@ -8,7 +8,7 @@ from accesslist.models import Project
 from alerting.models import AlertConfig, NotificationSetting
 from alerting.selectors.notification_settings import setting_values
 from events.models import Event
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from tests.api.canary import SECRET_FIELDS
 from tests.api.notifications import (
     SECRETS,
@@ -64,7 +64,7 @@ def test_a_secret_is_shown_redacted_and_kept_encrypted(place: ConfigPath, field:
     assert place.get(made)["notifications"][0][field] == shown
     assert stored(made)[field] == longest(name)[field]
     kept = "SELECT t::text FROM alerting_notificationsetting t UNION ALL SELECT t::text FROM events_event t"
-    assert not [row for (row,) in rows_of(kept) if longest(name)[field] in row]
+    assert not [row for (row,) in fetch_rows(kept) if longest(name)[field] in row]
 
 
 @each("field", SECRETS)

@@ -14,7 +14,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from opsapi.roles import Grant, Role
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from tests.admin.operators import action_url, operator_with
 from tests.admin.writing import confirm
 from tests.api import bodies
@@ -241,7 +241,7 @@ def test_an_operator_does_nothing_after_the_answer_to_a_revocation(
 
 def _waiting() -> int:
     """How many sessions wait for a lock of this database."""
-    [(count,)] = rows_of(
+    [(count,)] = fetch_rows(
         "SELECT count(*) FROM pg_locks WHERE NOT granted"
         " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     )

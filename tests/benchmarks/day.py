@@ -9,7 +9,7 @@ from datetime import date
 
 from automation.days import begin_of, partition_name
 from automation.services.days import days_create
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 
 _DAY = date(2098, 1, 1)
 _MINUTES = 1440
@@ -33,6 +33,6 @@ def day_bytes(hosts: int, metrics: int) -> list[float]:
     days_create([_DAY])
     for minute in range(_MINUTES):
         execute(_FILL, {"begin": begin_of(_DAY), "hosts": hosts, "metrics": metrics, "minute": minute})
-    [sizes] = rows_of(_SIZES, {"day": partition_name(_DAY)})
+    [sizes] = fetch_rows(_SIZES, {"day": partition_name(_DAY)})
     execute(f"DROP TABLE {partition_name(_DAY)}")
     return [size / (hosts * metrics * _MINUTES) for size in sizes]

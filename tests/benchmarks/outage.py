@@ -19,7 +19,7 @@ from alerting.services.claims import claim
 from automation.choices import AgentType
 from automation.models import Agent
 from opsapi import clock
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.benchmarks.process_times import process_seconds
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_config
@@ -117,5 +117,5 @@ def _build_message(now: datetime) -> None:
 
 def _processor() -> float:
     """Seconds of this process and of its process of PostgreSQL."""
-    [(server,)] = rows_of("SELECT pg_backend_pid()")
+    [(server,)] = fetch_rows("SELECT pg_backend_pid()")
     return time.process_time() + process_seconds(server)

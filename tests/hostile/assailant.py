@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from tests.client import ApiClient
 
 OURS = ("accesslist", "alerting", "automation", "events", "integrations")
@@ -64,7 +64,7 @@ def counts() -> dict[str, int]:
         if model.__module__.partition(".")[0] in OURS and model._meta.db_table not in IGNORED
     ]
     columns = ", ".join(f'(SELECT count(*) FROM "{table}")' for table in tables)  # noqa: S608 - our own names
-    [counts] = rows_of(f"SELECT {columns}")
+    [counts] = fetch_rows(f"SELECT {columns}")
     return dict(zip(tables, counts, strict=True))
 
 

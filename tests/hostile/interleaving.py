@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from django.apps import apps
 from django.db import connection, models
 
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 T = TypeVar("T")
 LOOK_EVERY = 0.002
@@ -228,7 +228,7 @@ def _ended(call: Future[Any], give_up: Callable[[], bool]) -> bool:
 
 
 def _waits(waiting: Caller, holding: Caller) -> bool:
-    [(waits,)] = rows_of(_WAITS_FOR, [holding.backend, waiting.backend])
+    [(waits,)] = fetch_rows(_WAITS_FOR, [holding.backend, waiting.backend])
     return bool(waits)
 
 

@@ -10,7 +10,7 @@ from django.db import connection
 
 from opsapi.encryption import CannotDecryptError, decrypt
 from opsapi.fields import EncryptedField
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.hostile.assailant import COUNTS, IGNORED, OURS
 
 State = Mapping[str, list[str]]
@@ -77,7 +77,7 @@ class HostileScene:
     def _rows(self) -> dict[str, list[dict[str, Any]]]:
         tables = self._encrypted
         columns = ", ".join(f'\'{name}\', (SELECT json_agg("{name}") FROM "{name}")' for name in tables)  # noqa: S608 - our own names
-        [(text,)] = rows_of(f"SELECT json_build_object({columns})::text")
+        [(text,)] = fetch_rows(f"SELECT json_build_object({columns})::text")
         return {table: found or [] for table, found in json.loads(text).items()}
 
     def _comparable(self, table: str, row: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from opsapi import clock
 from opsapi.api.principal import Actor
 from opsapi.postgresql.base import this_connection
 from opsapi.roles import Role
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.admin.logging_in import LOGIN
 from tests.admin.rows import make_operator
 from tests.admin.writing import confirm, token
@@ -194,7 +194,7 @@ def test_a_signal_whose_evaluation_lost_its_connection_is_evaluated_again(site: 
 
 def backend() -> int:
     """The process of the server that serves this thread."""
-    [(found,)] = rows_of("SELECT pg_backend_pid()")
+    [(found,)] = fetch_rows("SELECT pg_backend_pid()")
     return int(found)
 
 
@@ -207,7 +207,7 @@ def end_connection() -> int:
 
 def _end(pid: int) -> None:
     execute("SELECT pg_terminate_backend(%s)", [pid])
-    eventually(lambda: not rows_of("SELECT FROM pg_stat_activity WHERE pid = %s", [pid]))
+    eventually(lambda: not fetch_rows("SELECT FROM pg_stat_activity WHERE pid = %s", [pid]))
 
 
 def ended_while_it_waits(call: Callable[[], Any], take_lock: Callable[[], object]) -> Any:
@@ -224,7 +224,7 @@ def ended_while_it_waits(call: Callable[[], Any], take_lock: Callable[[], object
 
 def waiting() -> set[int]:
     """Who waits for a lock of this session."""
-    return {pid for (pid,) in rows_of(_WAITING)}
+    return {pid for (pid,) in fetch_rows(_WAITING)}
 
 
 def lock(table: str) -> None:

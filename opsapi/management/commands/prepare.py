@@ -20,7 +20,7 @@ from opsapi.postgresql.faults import database_fault
 from opsapi.postgresql.migrations import unapplied_migrations
 from opsapi.secret_files import secret_from_file
 from opsapi.setup_link import setup_link
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from opsapi.supervisor.keeper import restart_delay
 
 log = logging.getLogger("opsapi.prepare")
@@ -141,7 +141,7 @@ def _report_missing_keys() -> None:
 
 def _report_few_connections() -> None:
     """The platform starts anyway: it opens connections when requests need them."""
-    [(accepted,)] = rows_of(_CONNECTIONS)
+    [(accepted,)] = fetch_rows(_CONNECTIONS)
     needed = settings.OPSAPI_WORKERS * settings.OPSAPI_THREADS + WORKER_CONNECTIONS
     if needed > accepted:
         log.warning(

@@ -4,7 +4,7 @@ import pytest
 
 from accesslist.models import AccessListEntry
 from accesslist.rules.access_lists import read_range
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from tests.each import each
 from tests.factories.accesslist import make_entry
 
@@ -21,7 +21,7 @@ from tests.factories.accesslist import make_entry
 )
 def test_a_range_comes_back_as_it_went_in(cidr_block: str, of_postgresql: str) -> None:
     make_entry(cidr_block)
-    assert rows_of("SELECT cidr_block::text FROM accesslist_accesslistentry") == [(of_postgresql,)]
+    assert fetch_rows("SELECT cidr_block::text FROM accesslist_accesslistentry") == [(of_postgresql,)]
     stored = AccessListEntry.objects.get().cidr_block
     assert stored == cidr_block == read_range(of_postgresql)
     assert AccessListEntry.objects.filter(cidr_block=cidr_block).exists()

@@ -13,7 +13,7 @@ from accesslist.models import Project
 from alerting.models import Alert
 from alerting.selectors.alerts import active_first_rows, urgent_first
 from opsapi.ids import new_id
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.each import each
 from tests.factories.alerting import make_alert
 from tests.integration.alerting.overviews import DAY, HOUR, NOW, SECOND, aged
@@ -101,7 +101,7 @@ def _read(statement: str) -> int:
 
     It does not count the entries of a bitmap index scan, which include rows that other tests rolled back.
     """
-    ((plans,),) = rows_of(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
+    ((plans,),) = fetch_rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
     return sum(_of_plan(plan["Plan"]) for plan in plans)
 
 

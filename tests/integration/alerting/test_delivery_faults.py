@@ -27,7 +27,7 @@ from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from opsapi.outbound.errors import UNREACHABLE
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_config
@@ -255,7 +255,7 @@ def test_a_lease_begins_when_the_claim_has_the_lock(project: Project, outside: O
     read: list[int] = []
 
     def clock() -> datetime:
-        read.extend(count for (count,) in rows_of(_HELD, [claims._CLAIM_LOCK]))
+        read.extend(count for (count,) in fetch_rows(_HELD, [claims._CLAIM_LOCK]))
         return START
 
     [notification] = claim(worker=1, slots=4, clock=clock)

@@ -31,7 +31,7 @@ from integrations.services import integration_delete, integration_put
 from opsapi.api.principal import SYSTEM
 from opsapi.logs import LineFormatter
 from opsapi.outbound.errors import NO_ANSWER as SENT_NO_ANSWER
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_config, make_destination
 from tests.factories.automation import host_report, ingest
@@ -610,13 +610,13 @@ def test_a_scrape_and_a_page_read_what_waits_and_not_the_log(project: Project) -
         list(alerting_metrics())
         assert with_waiting(Destination.objects.all()).get().waiting_count == 50
     for statement in [statement["sql"] for statement in statements if "'PENDING'" in statement["sql"]]:
-        plan = "\n".join(line for (line,) in rows_of("EXPLAIN " + statement.replace("%", "%%"), []))
+        plan = "\n".join(line for (line,) in fetch_rows("EXPLAIN " + statement.replace("%", "%%"), []))
         assert "Seq Scan on alerting_notification" not in plan, plan
 
 
 def test_a_claim_finds_its_messages_by_index_however_cheap_a_scan_seems(project: Project) -> None:
     def scans() -> int:
-        found = rows_of(
+        found = fetch_rows(
             "SELECT seq_scan FROM pg_stat_xact_user_tables WHERE relname = 'alerting_notification'"
         )
         return sum(count for (count,) in found)
@@ -649,7 +649,7 @@ def test_a_claim_finds_its_messages_by_index_however_cheap_a_scan_seems(project:
 
 def test_postgresql_ends_a_claim_that_is_still_because_all_workers_wait_for_it(project: Project) -> None:
     claim(worker=1, slots=4, clock=lambda: START)
-    assert rows_of("SHOW idle_in_transaction_session_timeout") == [("10s",)]
+    assert fetch_rows("SHOW idle_in_transaction_session_timeout") == [("10s",)]
 
 
 def test_a_round_claims_no_more_than_asked(project: Project, outside: Outside) -> None:

@@ -27,7 +27,7 @@ from alerting.selectors.fleet_units import fleet_around, fleets_around
 from automation.models import Host
 from automation.services.hosts import host_delete
 from opsapi.api.principal import SYSTEM
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.each import each
 from tests.factories.automation import host_report, ingest, make_host
 
@@ -170,7 +170,7 @@ def hosts_read() -> Iterator[list[int]]:
     with connection.execute_wrapper(note):
         yield found
     for sql, params in statements:
-        [(plan,)] = rows_of(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
+        [(plan,)] = fetch_rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
         found.append(_rows(plan[0]["Plan"] if not isinstance(plan, str) else json.loads(plan)[0]["Plan"]))
 
 

@@ -18,7 +18,7 @@ from events.types import EventType
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, begin, deliver_all, deliver_one, evaluate
@@ -135,7 +135,7 @@ def test_windows_that_mute_nothing_now_are_neither_read_nor_locked(
     with CaptureQueriesContext(connection) as queries:
         assert deliver_one(START)
     [asked, *_] = [query["sql"] for query in queries if "alerting_maintenancewindow" in query["sql"]]
-    assert rows_of(asked) == []
+    assert fetch_rows(asked) == []
     assert outside.kinds == [OPEN]
 
 

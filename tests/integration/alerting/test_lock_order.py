@@ -16,7 +16,7 @@ from alerting.services.windows import window_change, window_create, window_delet
 from automation.models import Host
 from automation.services.hosts import host_delete
 from opsapi.api.principal import SYSTEM
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.eventually import eventually
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
@@ -104,5 +104,5 @@ def in_turn(rows: QuerySet[Alert] | QuerySet[Notification], *calls: Callable[[],
 def _wait(count: int) -> bool:
     """Whether so many sessions of this database wait for a lock."""
     execute("SELECT pg_stat_clear_snapshot()")
-    [(waiting,)] = rows_of(_WAITING)
+    [(waiting,)] = fetch_rows(_WAITING)
     return int(waiting) >= count

@@ -23,7 +23,7 @@ from automation.selectors.hosts import hosts_down
 from opsapi.api.principal import SYSTEM, VisibleScope
 from opsapi.first_rows import MOST_SHOWN
 from opsapi.ids import new_id
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_notification
@@ -116,6 +116,6 @@ def test_what_is_not_shown_is_not_read(project: Project, name: str) -> None:
         fill(ProjectFactory.create())
     execute(f"ANALYZE {model._meta.db_table}")
     for statement in statements(name):
-        plan = "\n".join(line for (line,) in rows_of(f"EXPLAIN (ANALYZE, COSTS OFF) {statement}"))
+        plan = "\n".join(line for (line,) in fetch_rows(f"EXPLAIN (ANALYZE, COSTS OFF) {statement}"))
         passed_over = sum(map(int, re.findall(r"Rows Removed by Filter: (\d+)", plan)))
         assert passed_over <= MOST_SHOWN, plan

@@ -18,7 +18,7 @@ from events.facts import EventFacts
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.each import each
 from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_notification
 from tests.factories.automation import host_report, ingest
@@ -222,7 +222,7 @@ def test_a_claim_reads_windows_that_may_be_active_through_their_indexes(project:
     with CaptureQueriesContext(connection) as queries:
         assert mutes_of([notification], now=SUNDAY)
     (statement,) = [query["sql"] for query in queries if "FOR SHARE" in query["sql"]]
-    [(plan,)] = rows_of(f"EXPLAIN (FORMAT JSON) {statement}")
+    [(plan,)] = fetch_rows(f"EXPLAIN (FORMAT JSON) {statement}")
     shown = plan if isinstance(plan, str) else json.dumps(plan)
     assert "Seq Scan" not in shown
     assert {"window_end", "window_group_end"} & set(re.findall(r"\w+", shown))

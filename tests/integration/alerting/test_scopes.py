@@ -18,7 +18,7 @@ from alerting.selectors.scopes import (
 )
 from events.types import EventType
 from opsapi import clock
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_config, make_global_config
@@ -116,7 +116,7 @@ def test_configurations_that_cannot_match_are_not_read(prod: Project, dev: Proje
     config = make_global_config()
     parameters = concerned_parameters(prod.id, [EventType.HOST_DOWN])
     execute("ANALYZE alerting_alertconfig")
-    [(said,)] = rows_of(f"EXPLAIN (ANALYZE, FORMAT JSON) {CONCERNED}", parameters)
+    [(said,)] = fetch_rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {CONCERNED}", parameters)
     (plan,) = json.loads(said) if isinstance(said, str) else said
     reading = [node for node in nodes(plan["Plan"]) if node.get("Relation Name") == "alerting_alertconfig"]
     assert reading

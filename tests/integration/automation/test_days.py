@@ -15,7 +15,7 @@ from automation.models import Host, Reading
 from automation.selectors.measurements import measured_series, newest_measurements
 from automation.services.days import day_drop, days_create, days_prepare
 from events.models import Event
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.factories.automation import host_report, ingest, make_host, measure
 from tests.racing import at_once, in_other_session
 
@@ -29,7 +29,9 @@ def tables() -> list[str]:
     """The partitions that hold readings."""
     return [
         name
-        for (name,) in rows_of("SELECT DISTINCT tableoid::regclass::text FROM automation_reading ORDER BY 1")
+        for (name,) in fetch_rows(
+            "SELECT DISTINCT tableoid::regclass::text FROM automation_reading ORDER BY 1"
+        )
     ]
 
 
@@ -53,7 +55,7 @@ class TestMade:
 
     def test_a_new_day_has_one_index_whose_pages_are_filled(self) -> None:
         days_create([TODAY])
-        assert rows_of(
+        assert fetch_rows(
             """
                         SELECT parent.inhparent::regclass::text, index.reloptions
                           FROM pg_index JOIN pg_class AS index ON index.oid = indexrelid

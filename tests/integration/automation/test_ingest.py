@@ -19,7 +19,7 @@ from automation.services.ingest import report_ingest
 from events.models import Event, Signal
 from events.types import EventType
 from opsapi import clock
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.each import each
 from tests.factories.automation import AGENT, host_report, ingest, process_report
 
@@ -275,7 +275,7 @@ class TestCost:
     def updates(self, table: str) -> tuple[int, int, int]:
         """The updates of a table's rows: all, to another page, and without a change of an index."""
         execute("SELECT pg_stat_force_next_flush()")
-        [(changed, moved, without_index)] = rows_of(
+        [(changed, moved, without_index)] = fetch_rows(
             "SELECT n_tup_upd, n_tup_newpage_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = %s",
             [table],
         )

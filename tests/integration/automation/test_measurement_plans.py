@@ -21,7 +21,7 @@ from automation.models import Host, Reading, Source
 from automation.readings import MeasuredAt
 from automation.selectors.measurements import measured_series, measurements_of_reports, newest_measurements
 from automation.services.days import days_create
-from opsapi.sql import execute, rows_of
+from opsapi.sql import execute, fetch_rows
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.automation import make_host
 
@@ -68,7 +68,7 @@ def opened() -> Iterator[set[int]]:
         yield found
     for sql, params in statements:
         if "automation_reading" in sql:
-            [(plan,)] = rows_of(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
+            [(plan,)] = fetch_rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
             found.update(
                 _days_of(plan[0]["Plan"] if not isinstance(plan, str) else json.loads(plan)[0]["Plan"])
             )

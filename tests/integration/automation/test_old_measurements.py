@@ -27,7 +27,7 @@ from automation.services.old_measurements import old_measurements_left, old_meas
 from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
 from opsapi.metric_series import exposition
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from tests.factories.automation import make_host, measure
 from tests.racing import in_other_session, while_it_waits
 
@@ -127,7 +127,9 @@ class MovedFleet:
                 "end": query.end,
                 "metrics": [metric.value for metric in Metric],
             }
-            found[host.id, database, grain] = sorted(rows_of(READ_BEFORE.format(samples=samples), parameters))
+            found[host.id, database, grain] = sorted(
+                fetch_rows(READ_BEFORE.format(samples=samples), parameters)
+            )
         return found
 
     def _queries(self) -> Iterator[tuple[Host, str | None, Granularity, SeriesQuery]]:

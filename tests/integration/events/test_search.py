@@ -13,7 +13,7 @@ from events.models import Event
 from events.search import Direction, EventSearch, SearchPage, search_page
 from events.selectors import EventPosition
 from opsapi.api.principal import VisibleScope
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 from tests.integration.events.rows import NOW, ORG, STEP, all_events, fill, group
 
 pytestmark = pytest.mark.django_db
@@ -240,7 +240,7 @@ def _plans(search: EventSearch, place: EventPosition | None, direction: Directio
 
 
 def _plan(statement: str) -> str:
-    return "\n".join(line for (line,) in rows_of("EXPLAIN " + statement.replace("%", "%%"), []))
+    return "\n".join(line for (line,) in fetch_rows("EXPLAIN " + statement.replace("%", "%%"), []))
 
 
 def _indexes(plan: str) -> set[str]:

@@ -9,7 +9,7 @@ from psycopg.types.array import ListDumper
 
 from opsapi.postgresql import base
 from opsapi.postgresql.base import QuickListDumper
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 _TEXT = st.text(alphabet='"\\,{} aé\n', max_size=10)
 
@@ -38,4 +38,4 @@ def test_connections_use_the_quick_dumper() -> None:
     connection.ensure_connection()
     assert connection.connection.adapters.get_dumper(list, PyFormat.TEXT) is QuickListDumper
     value = ['{"a": "\\\\ \\" é"}', None, "", "NULL", "null", "\\"]
-    assert rows_of("SELECT %s::text[]", [value]) == [(value,)]
+    assert fetch_rows("SELECT %s::text[]", [value]) == [(value,)]

@@ -8,14 +8,14 @@ from psycopg.pq import Format
 from psycopg.types.datetime import TimestamptzLoader
 
 from opsapi.postgresql.base import QuickTimeLoader
-from opsapi.sql import rows_of
+from opsapi.sql import fetch_rows
 
 pytestmark = pytest.mark.django_db
 TIMESTAMPTZ = 1184
 
 
 def read(text: str) -> object:
-    [(found,)] = rows_of("SELECT %s::timestamptz", [text])
+    [(found,)] = fetch_rows("SELECT %s::timestamptz", [text])
     return found
 
 
