@@ -19,7 +19,7 @@ _GLOBAL_LOCK = 0x6F7073676C6F6263  # "opsglobc"
 def try_lock(group_id: str) -> str:
     """Return SQL: whether the locks to evaluate a project were free, and are held now.
 
-    `group_id` is an expression, and '' stands for signals without a project. The locks are not free while a
+    `group_id` is an expression, and '' means signals without a project. The locks are not free while a
     write of a global configuration waits.
     """
     return f"""
