@@ -6,13 +6,14 @@ Claim leases the notifications that may be sent next (`services.claims`). Decide
 notification (`rules.delivery_policy`), while its alert and the maintenance windows are locked:
 
     send      begin an attempt now
-    address   look up the destination and release the notification: the next claim decides again. For people,
-              a notification for each of their addresses takes its place.
+    address   write the destination, and release the notification for the next claim. A notification for
+              people is replaced by a notification for each of their addresses.
     postpone  release it until a later time, because the alert is muted or acknowledged
-    drop      it was not received, and is no longer wanted: DROPPED, with the reason
-    give up   it was perhaps received, and is no longer wanted or was tried too often: FAILED, so that its
-              receiver gets the end of the alert
-    remove    delete it: the end for a receiver of nothing, or a change that does not matter
+    drop      DROPPED, with the reason: it is no longer wanted and was certainly not received, or a window
+              mutes a notification of an event without an alert
+    give up   FAILED: it is no longer wanted and was perhaps received, or too many attempts have no outcome
+    remove    delete it: the end of an alert for a receiver without a message about it, or a change that does
+              not matter
 
 Send makes one attempt over the channel, without the database. Record writes the outcome of the attempt and
 schedules the next retry or reminder. `courier` calls these functions in a loop.
@@ -69,15 +70,16 @@ from alerting.selectors.incidents import (
 )
 from alerting.selectors.notification_settings import settings_of
 from alerting.services.addressing import (
+    AddressLookup,
     DestinationConfigs,
     NotificationAddress,
-    NotificationAddresses,
     addresses_write,
     last_failure,
 )
 from alerting.services.destinations import (
     NamedDestination,
     destination_configs,
+    destinations_lock,
     destinations_record,
     destinations_tried,
 )
@@ -117,9 +119,9 @@ HELD_UP = "the worker was delayed before it could send the message"
 class DeliveryAttempt:
     """An attempt to send a message with `channel_fields`.
 
-    If nothing can be sent, `content` is the outcome already: `send` returns it, and `record` writes it as any
-    other. `number` counts the attempts of the notification, and `first_attempt` is the begin of its hour of
-    retries; both are set when the attempt has begun. The notification has the values from before.
+    If nothing can be sent, `content` is the outcome: `send` returns it, and `record` writes it like others.
+    `number` counts the attempts of the notification. `first_attempt` is the start of its hour of retries.
+    Both are set when the attempt begins; `notification` keeps its earlier values.
     """
 
     notification: Notification
@@ -135,10 +137,10 @@ class DeliveryAttempt:
 
 
 def decide(claimed: Sequence[Notification], *, now: datetime) -> Iterator[DeliveryAttempt]:
-    """Decide on claimed notifications, and yield each attempt, which has begun.
+    """Decide on claimed notifications, and yield the attempts, all marked as begun.
 
-    The other notifications are addressed, postponed, dropped, removed or given up. An unexpected error fails
-    only the attempt of the notification that causes it, which is retried.
+    The other notifications are addressed, postponed, dropped, removed or given up. If a notification causes
+    an unexpected error, only its own attempt fails, and it is retried.
 
     Raises:
         DatabaseError, InterfaceError: the database has a fault that passes. The attempts that were yielded
@@ -172,7 +174,7 @@ class _Facts:
     settings: Mapping[tuple[str, str], NotificationSetting]
     """By setting id and type."""
     mutes: Mapping[str, Mute]
-    """By notification id, without notifications that no window mutes."""
+    """By notification id; only muted notifications are in it."""
     notified: AbstractSet[tuple[str, str]]
     """The alert and destination of each message that was perhaps received."""
     lapses: Mapping[str, int]
@@ -199,7 +201,7 @@ class _Facts:
 class _ToDo:
     """The work that remains for all notifications together."""
 
-    cannot_send: list[DeliveryAttempt] = field(default_factory=list)
+    without_message: list[DeliveryAttempt] = field(default_factory=list)
     to_send: list[Notification] = field(default_factory=list)
     to_address: list[tuple[Notification, NamedDestination]] = field(default_factory=list)
 
@@ -208,14 +210,17 @@ class _ToDo:
 def _decide_together(claimed: Sequence[Notification], now: datetime) -> list[DeliveryAttempt]:
     """Write all decisions, and return the attempts to make."""
     facts = _lock_and_read(claimed, now)
-    addresses = NotificationAddresses(facts.channel_fields)
+    addresses = AddressLookup(facts.channel_fields)
     to_do = _ToDo()
     for notification in claimed:
         _decide_one(notification, facts, addresses, to_do, now)
-    tried = [notification.destination for notification in to_do.to_send]
-    addresses_write(to_do.to_address, tried=tried, now=now)
+    if to_do.to_address:
+        # Together with the destinations of `_mark_begun`, in one order, so two workers cannot deadlock.
+        tried = [notification.destination for notification in to_do.to_send]
+        destinations_lock([*tried, *(destination.id for _, destination in to_do.to_address)])
+        addresses_write(to_do.to_address, now=now)
     about_incidents = incident_messages(to_do.to_send, facts.incidents, facts.last_pictures)
-    begun = _mark_begun([*to_do.cannot_send, *_attempts(to_do.to_send, facts, about_incidents, now)], now)
+    begun = _mark_begun([*to_do.without_message, *_attempts(to_do.to_send, facts, about_incidents, now)], now)
     with_message = {attempt.notification.id for attempt in begun if attempt.has_message}
     pictures_keep(
         {row_id: each.picture for row_id, each in about_incidents.items() if row_id in with_message}
@@ -253,7 +258,7 @@ def _lock_and_read(claimed: Sequence[Notification], now: datetime) -> _Facts:
 def _decide_one(
     notification: Notification,
     facts: _Facts,
-    addresses: NotificationAddresses,
+    addresses: AddressLookup,
     to_do: _ToDo,
     now: datetime,
 ) -> None:
@@ -272,7 +277,7 @@ def _decide_one(
         case DeliveryStep.GIVE_UP:
             _give_up(notification, verdict, alert, now)
         case DeliveryStep.SEND if address.failure:
-            to_do.cannot_send.append(_failing(notification, address.failure))
+            to_do.without_message.append(DeliveryAttempt(notification, {}, address.failure))
         case DeliveryStep.SEND:
             to_do.to_send.append(notification)
         case DeliveryStep.ADDRESS if address.destination:
@@ -281,13 +286,6 @@ def _decide_one(
             recipients_replace(notification=notification, setting=setting, alert=alert, now=now)
         case DeliveryStep.ADDRESS:
             raise AssertionError(f"notification {notification.id} has no destination and no recipients")
-
-
-def _failing(notification: Notification, failure: Outcome) -> DeliveryAttempt:
-    """Return an attempt without a message, and log a failure that an operator can mend."""
-    if failure.reason == SECRETS_UNREADABLE:
-        logger.error("notification %s cannot be sent: %s", notification.id, failure.reason)
-    return DeliveryAttempt(notification, {}, failure)
 
 
 def _due(notification: Notification, address: NotificationAddress, facts: _Facts) -> DueNotification:
@@ -303,10 +301,10 @@ def _due(notification: Notification, address: NotificationAddress, facts: _Facts
 
 
 def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
-    """Hold the notification back until `verdict.until`; the hour of retries begins again then.
+    """Release the notification until `verdict.until`. Its hour of retries begins again then.
 
-    Its destination is looked up again then, except where a message may have arrived already, and for ends and
-    acknowledgements.
+    Its destination is looked up again, unless the notification was perhaps received, or is an end or an
+    acknowledgement.
     """
     keeps_destination = notification.perhaps_received or notification.kind in FOLLOWING
     leases_release_with(
@@ -343,7 +341,7 @@ def _attempts(
 
 
 def _attempt(notification: Notification, facts: _Facts, message: Message | None) -> DeliveryAttempt:
-    """Return the attempt, which is retried if the message or the channel's fields are missing."""
+    """Return the attempt. It is retried if the message cannot be built or the fields cannot be decrypted."""
     channel_fields = facts.channel_fields[notification.destination]
     if isinstance(channel_fields, CannotDecryptError):
         logger.error("notification %s cannot be sent: %s", notification.id, channel_fields)
@@ -356,7 +354,7 @@ def _attempt(notification: Notification, facts: _Facts, message: Message | None)
     return DeliveryAttempt(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
-# The reason as `addressing.last_failure`: why a notification was held back is no failure.
+# Keeps the reason of the last failure (`last_failure`), and removes the reason why it was held back.
 _MARK_BEGUN = """
 UPDATE alerting_notification
    SET attempts = attempts + 1, first_attempt = coalesce(first_attempt, %(now)s), silenced_by = NULL,
@@ -464,21 +462,21 @@ def _record_together(ended: Sequence[tuple[DeliveryAttempt, Outcome]], now: date
     held = attempts_record([(each.notification, each.result) for each in results])
     recorded = [each for each, is_held in zip(results, held, strict=True) if is_held]
     NotificationAttempt.objects.bulk_create(_attempt_row(each, now) for each in recorded)
-    _note_delivered(recorded, locked, now)
-    _schedule_follow_ups(recorded, alerts, now)
-    _record_destinations(recorded, now)
+    _set_last_notified(recorded, locked, now)
+    _follow_up_finished(recorded, alerts, now)
+    _record_health(recorded, now)
     return recorded
 
 
-def _note_delivered(recorded: Sequence[_EndedAttempt], alerts: Sequence[Alert], now: datetime) -> None:
-    """Write when the alerts of delivered messages, and the open alerts of their incidents, were notified."""
+def _set_last_notified(recorded: Sequence[_EndedAttempt], alerts: Sequence[Alert], now: datetime) -> None:
+    """Set `last_notified` of the alerts of delivered messages, and of the open alerts of their incidents."""
     delivered = [each.notification for each in recorded if each.outcome.status is DeliveryStatus.DELIVERED]
     notified = {notification.alert_id for notification in delivered if notification.alert_id}
     notified |= open_in(incidents_of(delivered), alerts)
     Alert.objects.filter(Among("id", notified)).update(last_notified=now)
 
 
-def _schedule_follow_ups(
+def _follow_up_finished(
     recorded: Sequence[_EndedAttempt], alerts: Mapping[str, Alert], now: datetime
 ) -> None:
     """Schedule reminders, also after a failure: the receiver may be back when they are due."""
@@ -490,7 +488,7 @@ def _schedule_follow_ups(
     schedule_follow_ups(ended=finished, now=now)
 
 
-def _record_destinations(recorded: Sequence[_EndedAttempt], now: datetime) -> None:
+def _record_health(recorded: Sequence[_EndedAttempt], now: datetime) -> None:
     """Write the health of destinations, from the attempts in which a message was sent."""
     tried = [
         (each.notification.destination, leased_at(each.notification), each.outcome)
@@ -509,7 +507,7 @@ def _result_of(
     if outcome.status is DeliveryStatus.DELIVERED:
         status = NotificationStatus.DELIVERED.value
         return {"latency_ms": latency_ms, "status": status, "reason": None, "delivered": now}
-    # For the case of a crash, the row says so since the attempt began. Now the outcome is known.
+    # In case of a crash, the row counts as perhaps received since the begin. Now the outcome is known.
     perhaps_received = notification.perhaps_received or outcome.perhaps_received
     failed: AttemptResult = {
         "latency_ms": latency_ms,
@@ -517,7 +515,7 @@ def _result_of(
         "reason": outcome.reason,
         "perhaps_received": perhaps_received,
     }
-    if reason := _drop_reason(notification, alerts, now):
+    if reason := _reason_to_stop(notification, alerts, now):
         if perhaps_received:
             return failed
         return {**failed, "status": NotificationStatus.DROPPED.value, "reason": reason.value}
@@ -526,8 +524,10 @@ def _result_of(
     return {**failed, "status": NotificationStatus.PENDING.value, "due": retry_at}
 
 
-def _drop_reason(notification: Notification, alerts: Mapping[str, Alert], now: datetime) -> DropReason | None:
-    """Return why the message is no longer wanted, without the setting, which the next decision reads."""
+def _reason_to_stop(
+    notification: Notification, alerts: Mapping[str, Alert], now: datetime
+) -> DropReason | None:
+    """Return why the message is no longer wanted. The next decision also reads the setting."""
     try:
         due = due_notification(notification, alerts.get(notification.alert_id or ""))
     except (LookupError, ValueError):
@@ -547,7 +547,7 @@ def _retry_at(attempt: DeliveryAttempt, outcome: Outcome, now: datetime) -> date
 
 def _attempt_row(ended: _EndedAttempt, now: datetime) -> NotificationAttempt:
     outcome = ended.outcome
-    # If the duration is secret, the row has the time of the begin instead of the end.
+    # If the duration is secret, the row has the start of the attempt instead of its end.
     began = now - timedelta(milliseconds=outcome.latency_ms)
     return NotificationAttempt(
         notification_id=ended.notification.id,

@@ -22,12 +22,12 @@ _slots = BoundedSemaphore(_AT_ONCE_IN_PROCESS)
 
 
 class OutOfTimeError(Exception):
-    """The time of a dry run is over."""
+    """The time limit is over."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """The time of a dry run: statements and steps end at a monotonic time."""
+    """A time limit for statements and steps: they end at a monotonic time."""
 
     ends: float
     clock: Callable[[], float]

@@ -1,17 +1,17 @@
 """Evaluation: from signals to alerts. Read from top to bottom.
 
     evaluate_signals            the turn of one project, in one transaction
-      _evaluate_turn            take its oldest signals; signals in a row that ask for the same are a batch
-        _evaluate_or_set_aside  evaluate each batch in a savepoint; a batch that fails is halved
+      _evaluate_turn            read its oldest signals; consecutive signals with the same work are a batch
+        _evaluate_or_set_aside  evaluate each batch in a savepoint; divide a batch that fails into halves
           _compare_…            collect everything that the batch needs
             _Evaluation.run     decide signal by signal in memory, and apply the changes of many together
     open_tracked                open the alerts whose delay has passed
 
-Reports, timeouts and accepted writes leave signals (`events.models.Signal`). Take locks the project whose
-turn it is (`services.turns`). Collect reads the observations of the signals, the configurations that may
-apply, and the active alerts on the same targets; the number of queries does not grow with the number of
-signals. Configurations stay in memory until they change (`selectors.config_views`). Decide compares one
-signal after the other with the configurations (`rules.transition.step`).
+Reports, timeouts and accepted writes leave signals (`events.models.Signal`). `turn_take` locks the project
+that has waited longest (`services.turns`). `_compare_…` reads the observations of the signals, the
+configurations that may apply, and the active alerts on the same targets; the number of queries does not grow
+with the number of signals. Configurations stay in memory until they change (`selectors.config_views`).
+`_Evaluation` compares the signals with the configurations, in order (`rules.transition.step`).
 
 The worker calls both functions in a loop. `delivery` sends the notifications that they schedule.
 """
@@ -70,14 +70,14 @@ OPENED_AT_ONCE = 100
 
 
 class _Work(Enum):
-    """What a signal asks for. Signals in a row that ask for the same are evaluated together, unless ALONE."""
+    """The work for a signal. Consecutive signals with the same work are evaluated together, except _ALONE."""
 
     FAN_OUT = auto()
     """Copy an event without a project to projects."""
     VERSIONS = auto()
     """Mark outdated hosts and agents again, because the newest versions have changed."""
     CLUSTERS_LEFT = auto()
-    """Hosts have left clusters: cancel the alerts of clusters that are empty now, then as OBSERVATIONS."""
+    """Cancel the alerts of clusters that hosts have left empty, then continue as for OBSERVATIONS."""
     OBSERVATIONS = auto()
     """Compare the observations of an event or a report with the configurations."""
     CONFIGS = auto()
@@ -107,7 +107,12 @@ def evaluate_signals(*, now: datetime) -> int:
     evaluate other projects at the same time.
 
     Return 0 if there is no turn: no signal waits, other workers have locked every waiting project, or a
-    global configuration is written. Otherwise return the number of signals that were read, at least 1.
+    global configuration is written. Otherwise return the number of signals that were read or dropped, at
+    least 1.
+
+    Raises:
+        DatabaseError, InterfaceError: the database has a fault that passes. The turn is undone, and other
+            projects come first.
     """
     turn = None
     try:
@@ -130,8 +135,8 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
         _evaluate_or_set_aside(work, list(batch), now=now, deadline=deadline)
         if work in _ENDS_TURN or time.monotonic() > deadline:
             break
-    # Not 0 if another worker evaluated the signals before this transaction locked the project: other
-    # projects may wait.
+    # At least 1, because other projects may wait, even if another worker evaluated these signals before
+    # this transaction locked the project.
     return len(signals) or 1
 
 
@@ -154,7 +159,9 @@ def _evaluate_or_set_aside(work: _Work, signals: Sequence[Signal], *, now: datet
         if passes(error):
             raise
         if len(signals) > 1:
-            logger.warning("%d signals failed together, halves are tried", len(signals), exc_info=True)
+            logger.warning(
+                "%d signals failed together; each half is evaluated separately", len(signals), exc_info=True
+            )
             middle = len(signals) // 2
             _evaluate_or_set_aside(work, signals[:middle], now=now, deadline=deadline)
             if time.monotonic() <= deadline:
@@ -190,9 +197,9 @@ def _evaluate_batch(work: _Work, signals: Sequence[Signal], now: datetime, deadl
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """An observation, and the targets of alerts on it: one for each metric, and one (None) without a metric.
+    """An observation, and the target keys of alerts on it by metric; None is the key without a metric.
 
-    Each key is computed once, because many configurations ask for it.
+    Each key is computed once, because many configurations need it.
     """
 
     observation: Observation
@@ -208,8 +215,8 @@ _ConfigsByType = Mapping[EventType, ConfigIndex]
 """The configurations that may apply."""
 
 
-class _Comparison(NamedTuple):
-    """A signal: compare what was seen with the configurations. Changes happen at the time `at`."""
+class _CollectedSignal(NamedTuple):
+    """A signal, its observations, and the configurations to compare. `at` is the time of its changes."""
 
     signal: Signal
     at: datetime
@@ -229,7 +236,7 @@ def _compare_observations(
     all_seen = list(chain.from_iterable(seen.values()))
     configs = concerned_indexes(group_id, {each.observation.event_type for each in all_seen})
     evaluation = _Evaluation(group_id, now, _read_active(group_id, all_seen, configs))
-    comparisons = (_Comparison(signal, signal.created, seen[signal.pk], configs) for signal in signals)
+    comparisons = (_CollectedSignal(signal, signal.created, seen[signal.pk], configs) for signal in signals)
     return evaluation.run(comparisons, deadline)
 
 
@@ -240,18 +247,17 @@ def _compare_configs(
 
     The fleet is read once, and counts as seen now. Signals that remain at the deadline stay; a later turn
     compares them with the fleet of that time. The signal of a configuration that is deleted or disabled by
-    now decides nothing.
+    now changes nothing.
     """
     begin = time.monotonic()
     changed = configs_with_ids({_config_id(signal) for signal in signals}, group_id=group_id)
     indexes = {config.id: indexes_of([config]) for config in changed}
-    gone: _ConfigsByType = {}
     event_types = {config.event_type for config in changed}
     fleet = [_Observed(each) for each in observations_of_fleet(group_id, event_types)]
     evaluation = _Evaluation(group_id, now, _read_active(group_id, fleet, indexes_of(changed)))
     read_seconds = time.monotonic() - begin
     comparisons = (
-        _Comparison(signal, now, fleet, indexes.get(_config_id(signal), gone)) for signal in signals
+        _CollectedSignal(signal, now, fleet, indexes.get(_config_id(signal), {})) for signal in signals
     )
     # At least as long as reading took: otherwise a large fleet is read again for each configuration.
     return evaluation.run(comparisons, max(deadline, time.monotonic() + read_seconds))
@@ -278,7 +284,7 @@ SELECT id, config_id, target_key, current_value, created FROM alerting_alert
 
 
 def _read_active(group_id: str, all_seen: Iterable[_Observed], configs: _ConfigsByType) -> _ActiveAlerts:
-    """Read the active alerts that the observations can be about."""
+    """Read the active alerts on the targets of the observations."""
     active: _ActiveAlerts = {}
     targets = {
         seen.target(metric)
@@ -312,7 +318,8 @@ class _Changes:
     """Decided changes; `cancelled` are the times by alert id.
 
     Within one signal, at most one observation changes the alert of a configuration on a target: addresses,
-    agents and replica sets are unique in a project, and an event ends each event type once.
+    agents and replica sets are unique in a project, and an event has one observation for each event type
+    that it ends.
     """
 
     alerts: AlertChanges = field(default_factory=AlertChanges)
@@ -339,8 +346,8 @@ class _Evaluation:
         self._evaluated: list[int] = []
         self._unwritten = _Changes()
 
-    def run(self, comparisons: Iterable[_Comparison], deadline: float) -> Sequence[int]:
-        """Decide and apply until the deadline, at least the first, and return the ids of the signals."""
+    def run(self, comparisons: Iterable[_CollectedSignal], deadline: float) -> Sequence[int]:
+        """Evaluate signals until the monotonic time `deadline`, at least the first, and return their ids."""
         for comparison in comparisons:
             changes = self._decide(comparison)
             # `_apply` writes cancellations first, then starts, and ends last, whatever the order of signals.
@@ -364,29 +371,29 @@ class _Evaluation:
         """
         return any(start.target in self._unwritten.ended_targets for start in changes.alerts.starts)
 
-    def _decide(self, comparison: _Comparison) -> _Changes:
+    def _decide(self, comparison: _CollectedSignal) -> _Changes:
         """Return the changes by a signal."""
         changes = _Changes()
         for pair in self._pairs(comparison):
-            # `fan_out` has notified by global configurations, when it copied the event to projects.
+            # `fan_out` has already notified of this event for the global configurations.
             if pair.config.is_global and comes_from_organization(comparison.signal):
                 continue
             if decision := self._step(pair, comparison.signal):
-                self._note(decision, pair, comparison, changes)
+                self._add_change(decision, pair, comparison, changes)
         return changes
 
-    def _pairs(self, comparison: _Comparison) -> list[_Pair]:
-        """Return the pairs whose decision can change something, by configuration id and position."""
+    def _pairs(self, comparison: _CollectedSignal) -> list[_Pair]:
+        """Return the pairs whose decision can change something, sorted by configuration id and position."""
         pairs: dict[tuple[str, int], _Pair] = {}
         for position, seen in enumerate(comparison.seen):
             index = _configs_for(seen, comparison.configs)
-            for config in chain(index.candidates(seen.observation), self._with_alert(seen, index)):
-                # An alert under a configuration without a metric threshold is about no metric.
+            for config in chain(index.candidates(seen.observation), self._configs_with_alert(seen, index)):
+                # Without a metric threshold, an alert has no metric.
                 metric = config.metric_threshold.metric if config.metric_threshold else None
                 pairs[config.id, position] = _Pair(config, seen.observation, seen.target(metric))
         return [pairs[key] for key in sorted(pairs)]
 
-    def _with_alert(self, seen: _Observed, index: ConfigIndex) -> Iterator[ConfigView]:
+    def _configs_with_alert(self, seen: _Observed, index: ConfigIndex) -> Iterator[ConfigView]:
         """Yield the configurations with an active alert on the observation, which may change or end."""
         for metric in index.alert_metrics(seen.observation):
             for config_id in self._active.get(seen.target(metric), {}):
@@ -408,7 +415,9 @@ class _Evaluation:
         )
         return decision
 
-    def _note(self, decision: Decision, pair: _Pair, comparison: _Comparison, changes: _Changes) -> None:
+    def _add_change(
+        self, decision: Decision, pair: _Pair, comparison: _CollectedSignal, changes: _Changes
+    ) -> None:
         """Add the decision to `changes` and to the active alerts, which later signals are compared with."""
         config, target, signal, at = pair.config, pair.target, comparison.signal, comparison.at
         alert = self._alert(pair)
@@ -432,8 +441,8 @@ class _Evaluation:
                 changes.alerts.values[alert.id] = decision.value, at
                 active[config.id] = replace(alert, current_value=decision.value)
             case AlertAction.CLOSE if alert:
-                # Signals that are done still have rows. They must not look as if they could have ended the
-                # alert earlier.
+                # Evaluated signals still have rows. These rows must not count as waiting signals, which could
+                # have ended the alert earlier.
                 done = tuple(self._evaluated)
                 changes.alerts.ends[alert.id] = AlertEnd(
                     signal=signal, at=at, value=decision.value, signals_done=done
@@ -458,7 +467,7 @@ class _Evaluation:
 
 # --- open -----------------------------------------------------------------------------------------
 
-# One alert of each project first, then the second of each, and so on. An alert does not open while its
+# The first alert of each project, then the second of each, and so on. An alert does not open while its
 # project has an unevaluated signal from before the end of the delay, which may end its condition. It opens
 # under the lock of its project, because a grouped alert joins an incident.
 _OPENING = f"""

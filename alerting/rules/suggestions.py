@@ -15,10 +15,10 @@ from automation.units import Unit, convert
 FEWEST_ALERTS: Final = 4
 """With fewer alerts, nothing is suggested."""
 LONGEST_DELAY_MIN: Final = 10
-"""A suggestion loses no alert that lasted longer than this."""
+"""The longest suggested delay, in minutes. A suggestion loses no alert that lasted longer."""
 MOST_CANDIDATES: Final = 5
 """The most thresholds that are tried."""
-_LASTING: Final = timedelta(minutes=LONGEST_DELAY_MIN)
+_LONG: Final = timedelta(minutes=LONGEST_DELAY_MIN)
 _UP, _DOWN = (Context(prec=3, rounding=rounding) for rounding in (ROUND_CEILING, ROUND_FLOOR))
 
 
@@ -53,8 +53,8 @@ def suggestion_words(suggestion: Suggestion) -> str:
         change = f"a threshold of {quantity(suggestion.threshold, suggestion.units)}"
         compared = f"{suggestion.compared:,} alerts with recorded values"
     return (
-        f"With {change}, {suggestion.alerts:,} of {compared} would have opened, and no alert that lasted "
-        f"longer than {LONGEST_DELAY_MIN} min would have been lost."
+        f"With {change}, {suggestion.alerts:,} instead of {compared} would have opened. Every alert that "
+        f"lasted longer than {LONGEST_DELAY_MIN} min would still have opened."
     )
 
 
@@ -86,27 +86,27 @@ class MeasuredAlert:
     @property
     def is_long(self) -> bool:
         """Whether a suggestion must keep it."""
-        return self.until - self.since > _LASTING
+        return self.until - self.since > _LONG
 
     @property
-    def is_measured(self) -> bool:
-        """Whether there is a value before the value that ended it."""
+    def has_values(self) -> bool:
+        """Whether a value was reported before its end."""
         return any(at < self.until for at, _ in self.values)
 
 
 def suggest_threshold(
     threshold: MetricThreshold, alerts: Sequence[MeasuredAlert], *, delay: timedelta
 ) -> ThresholdSuggestion | None:
-    """Return the first candidate that at least halves the alerts; None if none does.
+    """Return the first candidate that keeps each long alert and at least halves the alerts; None without any.
 
-    In the time of each long alert, an alert would still open. `delay` is the shortest delay. A value outside
-    such a threshold is outside the current threshold as well, so all its alerts are in the time of `alerts`.
-    Each alert has values that are outside the current threshold.
+    A candidate keeps an alert if an alert opens during it. It is stricter than `threshold`, so it opens
+    alerts only during `alerts`. `delay` is the shortest delay of the notifications. Each alert must have a
+    value outside `threshold`.
     """
     if len(alerts) < FEWEST_ALERTS:
         return None
     for candidate in _candidates(threshold, alerts):
-        opened = [openings(candidate, alert, delay) for alert in alerts]
+        opened = [count_openings(candidate, alert, delay) for alert in alerts]
         loses_none = all(number or not alert.is_long for number, alert in zip(opened, alerts, strict=True))
         if loses_none and sum(opened) * 2 <= len(alerts):
             return ThresholdSuggestion(
@@ -118,8 +118,8 @@ def suggest_threshold(
     return None
 
 
-def openings(threshold: MetricThreshold, alert: MeasuredAlert, delay: timedelta) -> int:
-    """Return how many alerts would have opened in the time of an alert."""
+def count_openings(threshold: MetricThreshold, alert: MeasuredAlert, delay: timedelta) -> int:
+    """Return the number of alerts that `threshold` would have opened during `alert`, with this delay."""
     operator, limit = threshold.operator, limit_of(threshold)
     opened, since = 0, None
     for at, value in alert.values:
@@ -134,7 +134,7 @@ def openings(threshold: MetricThreshold, alert: MeasuredAlert, delay: timedelta)
 def _candidates(threshold: MetricThreshold, alerts: Sequence[MeasuredAlert]) -> Iterator[MetricThreshold]:
     """Yield finite thresholds at the peaks of alerts, the closest to the current threshold first.
 
-    The first exceeds the peaks of half of the alerts, and none exceeds the peak of a long alert.
+    The first reaches the peaks of half of the alerts. All stay within the peaks of long alerts.
     """
     sign = 1 if threshold.operator is ThresholdOperator.GREATER_THAN else -1
     peaks = [(max(sign * value for _, value in alert.values), alert.is_long) for alert in alerts]
@@ -152,5 +152,5 @@ def _candidates(threshold: MetricThreshold, alerts: Sequence[MeasuredAlert]) -> 
 
 
 def _rounded(number: float, sign: int) -> float:
-    """The number with three digits, farther from the current threshold."""
+    """Round to three digits, away from the current threshold."""
     return float((_UP if sign > 0 else _DOWN).create_decimal_from_float(number))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from django.db.models import Q
 
-from alerting.choices import AlertStatus, NotificationStatus
+from alerting.choices import AlertStatus, NotificationStatus, WaitReason
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.rules.delivery_policy import DueNotification
 from alerting.selectors.notification_settings import stands_for_people
@@ -51,6 +51,8 @@ def _recipient_counts(notification: Notification, setting: NotificationSetting) 
     return still_reached(setting, address, group_id=notification.group_id, org_id=org_id)
 
 
+HELD_BACK = Q(silenced_by__isnull=False) | Q(reason=WaitReason.ACKNOWLEDGED.value)
+"""A notification that a window or an acknowledgement holds back."""
 _RECEIVED = Q(status=NotificationStatus.DELIVERED.value) | Q(perhaps_received=True)
 _IN_PROGRESS = Q(lease_token__isnull=False, destination__gt="")
 

@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 
 from django.db.models import Count, Q, QuerySet
 
-from alerting.choices import ACTIVE, NotificationStatus, WaitReason
+from alerting.choices import ACTIVE, NotificationStatus
 from alerting.models import Alert, MaintenanceWindow, Notification, WorkerHeartbeat
 from alerting.selectors.alerts import acknowledged_at, first_active
+from alerting.selectors.due_notifications import HELD_BACK
 from alerting.selectors.notification_log import of_own_configs
 from alerting.selectors.windows import not_over
 from opsapi.api.principal import VisibleScope
@@ -74,9 +75,8 @@ def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> Firs
     tried = Q(status=NotificationStatus.PENDING.value, attempts__gt=0)
     # A first attempt in progress has no reason yet. Notifications that are held back did not fail.
     first_try = Q(reason=None)
-    held_back = Q(silenced_by__isnull=False) | Q(reason=WaitReason.ACKNOWLEDGED.value)
     rows = Notification.objects.filter(failed | tried, due__gte=now - _DAY, group__deleted=None)
-    waiting = rows.exclude(first_try).exclude(held_back, status=NotificationStatus.PENDING.value)
+    waiting = rows.exclude(first_try).exclude(HELD_BACK, status=NotificationStatus.PENDING.value)
     shown = waiting if visible_scope.everything else of_own_configs(in_visible_scope(waiting, visible_scope))
     return first_rows(shown.select_related("group", "alert").order_by("-due"))
 

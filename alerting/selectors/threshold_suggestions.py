@@ -17,7 +17,7 @@ from alerting.rules.suggestions import (
     FEWEST_ALERTS,
     MeasuredAlert,
     ThresholdSuggestion,
-    openings,
+    count_openings,
     suggest_threshold,
 )
 from alerting.rules.thresholds import mean_of
@@ -35,13 +35,16 @@ MOST_COMPARED: Final = 1_000
 """The most alerts that are compared with a threshold, the newest first."""
 MOST_VALUES: Final = 20_000
 """The most values of these alerts. With more, no threshold is suggested."""
-SECONDS: Final = 2.0
-"""The longest time to read these values. If it is over, no threshold is suggested."""
+READING_SECONDS: Final = 2.0
+"""The longest time to read these values. After it, no threshold is suggested."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def with_suggested_threshold(noise: Noise, config: AlertConfig) -> Noise:
-    """Add a threshold that would have halved the alerts, if there is any, to the noise of a configuration."""
+    """Return the noise with a suggested threshold, if a threshold would have halved the alerts.
+
+    If reading takes too long or fails, return the noise unchanged.
+    """
     if noise.alerts < FEWEST_ALERTS or config.metric_threshold is None:
         return noise
     try:
@@ -57,8 +60,10 @@ def with_suggested_threshold(noise: Noise, config: AlertConfig) -> Noise:
 def _suggestion(noise: Noise, config: AlertConfig) -> ThresholdSuggestion | None:
     """Compare the newest alerts that open with the current threshold and delay, while their values are kept.
 
-    Without the values of an alert that lasted long nothing is suggested, because the threshold could lose it.
-    Raises OutOfTimeError.
+    Return None if the values of a long alert are missing, because the threshold could lose this alert.
+
+    Raises:
+        OutOfTimeError: reading took longer than READING_SECONDS.
     """
     threshold = config_view(config).metric_threshold
     if threshold is None:
@@ -75,11 +80,11 @@ def _suggestion(noise: Noise, config: AlertConfig) -> ThresholdSuggestion | None
     )
     alerts = list(rows.order_by("-created", "-id").values("facts", "created", "resolved")[:MOST_COMPARED])
     delay = shortest_delays([config.id]).get(config.id, timedelta())
-    with Budget(time.monotonic() + SECONDS, time.monotonic).statement():
+    with Budget(time.monotonic() + READING_SECONDS, time.monotonic).statement():
         measured = _measured(alerts, threshold.metric, noise.until)
-    compared = [alert for alert in measured if openings(threshold, alert, delay)]
-    if any(alert.is_long and not alert.is_measured for alert in measured):
+    if any(alert.is_long and not alert.has_values for alert in measured):
         return None
+    compared = [alert for alert in measured if count_openings(threshold, alert, delay)]
     return suggest_threshold(threshold, compared, delay=delay)
 
 
@@ -96,18 +101,21 @@ def _measured(
         for host_id, alert in zip(host_ids, alerts, strict=True)
     ]
     reports = values_within(spans, metric, most=MOST_VALUES)
+    if reports is None:
+        return []
     return [
         MeasuredAlert(alert["created"], span.until, _from_start(alert["created"], means_of(some)))
-        for alert, span, some in zip(alerts, spans, reports or (), strict=reports is not None)
+        for alert, span, some in zip(alerts, spans, reports, strict=True)
     ]
 
 
 def _from_start(
     start: datetime, values: Sequence[tuple[datetime, float]]
 ) -> Sequence[tuple[datetime, float]]:
-    """Let the first value of two or more count from the start of the alert.
+    """Return the values, with the first value also at `start`, if there are at least two.
 
-    An alert that a changed configuration started has no report at its start.
+    An alert that a changed configuration started has no report at its start. A single value stays alone: it
+    may be the value that ended the alert.
     """
     return [(start, values[0][1]), *values] if len(values) > 1 and values[0][0] > start else values
 

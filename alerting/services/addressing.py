@@ -1,5 +1,6 @@
 """Addresses of notifications: where the alert configuration sends each of them now."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from alerting.services.destinations import (
     NamedDestination,
     destination_id,
     destinations_keep,
-    destinations_lock,
 )
 from alerting.services.leases import leases_release_with
 from alerting.services.notifications import notifications_insert, redirected_row
@@ -24,8 +24,10 @@ from integrations.outcome import Outcome
 from opsapi.encryption import CannotDecryptError
 from opsapi.outbound.errors import NO_ANSWER
 
+logger = logging.getLogger("opsapi.delivery")
+
 DestinationConfigs = Mapping[str, Mapping[str, str] | CannotDecryptError]
-"""The stored fields of channels, by destination."""
+"""The decrypted fields of each destination, by id, or the error if they cannot be decrypted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +45,8 @@ class NotificationAddress:
     failure: Outcome | None = None
 
 
-class NotificationAddresses:
-    """The addresses of notifications that are decided together."""
+class AddressLookup:
+    """Finds the addresses of notifications that are decided together, and looks up equal ones once."""
 
     def __init__(self, stored: DestinationConfigs) -> None:
         self._stored = stored
@@ -65,7 +67,7 @@ class NotificationAddresses:
         named = self._named_destination(notification, alert, setting)
         if isinstance(named, Outcome):
             return NotificationAddress(failure=named)
-        # If the stored fields cannot be decrypted, addressing stores them with the current key.
+        # Addressing replaces stored fields that cannot be decrypted by the fields in the configuration.
         is_readable = isinstance(self._stored.get(notification.destination), Mapping)
         if named.id == notification.destination and is_readable:
             return NotificationAddress()
@@ -96,8 +98,9 @@ def _look_up(
         credentials = credentials_for(notification, setting)
     except NoCredentialsError as error:
         return Outcome(DeliveryStatus.FAILED, error.reason, 0)
-    except CannotDecryptError:
+    except CannotDecryptError as error:
         # Retried, because another machine may have the key, or this machine after a restart.
+        logger.error("notification %s cannot be sent: %s", notification.id, error)
         return Outcome(DeliveryStatus.RETRY, SECRETS_UNREADABLE, 0)
     group_id, channel = notification.group_id, ChannelType(str(notification.channel))
     of_global_config = setting is not None and setting.config.group_id is None
@@ -115,19 +118,9 @@ class _Values(NamedTuple):
     moved: bool
 
 
-def addresses_write(
-    to_address: Sequence[tuple[Notification, NamedDestination]], *, tried: Sequence[str], now: datetime
-) -> None:
-    """Address notifications, and release them: the next claim sends them.
-
-    `tried` are destinations that the caller locks afterwards. All are locked here in one order, so two
-    workers cannot deadlock.
-    """
-    if not to_address:
-        return
-    named = [destination for _, destination in to_address]
-    destinations_lock([*tried, *(destination.id for destination in named)])
-    destinations_keep(named, now=now)
+def addresses_write(to_address: Sequence[tuple[Notification, NamedDestination]], *, now: datetime) -> None:
+    """Address notifications, and release them: the next claim sends them. The caller locks destinations."""
+    destinations_keep((destination for _, destination in to_address), now=now)
     # One statement for all notifications that get the same values.
     addressed: dict[_Values, list[Notification]] = defaultdict(list)
     for notification, destination in to_address:
@@ -162,9 +155,9 @@ def _redirect(notification: Notification, destination: str, recipient: str, now:
 
 
 def last_failure(notification: Notification) -> str | None:
-    """Return why the last attempt failed; None without any, or if the notification was held back since.
+    """Return the reason of the last failed attempt; None if no attempt failed, or it was held back later.
 
-    `delivery` has the same rule in SQL.
+    `_MARK_BEGUN` in `delivery`, and HELD_BACK, are the same rule in SQL.
     """
     was_held_back = notification.silenced_by or notification.reason == WaitReason.ACKNOWLEDGED.value
     return None if was_held_back else notification.reason

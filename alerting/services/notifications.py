@@ -16,7 +16,7 @@ from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.delivery_policy import recent_since, repeat_due
 from alerting.selectors.alerts import alert_acknowledgement
-from alerting.selectors.due_notifications import Notified, all_notified
+from alerting.selectors.due_notifications import HELD_BACK, Notified, all_notified
 from alerting.selectors.notification_settings import recipient_shown, type_of
 from alerting.selectors.recipient_addresses import (
     RecipientAddress,
@@ -266,8 +266,7 @@ def notifications_drop(*, rows: QuerySet[Notification], reason: DropReason) -> N
 
     A notification that was perhaps received is not dropped: it fails with the reason of its last failure.
     """
-    held_back = Q(silenced_by__isnull=False) | Q(reason=WaitReason.ACKNOWLEDGED.value)
-    failure = Case(When(held_back, then=Value(NO_ANSWER)), default=Coalesce("reason", Value(NO_ANSWER)))
+    failure = Case(When(HELD_BACK, then=Value(NO_ANSWER)), default=Coalesce("reason", Value(NO_ANSWER)))
     waiting = _locked(rows.filter(status=_PENDING, lease_token=None))
     waiting.update(
         status=_if_received(Value(NotificationStatus.FAILED.value), Value(NotificationStatus.DROPPED.value)),

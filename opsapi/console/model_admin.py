@@ -14,6 +14,7 @@ from django.contrib.admin import ShowFacets
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from unfold.admin import ModelAdmin, TabularInline
@@ -329,6 +330,14 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return with_links(names, site=self.admin_site, visible_scope=visible_scope, model=self.model)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Never: only services write."""
+        raise PermissionDenied
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        """Never: only services write."""
+        raise PermissionDenied
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Never: only services write."""
         raise PermissionDenied
 
