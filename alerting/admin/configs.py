@@ -21,7 +21,7 @@ from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.notification_tests import alert_config_test
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.presentation import alert_badge, alert_words
-from alerting.rules.noise import noise_words
+from alerting.rules.noise import noise_sentences
 from alerting.rules.wording import condition_words, counted_words, target_words
 from alerting.selectors.config_views import config_view
 from alerting.selectors.configs import alerts_now, config_audits
@@ -320,8 +320,9 @@ class AlertConfigAdmin(ConsoleAdmin):
         return f"{config.noise.messages:,}" if config.noise.alerts else None
 
     @admin.display(description="noise")
-    def noise(self, config: Any) -> str:
-        return noise_words(with_suggested_threshold(config.noise, config))
+    def noise(self, config: Any) -> SafeString:
+        sentences = noise_sentences(with_suggested_threshold(config.noise, config))
+        return format_html_join("", "<p>{}</p>", ((sentence,) for sentence in sentences))
 
     @admin.display(description="type", ordering="event_type")
     def event(self, config: AlertConfig) -> SafeString:

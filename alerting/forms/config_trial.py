@@ -10,7 +10,7 @@ from alerting.dry_runs import DryRunResult, dry_run
 from alerting.models import AlertConfig
 from alerting.rules.dry_run import LIMIT_WORDS, NOT_EVALUATED, DryRunAlert
 from alerting.rules.measurement_window import Span
-from alerting.rules.suggestions import suggestion_words
+from alerting.rules.suggestions import suggestion_sentences
 from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.wording import counted_words, target_words, value_words
 from alerting.selectors.config_views import config_view
@@ -67,7 +67,7 @@ def trial_of(*, group_id: str, values: Mapping[str, Any], now: datetime) -> Tria
     rows = _rows(found, threshold)
     return Trial(
         sentence=_sentence(found),
-        suggestions=[suggestion_words(each) for each in found.suggestions],
+        suggestions=suggestion_sentences(found.suggestions),
         notes=_notes(found),
         rows=rows[:MOST_SHOWN],
         more=more_words(len(rows) - MOST_SHOWN) if len(rows) > MOST_SHOWN else "",

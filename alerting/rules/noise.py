@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from alerting.rules.suggestions import Suggestion, suggestion_words
+from alerting.rules.suggestions import Suggestion, suggestion_sentences
 from alerting.rules.wording import counted_words
 from opsapi.clock import age_words
 
@@ -46,15 +46,15 @@ def alerts_per_week(alerts: int, *, since: datetime, created: datetime, until: d
     return alerts / (existed / _WEEK)
 
 
-def noise_words(noise: Noise) -> str:
+def noise_sentences(noise: Noise) -> list[str]:
     """The noise in sentences, with the suggestions."""
     days = round((noise.until - noise.since) / timedelta(days=1))
     if not noise.alerts:
-        return f"No alerts in {days} days."
+        return [f"No alerts in {days} days."]
     median = f", median duration {age_words(noise.median)}" if noise.median is not None else ""
     counted = (
         f"{counted_words(noise.alerts, 'alert')} in {days} days ({noise.per_week:,.1f} per week){median}, "
         f"{counted_words(noise.flaps, 'flap')}, {noise.acknowledged:,} acknowledged, "
         f"{counted_words(noise.messages, 'message')} sent."
     )
-    return " ".join([counted, *map(suggestion_words, noise.suggestions)])
+    return [counted, *suggestion_sentences(noise.suggestions)]

@@ -44,18 +44,22 @@ class ThresholdSuggestion:
 Suggestion = DelaySuggestion | ThresholdSuggestion
 
 
-def suggestion_words(suggestion: Suggestion) -> str:
-    """The suggestion in a sentence."""
+def suggestion_sentences(suggestions: Sequence[Suggestion]) -> list[str]:
+    """The suggestions in sentences; none without suggestions."""
+    if not suggestions:
+        return []
+    kept = f"Each alert that lasted longer than {LONGEST_DELAY_MIN} min would still have opened."
+    return [*map(_sentence, suggestions), kept]
+
+
+def _sentence(suggestion: Suggestion) -> str:
     if isinstance(suggestion, DelaySuggestion):
         change = f"a delay of {suggestion.delay_min} min in all notifications"
         compared = f"{suggestion.compared:,} alerts"
     else:
         change = f"a threshold of {quantity(suggestion.threshold, suggestion.units)}"
         compared = f"{suggestion.compared:,} alerts with recorded values"
-    return (
-        f"With {change}, {suggestion.alerts:,} instead of {compared} would have opened. Every alert that "
-        f"lasted longer than {LONGEST_DELAY_MIN} min would still have opened."
-    )
+    return f"With {change}, {suggestion.alerts:,} instead of {compared} would have opened."
 
 
 def suggest_delay(alerts: int, shorter: Sequence[int], *, delay: timedelta) -> DelaySuggestion | None:

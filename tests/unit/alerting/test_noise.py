@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from alerting.rules.noise import Noise, alerts_per_week, noise_words
+from alerting.rules.noise import Noise, alerts_per_week, noise_sentences
 from alerting.rules.suggestions import DelaySuggestion
 
 NOW = datetime(2099, 11, 21, tzinfo=UTC)
@@ -27,5 +27,5 @@ def test_words_contain_the_suggestion() -> None:
     quiet = Noise(since=SINCE, until=NOW)
     delay = DelaySuggestion(delay_min=2, alerts=3, compared=9)
     loud = Noise(since=SINCE, until=NOW, alerts=9, suggestions=[delay])
-    assert noise_words(quiet) != noise_words(loud)
-    assert "2 min" in noise_words(loud)
+    assert len(noise_sentences(quiet)) == 1
+    assert "2 min" in noise_sentences(loud)[1]
