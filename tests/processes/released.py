@@ -12,7 +12,7 @@ import requests
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "03cdb6c08328cfb94591581ee77a2bd799b4394b"
+RELEASED = "08de846422614a912a7f603a7bf514afc02abc3a"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 
