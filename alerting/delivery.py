@@ -234,8 +234,9 @@ def _lock_and_read(claimed: Sequence[Notification], now: datetime) -> _Facts:
     The order of locks is: windows, alerts, destinations (`addresses_write`, `_mark_begun`), each by id. The
     notifications are already leased, so no other worker locks them.
 
-    A request that ends or acknowledges an alert, or changes a window, waits and then sees the decision. A
-    request that deletes a project waits only for these windows and alerts. A request that changes a
+    A request that ends or acknowledges an alert, or changes a window, waits and then sees the decision. An
+    attempt that has begun is made, even if the alert ends before it: `record` then sees the end. A request
+    that deletes a project waits only for these windows and alerts. A request that changes a
     configuration does not wait: a message whose decision has begun is still sent.
     """
     mutes = incident_mutes(claimed, now=now)  # locks the windows
@@ -276,7 +277,7 @@ def _decide_one(
             _postpone(notification, verdict)
         case DeliveryStep.GIVE_UP:
             _give_up(notification, verdict, alert, now)
-        case DeliveryStep.SEND if address.failure:
+        case DeliveryStep.SEND if address.failure:  # there is no destination to send to
             to_do.without_message.append(DeliveryAttempt(notification, {}, address.failure))
         case DeliveryStep.SEND:
             to_do.to_send.append(notification)
@@ -426,8 +427,9 @@ class _EndedAttempt(NamedTuple):
 def record(ended: Sequence[tuple[DeliveryAttempt, Outcome]], *, now: datetime) -> None:
     """Write the outcomes of attempts, and schedule retries and reminders.
 
-    An outcome is ignored if the lease was released meanwhile: the message is sent again with the same
-    delivery id. An unexpected error has the same effect, and concerns only the outcome that causes it.
+    An outcome is ignored if its lease was released meanwhile: another worker sends the message again with the
+    same delivery id. An unexpected error concerns only the outcome that causes it: the message is sent again
+    when the lease ends.
 
     Raises:
         DatabaseError, InterfaceError: the database has a fault that passes. Call again with the same
@@ -453,7 +455,8 @@ def _record_together(ended: Sequence[tuple[DeliveryAttempt, Outcome]], now: date
     """Write the outcomes whose lease is still valid, and return them."""
     notifications = [attempt.notification for attempt, _ in ended]
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
-    locked = list(Alert.objects.select_for_update().filter(alerts_deciding(notifications)).order_by("id"))
+    behind = Alert.objects.filter(alerts_deciding(notifications))
+    locked = list(behind.select_for_update(no_key=True).order_by("id"))
     alerts = alerts_with_incident_state(locked, notifications)
     results = [
         _EndedAttempt(attempt, outcome, _result_of(attempt, alerts, outcome, now))
@@ -507,7 +510,8 @@ def _result_of(
     if outcome.status is DeliveryStatus.DELIVERED:
         status = NotificationStatus.DELIVERED.value
         return {"latency_ms": latency_ms, "status": status, "reason": None, "delivered": now}
-    # In case of a crash, the row counts as perhaps received since the begin. Now the outcome is known.
+    # `notification` has the value from before this attempt: the row was set when the attempt began only for
+    # the case of a crash, and now the outcome is known.
     perhaps_received = notification.perhaps_received or outcome.perhaps_received
     failed: AttemptResult = {
         "latency_ms": latency_ms,

@@ -87,7 +87,7 @@ class _Work(Enum):
 _ENDS_TURN = frozenset({_Work.FAN_OUT, _Work.VERSIONS})
 """Work after which the transaction ends, because it writes many signals or locks many rows."""
 _ALONE = _ENDS_TURN | {_Work.CLUSTERS_LEFT}
-"""Work that is done for one signal at a time: later signals are read after its changes."""
+"""Work that is done for one signal at a time: active alerts for later signals are read after its changes."""
 
 
 def _work_of(signal: Signal) -> _Work:
@@ -315,7 +315,7 @@ class _Pair(NamedTuple):
 
 @dataclass(slots=True)
 class _Changes:
-    """Decided changes; `cancelled` are the times by alert id.
+    """Decided changes; `cancelled` are the times by alert id. Cancelled together, alerts have the latest.
 
     Within one signal, at most one observation changes the alert of a configuration on a target: addresses,
     agents and replica sets are unique in a project, and an event has one observation for each event type
@@ -350,8 +350,8 @@ class _Evaluation:
         """Evaluate signals until the monotonic time `deadline`, at least the first, and return their ids."""
         for comparison in comparisons:
             changes = self._decide(comparison)
-            # `_apply` writes cancellations first, then starts, and ends last, whatever the order of signals.
-            # A signal for which this order would be wrong is written apart.
+            # `_apply` has a fixed order: cancellations, one-shot notifications, starts, values, ends. Where
+            # it differs from the order of signals, the changes of earlier signals are written first.
             if changes.cancelled or self._starts_again(changes):
                 self._apply()
             self._unwritten.extend(changes)
@@ -372,7 +372,7 @@ class _Evaluation:
         return any(start.target in self._unwritten.ended_targets for start in changes.alerts.starts)
 
     def _decide(self, comparison: _CollectedSignal) -> _Changes:
-        """Return the changes by a signal."""
+        """Decide on a signal: return its changes, and make them in the active alerts in memory."""
         changes = _Changes()
         for pair in self._pairs(comparison):
             # `fan_out` has already notified of this event for the global configurations.
@@ -441,8 +441,8 @@ class _Evaluation:
                 changes.alerts.values[alert.id] = decision.value, at
                 active[config.id] = replace(alert, current_value=decision.value)
             case AlertAction.CLOSE if alert:
-                # Evaluated signals still have rows. These rows must not count as waiting signals, which could
-                # have ended the alert earlier.
+                # A pending alert whose delay has passed opens before it ends, unless a waiting signal may
+                # have ended it earlier. Evaluated signals still have rows, and must not count as waiting.
                 done = tuple(self._evaluated)
                 changes.alerts.ends[alert.id] = AlertEnd(
                     signal=signal, at=at, value=decision.value, signals_done=done
@@ -474,13 +474,13 @@ _OPENING = f"""
 SELECT opening.id FROM (
   SELECT id, group_id FROM (
     SELECT alert.id, alert.group_id, opens,
-           row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS turn
+           row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS position
       FROM alerting_alert AS alert
      WHERE status = 'TRACKING' AND opens <= %(now)s AND NOT EXISTS (
            SELECT FROM events_signal AS waiting
             WHERE waiting.group_id = alert.group_id AND waiting.failed IS NULL
               AND waiting.created <= alert.opens)
-  ) AS due ORDER BY turn, opens LIMIT %(limit)s
+  ) AS due ORDER BY position, opens LIMIT %(limit)s
 ) AS opening WHERE {try_lock("opening.group_id")}
 """  # noqa: S608 - built from constants
 
@@ -494,7 +494,7 @@ def open_tracked(*, now: datetime) -> int:
     ids = [alert_id for (alert_id,) in fetch_rows(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})]
     if not ids:
         return 0
-    # Filtered again: meanwhile another worker may have opened or ended them.
+    # Filtered again: meanwhile another worker may have opened or ended them. By id, as all locks of alerts.
     due = Alert.objects.filter(id__in=ids, status=AlertStatus.TRACKING.value, opens__lte=now)
     alerts = list(due.order_by("id").select_for_update(skip_locked=True))
     alerts_open(alerts=alerts, now=now)
