@@ -235,7 +235,7 @@ def _lock_and_read(claimed: Sequence[Notification], now: datetime) -> _Facts:
     notifications are already leased, so no other worker locks them.
 
     A request that ends or acknowledges an alert, or changes a window, waits and then sees the decision. An
-    attempt that has begun is made, even if the alert ends before it: `record` then sees the end. A request
+    attempt that has begun is sent, even if the alert ends before it: `record` then sees the end. A request
     that deletes a project waits only for these windows and alerts. A request that changes a
     configuration does not wait: a message whose decision has begun is still sent.
     """
