@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from alerting.choices import AlertStatus, NotificationStatus
@@ -139,7 +140,9 @@ class Watch:
         if answered < request.claimed < until:
             self._note(Promise.BACK, f"its receiver asked not to be tried before {until:.1f}", request)
         back, deadline = self._due_back.pop(notification.id, (0.0, request.began))
-        anew = notification.attempts == 1 or notification.first_attempt == self.world.now
+        # The hour of retries has begun since: the message was held back, for example by a window.
+        first = notification.first_attempt
+        anew = notification.attempts == 1 or (first and first > BEGINNING + timedelta(seconds=back))
         if request.began > deadline and not anew:
             late = request.began - self._undisturbed(deadline, request.began)
             if late > 0 and request.receiver.accepts_from(back) and not self._host_was_away(request, back):
