@@ -231,13 +231,13 @@ def _decide_together(claimed: Sequence[Notification], now: datetime) -> list[Del
 def _lock_and_read(claimed: Sequence[Notification], now: datetime) -> _Facts:
     """Lock windows and alerts until the decisions are written, and read the other facts without a lock.
 
-    The order of locks is: windows, alerts, destinations (`addresses_write`, `_mark_begun`), each by id. The
+    The order of locks is: windows, alerts, destinations (`_decide_together`, `_mark_begun`), each by id. The
     notifications are already leased, so no other worker locks them.
 
     A request that ends or acknowledges an alert, or changes a window, waits and then sees the decision. An
     attempt that has begun is sent, even if the alert ends before it: `record` then sees the end. A request
-    that deletes a project waits only for these windows and alerts. A request that changes a
-    configuration does not wait: a message whose decision has begun is still sent.
+    that deletes a project waits only for these windows and alerts. A request that changes a configuration
+    does not wait: a message whose decision has begun is still sent.
     """
     mutes = incident_mutes(claimed, now=now)  # locks the windows
     alert_ids = [notification.alert_id for notification in claimed if notification.alert_id]

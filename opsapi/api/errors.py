@@ -114,7 +114,7 @@ def must_be_one_of(allowed: Sequence[str]) -> str:
 
 
 def needs_role(roles: Iterable[str]) -> ApiError:
-    """Return the 403 for a caller who has none of the roles."""
+    """Return the error 403 for a caller without any of the roles."""
     return ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(roles))
 
 
