@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -19,7 +19,8 @@ from alerting.choices import DropReason, IncidentPart, WaitReason
 from alerting.evaluation import open_tracked
 from alerting.models import Alert, AlertConfig, Destination, Incident, Notification, NotificationSetting
 from alerting.rules.topology import Picture
-from alerting.selectors.incidents import last_pictures
+from alerting.selectors.incidents import is_worth_sending, last_pictures
+from alerting.services import locks
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import destinations_trim
@@ -34,7 +35,7 @@ from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, UserFactory
-from tests.factories.alerting import WEBHOOK, make_config, make_global_config
+from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_global_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, begin, deliver_all, evaluate, statuses
 
@@ -718,3 +719,19 @@ def test_without_grouping_no_statement_is_about_incidents(project: Project, outs
         deliver_all(START + MINUTE)
     assert outside.kinds == [OPEN, OPEN, CLOSE, CLOSE]
     assert [found["sql"] for found in queries if "alerting_incident" in found["sql"]] == []
+
+
+def test_an_alert_opens_under_the_lock_of_its_project_whatever_its_grouping(project: Project) -> None:
+    make_alert(project, status="TRACKING", created=START, opens=START)
+    with closing(connection.copy()) as other, other.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s, hashtext(%s))", [locks._LOCK_CLASS, project.id])
+        assert open_tracked(now=START) == 0
+    assert open_tracked(now=START) == 1
+
+
+@pytest.mark.parametrize(("first_attempt", "worth"), [(START, True), (None, False)])
+def test_a_change_that_was_tried_is_compared_again_after_it_was_held_back(
+    first_attempt: datetime | None, worth: bool
+) -> None:
+    tried = Notification(part=IncidentPart.CHANGE.value, attempts=1, first_attempt=first_attempt)
+    assert is_worth_sending(tried, None, None) is worth
